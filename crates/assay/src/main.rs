@@ -1,0 +1,2 @@
+//! The assay executable.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Typed HTTP clients of Assay's own services.

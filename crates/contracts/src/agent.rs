@@ -1,0 +1,70 @@
+//! AI agents: specification, sections "AI agent" and "POST /v1/agents".
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::fault::BodyError;
+use crate::ids::AgentId;
+use crate::json::{Faults, ObjectReader, parse_tree};
+use crate::time::Timestamp;
+
+/// A registered AI agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Agent {
+    /// Service agent id.
+    #[schema(value_type = String, example = "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11")]
+    pub id: AgentId,
+    /// The caller's stable id of the agent.
+    #[schema(min_length = 1, example = "support-bot")]
+    pub external_id: String,
+    /// Display name.
+    #[schema(min_length = 1, example = "Support Bot")]
+    pub name: String,
+    /// Always `custom`.
+    #[serde(rename = "type")]
+    pub agent_type: AgentType,
+    /// Epoch milliseconds.
+    #[schema(value_type = i64, example = 1_763_600_000_000_i64)]
+    pub created_at: Timestamp,
+}
+
+/// The kind of an agent; the specification supports one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentType {
+    /// The caller's own agent.
+    #[default]
+    Custom,
+}
+
+/// A checked body of `POST /v1/agents`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewAgent {
+    /// The caller's stable id of the agent.
+    pub external_id: String,
+    /// Display name.
+    pub name: String,
+    /// Always `custom`.
+    #[serde(rename = "type")]
+    pub agent_type: AgentType,
+}
+
+impl NewAgent {
+    /// Reads and checks a request body. `type` may be left out.
+    ///
+    /// # Errors
+    /// [`BodyError`] with every fault found.
+    pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
+        let tree = parse_tree(body)?;
+        let mut faults = Faults::default();
+        let agent = ObjectReader::new(tree, "", &mut faults).and_then(|mut object| {
+            let external_id = object.required_name("external_id");
+            let name = object.required_name("name");
+            let agent_type = object
+                .optional_choice("type", &["custom"], |name| (name == "custom").then_some(AgentType::Custom))
+                .unwrap_or_default();
+            Some(Self { external_id: external_id?, name: name?, agent_type })
+        });
+        faults.finish(agent)
+    }
+}

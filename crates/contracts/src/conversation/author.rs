@@ -1,0 +1,114 @@
+//! Authors: specification, section "Author variants".
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Who wrote an item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Author {
+    /// External customer or end user.
+    Contact {
+        /// Stable id in the source system.
+        external_id: String,
+        /// Display name.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+    },
+    /// Human teammate, support agent, internal staff.
+    Teammate {
+        /// Stable id in the source system.
+        external_id: String,
+        /// Display name.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+    },
+    /// AI agent whose messages are scored. At least one of the ids is present; both once it is resolved.
+    Ai {
+        /// Service agent id, as the caller wrote it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
+        /// The external id used when the agent was created.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        external_id: Option<String>,
+        /// Display name.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+    },
+    /// Event, automation, workflow or notification of the source system.
+    System {
+        /// Stable id in the source system.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        external_id: Option<String>,
+        /// Display name.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+    },
+    /// Several unresolved actors that cannot be split. Its name is an import label and is not stored.
+    Mixed,
+}
+
+impl Author {
+    /// The variant.
+    pub const fn author_type(&self) -> AuthorType {
+        match self {
+            Self::Contact { .. } => AuthorType::Contact,
+            Self::Teammate { .. } => AuthorType::Teammate,
+            Self::Ai { .. } => AuthorType::Ai,
+            Self::System { .. } => AuthorType::System,
+            Self::Mixed => AuthorType::Mixed,
+        }
+    }
+
+    /// The provider's id of the author, where there is one.
+    pub fn external_id(&self) -> Option<&str> {
+        match self {
+            Self::Contact { external_id, .. } | Self::Teammate { external_id, .. } => Some(external_id),
+            Self::Ai { external_id, .. } | Self::System { external_id, .. } => external_id.as_deref(),
+            Self::Mixed => None,
+        }
+    }
+
+    /// The display name that came with the item.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Self::Contact { name, .. }
+            | Self::Teammate { name, .. }
+            | Self::Ai { name, .. }
+            | Self::System { name, .. } => name.as_deref(),
+            Self::Mixed => None,
+        }
+    }
+}
+
+/// The five author variants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AuthorType {
+    /// Customer.
+    Contact,
+    /// Human teammate.
+    Teammate,
+    /// AI agent.
+    Ai,
+    /// System event.
+    System,
+    /// Several unresolved actors.
+    Mixed,
+}
+
+impl AuthorType {
+    /// Every variant.
+    pub const ALL: [Self; 5] = [Self::Contact, Self::Teammate, Self::Ai, Self::System, Self::Mixed];
+
+    /// The name on the wire and in the database.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Contact => "contact",
+            Self::Teammate => "teammate",
+            Self::Ai => "ai",
+            Self::System => "system",
+            Self::Mixed => "mixed",
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! A conversation as it is submitted: specification, sections "Conversation import request", "Message object"
+//! and "Author variants".
+//!
+//! [`Conversation::parse`] is the only way from bytes to a [`Conversation`]: whoever holds one knows that every
+//! rule of the specification about its shape is kept.
+
+mod ai_tool;
+mod author;
+mod identity;
+mod parse;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::ai_tool::AiTool;
+pub use self::author::{Author, AuthorType};
+pub use self::identity::{IdentityHash, Namespace};
+
+use crate::time::Timestamp;
+
+/// At most so many messages an import.
+pub const MAX_MESSAGES: usize = 50;
+
+/// The source when the request names none.
+pub const DEFAULT_SOURCE: &str = "custom";
+
+/// One support conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conversation {
+    /// Stable ticket or conversation id from the source system.
+    pub ticket_id: String,
+    /// Namespace of the messages' external ids; `custom` when the request names none.
+    pub source: String,
+    /// Stable account id within the source system.
+    pub source_account_id: Option<String>,
+    /// Ticket subject.
+    pub subject: Option<String>,
+    /// 1 to [`MAX_MESSAGES`] items, timestamps non-decreasing.
+    pub messages: Vec<Message>,
+}
+
+/// One item of a transcript.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    /// Who wrote it.
+    pub author: Author,
+    /// Plain text, never empty.
+    pub content: String,
+    /// Stable message or comment id from the source system; unique per kind within the conversation.
+    pub external_id: String,
+    /// When it was written in the source system.
+    pub timestamp: Timestamp,
+    /// Customer-facing item or internal note.
+    pub kind: MessageKind,
+    /// Label of the AI tool; only ever present on an AI agent's message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ai_tool: Option<AiTool>,
+}
+
+/// Customer-facing item or internal note.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MessageKind {
+    /// Customer-facing transcript item.
+    Message,
+    /// Internal note or helpdesk comment; the customer never saw it.
+    Comment,
+}
+
+impl Conversation {
+    /// Timestamp of the first message: the conversation's date in exports.
+    pub fn started_at(&self) -> Timestamp {
+        self.messages.first().map_or(Timestamp::MIN, |message| message.timestamp)
+    }
+
+    /// Timestamp of the last message.
+    pub fn ended_at(&self) -> Timestamp {
+        self.messages.last().map_or(Timestamp::MIN, |message| message.timestamp)
+    }
+
+    /// The identity namespace: the account when it is given, else the source (specification, identity rule 1).
+    pub fn namespace(&self) -> Namespace<'_> {
+        match &self.source_account_id {
+            Some(account) => Namespace::Account(account),
+            None => Namespace::Source(&self.source),
+        }
+    }
+
+    /// The hash of the identity, which duplicates are found by.
+    pub fn identity(&self) -> IdentityHash {
+        IdentityHash::of(self.namespace(), &self.ticket_id)
+    }
+}

@@ -1,0 +1,159 @@
+//! From the bytes of `POST /v1/assess` to a [`Conversation`]: every rule of the specification about its shape.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::{AiTool, Author, AuthorType, Conversation, DEFAULT_SOURCE, MAX_MESSAGES, Message, MessageKind};
+use crate::fault::BodyError;
+use crate::json::{Faults, ObjectReader, kind_of, parse_tree};
+use crate::time::Timestamp;
+
+const KINDS: [&str; 2] = ["message", "comment"];
+
+impl Conversation {
+    /// Reads and checks a request body.
+    ///
+    /// # Errors
+    /// [`BodyError`] with every fault found (at most twenty); nothing of a faulty body is kept.
+    pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
+        let tree = parse_tree(body)?;
+        let mut faults = Faults::default();
+        let conversation = read_conversation(tree, &mut faults);
+        faults.finish(conversation)
+    }
+}
+
+fn read_conversation(tree: Value, faults: &mut Faults) -> Option<Conversation> {
+    let mut object = ObjectReader::new(tree, "", faults)?;
+    let ticket_id = object.required_name("ticket_id");
+    let source = object.optional_name("source").unwrap_or_else(|| DEFAULT_SOURCE.to_owned());
+    let source_account_id = object.optional_name("source_account_id");
+    let subject = object.optional_free_text("subject");
+    let messages = object.required("messages")?;
+    let messages = read_messages(messages, object.faults());
+    Some(Conversation { ticket_id: ticket_id?, source, source_account_id, subject, messages: messages? })
+}
+
+fn read_messages(value: Value, faults: &mut Faults) -> Option<Vec<Message>> {
+    let items = match value {
+        Value::Array(items) => items,
+        other => {
+            faults.add("/messages", format!("must be an array, not {}", kind_of(&other)));
+            return None;
+        }
+    };
+    if items.is_empty() || items.len() > MAX_MESSAGES {
+        let count = items.len();
+        faults.add("/messages", format!("must hold 1 to {MAX_MESSAGES} messages, not {count}"));
+        return None;
+    }
+    let mut messages = Vec::with_capacity(items.len());
+    for (index, item) in items.into_iter().enumerate() {
+        if faults.is_full() {
+            return None;
+        }
+        messages.push(read_message(item, index, faults));
+    }
+    check_order(&messages, faults);
+    check_unique_ids(&messages, faults);
+    messages.into_iter().collect()
+}
+
+fn read_message(item: Value, index: usize, faults: &mut Faults) -> Option<Message> {
+    let mut object = ObjectReader::new(item, format!("/messages/{index}"), faults)?;
+    let content = object.required_text("content");
+    let external_id = object.required_name("external_id");
+    let timestamp = object.required("timestamp").and_then(|value| {
+        object.integer("timestamp", &value, Timestamp::MIN.as_millis(), Timestamp::MAX.as_millis())
+    });
+    let kind = object.optional_choice("kind", &KINDS, |name| match name {
+        "message" => Some(MessageKind::Message),
+        "comment" => Some(MessageKind::Comment),
+        _ => None,
+    });
+    let labels: Vec<&str> = AiTool::ALL.iter().map(|tool| tool.as_str()).collect();
+    let ai_tool = object.optional_choice("ai_tool", &labels, AiTool::from_label);
+    let author = object.required("author");
+    let author = author.and_then(|value| read_author(value, &object.pointer_to("author"), object.faults()))?;
+    let is_ai = author.author_type() == AuthorType::Ai;
+    Some(Message {
+        content: content?,
+        external_id: external_id?,
+        timestamp: Timestamp::saturating_from_millis(timestamp?),
+        kind: kind.unwrap_or(MessageKind::Message),
+        ai_tool: ai_tool.filter(|_| is_ai),
+        author,
+    })
+}
+
+fn read_author(value: Value, pointer: &str, faults: &mut Faults) -> Option<Author> {
+    let mut object = ObjectReader::new(value, pointer, faults)?;
+    let names = AuthorType::ALL.map(AuthorType::as_str);
+    let author_type = object.required_choice("type", &names, |name| {
+        AuthorType::ALL.into_iter().find(|author_type| author_type.as_str() == name)
+    })?;
+    match author_type {
+        AuthorType::Contact => {
+            let external_id = object.required_name("external_id");
+            let name = object.optional_name("name");
+            Some(Author::Contact { external_id: external_id?, name })
+        }
+        AuthorType::Teammate => {
+            let external_id = object.required_name("external_id");
+            let name = object.optional_name("name");
+            Some(Author::Teammate { external_id: external_id?, name })
+        }
+        AuthorType::Ai => read_ai_author(object, pointer),
+        AuthorType::System => {
+            let external_id = object.optional_name("external_id");
+            Some(Author::System { external_id, name: object.optional_name("name") })
+        }
+        AuthorType::Mixed => {
+            // Checked like any name, then dropped: an import label is not stored.
+            object.optional_name("name");
+            Some(Author::Mixed)
+        }
+    }
+}
+
+fn read_ai_author(mut object: ObjectReader<'_>, pointer: &str) -> Option<Author> {
+    let id = object.take("id");
+    let external_id = object.take("external_id");
+    if id.is_none() && external_id.is_none() {
+        object.faults().add(pointer, "an `ai` author needs `id` or `external_id`");
+    }
+    let id = id.and_then(|value| object.name_of("id", value));
+    let external_id = external_id.and_then(|value| object.name_of("external_id", value));
+    let name = object.optional_name("name");
+    Some(Author::Ai { id, external_id, name })
+}
+
+/// Messages come in chronological order; equal timestamps are fine.
+fn check_order(messages: &[Option<Message>], faults: &mut Faults) {
+    let mut latest: Option<Timestamp> = None;
+    for (index, message) in messages.iter().enumerate() {
+        let Some(message) = message else { continue };
+        if latest.is_some_and(|latest| message.timestamp < latest) {
+            faults.add(
+                format!("/messages/{index}/timestamp"),
+                "must not be earlier than the message before it: messages are in chronological order",
+            );
+        }
+        latest = latest.max(Some(message.timestamp));
+    }
+}
+
+/// An external id is unique within the same source, ticket and kind (specification, identity rule 4).
+fn check_unique_ids(messages: &[Option<Message>], faults: &mut Faults) {
+    let mut seen = HashSet::with_capacity(messages.len());
+    for (index, message) in messages.iter().enumerate() {
+        let Some(message) = message else { continue };
+        if !seen.insert((message.kind, message.external_id.as_str())) {
+            faults.add(
+                format!("/messages/{index}/external_id"),
+                "must be unique among the messages of the same kind",
+            );
+        }
+    }
+}

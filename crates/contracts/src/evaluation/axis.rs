@@ -1,0 +1,117 @@
+//! AXIS: the mean of Resolution Accuracy, Interaction Effort and Handoff Smoothness, as published by Front.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::score::{Confidence, Score};
+
+/// The three scores and what is made of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Axis {
+    /// Mean of the three dimensions, 1.0–5.0.
+    #[schema(value_type = f64, minimum = 1.0, maximum = 5.0)]
+    pub score: Score,
+    /// The band of `score`.
+    pub band: AxisBand,
+    /// Mean of resolution accuracy and interaction effort alone, 1.0–5.0.
+    #[schema(value_type = f64, minimum = 1.0, maximum = 5.0)]
+    pub excluding_handoff: Score,
+    /// The dimensions.
+    pub dimensions: Dimensions,
+}
+
+/// The three dimensions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Dimensions {
+    /// Was the customer's issue solved correctly, or routed to the right place?
+    pub resolution_accuracy: Dimension,
+    /// How little the customer had to do.
+    pub interaction_effort: Dimension,
+    /// How seamless the passage from AI to human was.
+    pub handoff_smoothness: HandoffDimension,
+}
+
+/// One scored dimension.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Dimension {
+    /// 1.0–5.0, higher is better.
+    #[schema(value_type = f64, minimum = 1.0, maximum = 5.0)]
+    pub score: Score,
+    /// 0–1.
+    #[schema(value_type = f64, minimum = 0.0, maximum = 1.0)]
+    pub confidence: Confidence,
+    /// One or two plain sentences.
+    pub reason: String,
+    /// What moved the score, strongest first.
+    pub signals: Vec<Signal>,
+}
+
+/// Handoff smoothness: by rules, since no public labels exist for it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct HandoffDimension {
+    /// 1.0–5.0; 5.0 when no handoff was needed.
+    #[schema(value_type = f64, minimum = 1.0, maximum = 5.0)]
+    pub score: Score,
+    /// 0–1.
+    #[schema(value_type = f64, minimum = 0.0, maximum = 1.0)]
+    pub confidence: Confidence,
+    /// One or two plain sentences.
+    pub reason: String,
+    /// What moved the score, strongest first.
+    pub signals: Vec<Signal>,
+    /// Whether a handoff was asked for, promised or made.
+    pub applicable: bool,
+    /// How the score was found: always `rules`.
+    pub basis: String,
+}
+
+/// One thing that moved a score.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Signal {
+    /// Stable name, upper-case snake case.
+    #[schema(example = "CUSTOMER_CONFIRMED")]
+    pub code: String,
+    /// By how much it moved the score, in points, rounded to hundredths.
+    pub effect: f64,
+    /// Indices into the evaluation's `evidence`.
+    pub evidence: Vec<usize>,
+}
+
+/// Bands of the AXIS score (ours).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AxisBand {
+    /// 4.5 and above.
+    Excellent,
+    /// 3.5 and above.
+    Good,
+    /// 2.5 and above.
+    Mixed,
+    /// Below 2.5.
+    Poor,
+}
+
+impl AxisBand {
+    /// The band that `score` falls into.
+    pub fn of(score: Score) -> Self {
+        if score >= Score::nearest(4.5) {
+            Self::Excellent
+        } else if score >= Score::nearest(3.5) {
+            Self::Good
+        } else if score >= Score::nearest(2.5) {
+            Self::Mixed
+        } else {
+            Self::Poor
+        }
+    }
+
+    /// The name on the wire and in exports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Excellent => "excellent",
+            Self::Good => "good",
+            Self::Mixed => "mixed",
+            Self::Poor => "poor",
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! The evaluation of one conversation: AXIS, the resolution audit, and the evidence for both.
+//!
+//! The specification leaves the shape of the score output open; this is ours, version [`SCHEMA_VERSION`].
+//! The same transcript and scorer version give the same bytes: field order is fixed, scores are whole tenths.
+
+mod answer;
+mod axis;
+mod score;
+mod verdict;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+pub use self::answer::{TicketEvaluation, UnscoredStatus};
+pub use self::axis::{Axis, AxisBand, Dimension, Dimensions, HandoffDimension, Signal};
+pub use self::score::{Confidence, Score};
+pub use self::verdict::{
+    Charge, ChargeAssessment, ChargeReason, Flag, Handoff, HandoffRequester, HandoffState, Resolution,
+    ResolutionBasis, ResolutionStatus, ResolvedBy, Sentiment, SentimentLevel,
+};
+
+use crate::conversation::AiTool;
+use crate::time::Timestamp;
+
+/// Version of this shape; raised with every change that is not a mere addition.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// What the scorer found out about one conversation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Evaluation {
+    /// The ticket's id in the source system.
+    pub external_ticket_id: String,
+    /// Whether AXIS could be given.
+    pub status: EvaluationStatus,
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// SHA-256 of the transcript as it was scored, lower-case hexadecimal.
+    pub transcript_sha256: String,
+    /// Language of the customer's text, ISO 639-1, or `und` when it cannot be told.
+    pub language: String,
+    /// Who answered the customer.
+    pub ai_involvement: AiInvolvement,
+    /// The AI agents that wrote customer-facing messages, in order of first appearance.
+    pub ai_tools: Vec<AiToolUse>,
+    /// AXIS; absent when `status` is `not_applicable`.
+    pub axis: Option<Axis>,
+    /// Whether the customer's issue was solved, and by whom.
+    pub resolution: Resolution,
+    /// Whether an AI vendor's charge for this conversation is supported.
+    pub charge: Charge,
+    /// The passage from AI to human.
+    pub handoff: Handoff,
+    /// The customer's mood.
+    pub sentiment: Sentiment,
+    /// What the customer had to do.
+    pub effort: Effort,
+    /// Items of the transcript by author.
+    pub counts: Counts,
+    /// Times and spans read off the transcript.
+    pub timeline: Timeline,
+    /// The quotes that signals, resolution and reasons point to, by index.
+    pub evidence: Vec<Evidence>,
+    /// Warnings about the transcript or the evaluation.
+    pub flags: Vec<Flag>,
+    /// Who made this evaluation.
+    pub scorer: Scorer,
+}
+
+/// Whether AXIS could be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EvaluationStatus {
+    /// AXIS is present.
+    Scored,
+    /// No AI message or no customer message: AXIS is absent, never 0. The audit is still there.
+    NotApplicable,
+}
+
+impl EvaluationStatus {
+    /// The name on the wire and in exports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Scored => "scored",
+            Self::NotApplicable => "not_applicable",
+        }
+    }
+}
+
+/// Who answered the customer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AiInvolvement {
+    /// AI agents alone.
+    AiOnly,
+    /// AI agents and human teammates.
+    AiAssisted,
+    /// No AI agent.
+    NoAi,
+}
+
+impl AiInvolvement {
+    /// The name on the wire and in exports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::AiOnly => "ai_only",
+            Self::AiAssisted => "ai_assisted",
+            Self::NoAi => "no_ai",
+        }
+    }
+}
+
+/// One AI agent's share of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AiToolUse {
+    /// Label of the tool or provider, if known.
+    pub ai_tool: Option<AiTool>,
+    /// Service agent id, if the author was resolved.
+    pub agent_id: Option<String>,
+    /// The caller's id of the agent, if known.
+    pub agent_external_id: Option<String>,
+    /// Customer-facing messages it wrote.
+    pub messages: u32,
+}
+
+/// What the customer had to do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Effort {
+    /// Times the customer had to write (runs of their messages).
+    pub customer_turns: u32,
+    /// Times the customer repeated or was asked again for something already given.
+    pub repeated_information: u32,
+    /// Questions back to the customer.
+    pub clarifications: u32,
+}
+
+/// Items of the transcript by author; comments are counted as comments whoever wrote them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Counts {
+    /// Messages of the customer.
+    pub customer: u32,
+    /// Messages of AI agents.
+    pub ai: u32,
+    /// Messages of human teammates.
+    pub human: u32,
+    /// Internal comments.
+    pub comment: u32,
+    /// System events.
+    pub system: u32,
+    /// Items with several unresolved actors.
+    pub mixed: u32,
+}
+
+/// Times and spans read off the transcript; internal comments do not count as replies.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Timeline {
+    /// Timestamp of the first item.
+    #[schema(value_type = i64)]
+    pub started_at: Timestamp,
+    /// Timestamp of the last item.
+    #[schema(value_type = i64)]
+    pub ended_at: Timestamp,
+    /// Whole seconds from the first to the last item.
+    pub duration_seconds: i64,
+    /// Whole seconds from the customer's first message to the first reply by AI or human.
+    pub first_response_seconds: Option<i64>,
+    /// When an AI agent last wrote to the customer.
+    #[schema(value_type = Option<i64>)]
+    pub last_ai_message_at: Option<Timestamp>,
+    /// When the customer last wrote.
+    #[schema(value_type = Option<i64>)]
+    pub last_customer_message_at: Option<Timestamp>,
+    /// Whether the customer wrote after the last AI message; absent without an AI message.
+    pub customer_replied_after_last_ai: Option<bool>,
+    /// Hours from the last AI message to the end of the transcript, when the customer did not write in between.
+    pub observed_silence_hours: Option<f64>,
+}
+
+/// An exact quote from one message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Evidence {
+    /// The message's id in the source system.
+    pub message_external_id: String,
+    /// Who wrote it.
+    pub author_type: crate::conversation::AuthorType,
+    /// The exact substring `content[start..end]`.
+    pub quote: String,
+    /// Byte offset of its beginning in the message's content.
+    pub start: usize,
+    /// Byte offset behind its end.
+    pub end: usize,
+}
+
+/// Who made an evaluation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Scorer {
+    /// The kind of scorer.
+    #[serde(rename = "type")]
+    pub kind: ScorerKind,
+    /// Version of the scorer.
+    pub version: String,
+    /// SHA-256 of the weights and phrase lists, lower-case hexadecimal.
+    pub weights_sha256: String,
+    /// Name of the judge's model, when a judge was used.
+    pub judge_model: Option<String>,
+}
+
+/// The kind of scorer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ScorerKind {
+    /// The built-in engine.
+    Builtin,
+}
+
+impl ScorerKind {
+    /// The name on the wire and in exports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Builtin => "builtin",
+        }
+    }
+}

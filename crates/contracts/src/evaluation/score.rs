@@ -1,0 +1,127 @@
+//! Scores and confidences as whole steps, so that equal results are equal bytes.
+
+use serde::{Deserialize, Serialize};
+
+/// A score between 1.0 and 5.0 in tenths; higher is better. Written as a number with one decimal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Score {
+    tenths: u8,
+}
+
+impl Score {
+    /// The worst score.
+    pub const MIN: Self = Self { tenths: 10 };
+    /// The best score.
+    pub const MAX: Self = Self { tenths: 50 };
+
+    /// The nearest score: rounded half up to tenths, kept between 1.0 and 5.0. Not a number becomes 1.0.
+    pub fn nearest(value: f64) -> Self {
+        let tenths = (value * 10.0 + 0.5).floor().clamp(10.0, 50.0);
+        // A NaN passes clamp and converts to 0.
+        Self { tenths: (tenths as u8).max(10) }
+    }
+
+    /// The score as a number.
+    pub fn value(self) -> f64 {
+        f64::from(self.tenths) / 10.0
+    }
+
+    /// The mean of some scores (at least one), rounded half up to tenths, without floating point.
+    pub fn mean(scores: &[Self]) -> Option<Self> {
+        let count = u32::try_from(scores.len()).ok().filter(|count| *count > 0)?;
+        let sum: u32 = scores.iter().map(|score| u32::from(score.tenths)).sum();
+        let tenths = (2 * sum + count) / (2 * count);
+        u8::try_from(tenths).ok().map(|tenths| Self { tenths })
+    }
+}
+
+impl std::fmt::Display for Score {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}.{}", self.tenths / 10, self.tenths % 10)
+    }
+}
+
+impl Serialize for Score {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.value())
+    }
+}
+
+impl<'de> Deserialize<'de> for Score {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = f64::deserialize(deserializer)?;
+        if (1.0..=5.0).contains(&value) {
+            Ok(Self::nearest(value))
+        } else {
+            Err(serde::de::Error::custom("a score lies between 1.0 and 5.0"))
+        }
+    }
+}
+
+/// How sure the scorer is, between 0.00 and 1.00 in hundredths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Confidence {
+    hundredths: u8,
+}
+
+impl Confidence {
+    /// The nearest confidence: rounded half up to hundredths, kept between 0 and 1. Not a number becomes 0.
+    pub fn nearest(value: f64) -> Self {
+        Self { hundredths: (value * 100.0 + 0.5).floor().clamp(0.0, 100.0) as u8 }
+    }
+
+    /// The confidence as a number.
+    pub fn value(self) -> f64 {
+        f64::from(self.hundredths) / 100.0
+    }
+}
+
+impl std::fmt::Display for Confidence {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}.{:02}", self.hundredths / 100, self.hundredths % 100)
+    }
+}
+
+impl Serialize for Confidence {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.value())
+    }
+}
+
+impl<'de> Deserialize<'de> for Confidence {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = f64::deserialize(deserializer)?;
+        if (0.0..=1.0).contains(&value) {
+            Ok(Self::nearest(value))
+        } else {
+            Err(serde::de::Error::custom("a confidence lies between 0 and 1"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_score_is_kept_between_one_and_five_in_tenths() {
+        let cases = [(-3.0, "1.0"), (f64::NAN, "1.0"), (3.14, "3.1"), (3.25, "3.3"), (4.96, "5.0"), (9.0, "5.0")];
+        for (value, written) in cases {
+            assert_eq!(Score::nearest(value).to_string(), written, "{value}");
+        }
+    }
+
+    #[test]
+    fn the_mean_is_rounded_half_up() {
+        let scores = |values: &[f64]| values.iter().map(|value| Score::nearest(*value)).collect::<Vec<_>>();
+        assert_eq!(Score::mean(&scores(&[3.5, 3.6])).map(|mean| mean.to_string()), Some("3.6".to_owned()));
+        assert_eq!(Score::mean(&scores(&[3.0, 3.0, 3.1])).map(|mean| mean.to_string()), Some("3.0".to_owned()));
+        assert_eq!(Score::mean(&[]), None);
+    }
+
+    #[test]
+    fn a_score_is_written_as_a_number_with_one_decimal() {
+        assert_eq!(serde_json::to_string(&Score::nearest(4.0)).ok().as_deref(), Some("4.0"));
+        assert_eq!(serde_json::to_string(&Confidence::nearest(0.82)).ok().as_deref(), Some("0.82"));
+    }
+}

@@ -1,0 +1,158 @@
+//! Events between services. Past tense, versioned; a payload of version 1 only ever gains optional fields.
+//!
+//! Events carry no transcripts: a consumer that needs one asks its owner. So neither the broker nor its dead
+//! letters hold what customers wrote, and deleting a conversation in one place deletes it (ADR 0003).
+
+use serde::{Deserialize, Serialize};
+
+use crate::evaluation::Evaluation;
+use crate::export::ExportKind;
+use crate::ids::{AgentId, EvaluationId, ExportId, OrganizationId, TicketId};
+use crate::time::Timestamp;
+
+/// A kind of event: its routing key on the bus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Topic {
+    /// Routing key.
+    pub name: &'static str,
+    /// Whether an event that no queue takes is an error. Informative events may have no consumer.
+    pub needs_consumer: bool,
+}
+
+/// What an event's payload must say about itself.
+pub trait Event: Serialize + for<'de> Deserialize<'de> {
+    /// The topic it is published under.
+    const TOPIC: Topic;
+    /// The tenant it belongs to.
+    fn organization_id(&self) -> OrganizationId;
+}
+
+/// A conversation is stored and waits for its evaluation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConversationAccepted {
+    /// The tenant.
+    pub organization_id: OrganizationId,
+    /// The accepted import.
+    pub ticket_id: TicketId,
+    /// When it was accepted.
+    pub accepted_at: Timestamp,
+}
+
+impl Event for ConversationAccepted {
+    const TOPIC: Topic = Topic { name: "conversation.accepted.v1", needs_consumer: true };
+
+    fn organization_id(&self) -> OrganizationId {
+        self.organization_id
+    }
+}
+
+/// A conversation was evaluated, or it is certain that it cannot be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ConversationEvaluated {
+    /// The tenant.
+    pub organization_id: OrganizationId,
+    /// The conversation and where it came from.
+    pub ticket: TicketFacts,
+    /// Id of the evaluation.
+    pub evaluation_id: EvaluationId,
+    /// When it was made.
+    pub evaluated_at: Timestamp,
+    /// The result.
+    pub outcome: EvaluationOutcome,
+}
+
+impl Event for ConversationEvaluated {
+    const TOPIC: Topic = Topic { name: "conversation.evaluated.v1", needs_consumer: true };
+
+    fn organization_id(&self) -> OrganizationId {
+        self.organization_id
+    }
+}
+
+/// What a read model needs to know of a ticket beside its evaluation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TicketFacts {
+    /// Service ticket id.
+    pub id: TicketId,
+    /// The ticket id of the source system.
+    pub external_id: String,
+    /// Source of the import.
+    pub source: String,
+    /// Account within the source.
+    pub source_account_id: Option<String>,
+    /// Subject.
+    pub subject: Option<String>,
+    /// Timestamp of the first message.
+    pub started_at: Timestamp,
+    /// Timestamp of the last message.
+    pub ended_at: Timestamp,
+    /// When the import was accepted.
+    pub imported_at: Timestamp,
+    /// The registered AI agents that took part, in order of first appearance.
+    pub agents: Vec<AgentFacts>,
+}
+
+/// A registered agent as it was known when the conversation was imported.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentFacts {
+    /// Service agent id.
+    pub id: AgentId,
+    /// The caller's id of the agent.
+    pub external_id: String,
+    /// Display name.
+    pub name: String,
+}
+
+/// The result of an evaluation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum EvaluationOutcome {
+    /// Evaluated.
+    Evaluated {
+        /// The evaluation.
+        evaluation: Box<Evaluation>,
+    },
+    /// It could not be evaluated.
+    Failed {
+        /// Why, for people.
+        error_message: String,
+    },
+}
+
+/// An export job is queued.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExportRequested {
+    /// The tenant.
+    pub organization_id: OrganizationId,
+    /// The job.
+    pub export_id: ExportId,
+    /// What is exported.
+    pub kind: ExportKind,
+}
+
+impl Event for ExportRequested {
+    const TOPIC: Topic = Topic { name: "export.requested.v1", needs_consumer: true };
+
+    fn organization_id(&self) -> OrganizationId {
+        self.organization_id
+    }
+}
+
+/// An AI agent was registered. Informative: nobody has to listen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentCreated {
+    /// The tenant.
+    pub organization_id: OrganizationId,
+    /// The agent.
+    pub agent: AgentFacts,
+    /// When it was registered.
+    pub created_at: Timestamp,
+}
+
+impl Event for AgentCreated {
+    const TOPIC: Topic = Topic { name: "agent.created.v1", needs_consumer: false };
+
+    fn organization_id(&self) -> OrganizationId {
+        self.organization_id
+    }
+}

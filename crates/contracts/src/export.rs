@@ -1,0 +1,171 @@
+//! Evaluation exports: specification, sections "Evaluation export" and "POST /v1/evaluations/exports".
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::fault::BodyError;
+use crate::ids::ExportId;
+use crate::json::{Faults, ObjectReader, parse_tree};
+use crate::time::Timestamp;
+
+/// An export job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Export {
+    /// Export id.
+    #[schema(value_type = String, example = "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11")]
+    pub id: ExportId,
+    /// What is exported.
+    pub kind: ExportKind,
+    /// Always `csv`.
+    pub format: ExportFormat,
+    /// State of the job.
+    pub status: ExportStatus,
+    /// The filters, as sent.
+    pub filters: ExportFilters,
+    /// When the export was created, epoch milliseconds.
+    #[schema(value_type = i64, example = 1_763_600_000_000_i64)]
+    pub created_at: Timestamp,
+    /// When the job last moved, epoch milliseconds.
+    #[schema(value_type = i64, example = 1_763_600_000_000_i64)]
+    pub updated_at: Timestamp,
+    /// Signed address of the file, made anew with every read; only when `status` is `complete`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(format = "uri")]
+    pub download_url: Option<String>,
+    /// What went wrong; only when `status` is `failed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_message: Option<String>,
+}
+
+/// What is exported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ExportKind {
+    /// AXIS scores, reasons and facts, one row a ticket.
+    Axis,
+    /// The resolution audit, one row a ticket.
+    ResolutionAudit,
+}
+
+impl ExportKind {
+    /// Every kind.
+    pub const ALL: [Self; 2] = [Self::Axis, Self::ResolutionAudit];
+
+    /// The name on the wire and in the database.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Axis => "axis",
+            Self::ResolutionAudit => "resolution_audit",
+        }
+    }
+
+    /// The kind with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+}
+
+/// The file's format; the specification has one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ExportFormat {
+    /// RFC 4180.
+    #[default]
+    Csv,
+}
+
+/// State of an export job: `pending → running → complete | failed`, nothing else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ExportStatus {
+    /// Queued.
+    Pending,
+    /// A worker writes the file.
+    Running,
+    /// The file can be downloaded.
+    Complete,
+    /// `error_message` says why.
+    Failed,
+}
+
+impl ExportStatus {
+    /// Every state.
+    pub const ALL: [Self; 4] = [Self::Pending, Self::Running, Self::Complete, Self::Failed];
+
+    /// The name on the wire and in the database.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::Complete => "complete",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// The state with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == name)
+    }
+}
+
+/// Which evaluations are exported: those of conversations whose first message lies in `[from, to)`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ExportFilters {
+    /// First moment, epoch milliseconds, inclusive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<i64>, nullable = false, minimum = 0, maximum = 253_402_300_799_999_i64)]
+    pub from: Option<Timestamp>,
+    /// First moment that is no longer included, epoch milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<i64>, nullable = false, minimum = 0, maximum = 253_402_300_799_999_i64)]
+    pub to: Option<Timestamp>,
+}
+
+/// A checked body of `POST /v1/evaluations/exports`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewExport {
+    /// What is exported.
+    pub kind: ExportKind,
+    /// Always `csv`.
+    pub format: ExportFormat,
+    /// Which evaluations.
+    pub filters: ExportFilters,
+}
+
+impl NewExport {
+    /// Reads and checks a request body. `format` and `filters` may be left out, and either end of the filters.
+    ///
+    /// # Errors
+    /// [`BodyError`] with every fault found.
+    pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
+        let tree = parse_tree(body)?;
+        let mut faults = Faults::default();
+        let export = ObjectReader::new(tree, "", &mut faults).and_then(|mut object| {
+            let names = ExportKind::ALL.map(ExportKind::as_str);
+            let kind = object.required_choice("kind", &names, ExportKind::from_name);
+            let format = object
+                .optional_choice("format", &["csv"], |name| (name == "csv").then_some(ExportFormat::Csv))
+                .unwrap_or_default();
+            let filters = match object.take("filters") {
+                Some(value) => read_filters(value, object.faults()),
+                None => Some(ExportFilters::default()),
+            };
+            Some(Self { kind: kind?, format, filters: filters? })
+        });
+        faults.finish(export)
+    }
+}
+
+fn read_filters(value: serde_json::Value, faults: &mut Faults) -> Option<ExportFilters> {
+    let mut object = ObjectReader::new(value, "/filters", faults)?;
+    let mut moment = |field: &str| {
+        let value = object.take(field)?;
+        let millis = object.integer(field, &value, Timestamp::MIN.as_millis(), Timestamp::MAX.as_millis())?;
+        Some(Timestamp::saturating_from_millis(millis))
+    };
+    let (from, to) = (moment("from"), moment("to"));
+    if matches!((from, to), (Some(from), Some(to)) if from > to) {
+        object.fault("from", "must not be later than `to`");
+    }
+    Some(ExportFilters { from, to })
+}

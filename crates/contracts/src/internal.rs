@@ -1,0 +1,81 @@
+//! What services say to each other over HTTP. Not public; both ends are ours and change together, one release
+//! apart at most.
+
+use serde::{Deserialize, Serialize};
+
+use crate::conversation::Conversation;
+use crate::event::{AgentFacts, TicketFacts};
+use crate::ids::{ApiKeyId, OrganizationId, TicketId};
+use crate::tenant::Scopes;
+
+/// Gateway → agent-registry: who does this API key belong to? The secret itself never travels.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ResolveKey {
+    /// SHA-256 of the API key, lower-case hexadecimal.
+    pub key_sha256: String,
+}
+
+/// Answer: a key that is known, neither expired nor revoked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyGrant {
+    /// The key's record.
+    pub key_id: ApiKeyId,
+    /// The tenant.
+    pub organization_id: OrganizationId,
+    /// What the key may do.
+    pub scopes: Scopes,
+}
+
+/// Ingest → agent-registry: which of these agents exist in the token's organization?
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FindAgents {
+    /// Service agent ids, as the caller wrote them.
+    pub ids: Vec<String>,
+    /// The caller's ids.
+    pub external_ids: Vec<String>,
+}
+
+/// Answer: every agent found, in no particular order.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FoundAgents {
+    /// The agents.
+    pub agents: Vec<AgentFacts>,
+}
+
+/// Scoring worker → ingest: the transcripts of these tickets, of whatever organization.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadTranscripts {
+    /// The tickets.
+    pub tickets: Vec<TicketReference>,
+}
+
+/// A ticket and the organization it must belong to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct TicketReference {
+    /// The tenant.
+    pub organization_id: OrganizationId,
+    /// The ticket.
+    pub ticket_id: TicketId,
+}
+
+/// Answer: the transcripts that (still) exist, in no particular order.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Transcripts {
+    /// The transcripts.
+    pub transcripts: Vec<Transcript>,
+}
+
+/// One stored transcript. AI authors carry both `id` and `external_id`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transcript {
+    /// The tenant.
+    pub organization_id: OrganizationId,
+    /// Where it came from.
+    pub ticket: TicketFacts,
+    /// The conversation.
+    pub conversation: Conversation,
+}
+
+/// Header that carries the public base address (scheme and authority) from the gateway to the export service, which
+/// builds download addresses with it.
+pub const PUBLIC_BASE_URL_HEADER: &str = "x-assay-public-base-url";

@@ -1,0 +1,110 @@
+//! Tenants: every record belongs to one organization, and a key may do only what its scopes name.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::OrganizationId;
+
+/// What an API key may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// Submit conversations.
+    Assess,
+    /// Register AI agents.
+    Agents,
+    /// Read tickets and their evaluations.
+    Tickets,
+    /// Create, read and download exports.
+    Exports,
+    /// Administer the organization.
+    Admin,
+}
+
+impl Scope {
+    /// Every scope, in the order of documentation.
+    pub const ALL: [Self; 5] = [Self::Assess, Self::Agents, Self::Tickets, Self::Exports, Self::Admin];
+
+    /// The name used in keys, tokens and on the command line.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Assess => "assess",
+            Self::Agents => "agents",
+            Self::Tickets => "tickets",
+            Self::Exports => "exports",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// A name that is none of [`Scope::ALL`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown scope `{0}`: use assess, agents, tickets, exports or admin")]
+pub struct UnknownScope(pub String);
+
+impl FromStr for Scope {
+    type Err = UnknownScope;
+
+    fn from_str(text: &str) -> Result<Self, UnknownScope> {
+        Self::ALL
+            .into_iter()
+            .find(|scope| scope.as_str() == text)
+            .ok_or_else(|| UnknownScope(text.to_owned()))
+    }
+}
+
+/// A set of scopes; written as names separated by spaces in tokens and in the database (RFC 6749, section 3.3).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Scopes(BTreeSet<Scope>);
+
+impl Scopes {
+    /// What a key gets when nothing is said: everything but `admin`.
+    pub fn default_for_keys() -> Self {
+        Self(Scope::ALL.into_iter().filter(|scope| *scope != Scope::Admin).collect())
+    }
+
+    /// Whether `scope` is among them.
+    pub fn allows(&self, scope: Scope) -> bool {
+        self.0.contains(&scope)
+    }
+}
+
+impl FromIterator<Scope> for Scopes {
+    fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
+        Self(scopes.into_iter().collect())
+    }
+}
+
+impl fmt::Display for Scopes {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.0.iter().map(|scope| scope.as_str()).collect();
+        formatter.write_str(&names.join(" "))
+    }
+}
+
+impl FromStr for Scopes {
+    type Err = UnknownScope;
+
+    fn from_str(text: &str) -> Result<Self, UnknownScope> {
+        text.split_ascii_whitespace().map(Scope::from_str).collect()
+    }
+}
+
+/// Who a request acts for, as proved by its credentials.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tenant {
+    /// The organization that every record of the request belongs to.
+    pub organization_id: OrganizationId,
+    /// What the request's key may do.
+    pub scopes: Scopes,
+}

@@ -1,0 +1,88 @@
+//! Time: Unix epoch milliseconds everywhere, as in the specification.
+
+use std::fmt;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::{Deserialize, Serialize};
+
+/// A moment in Unix epoch **milliseconds**, between 1970-01-01 and 9999-12-31 (both inclusive).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct Timestamp(i64);
+
+/// An integer outside of [`Timestamp::MIN`] … [`Timestamp::MAX`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be Unix epoch milliseconds from 0 to 253402300799999")]
+pub struct TimestampOutOfRange;
+
+impl Timestamp {
+    /// 1970-01-01T00:00:00.000Z.
+    pub const MIN: Self = Self(0);
+    /// 9999-12-31T23:59:59.999Z, the last moment that ISO 8601 writes with four digits of the year.
+    pub const MAX: Self = Self(253_402_300_799_999);
+
+    /// Checks the range.
+    pub const fn from_millis(millis: i64) -> Result<Self, TimestampOutOfRange> {
+        if millis < Self::MIN.0 || millis > Self::MAX.0 { Err(TimestampOutOfRange) } else { Ok(Self(millis)) }
+    }
+
+    /// The moment nearest to `millis` that can be represented; for clocks and stored values.
+    pub const fn saturating_from_millis(millis: i64) -> Self {
+        if millis < Self::MIN.0 {
+            Self::MIN
+        } else if millis > Self::MAX.0 {
+            Self::MAX
+        } else {
+            Self(millis)
+        }
+    }
+
+    /// Milliseconds since the epoch.
+    pub const fn as_millis(self) -> i64 {
+        self.0
+    }
+
+    /// This moment plus (or minus, when negative) so many milliseconds, kept in range.
+    pub const fn plus_millis(self, millis: i64) -> Self {
+        Self::saturating_from_millis(self.0.saturating_add(millis))
+    }
+
+    /// Milliseconds from `earlier` to this moment; negative when `earlier` is later.
+    pub const fn millis_since(self, earlier: Self) -> i64 {
+        self.0 - earlier.0
+    }
+}
+
+/// ISO 8601 in UTC with milliseconds, as in the exported files: `2026-11-20T07:06:34.000Z`.
+impl fmt::Display for Timestamp {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let moment = DateTime::<Utc>::from_timestamp_millis(self.0).unwrap_or_default();
+        formatter.write_str(&moment.to_rfc3339_opts(SecondsFormat::Millis, true))
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let millis = i64::deserialize(deserializer)?;
+        Self::from_millis(millis).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timestamp_is_written_in_utc_with_milliseconds() {
+        assert_eq!(Timestamp::MIN.to_string(), "1970-01-01T00:00:00.000Z");
+        assert_eq!(Timestamp::MAX.to_string(), "9999-12-31T23:59:59.999Z");
+        assert_eq!(Timestamp(1_700_000_000_123).to_string(), "2023-11-14T22:13:20.123Z");
+    }
+
+    #[test]
+    fn a_moment_outside_of_the_range_is_refused() {
+        assert_eq!(Timestamp::from_millis(-1), Err(TimestampOutOfRange));
+        assert_eq!(Timestamp::from_millis(253_402_300_800_000), Err(TimestampOutOfRange));
+        assert!(serde_json::from_str::<Timestamp>("-1").is_err());
+    }
+}

@@ -1,0 +1,1 @@
+//! The export worker role.

@@ -1,0 +1,1 @@
+//! The bus between services: RabbitMQ or in process, outbox, inbox, retries and dead letters.
