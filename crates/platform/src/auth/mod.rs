@@ -1,0 +1,9 @@
+//! Credentials and signatures.
+
+mod api_key;
+mod service_token;
+mod signature;
+
+pub use self::api_key::{ApiKey, ApiKeyHash, InvalidApiKey};
+pub use self::service_token::{Audience, InvalidToken, ServiceClaims, ServiceTokens, UnusableSecret};
+pub use self::signature::{InvalidKeys, InvalidSignature, SigningKeys};

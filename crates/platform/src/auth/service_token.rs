@@ -1,0 +1,211 @@
+//! Tokens between services: short-lived signed JWTs (RFC 7519). The gateway exchanges an API key for one; a service
+//! refuses a call without one that was made for it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use assay_contracts::ids::OrganizationId;
+use assay_contracts::tenant::{Scopes, Tenant};
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Serialize};
+
+use assay_contracts::time::Timestamp;
+
+/// Longest life of a token, in seconds.
+const LIFETIME_SECONDS: i64 = 60;
+const ISSUER: &str = "assay";
+/// A shorter secret could be guessed (RFC 7518, section 3.2 asks for 256 bits with HS256).
+const MIN_SECRET_LENGTH: usize = 32;
+
+/// The service that a token is made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Audience {
+    /// agent-registry.
+    AgentRegistry,
+    /// ingest.
+    Ingest,
+    /// scoring-worker.
+    Scoring,
+    /// export.
+    Export,
+}
+
+impl Audience {
+    /// The claim `aud`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::AgentRegistry => "agent-registry",
+            Self::Ingest => "ingest",
+            Self::Scoring => "scoring",
+            Self::Export => "export",
+        }
+    }
+}
+
+impl fmt::Display for Audience {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// Who calls, and for whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServiceClaims {
+    /// A request of a tenant, passed on.
+    Tenant(Tenant),
+    /// A service on its own behalf: it may read across organizations where a route allows it.
+    Service,
+}
+
+/// The configured secret cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("security.service_token_secret must have at least 32 characters")]
+pub struct UnusableSecret;
+
+/// A token that is not accepted. It does not say why: the caller is one of ours or an intruder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the service token is missing, expired, made for another service or forged")]
+pub struct InvalidToken;
+
+#[derive(Serialize, Deserialize)]
+struct Claims {
+    iss: String,
+    aud: String,
+    iat: i64,
+    exp: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    org: Option<OrganizationId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scope: Option<String>,
+}
+
+/// Makes and checks service tokens.
+#[derive(Clone)]
+pub struct ServiceTokens {
+    encoding: EncodingKey,
+    decoding: DecodingKey,
+}
+
+impl ServiceTokens {
+    /// From the secret that all services share.
+    ///
+    /// # Errors
+    /// When the secret is too short.
+    pub fn new(secret: &SecretString) -> Result<Self, UnusableSecret> {
+        let bytes = secret.expose_secret().as_bytes();
+        if bytes.len() < MIN_SECRET_LENGTH {
+            return Err(UnusableSecret);
+        }
+        Ok(Self { encoding: EncodingKey::from_secret(bytes), decoding: DecodingKey::from_secret(bytes) })
+    }
+
+    /// A token for one call to `audience`.
+    ///
+    /// # Errors
+    /// When signing fails, which a usable secret does not do.
+    pub fn issue(
+        &self,
+        audience: Audience,
+        claims: &ServiceClaims,
+        now: Timestamp,
+    ) -> Result<String, InvalidToken> {
+        let (org, scope) = match claims {
+            ServiceClaims::Tenant(tenant) => (Some(tenant.organization_id), Some(tenant.scopes.to_string())),
+            ServiceClaims::Service => (None, None),
+        };
+        let iat = now.as_millis() / 1000;
+        let claims = Claims {
+            iss: ISSUER.to_owned(),
+            aud: audience.as_str().to_owned(),
+            iat,
+            exp: iat + LIFETIME_SECONDS,
+            org,
+            scope,
+        };
+        jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &self.encoding)
+            .map_err(|_| InvalidToken)
+    }
+
+    /// Checks a token that came to `audience`: algorithm, signature, issuer, audience and time.
+    ///
+    /// # Errors
+    /// [`InvalidToken`] for anything but a token that [`Self::issue`] made for this audience within its lifetime.
+    pub fn verify(&self, audience: Audience, token: &str) -> Result<ServiceClaims, InvalidToken> {
+        let mut validation = Validation::new(Algorithm::HS256);
+        validation.set_audience(&[audience.as_str()]);
+        validation.set_issuer(&[ISSUER]);
+        validation.set_required_spec_claims(&["exp", "aud", "iss"]);
+        // Clocks of different machines: a few seconds apart at most.
+        validation.leeway = 5;
+        let claims = jsonwebtoken::decode::<Claims>(token, &self.decoding, &validation)
+            .map_err(|_| InvalidToken)?
+            .claims;
+        if claims.exp - claims.iat > LIFETIME_SECONDS {
+            return Err(InvalidToken);
+        }
+        match (claims.org, claims.scope) {
+            (Some(organization_id), Some(scope)) => {
+                let scopes = Scopes::from_str(&scope).map_err(|_| InvalidToken)?;
+                Ok(ServiceClaims::Tenant(Tenant { organization_id, scopes }))
+            }
+            (None, None) => Ok(ServiceClaims::Service),
+            _ => Err(InvalidToken),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::now;
+
+    fn tokens(secret: &str) -> ServiceTokens {
+        ServiceTokens::new(&SecretString::from(secret)).unwrap()
+    }
+
+    fn tenant() -> ServiceClaims {
+        ServiceClaims::Tenant(Tenant {
+            organization_id: crate::runtime::new_id(),
+            scopes: Scopes::default_for_keys(),
+        })
+    }
+
+    const SECRET: &str = "0123456789abcdef0123456789abcdef";
+
+    #[test]
+    fn a_token_carries_its_tenant_to_its_audience() {
+        let claims = tenant();
+        let token = tokens(SECRET).issue(Audience::Ingest, &claims, now()).unwrap();
+        assert_eq!(tokens(SECRET).verify(Audience::Ingest, &token), Ok(claims));
+    }
+
+    #[test]
+    fn a_token_for_another_audience_key_or_time_is_refused() {
+        let issue = |at| tokens(SECRET).issue(Audience::Ingest, &tenant(), at).unwrap();
+        let token = issue(now());
+        assert_eq!(tokens(SECRET).verify(Audience::Export, &token), Err(InvalidToken));
+        assert_eq!(tokens(&SECRET.to_uppercase()).verify(Audience::Ingest, &token), Err(InvalidToken));
+        let expired = issue(now().plus_millis(-120_000));
+        assert_eq!(tokens(SECRET).verify(Audience::Ingest, &expired), Err(InvalidToken));
+    }
+
+    #[test]
+    fn a_token_without_a_signature_is_refused() {
+        use base64::Engine;
+        let token = tokens(SECRET).issue(Audience::Ingest, &tenant(), now()).unwrap();
+        let claims = token.split('.').nth(1).unwrap();
+        let header =
+            base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(br#"{"alg":"none","typ":"JWT"}"#);
+        for forged in
+            [format!("{header}.{claims}."), format!("{header}.{claims}"), String::new(), "a.b.c".into()]
+        {
+            assert_eq!(tokens(SECRET).verify(Audience::Ingest, &forged), Err(InvalidToken), "{forged}");
+        }
+    }
+
+    #[test]
+    fn a_short_secret_is_refused() {
+        assert!(ServiceTokens::new(&SecretString::from("too short")).is_err());
+    }
+}

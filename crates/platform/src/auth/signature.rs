@@ -1,0 +1,147 @@
+//! Signatures on what leaves the service and comes back: cursors and download addresses. HMAC-SHA-256 (RFC 2104)
+//! with named keys, so that keys can be rotated: the first signs, all of them verify.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hmac::{Hmac, KeyInit, Mac};
+use secrecy::{ExposeSecret, SecretString};
+use sha2::Sha256;
+
+const MIN_SECRET_LENGTH: usize = 32;
+
+/// The configured keys cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "security.signing_keys must be a list such as `k2:SECRET,k1:OLDER_SECRET`, each secret of 32 characters or more: {0}"
+)]
+pub struct InvalidKeys(String);
+
+/// A signature that is not ours, or not for this content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the signature does not match")]
+pub struct InvalidSignature;
+
+/// The signing keys, the current one first.
+#[derive(Clone)]
+pub struct SigningKeys {
+    keys: Vec<(String, SecretString)>,
+}
+
+impl SigningKeys {
+    /// Reads `id:secret,id:secret,…`; the first key signs.
+    ///
+    /// # Errors
+    /// When there is no key, an id is empty or repeated, or a secret is too short.
+    pub fn parse(text: &SecretString) -> Result<Self, InvalidKeys> {
+        let mut keys: Vec<(String, SecretString)> = Vec::new();
+        for entry in text.expose_secret().split(',') {
+            let (id, secret) =
+                entry.trim().split_once(':').ok_or_else(|| InvalidKeys("an entry has no `:`".to_owned()))?;
+            if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
+                return Err(InvalidKeys("a key id has letters, digits and `-` only".to_owned()));
+            }
+            if keys.iter().any(|(known, _)| known == id) {
+                return Err(InvalidKeys(format!("key id `{id}` is repeated")));
+            }
+            if secret.len() < MIN_SECRET_LENGTH {
+                return Err(InvalidKeys(format!("the secret of key `{id}` is too short")));
+            }
+            keys.push((id.to_owned(), secret.to_owned().into()));
+        }
+        Ok(Self { keys })
+    }
+
+    /// Signs `content` for one `purpose`: a signature for another purpose never matches.
+    /// Answers the id of the key and the signature in URL-safe base64.
+    pub fn sign(&self, purpose: &str, content: &[u8]) -> (&str, String) {
+        // `parse` is the only way to make a value, and it never leaves the list empty.
+        let (id, secret) = &self.keys[0];
+        (id, URL_SAFE_NO_PAD.encode(mac(secret, purpose, content).finalize().into_bytes()))
+    }
+
+    /// Checks a signature, in constant time.
+    ///
+    /// # Errors
+    /// [`InvalidSignature`] for an unknown key or a signature of other content or another purpose.
+    pub fn verify(
+        &self,
+        purpose: &str,
+        content: &[u8],
+        key_id: &str,
+        signature: &str,
+    ) -> Result<(), InvalidSignature> {
+        let (_, secret) = self.keys.iter().find(|(id, _)| id == key_id).ok_or(InvalidSignature)?;
+        let signature = URL_SAFE_NO_PAD.decode(signature).map_err(|_| InvalidSignature)?;
+        mac(secret, purpose, content).verify_slice(&signature).map_err(|_| InvalidSignature)
+    }
+
+    /// One opaque text that holds `content` and its signature.
+    pub fn seal(&self, purpose: &str, content: &[u8]) -> String {
+        let (id, signature) = self.sign(purpose, content);
+        format!("{}.{id}.{signature}", URL_SAFE_NO_PAD.encode(content))
+    }
+
+    /// The content of a sealed text.
+    ///
+    /// # Errors
+    /// [`InvalidSignature`] for any text that [`Self::seal`] did not make for this purpose.
+    pub fn open(&self, purpose: &str, sealed: &str) -> Result<Vec<u8>, InvalidSignature> {
+        let mut parts = sealed.splitn(3, '.');
+        let (Some(content), Some(id), Some(signature)) = (parts.next(), parts.next(), parts.next()) else {
+            return Err(InvalidSignature);
+        };
+        let content = URL_SAFE_NO_PAD.decode(content).map_err(|_| InvalidSignature)?;
+        self.verify(purpose, &content, id, signature)?;
+        Ok(content)
+    }
+}
+
+fn mac(secret: &SecretString, purpose: &str, content: &[u8]) -> Hmac<Sha256> {
+    // HMAC takes keys of any length, so this constructor has no failing case.
+    #[allow(clippy::expect_used, reason = "HMAC accepts every key length (RFC 2104, section 3)")]
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.expose_secret().as_bytes()).expect("any key length");
+    mac.update(&(purpose.len() as u64).to_be_bytes());
+    mac.update(purpose.as_bytes());
+    mac.update(content);
+    mac
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(text: &str) -> SigningKeys {
+        SigningKeys::parse(&SecretString::from(text)).unwrap()
+    }
+
+    const OLD: &str = "k1:0123456789abcdef0123456789abcdef";
+    const ROTATED: &str = "k2:fedcba9876543210fedcba9876543210,k1:0123456789abcdef0123456789abcdef";
+
+    #[test]
+    fn what_was_sealed_can_be_opened_also_after_a_rotation() {
+        let sealed = keys(OLD).seal("cursor", b"content");
+        assert_eq!(keys(ROTATED).open("cursor", &sealed), Ok(b"content".to_vec()));
+        let sealed = keys(ROTATED).seal("cursor", b"content");
+        assert_eq!(keys(OLD).open("cursor", &sealed), Err(InvalidSignature));
+    }
+
+    #[test]
+    fn an_altered_text_or_another_purpose_is_refused() {
+        let sealed = keys(OLD).seal("cursor", b"content");
+        assert!(keys(OLD).open("download", &sealed).is_err());
+        for index in 0..sealed.len() {
+            let mut altered = sealed.clone().into_bytes();
+            altered[index] = if altered[index] == b'A' { b'B' } else { b'A' };
+            let altered = String::from_utf8(altered).unwrap();
+            assert!(keys(OLD).open("cursor", &altered).is_err(), "{altered}");
+        }
+        assert!(keys(OLD).open("cursor", "").is_err());
+    }
+
+    #[test]
+    fn unusable_keys_are_refused() {
+        for text in ["", "k1", "k1:short", &format!("{OLD},{OLD}"), ":0123456789abcdef0123456789abcdef"] {
+            assert!(SigningKeys::parse(&SecretString::from(text)).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Migrations: embedded in the executable, each in a transaction, applied under a lock.
+
+use diesel::connection::SimpleConnection;
+use diesel::migration::MigrationSource;
+use diesel::pg::{Pg, PgConnection};
+use diesel::prelude::*;
+use diesel::sql_types::Text;
+use diesel::sqlite::{Sqlite, SqliteConnection};
+use diesel_migrations::{EmbeddedMigrations, MigrationHarness};
+
+use super::DatabaseError;
+
+/// Migrations of one crate, for both kinds of database.
+pub struct Migrations {
+    /// For PostgreSQL.
+    pub postgres: EmbeddedMigrations,
+    /// For SQLite.
+    pub sqlite: EmbeddedMigrations,
+}
+
+/// Embeds a folder of migrations; for the crates that own some, which need no dependency of their own for it.
+pub use diesel_migrations::embed_migrations as embed;
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+pub(super) fn apply_postgres(
+    connection: &mut PgConnection,
+    schema: &str,
+    sets: &[Migrations],
+) -> Result<Vec<String>, DatabaseError> {
+    // Held by the session, so it ends with it however the process ends.
+    let lock = format!("hashtextextended('assay migrations of {schema}', 0)");
+    connection.batch_execute(&format!("SET statement_timeout = 0; SELECT pg_advisory_lock({lock})"))?;
+    let result = apply_postgres_locked(connection, schema, sets);
+    connection.batch_execute(&format!("SELECT pg_advisory_unlock({lock}); SET statement_timeout = '30s'"))?;
+    result
+}
+
+fn apply_postgres_locked(
+    connection: &mut PgConnection,
+    schema: &str,
+    sets: &[Migrations],
+) -> Result<Vec<String>, DatabaseError> {
+    let exists: bool = diesel::select(
+        diesel::dsl::sql::<diesel::sql_types::Bool>("EXISTS (SELECT FROM pg_namespace WHERE nspname = ")
+            .bind::<Text, _>(schema)
+            .sql(")"),
+    )
+    .get_result(connection)?;
+    // The role may be allowed to use its schema only; then an administrator has made it.
+    if !exists {
+        connection.batch_execute(&format!("CREATE SCHEMA {schema}"))?;
+    }
+    let mut applied = Vec::new();
+    for set in sets {
+        applied.extend(apply::<Pg, _>(connection, &set.postgres)?);
+    }
+    Ok(applied)
+}
+
+pub(super) fn apply_sqlite(
+    connection: &mut SqliteConnection,
+    sets: &[Migrations],
+) -> Result<Vec<String>, DatabaseError> {
+    let mut applied = Vec::new();
+    for set in sets {
+        applied.extend(apply::<Sqlite, _>(connection, &set.sqlite)?);
+    }
+    Ok(applied)
+}
+
+pub(super) fn pending_postgres(
+    connection: &mut PgConnection,
+    sets: &[Migrations],
+) -> Result<Vec<String>, DatabaseError> {
+    sets.iter()
+        .map(|set| pending::<Pg, _>(connection, &set.postgres))
+        .collect::<Result<Vec<_>, _>>()
+        .map(|all| all.concat())
+}
+
+pub(super) fn pending_sqlite(
+    connection: &mut SqliteConnection,
+    sets: &[Migrations],
+) -> Result<Vec<String>, DatabaseError> {
+    sets.iter()
+        .map(|set| pending::<Sqlite, _>(connection, &set.sqlite))
+        .collect::<Result<Vec<_>, _>>()
+        .map(|all| all.concat())
+}
+
+fn apply<DB, C>(connection: &mut C, source: &EmbeddedMigrations) -> Result<Vec<String>, DatabaseError>
+where
+    DB: diesel::backend::Backend,
+    C: MigrationHarness<DB>,
+    EmbeddedMigrations: MigrationSource<DB>,
+{
+    let pending = connection.pending_migrations(Borrowed(source)).map_err(migration_error)?;
+    let mut applied = Vec::with_capacity(pending.len());
+    for migration in pending {
+        connection.run_migration(&migration).map_err(migration_error)?;
+        applied.push(migration.name().to_string());
+    }
+    Ok(applied)
+}
+
+fn pending<DB, C>(connection: &mut C, source: &EmbeddedMigrations) -> Result<Vec<String>, DatabaseError>
+where
+    DB: diesel::backend::Backend,
+    C: MigrationHarness<DB>,
+    EmbeddedMigrations: MigrationSource<DB>,
+{
+    let pending = connection.pending_migrations(Borrowed(source)).map_err(migration_error)?;
+    Ok(pending.iter().map(|migration| migration.name().to_string()).collect())
+}
+
+/// The harness wants to own its source.
+struct Borrowed<'s>(&'s EmbeddedMigrations);
+
+impl<DB> MigrationSource<DB> for Borrowed<'_>
+where
+    DB: diesel::backend::Backend,
+    EmbeddedMigrations: MigrationSource<DB>,
+{
+    fn migrations(&self) -> diesel::migration::Result<Vec<Box<dyn diesel::migration::Migration<DB>>>> {
+        self.0.migrations()
+    }
+}
+
+fn migration_error(error: BoxError) -> DatabaseError {
+    DatabaseError::Migration(error.to_string())
+}

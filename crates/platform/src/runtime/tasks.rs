@@ -1,0 +1,220 @@
+//! Every task has a name, an owner and a stop, and shutdown goes through phases with budgets:
+//! not ready → stop consuming → stop serving the public → stop serving the other services → stop the relays.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::task::{Id, JoinError, JoinSet};
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use super::readiness::Readiness;
+
+/// Any error of a task.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// When a task is told to stop. Phases follow each other in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Takes work in from the bus or a timer.
+    Consume,
+    /// Serves the public.
+    ServePublic,
+    /// Serves our other services.
+    ServeInternal,
+    /// Brings out what the others have left behind: relays, housekeeping.
+    Relay,
+}
+
+const PHASES: [Phase; 4] = [Phase::Consume, Phase::ServePublic, Phase::ServeInternal, Phase::Relay];
+
+/// How long each phase may take before its tasks are aborted.
+#[derive(Debug, Clone, Copy)]
+pub struct Budgets {
+    /// For each phase.
+    pub per_phase: Duration,
+    /// Between "not ready" and the first phase, so that load balancers notice.
+    pub drain: Duration,
+}
+
+/// Why the process must not go on as if nothing had happened.
+#[derive(Debug, thiserror::Error)]
+pub enum TaskFailure {
+    /// A task ended although nobody asked it to.
+    #[error("task `{name}` ended early: {reason}")]
+    EndedEarly {
+        /// The task.
+        name: String,
+        /// What it said.
+        reason: String,
+    },
+    /// A task did not end in time when asked to.
+    #[error("task `{name}` did not stop within its budget and was aborted")]
+    Stuck {
+        /// The task.
+        name: String,
+    },
+}
+
+type TaskResult = Result<(), BoxError>;
+
+/// The tasks of a process and the order in which they end.
+pub struct Tasks {
+    running: JoinSet<TaskResult>,
+    names: HashMap<Id, (Phase, String)>,
+    stops: HashMap<usize, CancellationToken>,
+    readiness: Readiness,
+}
+
+impl Tasks {
+    /// No tasks yet. `readiness` is told when shutdown begins.
+    pub fn new(readiness: Readiness) -> Self {
+        let stops = PHASES.iter().map(|phase| (*phase as usize, CancellationToken::new())).collect();
+        Self { running: JoinSet::new(), names: HashMap::new(), stops, readiness }
+    }
+
+    /// The readiness of the process.
+    pub fn readiness(&self) -> &Readiness {
+        &self.readiness
+    }
+
+    /// The token that asks the tasks of `phase` to stop.
+    pub fn stop_token(&self, phase: Phase) -> CancellationToken {
+        self.stops.get(&(phase as usize)).cloned().unwrap_or_default()
+    }
+
+    /// Starts a task. It must end soon after its token is cancelled, and not before.
+    pub fn spawn<F, Fut, E>(&mut self, phase: Phase, name: impl Into<String>, task: F)
+    where
+        F: FnOnce(CancellationToken) -> Fut,
+        Fut: Future<Output = Result<(), E>> + Send + 'static,
+        E: Into<BoxError>,
+    {
+        let future = task(self.stop_token(phase));
+        let handle = self.running.spawn(async move { future.await.map_err(Into::into) });
+        self.names.insert(handle.id(), (phase, name.into()));
+    }
+
+    /// Waits until `stop` resolves or a task ends early; then ends all tasks phase by phase.
+    ///
+    /// # Errors
+    /// The first failure: a task that ended early, or one that did not stop in time.
+    pub async fn run(mut self, stop: impl Future<Output = ()>, budgets: Budgets) -> Result<(), TaskFailure> {
+        let mut failure = tokio::select! {
+            () = stop => None,
+            failure = self.next_early_end() => Some(failure),
+        };
+        self.readiness.begin_shutdown();
+        if failure.is_none() {
+            tokio::time::sleep(budgets.drain).await;
+        }
+        for phase in PHASES {
+            self.stop_token(phase).cancel();
+            let phase_failure = self.end_phase(phase, Instant::now() + budgets.per_phase).await;
+            failure = failure.or(phase_failure);
+        }
+        failure.map_or(Ok(()), Err)
+    }
+
+    async fn next_early_end(&mut self) -> TaskFailure {
+        loop {
+            match self.running.join_next_with_id().await {
+                Some(end) => {
+                    let (_, name, reason) = self.describe(end);
+                    let reason = reason.unwrap_or_else(|| "it returned without an error".to_owned());
+                    tracing::error!(task = name, reason, "task ended early: shutting down");
+                    return TaskFailure::EndedEarly { name, reason };
+                }
+                // Without tasks there is nothing that could end: wait for the signal.
+                None => std::future::pending::<()>().await,
+            }
+        }
+    }
+
+    async fn end_phase(&mut self, phase: Phase, deadline: Instant) -> Option<TaskFailure> {
+        let mut failure = None;
+        while self.names.values().any(|(of, _)| *of == phase) {
+            match timeout_at(deadline, self.running.join_next_with_id()).await {
+                Ok(Some(end)) => {
+                    let (_, name, reason) = self.describe(end);
+                    if let Some(reason) = reason {
+                        tracing::error!(task = name, reason, "task failed while stopping");
+                        failure = failure.or(Some(TaskFailure::EndedEarly { name, reason }));
+                    }
+                }
+                Ok(None) => break,
+                Err(_) => return failure.or(self.abort_phase(phase)),
+            }
+        }
+        failure
+    }
+
+    /// Gives up on the tasks of a phase. They are dropped with the runtime.
+    fn abort_phase(&mut self, phase: Phase) -> Option<TaskFailure> {
+        let stuck: Vec<Id> =
+            self.names.iter().filter(|(_, (of, _))| *of == phase).map(|(id, _)| *id).collect();
+        let names: Vec<String> =
+            stuck.iter().filter_map(|id| self.names.remove(id)).map(|(_, name)| name).collect();
+        for name in &names {
+            tracing::error!(task = name, "task did not stop within its budget");
+        }
+        names.into_iter().next().map(|name| TaskFailure::Stuck { name })
+    }
+
+    fn describe(
+        &mut self,
+        end: Result<(Id, TaskResult), JoinError>,
+    ) -> (Option<Phase>, String, Option<String>) {
+        let (id, reason) = match end {
+            Ok((id, Ok(()))) => (id, None),
+            Ok((id, Err(error))) => (id, Some(error.to_string())),
+            Err(error) => (error.id(), Some(error.to_string())),
+        };
+        match self.names.remove(&id) {
+            Some((phase, name)) => (Some(phase), name, reason),
+            None => (None, "unnamed".to_owned(), reason),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    const BUDGETS: Budgets = Budgets { per_phase: Duration::from_millis(200), drain: Duration::ZERO };
+
+    #[tokio::test]
+    async fn tasks_end_phase_by_phase() {
+        let ended = Arc::new(Mutex::new(Vec::new()));
+        let mut tasks = Tasks::new(Readiness::default());
+        for phase in [Phase::Relay, Phase::Consume, Phase::ServePublic] {
+            let ended = ended.clone();
+            tasks.spawn(phase, format!("{phase:?}"), move |stop| async move {
+                stop.cancelled().await;
+                ended.lock().unwrap().push(phase);
+                Ok::<(), BoxError>(())
+            });
+        }
+        tasks.run(async {}, BUDGETS).await.unwrap();
+        assert_eq!(*ended.lock().unwrap(), [Phase::Consume, Phase::ServePublic, Phase::Relay]);
+    }
+
+    #[tokio::test]
+    async fn a_task_that_ends_early_is_a_failure_of_the_process() {
+        let mut tasks = Tasks::new(Readiness::default());
+        tasks.spawn(Phase::Consume, "consumer", |_| async { Err::<(), BoxError>("connection lost".into()) });
+        let failure = tasks.run(std::future::pending(), BUDGETS).await.unwrap_err();
+        assert_eq!(failure.to_string(), "task `consumer` ended early: connection lost");
+    }
+
+    #[tokio::test]
+    async fn a_task_that_does_not_stop_is_named() {
+        let mut tasks = Tasks::new(Readiness::default());
+        tasks.spawn(Phase::Consume, "deaf", |_| std::future::pending::<Result<(), BoxError>>());
+        let failure = tasks.run(async {}, BUDGETS).await.unwrap_err();
+        assert!(matches!(failure, TaskFailure::Stuck { name } if name == "deaf"));
+    }
+}

@@ -1,0 +1,113 @@
+//! The one place that reads configuration: the built-in defaults (`config/default.toml`, which is the reference),
+//! then a file, then the environment. A key that nobody knows is an error, wherever it comes from.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use config::{Config, ConfigError, Environment, File, FileFormat};
+use serde::de::DeserializeOwned;
+
+/// Prefix of environment variables: `ASSAY_GATEWAY__LISTEN` sets `gateway.listen`.
+pub const ENVIRONMENT_PREFIX: &str = "ASSAY";
+
+/// Names the configuration file; itself no setting.
+pub const CONFIG_FILE_VARIABLE: &str = "ASSAY_CONFIG";
+
+/// The configuration cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// The named file is not there.
+    #[error("configuration file {0} does not exist")]
+    MissingFile(PathBuf),
+    /// A key is unknown, missing or of the wrong type.
+    #[error(
+        "configuration cannot be used: {0} (every key is described in config/default.toml; \
+         the variable ASSAY_SECTION__KEY sets `key` of `[section]`)"
+    )]
+    Invalid(#[from] ConfigError),
+}
+
+/// The `ASSAY_…` variables of this process, but for [`CONFIG_FILE_VARIABLE`].
+#[allow(clippy::disallowed_methods, reason = "the one place that may")]
+pub fn environment() -> BTreeMap<String, String> {
+    std::env::vars().filter(|(name, _)| name.starts_with("ASSAY_") && name != CONFIG_FILE_VARIABLE).collect()
+}
+
+/// The configuration file named by [`CONFIG_FILE_VARIABLE`].
+#[allow(clippy::disallowed_methods, reason = "the one place that may")]
+pub fn configuration_file() -> Option<PathBuf> {
+    std::env::var(CONFIG_FILE_VARIABLE).ok().filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+/// Reads settings of type `T`, which must deny unknown fields all the way down.
+///
+/// # Errors
+/// When the file is missing, or a key is unknown, missing or of the wrong type; the message names it.
+pub fn load<T: DeserializeOwned>(
+    defaults: &str,
+    file: Option<&Path>,
+    environment: BTreeMap<String, String>,
+) -> Result<T, SettingsError> {
+    let mut builder = Config::builder().add_source(File::from_str(defaults, FileFormat::Toml));
+    if let Some(path) = file {
+        if !path.is_file() {
+            return Err(SettingsError::MissingFile(path.to_owned()));
+        }
+        builder = builder.add_source(File::from(path).format(FileFormat::Toml));
+    }
+    let variables = Environment::with_prefix(ENVIRONMENT_PREFIX)
+        .prefix_separator("_")
+        .separator("__")
+        .source(Some(environment.into_iter().collect()));
+    Ok(builder.add_source(variables).build()?.try_deserialize()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Settings {
+        gateway: Gateway,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Gateway {
+        listen: String,
+        max_body_bytes: usize,
+    }
+
+    const DEFAULTS: &str = "[gateway]\nlisten = \"127.0.0.1:8080\"\nmax_body_bytes = 10\n";
+
+    fn load_with(name: &str, value: &str) -> Result<Settings, SettingsError> {
+        load(DEFAULTS, None, BTreeMap::from([(name.to_owned(), value.to_owned())]))
+    }
+
+    #[test]
+    fn a_variable_overrides_a_default() {
+        let settings = load_with("ASSAY_GATEWAY__MAX_BODY_BYTES", "4096").unwrap();
+        assert_eq!(
+            (settings.gateway.listen.as_str(), settings.gateway.max_body_bytes),
+            ("127.0.0.1:8080", 4096)
+        );
+    }
+
+    #[test]
+    fn a_mistyped_variable_is_an_error_that_names_it() {
+        let error = load_with("ASSAY_GATEWAY__LISTN", "x").unwrap_err().to_string();
+        assert!(error.contains("listn"), "{error}");
+        let error = load_with("ASSAY_GATEWAY__MAX_BODY_BYTES", "many").unwrap_err().to_string();
+        assert!(error.contains("max_body_bytes"), "{error}");
+    }
+
+    #[test]
+    fn a_named_file_must_exist() {
+        let error =
+            load::<Settings>(DEFAULTS, Some(Path::new("/nowhere/assay.toml")), BTreeMap::new()).unwrap_err();
+        assert!(matches!(error, SettingsError::MissingFile(_)));
+    }
+}

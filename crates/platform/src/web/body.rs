@@ -1,0 +1,85 @@
+//! Reading a request body: bounded in size, also when it is chunked, and in time.
+
+use std::time::Duration;
+
+use actix_web::HttpRequest;
+use actix_web::http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
+use actix_web::web::{Bytes, BytesMut, Payload};
+use assay_contracts::problem::ProblemCode;
+use futures_util::StreamExt;
+use tokio::time::timeout;
+
+use super::error::WebError;
+
+/// Bounds of a request body.
+#[derive(Debug, Clone, Copy)]
+pub struct BodyLimits {
+    /// Size in bytes.
+    pub max_bytes: usize,
+    /// How long the client may take to send all of it.
+    pub deadline: Duration,
+}
+
+/// Reads a JSON body as bytes, without parsing it.
+///
+/// # Errors
+/// 415 when it is declared as something else than JSON, 413 when it is larger than the limit (without reading the
+/// rest), 408 when it takes too long, 400 when the connection breaks in the middle.
+pub async fn read_body(
+    request: &HttpRequest,
+    payload: Payload,
+    limits: BodyLimits,
+) -> Result<Bytes, WebError> {
+    check_content_type(request)?;
+    check_declared_length(request, limits.max_bytes)?;
+    match timeout(limits.deadline, collect(payload, limits.max_bytes)).await {
+        Ok(result) => result,
+        Err(_) => Err(WebError::new(
+            ProblemCode::RequestTimeout,
+            format!("the body did not arrive within {} seconds", limits.deadline.as_secs()),
+        )
+        .with_header(CONNECTION, "close")),
+    }
+}
+
+async fn collect(mut payload: Payload, max_bytes: usize) -> Result<Bytes, WebError> {
+    let mut body = BytesMut::new();
+    while let Some(chunk) = payload.next().await {
+        let chunk = chunk.map_err(|error| {
+            WebError::new(ProblemCode::MalformedJson, format!("the body ended early: {error}"))
+        })?;
+        if body.len() + chunk.len() > max_bytes {
+            return Err(too_large(max_bytes));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body.freeze())
+}
+
+/// `application/json`, `…+json`, or nothing at all.
+fn check_content_type(request: &HttpRequest) -> Result<(), WebError> {
+    let Some(value) = request.headers().get(CONTENT_TYPE) else { return Ok(()) };
+    let essence =
+        value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let is_json = essence == "application/json"
+        || (essence.strip_suffix("+json").is_some_and(|rest| rest.contains('/') && !rest.ends_with('/')));
+    if is_json {
+        return Ok(());
+    }
+    Err(WebError::new(ProblemCode::UnsupportedMediaType, "send the body as application/json"))
+}
+
+fn check_declared_length(request: &HttpRequest, max_bytes: usize) -> Result<(), WebError> {
+    let declared =
+        request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    match declared {
+        Some(length) if length > max_bytes as u64 => Err(too_large(max_bytes)),
+        _ => Ok(()),
+    }
+}
+
+fn too_large(max_bytes: usize) -> WebError {
+    // The rest of the body is still under way: the connection cannot be used again.
+    WebError::new(ProblemCode::PayloadTooLarge, format!("the body may have at most {max_bytes} bytes"))
+        .with_header(CONNECTION, "close")
+}

@@ -1,0 +1,17 @@
+//! HTTP: one shape of error, one way to read bodies, one way to log a request, one way to start a server.
+
+mod body;
+mod error;
+mod health;
+mod request;
+mod routes;
+mod server;
+mod service_auth;
+
+pub use self::body::{BodyLimits, read_body};
+pub use self::error::{PROBLEM_CONTENT_TYPE, WebError, body_error};
+pub use self::health::{healthz, readyz};
+pub use self::request::{REQUEST_ID_HEADER, TRACEPARENT_HEADER, request_middleware};
+pub use self::routes::{query_pairs, resource, route_not_found};
+pub use self::server::{ServerSettings, serve};
+pub use self::service_auth::{Caller, ServiceAuth, service_auth_middleware};

@@ -1,0 +1,103 @@
+//! Starting a server on a listener that is bound already: tests and the standalone let the system choose the port.
+
+use std::net::TcpListener;
+use std::time::Duration;
+
+use actix_web::dev::Server;
+use actix_web::middleware::from_fn;
+use actix_web::web::ServiceConfig;
+use actix_web::{App, HttpServer, web};
+
+use super::request::request_middleware;
+use super::routes::route_not_found;
+use super::{healthz, readyz, resource};
+use crate::runtime::{BoxError, Phase, Readiness, Tasks};
+
+/// How a server treats connections.
+#[derive(Debug, Clone, Copy)]
+pub struct ServerSettings {
+    /// Threads that serve requests.
+    pub workers: usize,
+    /// Connections at most, over all workers.
+    pub max_connections: usize,
+    /// How long a client may take to send a request's head.
+    pub head_deadline: Duration,
+    /// How long an idle connection is kept.
+    pub keep_alive: Duration,
+    /// How long requests under way may take to end when the server stops.
+    pub stop_deadline: Duration,
+}
+
+impl Default for ServerSettings {
+    fn default() -> Self {
+        Self {
+            workers: 2,
+            max_connections: 25_000,
+            head_deadline: Duration::from_secs(10),
+            keep_alive: Duration::from_secs(75),
+            stop_deadline: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Serves `configure`'s routes, `/healthz` and `/readyz` on `listener` as a task named `name`, until its phase ends.
+///
+/// # Errors
+/// When the listener cannot be used.
+pub fn serve<F>(
+    tasks: &mut Tasks,
+    phase: Phase,
+    name: &'static str,
+    listener: TcpListener,
+    settings: ServerSettings,
+    configure: F,
+) -> std::io::Result<()>
+where
+    F: Fn(&mut ServiceConfig) + Send + Clone + 'static,
+{
+    let server = build(listener, settings, tasks.readiness().clone(), configure)?;
+    tasks.spawn(phase, format!("{name} http"), move |stop| async move {
+        let handle = server.handle();
+        let stopping = async move {
+            stop.cancelled().await;
+            handle.stop(true).await;
+        };
+        let (result, ()) = futures_util::future::join(server, async {
+            tokio::pin!(stopping);
+            stopping.await;
+        })
+        .await;
+        result.map_err(BoxError::from)
+    });
+    Ok(())
+}
+
+fn build<F>(
+    listener: TcpListener,
+    settings: ServerSettings,
+    readiness: Readiness,
+    configure: F,
+) -> std::io::Result<Server>
+where
+    F: Fn(&mut ServiceConfig) + Send + Clone + 'static,
+{
+    let readiness = web::Data::new(readiness);
+    let server = HttpServer::new(move || {
+        App::new()
+            .app_data(readiness.clone())
+            .wrap(from_fn(request_middleware))
+            .service(resource("/healthz", vec![("GET", web::get().to(healthz))]))
+            .service(resource("/readyz", vec![("GET", web::get().to(readyz))]))
+            .configure(configure.clone())
+            .default_service(web::route().to(route_not_found))
+    })
+    .workers(settings.workers)
+    .max_connections((settings.max_connections / settings.workers.max(1)).max(1))
+    .client_request_timeout(settings.head_deadline)
+    .client_disconnect_timeout(Duration::from_secs(2))
+    .keep_alive(settings.keep_alive)
+    .shutdown_timeout(settings.stop_deadline.as_secs())
+    .disable_signals()
+    .listen(listener)?;
+    Ok(server.run())
+}
