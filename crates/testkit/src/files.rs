@@ -1,0 +1,62 @@
+//! Files that hold secrets, and the end of a log for an error message.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::Write as _,
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    path::Path,
+};
+
+use anyhow::{Context as _, Result};
+
+/// How much of a log goes into an error message.
+const LINES_IN_ERRORS: usize = 20;
+
+/// Writes a file that only its owner may read. A reader finds the old text or the new one, never a part.
+pub(crate) fn write_private(path: &Path, text: &str) -> Result<()> {
+    let unfinished = path.with_added_extension("new");
+    write_new(&unfinished, text).with_context(|| format!("cannot write {}", unfinished.display()))?;
+    fs::rename(&unfinished, path).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn write_new(path: &Path, text: &str) -> Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    // A file left by an interrupted run may have been opened to others since.
+    file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    file.write_all(text.as_bytes())?;
+    Ok(())
+}
+
+/// The last lines of a log under a heading that names it.
+pub(crate) fn end_of_log(log: &Path) -> String {
+    let text = fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.lines().collect();
+    let end = &lines[lines.len().saturating_sub(LINES_IN_ERRORS)..];
+    format!("the log {} ends with:\n{}", log.display(), end.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_private_file_is_readable_by_its_owner_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("secrets");
+        write_private(&path, "first").unwrap();
+        write_private(&path, "second").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "second");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn the_end_of_a_log_is_its_last_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let lines: Vec<String> = (1..=50).map(|line| format!("line {line}")).collect();
+        fs::write(&log, lines.join("\n")).unwrap();
+        let end = end_of_log(&log);
+        assert!(end.ends_with("line 49\nline 50") && !end.contains("line 30\n"), "{end}");
+    }
+}

@@ -1,0 +1,156 @@
+//! Telling one process from a later one with the same id.
+//!
+//! Ids are reused, so that a pid file alone must never decide who gets killed. The kernel's record of when a process
+//! started, together with the boot it belongs to, cannot belong to anybody else.
+
+use std::{
+    fmt::{self, Display},
+    fs, io,
+    path::Path,
+    str::FromStr,
+};
+
+use anyhow::{Context as _, Result, bail};
+use nix::{errno::Errno, sys::signal};
+
+use crate::process::{Signal, as_pid};
+
+/// A process that existed at some time: its id, when it started and in which boot of the machine.
+///
+/// Written and parsed as `PID TICKS BOOT`, with the start in clock ticks since the boot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessIdentity {
+    pid: u32,
+    started: u64,
+    boot: String,
+}
+
+impl ProcessIdentity {
+    /// The process that has this id now; `None` when there is none or only its exit status is left.
+    #[must_use]
+    pub fn of(pid: u32) -> Option<Self> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let started = start_of_living(&stat)?;
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        Some(Self { pid, started, boot: boot.trim().to_owned() })
+    }
+
+    /// The process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Whether this very process still runs.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        Self::of(self.pid).as_ref() == Some(self)
+    }
+
+    /// Sends a signal to this very process, if it still runs.
+    ///
+    /// # Errors
+    /// When the process belongs to another user.
+    pub fn signal(&self, signal: Signal) -> Result<()> {
+        if !self.is_alive() {
+            return Ok(());
+        }
+        match signal::kill(as_pid(self.pid), signal) {
+            Ok(()) | Err(Errno::ESRCH) => Ok(()),
+            Err(error) => Err(error).with_context(|| format!("cannot send {signal} to process {}", self.pid)),
+        }
+    }
+}
+
+impl Display for ProcessIdentity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {} {}", self.pid, self.started, self.boot)
+    }
+}
+
+impl FromStr for ProcessIdentity {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let mut words = text.split_whitespace();
+        let (Some(pid), Some(started), Some(boot), None) = (words.next(), words.next(), words.next(), words.next())
+        else {
+            bail!("expected `PID TICKS BOOT`, found `{}`", text.trim());
+        };
+        Ok(Self { pid: pid.parse()?, started: started.parse()?, boot: boot.to_owned() })
+    }
+}
+
+/// The living processes whose working folder is `folder`.
+///
+/// PostgreSQL's processes all work in their data folder: this finds those that outlive a killed postmaster. Processes
+/// whose working folder we may not read are not ours and are left out.
+///
+/// # Errors
+/// When `/proc` cannot be read.
+pub fn processes_in_folder(folder: &Path) -> Result<Vec<ProcessIdentity>> {
+    let folder = match folder.canonicalize() {
+        Ok(folder) => folder,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error).with_context(|| format!("cannot resolve {}", folder.display())),
+    };
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").context("cannot list /proc")? {
+        let entry = entry.context("cannot list /proc")?;
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        if fs::read_link(entry.path().join("cwd")).is_ok_and(|working_folder| working_folder == folder) {
+            found.extend(ProcessIdentity::of(pid));
+        }
+    }
+    Ok(found)
+}
+
+/// The start time in a line of `/proc/PID/stat`, unless the process is dead (proc(5), fields 3 and 22).
+fn start_of_living(stat: &str) -> Option<u64> {
+    // The second field is the program's name in brackets and may itself hold spaces and brackets.
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace();
+    let state = fields.next()?;
+    let started = fields.nth(18)?;
+    (!matches!(state, "Z" | "X")).then(|| started.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_recognised_after_writing_and_reading_its_identity() {
+        let own = ProcessIdentity::of(std::process::id()).unwrap();
+        let read: ProcessIdentity = own.to_string().parse().unwrap();
+        assert!(read.is_alive());
+    }
+
+    #[test]
+    fn another_process_with_the_same_id_is_not_taken_for_the_first() {
+        let own = ProcessIdentity::of(std::process::id()).unwrap();
+        let earlier = ProcessIdentity { started: own.started - 1, ..own.clone() };
+        let other_boot = ProcessIdentity { boot: "another".to_owned(), ..own };
+        assert!(!earlier.is_alive());
+        assert!(!other_boot.is_alive());
+    }
+
+    #[test]
+    fn the_start_is_read_behind_a_name_with_spaces_and_brackets() {
+        let line = "12 (a) (b c)) S 1 12 12 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 1 1";
+        assert_eq!(start_of_living(line), Some(98765));
+    }
+
+    #[test]
+    fn a_zombie_is_not_alive() {
+        let line = "12 (a) Z 1 12 12 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 1 1";
+        assert_eq!(start_of_living(line), None);
+    }
+
+    #[test]
+    fn text_that_is_no_identity_is_refused() {
+        for text in ["", "12", "12 x boot", "12 13 boot more"] {
+            assert!(text.parse::<ProcessIdentity>().is_err(), "{text}");
+        }
+    }
+}

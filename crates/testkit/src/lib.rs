@@ -1,0 +1,41 @@
+//! Private PostgreSQL and RabbitMQ for tests and the local stack.
+//!
+//! Tests and `make stack` must run against the real servers, on a machine that may already run its own on the
+//! well-known ports, as root and as a plain user. Everything here therefore starts its own servers, on free
+//! loopback ports, with their data in a folder of their own, and makes sure that the server that answers is the
+//! one it started.
+//!
+//! - [`services`] and [`TestDatabase`] are what tests use;
+//! - [`PrivatePostgres`] and [`PrivateRabbit`] are the servers;
+//! - [`stack`] is the supervisor behind the `assay-stack` executable.
+//!
+//! Linux only: it relies on `/proc`, on signal file descriptors and on the parent death signal.
+
+pub mod process;
+pub mod services;
+pub mod signals;
+// pub mod stack;
+pub mod wait;
+
+mod account;
+mod database_url;
+mod files;
+mod http;
+mod identity;
+mod install;
+mod ports;
+mod postgres;
+mod rabbit;
+mod random;
+mod roles;
+mod scratch;
+mod search_path;
+mod test_database;
+
+pub use identity::{ProcessIdentity, processes_in_folder};
+pub use ports::free_port;
+pub use postgres::{Location, PostgresOptions, PrivatePostgres};
+pub use rabbit::{PrivateRabbit, RabbitOptions};
+pub use random::random_name;
+pub use roles::ServiceRole;
+pub use test_database::{Template, TestDatabase};

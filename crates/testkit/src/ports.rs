@@ -1,0 +1,83 @@
+//! Free loopback ports for servers that will be started and, after a crash, started again on the same port.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    net::{Ipv4Addr, TcpListener},
+    ops::Range,
+    sync::{Mutex, PoisonError},
+};
+
+use anyhow::{Context as _, Result};
+
+use crate::random;
+
+/// Below this port live the servers people know by number.
+const LOWEST_PORT: u16 = 20_000;
+
+/// How many random candidates are tried before the kernel is asked to choose.
+const ATTEMPTS: usize = 50;
+
+/// Ports this process has promised to somebody, so that none is promised twice before it is bound.
+static HANDED_OUT: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+
+/// A TCP port of 127.0.0.1 on which nothing listens, never the same one twice within this process.
+///
+/// It lies outside the range from which the kernel takes the local ports of outgoing connections wherever that
+/// leaves room: inside it, the next connection of anybody could take the port while a killed server restarts.
+///
+/// # Errors
+/// When no port can be bound at all.
+pub fn free_port() -> Result<u16> {
+    let candidates = range_of_servers();
+    let mut handed_out = HANDED_OUT.lock().unwrap_or_else(PoisonError::into_inner);
+    for attempt in 0..2 * ATTEMPTS {
+        let candidate = match &candidates {
+            Some(range) if attempt < ATTEMPTS => {
+                let offset = random::below(u32::from(range.end - range.start))?;
+                range.start + u16::try_from(offset)?
+            }
+            _ => 0,
+        };
+        let Some(port) = bind(candidate) else { continue };
+        if handed_out.insert(port) {
+            return Ok(port);
+        }
+    }
+    anyhow::bail!("found no free port on 127.0.0.1: see what listens there with `ss -ltn`")
+}
+
+/// The ports between the well-known ones and those the kernel hands to outgoing connections.
+fn range_of_servers() -> Option<Range<u16>> {
+    let outgoing = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
+    let first_outgoing: u16 = outgoing.split_whitespace().next()?.parse().ok()?;
+    (first_outgoing > LOWEST_PORT + 1000).then_some(LOWEST_PORT..first_outgoing)
+}
+
+fn bind(port: u16) -> Option<u16> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).ok()?;
+    Some(listener.local_addr().context("a bound listener has an address").ok()?.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_port_is_handed_out_twice() {
+        let ports: BTreeSet<u16> = (0..200).map(|_| free_port().unwrap()).collect();
+        assert_eq!(ports.len(), 200);
+    }
+
+    #[test]
+    fn a_port_handed_out_can_be_bound() {
+        let port = free_port().unwrap();
+        TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
+    }
+
+    #[test]
+    fn a_taken_port_is_seen() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        assert_eq!(bind(listener.local_addr().unwrap().port()), None);
+    }
+}

@@ -1,0 +1,145 @@
+//! A PostgreSQL server of our own: its own folder, a free loopback port, our child process.
+
+mod binaries;
+mod cluster;
+mod server;
+
+use std::{path::PathBuf, time::Duration};
+
+use anyhow::{Context as _, Result, bail};
+
+pub(crate) use self::server::PostgresServer;
+use crate::{
+    process::{Process, Signal},
+    scratch::ScratchFolder,
+    wait::wait_for,
+};
+
+/// From the start of the server to its first answer; recovery after a crash is part of it.
+pub(crate) const START_LIMIT: Duration = Duration::from_secs(60);
+
+/// How long the server may take to finish its last checkpoint.
+const STOP_LIMIT: Duration = Duration::from_secs(15);
+
+/// How often another port is tried when somebody took the one that was free a moment ago.
+const PORTS_TRIED: usize = 3;
+
+/// Where a private server keeps its data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Location {
+    /// A fresh temporary folder that goes away with the server or this process, whichever ends first.
+    Temporary,
+    /// A folder that stays and is used again by the next server that is started there.
+    Folder(PathBuf),
+}
+
+/// How to run a [`PrivatePostgres`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PostgresOptions {
+    /// Where the data is kept.
+    pub location: Location,
+    /// Whether a commit survives a crash of the machine. Without it everything is several times faster.
+    pub durable: bool,
+    /// Whether the kernel ends the server when this process dies. Otherwise only `stop` and `Drop` do.
+    pub dies_with_us: bool,
+}
+
+impl PostgresOptions {
+    /// A fast server for tests, of which nothing remains.
+    #[must_use]
+    pub fn for_tests() -> Self {
+        Self { location: Location::Temporary, durable: false, dies_with_us: true }
+    }
+
+    /// A durable server in a folder that stays.
+    #[must_use]
+    pub fn durable_in(folder: impl Into<PathBuf>) -> Self {
+        Self { location: Location::Folder(folder.into()), durable: true, dies_with_us: false }
+    }
+}
+
+/// A running PostgreSQL server that belongs to this process alone. Dropping it kills and reaps it.
+#[derive(Debug)]
+pub struct PrivatePostgres {
+    // In this order: the server must be gone before its folder.
+    process: Process,
+    server: PostgresServer,
+    _scratch: Option<ScratchFolder>,
+}
+
+impl PrivatePostgres {
+    /// Starts a server and waits until it answers. Installs PostgreSQL first when it is missing and we are root.
+    ///
+    /// # Errors
+    /// When PostgreSQL cannot be had, or when the server does not start; the message holds the end of its log.
+    pub fn start(options: &PostgresOptions) -> Result<Self> {
+        let (folder, scratch) = match &options.location {
+            Location::Folder(folder) => (folder.clone(), None),
+            Location::Temporary => {
+                let scratch = ScratchFolder::create("assay-postgres-")?;
+                (scratch.path().to_owned(), Some(scratch))
+            }
+        };
+        let log = folder.join("postgres.log");
+        let mut last_error = None;
+        for _attempt in 0..PORTS_TRIED {
+            let server = PostgresServer::prepare(&folder, &log, options.durable)?;
+            let on_parent_death = options.dies_with_us.then_some(Signal::SIGQUIT);
+            let process = Process::spawn(&server.process().on_parent_death(on_parent_death))?;
+            match wait_until_ready(&server, &process) {
+                Ok(()) => return Ok(Self { process, server, _scratch: scratch }),
+                Err(error) if server.found_its_port_taken() => last_error = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(last_error.context("no port was tried")?)
+    }
+
+    /// The administrator's URL of the maintenance database `postgres`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        self.admin_url("postgres")
+    }
+
+    /// The administrator's URL of a database, which need not exist yet.
+    #[must_use]
+    pub fn admin_url(&self, database: &str) -> String {
+        self.server.admin_url(database)
+    }
+
+    /// The process id of the postmaster, our child.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// The folder that holds the database cluster.
+    #[must_use]
+    pub fn data_folder(&self) -> &std::path::Path {
+        self.server.data_folder()
+    }
+
+    /// Stops the server in an orderly way: it ends its sessions, writes a checkpoint and exits.
+    pub fn stop(self) {
+        self.process.stop(Signal::SIGINT, STOP_LIMIT);
+    }
+}
+
+impl Drop for PrivatePostgres {
+    fn drop(&mut self) {
+        // "Immediate shutdown": as quick as a kill, but it takes the server's other processes and its shared
+        // memory with it. What was committed is recovered by the next start.
+        self.process.stop(Signal::SIGQUIT, Duration::from_secs(5));
+    }
+}
+
+fn wait_until_ready(server: &PostgresServer, process: &Process) -> Result<()> {
+    let what = format!("PostgreSQL to answer on port {}", server.port());
+    wait_for(&what, START_LIMIT, || {
+        if let Some(status) = process.exit_status() {
+            bail!("PostgreSQL ended with {status} instead of starting");
+        }
+        server.answers()
+    })
+    .with_context(|| server.end_of_log())
+}

@@ -1,0 +1,104 @@
+//! How the server process is run, and how we know that the one that answers is ours.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+use diesel::{Connection as _, PgConnection, QueryableByName, RunQueryDsl as _, sql_query, sql_types::Text};
+
+use super::cluster::{ADMINISTRATOR, Cluster};
+use crate::{files::end_of_log, identity::processes_in_folder, ports::free_port, process::ProcessSpec};
+
+/// A server that is ready to be run, again and again, on the same port and data.
+#[derive(Debug)]
+pub(crate) struct PostgresServer {
+    cluster: Cluster,
+    port: u16,
+    durable: bool,
+    log: PathBuf,
+}
+
+impl PostgresServer {
+    /// Finds the programs, makes the cluster in `folder` if there is none yet, and chooses a free port.
+    pub(crate) fn prepare(folder: &Path, log: &Path, durable: bool) -> Result<Self> {
+        let cluster = Cluster::open_or_create(folder, log).context("cannot prepare a private PostgreSQL")?;
+        Ok(Self { cluster, port: free_port()?, durable, log: log.to_owned() })
+    }
+
+    /// The postmaster, in the foreground.
+    pub(crate) fn process(&self) -> ProcessSpec {
+        // Nothing outside its own folder: no Unix socket, no TCP but loopback.
+        let mut settings = vec![
+            "listen_addresses=127.0.0.1".to_owned(),
+            format!("port={}", self.port),
+            "unix_socket_directories=".to_owned(),
+            "max_connections=300".to_owned(),
+            "logging_collector=off".to_owned(),
+            "log_destination=stderr".to_owned(),
+            "log_line_prefix=%m [%p] %q%u@%d ".to_owned(),
+        ];
+        if !self.durable {
+            let fast = ["fsync=off", "synchronous_commit=off", "full_page_writes=off", "wal_level=minimal"];
+            settings.extend(fast.map(str::to_owned));
+            settings.push("max_wal_senders=0".to_owned());
+        }
+        let mut spec = self.cluster.process("postgres", &self.log).arguments(["-D"]).arguments([&self.cluster.data]);
+        for setting in settings {
+            spec = spec.arguments(["-c", &setting]);
+        }
+        spec
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(crate) fn data_folder(&self) -> &Path {
+        &self.cluster.data
+    }
+
+    pub(crate) fn admin_url(&self, database: &str) -> String {
+        let Self { cluster, port, .. } = self;
+        format!("postgres://{ADMINISTRATOR}:{}@127.0.0.1:{port}/{database}", cluster.password)
+    }
+
+    /// `Some` once the server answers.
+    ///
+    /// # Errors
+    /// When a server answers that works on other data than ours.
+    pub(crate) fn answers(&self) -> Result<Option<()>> {
+        let url = format!("{}?connect_timeout=5", self.admin_url("postgres"));
+        let Ok(mut connection) = PgConnection::establish(&url) else { return Ok(None) };
+        let query = sql_query("SELECT current_setting('data_directory') AS folder");
+        let Ok(answer) = query.get_result::<DataDirectory>(&mut connection) else { return Ok(None) };
+        ensure!(
+            Path::new(&answer.folder) == self.cluster.data,
+            "the server on port {} works on {} instead of {}: it is not ours",
+            self.port,
+            answer.folder,
+            self.cluster.data.display()
+        );
+        Ok(Some(()))
+    }
+
+    /// Whether the last start failed because somebody listens on the port.
+    pub(crate) fn found_its_port_taken(&self) -> bool {
+        self.end_of_log().contains("could not bind")
+    }
+
+    /// Whether processes of an earlier server still work on the data. A postmaster that was killed leaves them behind
+    /// for a moment, and as long as they live the next one refuses to start.
+    pub(crate) fn has_leftovers(&self) -> Result<bool> {
+        Ok(!processes_in_folder(&self.cluster.data)?.is_empty())
+    }
+
+    /// The end of the server's log, for an error message.
+    pub(crate) fn end_of_log(&self) -> String {
+        end_of_log(&self.log)
+    }
+}
+
+#[derive(QueryableByName)]
+struct DataDirectory {
+    #[diesel(sql_type = Text)]
+    folder: String,
+}

@@ -1,0 +1,199 @@
+//! Child processes that are watched: each is spawned, waited for and reaped by one thread of its own.
+//!
+//! One thread per child, because the kernel sends the parent death signal when the *thread* that spawned the
+//! child ends, and because whoever wants to restart a server after `kill -9` must have reaped it first.
+
+mod spec;
+
+use std::{
+    process::{Child, ExitStatus},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, anyhow};
+use nix::{
+    errno::Errno,
+    sys::{
+        signal,
+        wait::{Id, WaitPidFlag, waitid},
+    },
+    unistd::Pid,
+};
+
+pub use self::spec::{Output, ProcessSpec};
+pub use nix::sys::signal::Signal;
+
+/// A running child process. Dropping it kills and reaps it.
+#[derive(Debug)]
+pub struct Process {
+    name: String,
+    pid: u32,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    exit: Mutex<Option<ExitStatus>>,
+    exited: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Option<ExitStatus>> {
+        self.exit.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Process {
+    /// Starts the process.
+    ///
+    /// # Errors
+    /// When its log cannot be opened or its program cannot be executed.
+    pub fn spawn(spec: &ProcessSpec) -> Result<Self> {
+        Self::spawn_observed(spec, |_status| {})
+    }
+
+    /// Starts the process and calls `on_exit`, from another thread, once it has ended and is reaped.
+    ///
+    /// # Errors
+    /// When its log cannot be opened or its program cannot be executed.
+    pub fn spawn_observed(spec: &ProcessSpec, on_exit: impl FnOnce(ExitStatus) + Send + 'static) -> Result<Self> {
+        let mut command = spec.command()?;
+        let shared = Arc::new(Shared::default());
+        let watched = Arc::clone(&shared);
+        let (report, started) = mpsc::sync_channel(1);
+        let watcher = move || match command.spawn() {
+            Ok(child) => {
+                // The receiver waits below until it has this message.
+                let _ = report.send(Ok(child.id()));
+                if let Some(status) = watch(child, &watched) {
+                    on_exit(status);
+                }
+            }
+            Err(error) => {
+                let _ = report.send(Err(error));
+            }
+        };
+        thread::Builder::new().name(format!("watch {}", spec.name())).spawn(watcher)?;
+        let pid = started
+            .recv()
+            .map_err(|_gone| anyhow!("the thread that starts {} ended early", spec.name()))?
+            .with_context(|| format!("cannot run {}", spec.program().display()))?;
+        Ok(Self { name: spec.name().to_owned(), pid, shared })
+    }
+
+    /// The process id. It stays reserved for this process until the process has been reaped.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// How the process ended; `None` while it runs.
+    #[must_use]
+    pub fn exit_status(&self) -> Option<ExitStatus> {
+        *self.shared.lock()
+    }
+
+    /// Sends a signal, unless the process has ended.
+    pub fn signal(&self, signal: Signal) {
+        let exit = self.shared.lock();
+        if exit.is_some() {
+            return;
+        }
+        // While the lock is held the child is not reaped, so that its id cannot belong to anybody else.
+        if let Err(error) = signal::kill(as_pid(self.pid), signal) {
+            tracing::warn!(process = self.name, pid = self.pid, %signal, %error, "cannot send a signal");
+        }
+    }
+
+    /// Waits until the process has ended, at most for `limit`; `None` when it still runs.
+    #[must_use]
+    pub fn wait(&self, limit: Duration) -> Option<ExitStatus> {
+        let deadline = Instant::now() + limit;
+        let mut exit = self.shared.lock();
+        while exit.is_none() {
+            let left = deadline.checked_duration_since(Instant::now())?;
+            exit = self.shared.exited.wait_timeout(exit, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        *exit
+    }
+
+    /// Sends `signal`, waits for at most `grace`, then kills. Returns once the process is reaped.
+    pub fn stop(&self, signal: Signal, grace: Duration) {
+        self.signal(signal);
+        if self.wait(grace).is_none() {
+            self.signal(Signal::SIGKILL);
+            // Nothing survives SIGKILL; only the kernel can delay it (a process stuck in a system call).
+            let _ = self.wait(Duration::from_secs(10));
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.stop(Signal::SIGKILL, Duration::from_secs(10));
+    }
+}
+
+pub(crate) fn as_pid(pid: u32) -> Pid {
+    Pid::from_raw(pid.cast_signed())
+}
+
+/// Waits for the child and reaps it. The exit is noticed first and reaped under the lock, see [`Process::signal`].
+fn watch(mut child: Child, shared: &Shared) -> Option<ExitStatus> {
+    let pid = as_pid(child.id());
+    while waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT) == Err(Errno::EINTR) {}
+    let mut exit = shared.lock();
+    match child.wait() {
+        Ok(status) => *exit = Some(status),
+        Err(error) => tracing::error!(pid = child.id(), %error, "cannot wait for a child process"),
+    }
+    shared.exited.notify_all();
+    *exit
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{os::unix::process::ExitStatusExt as _, path::Path};
+
+    use super::*;
+
+    fn shell(script: &str) -> ProcessSpec {
+        ProcessSpec::new("script", "/bin/sh", Output::File("/dev/null".into())).arguments(["-c", script])
+    }
+
+    #[test]
+    fn a_process_that_ends_is_reaped_and_reported() {
+        let (sender, receiver) = mpsc::channel();
+        let process = Process::spawn_observed(&shell("exit 7"), move |status| sender.send(status).unwrap()).unwrap();
+        assert_eq!(receiver.recv_timeout(Duration::from_secs(10)).unwrap().code(), Some(7));
+        assert!(!Path::new(&format!("/proc/{}", process.pid())).exists());
+    }
+
+    #[test]
+    fn a_process_that_ignores_the_polite_signal_is_killed() {
+        let folder = tempfile::tempdir().unwrap();
+        let ready = folder.path().join("ready");
+        let script = format!("trap '' TERM; touch {}; while :; do sleep 1; done", ready.display());
+        let process = Process::spawn(&shell(&script)).unwrap();
+        crate::wait::wait_for("the trap", Duration::from_secs(10), || Ok(ready.exists().then_some(()))).unwrap();
+        process.stop(Signal::SIGTERM, Duration::from_millis(50));
+        assert_eq!(process.exit_status().unwrap().signal(), Some(Signal::SIGKILL as i32));
+    }
+
+    #[test]
+    fn a_program_that_does_not_exist_is_named_in_the_error() {
+        let spec = ProcessSpec::new("nothing", "/no/such/program", Output::File("/dev/null".into()));
+        let error = Process::spawn(&spec).unwrap_err();
+        assert!(format!("{error:#}").contains("/no/such/program"), "{error:#}");
+    }
+
+    #[test]
+    fn a_dropped_process_is_gone() {
+        let process = Process::spawn(&shell("sleep 600")).unwrap();
+        let pid = process.pid();
+        drop(process);
+        assert!(!Path::new(&format!("/proc/{pid}")).exists());
+    }
+}

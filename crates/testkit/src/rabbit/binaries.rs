@@ -1,0 +1,43 @@
+//! The RabbitMQ and Erlang programs of this machine.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use crate::{install, search_path};
+
+/// Debian's command in this folder changes to the user `rabbitmq` and to the system's own configuration.
+const FOLDER_OF_WRAPPERS: &str = "/usr/sbin";
+
+/// The broker's own start script and the Erlang port mapper.
+#[derive(Clone, Debug)]
+pub(super) struct RabbitBinaries {
+    pub(super) server: PathBuf,
+    pub(super) epmd: PathBuf,
+}
+
+impl RabbitBinaries {
+    /// Finds the programs; installs the package when they are missing and it may.
+    pub(super) fn find_or_install() -> Result<Self> {
+        install::find_or_install("rabbitmq-server", || Ok(Self::find()))
+    }
+
+    fn find() -> Option<Self> {
+        // The start script runs `erl` from the search path.
+        search_path::find("erl")?;
+        Some(Self { server: find_server()?, epmd: find_epmd()? })
+    }
+}
+
+fn find_server() -> Option<PathBuf> {
+    let mut folders = vec![PathBuf::from("/usr/lib/rabbitmq/bin"), PathBuf::from("/opt/rabbitmq/sbin")];
+    folders.extend(search_path::folders().into_iter().filter(|folder| folder != Path::new(FOLDER_OF_WRAPPERS)));
+    folders.into_iter().map(|folder| folder.join("rabbitmq-server")).find(|path| path.is_file())
+}
+
+fn find_epmd() -> Option<PathBuf> {
+    search_path::find("epmd").or_else(|| {
+        let folder = search_path::folders_between("/usr/lib/erlang/", "bin").pop()?;
+        Some(folder.join("epmd")).filter(|path| path.is_file())
+    })
+}

@@ -1,0 +1,134 @@
+//! A RabbitMQ broker of our own: its own node name, ports, cookie, port mapper and folder.
+
+mod binaries;
+mod handshake;
+mod node;
+
+use std::{fs, path::PathBuf, time::Duration};
+
+use anyhow::{Context as _, Result, bail};
+
+pub(crate) use self::node::RabbitNode;
+use crate::{
+    Location,
+    process::{Process, Signal},
+    scratch::ScratchFolder,
+    wait::wait_for,
+};
+
+/// From the start of the broker to its first answer: 3 to 5 s on an idle machine.
+pub(crate) const START_LIMIT: Duration = Duration::from_secs(120);
+
+/// How long the broker may take to close its queues.
+const STOP_LIMIT: Duration = Duration::from_secs(15);
+
+/// The port mapper answers within milliseconds.
+const EPMD_LIMIT: Duration = Duration::from_secs(10);
+
+/// How often other ports are tried when somebody took those that were free a moment ago.
+const PORTS_TRIED: usize = 3;
+
+/// How to run a [`PrivateRabbit`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RabbitOptions {
+    /// Where the data is kept.
+    pub location: Location,
+    /// Whether the kernel ends the broker when this process dies. Otherwise only `stop` and `Drop` do.
+    pub dies_with_us: bool,
+}
+
+impl RabbitOptions {
+    /// A broker for tests, of which nothing remains.
+    #[must_use]
+    pub fn for_tests() -> Self {
+        Self { location: Location::Temporary, dies_with_us: true }
+    }
+
+    /// A broker whose messages stay in a folder.
+    #[must_use]
+    pub fn durable_in(folder: impl Into<PathBuf>) -> Self {
+        Self { location: Location::Folder(folder.into()), dies_with_us: false }
+    }
+}
+
+/// A running RabbitMQ broker without plugins that belongs to this process alone. Dropping it kills and reaps it.
+#[derive(Debug)]
+pub struct PrivateRabbit {
+    // In this order: the broker first, then the port mapper it is registered with, then their folder.
+    broker: Process,
+    epmd: Process,
+    node: RabbitNode,
+    _scratch: Option<ScratchFolder>,
+}
+
+impl PrivateRabbit {
+    /// Starts a broker and waits until it answers. Installs RabbitMQ first when it is missing and we are root.
+    ///
+    /// # Errors
+    /// When RabbitMQ cannot be had, or when the broker does not start; the message names its log.
+    pub fn start(options: &RabbitOptions) -> Result<Self> {
+        let (folder, scratch) = match &options.location {
+            Location::Folder(folder) => (folder.clone(), None),
+            Location::Temporary => {
+                let scratch = ScratchFolder::create("assay-rabbitmq-")?;
+                (scratch.path().to_owned(), Some(scratch))
+            }
+        };
+        fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        let on_parent_death = options.dies_with_us.then_some(Signal::SIGKILL);
+        let mut last_error = None;
+        for _attempt in 0..PORTS_TRIED {
+            let node = RabbitNode::prepare(&folder, &folder.join("rabbitmq.log"))?;
+            match start_node(&node, on_parent_death) {
+                Ok((broker, epmd)) => return Ok(Self { broker, epmd, node, _scratch: scratch }),
+                Err(error) if node.found_a_port_taken() => last_error = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(last_error.context("no port was tried")?)
+    }
+
+    /// `amqp://user:password@127.0.0.1:port/%2f`, the default virtual host.
+    #[must_use]
+    pub fn amqp_url(&self) -> String {
+        self.node.amqp_url()
+    }
+
+    /// The process id of the Erlang machine that is the broker, our child.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.broker.pid()
+    }
+
+    /// The process id of the broker's own port mapper.
+    #[must_use]
+    pub fn epmd_pid(&self) -> u32 {
+        self.epmd.pid()
+    }
+
+    /// Stops the broker in an orderly way, then its port mapper.
+    pub fn stop(self) {
+        self.broker.stop(Signal::SIGTERM, STOP_LIMIT);
+    }
+}
+
+fn start_node(node: &RabbitNode, on_parent_death: Option<Signal>) -> Result<(Process, Process)> {
+    let epmd = Process::spawn(&node.epmd().on_parent_death(on_parent_death))?;
+    wait_for("the Erlang port mapper of RabbitMQ", EPMD_LIMIT, || {
+        if let Some(status) = epmd.exit_status() {
+            bail!("the Erlang port mapper ended with {status} instead of starting");
+        }
+        Ok(node.epmd_answers().then_some(()))
+    })
+    .with_context(|| node.end_of_log())?;
+    let broker = Process::spawn(&node.broker().on_parent_death(on_parent_death))?;
+    let what = format!("RabbitMQ to answer on port {}", node.port());
+    wait_for(&what, START_LIMIT, || {
+        if let Some(status) = broker.exit_status() {
+            bail!("RabbitMQ ended with {status} instead of starting");
+        }
+        node.answers(broker.pid())
+    })
+    .with_context(|| node.end_of_log())?;
+    Ok((broker, epmd))
+}

@@ -1,0 +1,31 @@
+//! Randomness for names that must not collide and secrets that must not be guessed.
+
+use std::fmt::Write as _;
+
+use anyhow::{Context as _, Result};
+
+/// Random bytes in lower-case hexadecimal; the text is twice as long as `bytes`.
+pub(crate) fn hex_secret(bytes: usize) -> Result<String> {
+    let mut buffer = vec![0; bytes];
+    getrandom::fill(&mut buffer).context("the system gives no random bytes")?;
+    Ok(buffer.iter().fold(String::with_capacity(2 * bytes), |mut text, byte| {
+        // Writing into a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    }))
+}
+
+/// A number below `bound`, which must not be 0. Not exactly uniform: good for picking a port, not for a secret.
+pub(crate) fn below(bound: u32) -> Result<u32> {
+    Ok(getrandom::u32().context("the system gives no random bytes")? % bound)
+}
+
+/// A name that no other test uses: `prefix`, a dash and 12 hexadecimal digits.
+///
+/// For broker namespaces and the like, so that tests can share one server.
+///
+/// # Errors
+/// When the system gives no random bytes.
+pub fn random_name(prefix: &str) -> Result<String> {
+    Ok(format!("{prefix}-{}", hex_secret(6)?))
+}

@@ -1,0 +1,69 @@
+//! One role and one schema per service, in the stack and in test databases alike.
+
+use anyhow::{Context as _, Result};
+use diesel::{Connection as _, PgConnection, connection::SimpleConnection as _, sql_query, RunQueryDsl as _};
+
+/// A service's login role and the schema that the role owns, for example `assay_ingest` and `ingest`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServiceRole {
+    /// The login role.
+    pub role: &'static str,
+    /// The schema it owns, the only one it may use.
+    pub schema: &'static str,
+}
+
+/// Connects as an administrator. The error does not repeat the URL, which holds a password.
+pub(crate) fn connect(url: &str) -> Result<PgConnection> {
+    PgConnection::establish(url).context("cannot connect to PostgreSQL as its administrator")
+}
+
+/// Creates the role, or sets the password of the existing one.
+pub(crate) fn ensure_role(administrator: &mut PgConnection, role: &str, password: &str) -> Result<()> {
+    let (name, word) = (quote_name(role), quote_text(password));
+    administrator
+        .transaction(|connection| {
+            // Roles belong to the whole server, and two starters may want the same one at the same time.
+            connection.batch_execute("SELECT pg_advisory_xact_lock(hashtextextended('assay roles', 0))")?;
+            let found = sql_query("SELECT 1 FROM pg_roles WHERE rolname = $1")
+                .bind::<diesel::sql_types::Text, _>(role)
+                .execute(connection)?;
+            let verb = if found == 0 { "CREATE" } else { "ALTER" };
+            connection.batch_execute(&format!("{verb} ROLE {name} LOGIN PASSWORD {word}"))?;
+            // An administrator who is no superuser may only give a schema to a role it is a member of.
+            connection.batch_execute(&format!("GRANT {name} TO CURRENT_USER"))
+        })
+        .with_context(|| format!("cannot create the role {role}"))
+}
+
+/// Gives the role its schema and takes everybody's rights on the schema `public` of the connection's database.
+pub(crate) fn ensure_schema(administrator: &mut PgConnection, service: ServiceRole) -> Result<()> {
+    let (role, schema) = (quote_name(service.role), quote_name(service.schema));
+    administrator
+        .batch_execute(&format!(
+            "REVOKE ALL ON SCHEMA public FROM PUBLIC;
+             CREATE SCHEMA IF NOT EXISTS {schema} AUTHORIZATION {role};
+             ALTER SCHEMA {schema} OWNER TO {role};"
+        ))
+        .with_context(|| format!("cannot create the schema {} of the role {}", service.schema, service.role))
+}
+
+/// An identifier for SQL.
+pub(crate) fn quote_name(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// A text literal for SQL. Backslashes are ordinary characters (`standard_conforming_strings`, the default).
+fn quote_text(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_inside_names_and_texts_are_doubled() {
+        assert_eq!(quote_name("a\"b"), "\"a\"\"b\"");
+        assert_eq!(quote_text("a'b"), "'a''b'");
+    }
+}

@@ -1,0 +1,67 @@
+//! The servers a test uses: those of the runner `assay-test-services`, else private ones of this test process.
+//!
+//! A test runner starts every test as a process of its own. With the runner's servers each of them only opens a
+//! database and a broker namespace; without, each starts its own server and takes it along when it ends. The
+//! statics here are the one exception to "no process-global state": the servers belong to the process.
+
+use std::{env, ffi::OsStr, sync::OnceLock};
+
+use anyhow::{Context as _, Result, anyhow};
+
+use crate::{PostgresOptions, PrivatePostgres, PrivateRabbit, RabbitOptions};
+
+/// Names the administrator's URL of the PostgreSQL server that tests share.
+pub const POSTGRES_URL_VARIABLE: &str = "ASSAY_TEST_POSTGRES_URL";
+
+/// Names the AMQP URL of the broker that tests share.
+pub const AMQP_URL_VARIABLE: &str = "ASSAY_TEST_AMQP_URL";
+
+/// A server's URL and, when it is ours, the server; or why there is none.
+type Service<Server> = OnceLock<Result<(String, Option<Server>), String>>;
+
+static POSTGRES: Service<PrivatePostgres> = OnceLock::new();
+static RABBIT: Service<PrivateRabbit> = OnceLock::new();
+
+/// The administrator's URL of a PostgreSQL server for tests. Use [`crate::TestDatabase`] for a database.
+///
+/// # Errors
+/// When no server is named and none can be started.
+pub fn postgres() -> Result<&'static str> {
+    url_of(&POSTGRES, POSTGRES_URL_VARIABLE, || {
+        let server = PrivatePostgres::start(&PostgresOptions::for_tests())?;
+        Ok((server.url(), server))
+    })
+}
+
+/// The AMQP URL of a broker for tests. It is shared: use names of your own, see [`crate::random_name`].
+///
+/// # Errors
+/// When no broker is named and none can be started.
+pub fn rabbit() -> Result<&'static str> {
+    url_of(&RABBIT, AMQP_URL_VARIABLE, || {
+        let broker = PrivateRabbit::start(&RabbitOptions::for_tests())?;
+        Ok((broker.amqp_url(), broker))
+    })
+}
+
+fn url_of<Server>(
+    service: &'static Service<Server>,
+    variable: &str,
+    start: impl FnOnce() -> Result<(String, Server)>,
+) -> Result<&'static str> {
+    let started = service.get_or_init(|| match named(variable) {
+        Ok(Some(url)) => Ok((url, None)),
+        Ok(None) => start().map(|(url, server)| (url, Some(server))).map_err(|error| format!("{error:#}")),
+        Err(error) => Err(format!("{error:#}")),
+    });
+    match started {
+        Ok((url, _server)) => Ok(url),
+        Err(message) => Err(anyhow!(message.clone())),
+    }
+}
+
+fn named(variable: &str) -> Result<Option<String>> {
+    let value = env::var_os(variable).filter(|value| value.as_os_str() != OsStr::new(""));
+    let text = value.map(|value| value.into_string());
+    text.transpose().map_err(|_bytes| anyhow!("not text")).with_context(|| format!("cannot read {variable}"))
+}

@@ -1,0 +1,169 @@
+//! A fresh database per test, cloned from a template that is migrated once per server.
+
+use std::{
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    io::Write as _,
+};
+
+use anyhow::{Context as _, Result};
+use diesel::{
+    PgConnection, RunQueryDsl as _, connection::SimpleConnection as _, sql_query, sql_types::Text,
+};
+
+use crate::{
+    database_url::DatabaseUrl,
+    random::hex_secret,
+    roles::{self, ServiceRole, quote_name},
+    services,
+};
+
+/// PostgreSQL cuts longer names off.
+const LONGEST_NAME: usize = 40;
+
+/// What a test database is cloned from.
+#[derive(Clone, Debug)]
+pub struct Template {
+    name: String,
+    fingerprint: String,
+    service: Option<ServiceRole>,
+}
+
+impl Template {
+    /// `name` says whose tables these are; `fingerprint` must change whenever they do, for example the joined names
+    /// of the migrations: another fingerprint makes another template.
+    #[must_use]
+    pub fn new(name: impl Into<String>, fingerprint: impl Into<String>) -> Self {
+        Self { name: name.into(), fingerprint: fingerprint.into(), service: None }
+    }
+
+    /// Makes the role, and its schema in the template; migration and tests then connect as that role.
+    #[must_use]
+    pub fn owned_by(mut self, service: ServiceRole) -> Self {
+        self.service = Some(service);
+        self
+    }
+
+    fn database(&self) -> String {
+        let mut hasher = DefaultHasher::new();
+        (&self.name, &self.fingerprint, self.service.map(|service| (service.role, service.schema))).hash(&mut hasher);
+        let readable: String = self.name.chars().filter(char::is_ascii_alphanumeric).take(LONGEST_NAME - 16).collect();
+        format!("template_{}_{:016x}", readable.to_lowercase(), hasher.finish())
+    }
+}
+
+/// A database of one test. Dropping it drops the database, whoever is still connected.
+#[derive(Debug)]
+pub struct TestDatabase {
+    server: DatabaseUrl,
+    name: String,
+    url: DatabaseUrl,
+}
+
+impl TestDatabase {
+    /// Clones a database from the template on the server of [`services::postgres`].
+    ///
+    /// The first caller on a server makes the template: an empty database that `migrate` fills. `migrate` gets the
+    /// same kind of URL that [`TestDatabase::url`] returns, and must leave no connection open. When it fails the
+    /// template is not kept.
+    ///
+    /// # Errors
+    /// When there is no server, when `migrate` fails, or when PostgreSQL refuses.
+    pub fn create(template: &Template, migrate: impl FnOnce(&str) -> Result<()>) -> Result<Self> {
+        Self::create_on(services::postgres()?, template, migrate)
+    }
+
+    /// The same on the server behind an administrator's URL.
+    ///
+    /// # Errors
+    /// See [`TestDatabase::create`].
+    pub fn create_on(
+        administrator_url: &str,
+        template: &Template,
+        migrate: impl FnOnce(&str) -> Result<()>,
+    ) -> Result<Self> {
+        let server = DatabaseUrl::parse(administrator_url)?;
+        let mut administrator = roles::connect(server.as_str())?;
+        let source = template.database();
+        if !exists(&mut administrator, &source)? {
+            make_template(&server, &mut administrator, template, &source, migrate)
+                .with_context(|| format!("cannot make the template database of {}", template.name))?;
+        }
+        let name = format!("test_{}", hex_secret(8)?);
+        administrator
+            .batch_execute(&format!("CREATE DATABASE {} TEMPLATE {}", quote_name(&name), quote_name(&source)))
+            .with_context(|| format!("cannot clone a database from {source}"))?;
+        let url = user_url(&server, template, &name)?;
+        Ok(Self { server, name, url })
+    }
+
+    /// The URL for the code under test: as the template's role, or the administrator when it has none.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        self.url.as_str()
+    }
+
+    /// The administrator's URL of this database.
+    #[must_use]
+    pub fn admin_url(&self) -> String {
+        self.server.with_database(&self.name).as_str().to_owned()
+    }
+}
+
+impl Drop for TestDatabase {
+    fn drop(&mut self) {
+        let drop_it = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", quote_name(&self.name));
+        let outcome = roles::connect(self.server.as_str())
+            .and_then(|mut administrator| Ok(administrator.batch_execute(&drop_it)?));
+        if let Err(error) = outcome {
+            // Nothing depends on it; a test has no other place to say so.
+            let _ = writeln!(std::io::stderr(), "test database {} stays behind: {error:#}", self.name);
+        }
+    }
+}
+
+/// Builds the template under another name and renames it when it is complete: it is complete or absent.
+fn make_template(
+    server: &DatabaseUrl,
+    administrator: &mut PgConnection,
+    template: &Template,
+    name: &str,
+    migrate: impl FnOnce(&str) -> Result<()>,
+) -> Result<()> {
+    // Held by this session until its end, or that of the process.
+    sql_query("SELECT pg_advisory_lock(hashtextextended($1, 0))").bind::<Text, _>(name).execute(administrator)?;
+    if exists(administrator, name)? {
+        return Ok(());
+    }
+    let unfinished = format!("{name}_new");
+    let (unfinished_name, final_name) = (quote_name(&unfinished), quote_name(name));
+    administrator.batch_execute(&format!("DROP DATABASE IF EXISTS {unfinished_name} WITH (FORCE)"))?;
+    administrator.batch_execute(&format!("CREATE DATABASE {unfinished_name} TEMPLATE template0"))?;
+    if let Some(service) = template.service {
+        roles::ensure_role(administrator, service.role, &role_password(server))?;
+        roles::ensure_schema(&mut roles::connect(server.with_database(&unfinished).as_str())?, service)?;
+    }
+    migrate(user_url(server, template, &unfinished)?.as_str()).context("the migration failed")?;
+    administrator.batch_execute(&format!("ALTER DATABASE {unfinished_name} RENAME TO {final_name}"))?;
+    Ok(())
+}
+
+fn exists(administrator: &mut PgConnection, database: &str) -> Result<bool> {
+    let query = sql_query("SELECT 1 FROM pg_database WHERE datname = $1").bind::<Text, _>(database);
+    Ok(query.execute(administrator).context("cannot list the databases")? > 0)
+}
+
+fn user_url(server: &DatabaseUrl, template: &Template, database: &str) -> Result<DatabaseUrl> {
+    let url = server.with_database(database);
+    match template.service {
+        Some(service) => url.with_user(service.role, &role_password(server)),
+        None => Ok(url),
+    }
+}
+
+/// Derived from the administrator's, so that every test process knows it; in hexadecimal, so that it needs no
+/// escaping in a URL.
+fn role_password(server: &DatabaseUrl) -> String {
+    let mut hasher = DefaultHasher::new();
+    ("role of a test database", server.password()).hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}

@@ -1,0 +1,29 @@
+//! Waiting for a condition with a deadline: the only kind of waiting that tests and starters may do.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, bail};
+
+/// How long to pause between two looks at a condition.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Calls `attempt` until it returns a value.
+///
+/// # Errors
+/// When `attempt` fails, or when `limit` has passed; the message then names `what`, so phrase it as a noun:
+/// "an answer of the broker on port 5673".
+pub fn wait_for<T>(what: &str, limit: Duration, mut attempt: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    let deadline = Instant::now() + limit;
+    loop {
+        if let Some(value) = attempt()? {
+            return Ok(value);
+        }
+        if Instant::now() >= deadline {
+            bail!("waited {} s in vain for {what}", limit.as_secs_f32());
+        }
+        thread::sleep(PAUSE);
+    }
+}
