@@ -1,1 +1,14 @@
 //! Typed HTTP clients of Assay's own services.
+//!
+//! One way to call a service: a token made for it, the request's id and trace, a deadline. The gateway passes raw
+//! bodies through [`Service::send`]; the other roles use the typed calls.
+
+mod error;
+mod ingest;
+mod registry;
+mod service;
+
+pub use self::error::ClientError;
+pub use self::ingest::IngestClient;
+pub use self::registry::RegistryClient;
+pub use self::service::{Call, HttpSettings, Service, http_client};

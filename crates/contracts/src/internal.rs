@@ -15,7 +15,14 @@ pub struct ResolveKey {
     pub key_sha256: String,
 }
 
-/// Answer: a key that is known, neither expired nor revoked.
+/// Answer to [`ResolveKey`]. A success in either case: a 401 would mean that the gateway's own token was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResolvedKey {
+    /// Absent when the key is unknown, expired or revoked.
+    pub grant: Option<KeyGrant>,
+}
+
+/// A key that is known, neither expired nor revoked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyGrant {
     /// The key's record.

@@ -126,13 +126,23 @@ impl<'f> ObjectReader<'f> {
     }
 
     /// An optional value of a closed list; `parse` finds it by its exact name.
-    pub fn optional_choice<T>(&mut self, field: &str, names: &[&str], parse: impl Fn(&str) -> Option<T>) -> Option<T> {
+    pub fn optional_choice<T>(
+        &mut self,
+        field: &str,
+        names: &[&str],
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Option<T> {
         let value = self.take(field)?;
         self.choice(field, value, names, parse)
     }
 
     /// A required value of a closed list.
-    pub fn required_choice<T>(&mut self, field: &str, names: &[&str], parse: impl Fn(&str) -> Option<T>) -> Option<T> {
+    pub fn required_choice<T>(
+        &mut self,
+        field: &str,
+        names: &[&str],
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Option<T> {
         let value = self.required(field)?;
         self.choice(field, value, names, parse)
     }

@@ -69,7 +69,8 @@ fn every_author_variant_is_read() {
         json!({"type": "mixed", "name": "several people", "external_id": 3}),
     ];
     for author in authors {
-        parse(&with("/messages/0/author", author.clone())).unwrap_or_else(|error| panic!("{author}: {error:?}"));
+        parse(&with("/messages/0/author", author.clone()))
+            .unwrap_or_else(|error| panic!("{author}: {error:?}"));
     }
     let mixed = parse(&with("/messages/0/author", json!({"type": "mixed", "name": "label"}))).unwrap();
     assert_eq!(mixed.messages[0].author, Author::Mixed);
@@ -176,10 +177,7 @@ fn all_faults_are_reported_at_once_but_never_more_than_twenty() {
     several["ticket_id"] = json!("");
     several["messages"][0]["content"] = json!(1);
     several["messages"][1]["author"] = json!({"type": "contact"});
-    assert_eq!(
-        pointers(&several),
-        ["/ticket_id", "/messages/0/content", "/messages/1/author/external_id"]
-    );
+    assert_eq!(pointers(&several), ["/ticket_id", "/messages/0/content", "/messages/1/author/external_id"]);
     let broken: Vec<Value> = (0..50).map(|_| json!({})).collect();
     assert_eq!(pointers(&with("/messages", json!(broken))).len(), 20);
 }

@@ -75,7 +75,8 @@ fn read_message(item: Value, index: usize, faults: &mut Faults) -> Option<Messag
     let labels: Vec<&str> = AiTool::ALL.iter().map(|tool| tool.as_str()).collect();
     let ai_tool = object.optional_choice("ai_tool", &labels, AiTool::from_label);
     let author = object.required("author");
-    let author = author.and_then(|value| read_author(value, &object.pointer_to("author"), object.faults()))?;
+    let author =
+        author.and_then(|value| read_author(value, &object.pointer_to("author"), object.faults()))?;
     let is_ai = author.author_type() == AuthorType::Ai;
     Some(Message {
         content: content?,

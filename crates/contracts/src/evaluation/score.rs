@@ -105,7 +105,8 @@ mod tests {
 
     #[test]
     fn a_score_is_kept_between_one_and_five_in_tenths() {
-        let cases = [(-3.0, "1.0"), (f64::NAN, "1.0"), (3.14, "3.1"), (3.25, "3.3"), (4.96, "5.0"), (9.0, "5.0")];
+        let cases =
+            [(-3.0, "1.0"), (f64::NAN, "1.0"), (3.14, "3.1"), (3.25, "3.3"), (4.96, "5.0"), (9.0, "5.0")];
         for (value, written) in cases {
             assert_eq!(Score::nearest(value).to_string(), written, "{value}");
         }
@@ -115,7 +116,10 @@ mod tests {
     fn the_mean_is_rounded_half_up() {
         let scores = |values: &[f64]| values.iter().map(|value| Score::nearest(*value)).collect::<Vec<_>>();
         assert_eq!(Score::mean(&scores(&[3.5, 3.6])).map(|mean| mean.to_string()), Some("3.6".to_owned()));
-        assert_eq!(Score::mean(&scores(&[3.0, 3.0, 3.1])).map(|mean| mean.to_string()), Some("3.0".to_owned()));
+        assert_eq!(
+            Score::mean(&scores(&[3.0, 3.0, 3.1])).map(|mean| mean.to_string()),
+            Some("3.0".to_owned())
+        );
         assert_eq!(Score::mean(&[]), None);
     }
 

@@ -4,7 +4,8 @@ mod context;
 mod readiness;
 mod tasks;
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::future::Future;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use assay_contracts::time::Timestamp;
 use uuid::Uuid;
@@ -37,6 +38,11 @@ pub fn random_bytes<const N: usize>() -> Result<[u8; N], RandomnessUnavailable> 
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes)?;
     Ok(bytes)
+}
+
+/// The output of `work`, or `None` when it takes longer than `deadline`.
+pub async fn within<F: Future>(deadline: Duration, work: F) -> Option<F::Output> {
+    tokio::time::timeout(deadline, work).await.ok()
 }
 
 /// A blocking computation did not come to its end: it panicked, or the runtime is shutting down.

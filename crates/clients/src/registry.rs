@@ -1,0 +1,50 @@
+//! Calls to agent-registry.
+
+use assay_contracts::ids::OrganizationId;
+use assay_contracts::internal::{FindAgents, FoundAgents, KeyGrant, ResolveKey, ResolvedKey};
+use assay_contracts::tenant::{Scopes, Tenant};
+use assay_platform::auth::{ApiKeyHash, ServiceClaims};
+
+use super::{ClientError, Service};
+
+/// agent-registry as others see it.
+#[derive(Clone)]
+pub struct RegistryClient {
+    service: Service,
+}
+
+impl RegistryClient {
+    /// Through `service`, which must be made for agent-registry.
+    pub fn new(service: Service) -> Self {
+        Self { service }
+    }
+
+    /// The service behind it.
+    pub fn service(&self) -> &Service {
+        &self.service
+    }
+
+    /// Who a key belongs to; `None` when it is unknown, expired or revoked.
+    ///
+    /// # Errors
+    /// When the registry cannot be reached or cannot answer.
+    pub async fn resolve_key(&self, hash: &ApiKeyHash) -> Result<Option<KeyGrant>, ClientError> {
+        let body = ResolveKey { key_sha256: hash.to_string() };
+        let answer: ResolvedKey =
+            self.service.post_json(&ServiceClaims::Service, "/internal/v1/keys/resolve", &body).await?;
+        Ok(answer.grant)
+    }
+
+    /// Which of these agents exist in the organization.
+    ///
+    /// # Errors
+    /// When the registry cannot be reached or cannot answer.
+    pub async fn find_agents(
+        &self,
+        organization_id: OrganizationId,
+        agents: &FindAgents,
+    ) -> Result<FoundAgents, ClientError> {
+        let tenant = Tenant { organization_id, scopes: Scopes::from_iter([]) };
+        self.service.post_json(&ServiceClaims::Tenant(tenant), "/internal/v1/agents/find", agents).await
+    }
+}

@@ -1,0 +1,184 @@
+//! One of our services, as seen from another.
+
+use std::time::Duration;
+
+use assay_contracts::problem::Problem;
+use assay_platform::auth::{Audience, ServiceClaims, ServiceTokens};
+use assay_platform::runtime::{RequestContext, now, within};
+use bytes::Bytes;
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::{Client, Method, Response};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use url::Url;
+
+use super::error::ClientError;
+
+/// How the HTTP client behaves; one for all services of a process.
+#[derive(Debug, Clone, Copy)]
+pub struct HttpSettings {
+    /// How long connecting may take.
+    pub connect_deadline: Duration,
+    /// Idle connections kept for each service.
+    pub idle_connections: usize,
+}
+
+impl Default for HttpSettings {
+    fn default() -> Self {
+        Self { connect_deadline: Duration::from_millis(800), idle_connections: 64 }
+    }
+}
+
+/// The HTTP client that services call each other with: it follows no redirects and uses no proxy.
+///
+/// # Errors
+/// When the system's TLS settings cannot be read.
+pub fn http_client(settings: HttpSettings) -> Result<Client, ClientError> {
+    Client::builder()
+        .connect_timeout(settings.connect_deadline)
+        .pool_max_idle_per_host(settings.idle_connections)
+        .pool_idle_timeout(Duration::from_secs(60))
+        .tcp_nodelay(true)
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        .build()
+        .map_err(|error| ClientError::Unreachable { service: "http client", reason: error.to_string() })
+}
+
+/// One call.
+pub struct Call<'a> {
+    /// HTTP method.
+    pub method: Method,
+    /// Path and query below the service's address, beginning with `/`.
+    pub path: &'a str,
+    /// Headers beside those that every call has.
+    pub headers: HeaderMap,
+    /// Body, sent as JSON.
+    pub body: Option<Bytes>,
+}
+
+/// One of our services.
+#[derive(Clone)]
+pub struct Service {
+    http: Client,
+    address: Url,
+    audience: Audience,
+    tokens: ServiceTokens,
+    deadline: Duration,
+}
+
+impl Service {
+    /// The service for `audience` at `address`; every call must be answered within `deadline`.
+    pub fn new(
+        http: Client,
+        address: Url,
+        audience: Audience,
+        tokens: ServiceTokens,
+        deadline: Duration,
+    ) -> Self {
+        Self { http, address, audience, tokens, deadline }
+    }
+
+    /// Its name, for logs.
+    pub fn name(&self) -> &'static str {
+        self.audience.as_str()
+    }
+
+    /// Sends a call and answers whatever the service says, errors included. The deadline holds until the head of the
+    /// answer is there; its body may be streamed.
+    ///
+    /// # Errors
+    /// [`ClientError::Unreachable`] when there is no answer in time.
+    pub async fn send(&self, claims: &ServiceClaims, call: Call<'_>) -> Result<Response, ClientError> {
+        let url = self.url(call.path)?;
+        let token =
+            self.tokens.issue(self.audience, claims, now()).map_err(|error| self.unreadable(&error))?;
+        let mut request = self.http.request(call.method, url).headers(call.headers);
+        request = request.header(AUTHORIZATION, format!("Bearer {token}"));
+        if let Some(context) = RequestContext::current() {
+            request = request.header("x-request-id", context.request_id);
+            if let Some(traceparent) = context.traceparent {
+                request = request.header("traceparent", traceparent);
+            }
+        }
+        if let Some(body) = call.body {
+            request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json")).body(body);
+        }
+        match within(self.deadline, request.send()).await {
+            Some(Ok(response)) => Ok(response),
+            Some(Err(error)) => Err(self.unreachable(&error)),
+            None => Err(ClientError::Unreachable {
+                service: self.name(),
+                reason: format!("no answer within {} ms", self.deadline.as_millis()),
+            }),
+        }
+    }
+
+    /// Sends `body` and reads the answer, which must be a success.
+    ///
+    /// # Errors
+    /// [`ClientError`] when the service cannot be reached, refuses, or answers something unreadable.
+    pub async fn post_json<T: DeserializeOwned>(
+        &self,
+        claims: &ServiceClaims,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<T, ClientError> {
+        let body = serde_json::to_vec(body).map_err(|error| self.unreadable(&error))?;
+        let call = Call { method: Method::POST, path, headers: HeaderMap::new(), body: Some(body.into()) };
+        self.read_json(self.send(claims, call).await?).await
+    }
+
+    /// Whether the service says that it is ready.
+    ///
+    /// # Errors
+    /// When it cannot be reached or is not.
+    pub async fn ready(&self) -> Result<(), ClientError> {
+        let url = self.url("/readyz")?;
+        let sent = within(self.deadline, self.http.get(url).send()).await;
+        match sent {
+            Some(Ok(response)) if response.status().is_success() => Ok(()),
+            Some(Ok(response)) => Err(ClientError::Refused {
+                service: self.name(),
+                status: response.status().as_u16(),
+                problem: None,
+            }),
+            Some(Err(error)) => Err(self.unreachable(&error)),
+            None => {
+                Err(ClientError::Unreachable { service: self.name(), reason: "no answer in time".to_owned() })
+            }
+        }
+    }
+
+    async fn read_json<T: DeserializeOwned>(&self, response: Response) -> Result<T, ClientError> {
+        let status = response.status();
+        let body = match within(self.deadline, response.bytes()).await {
+            Some(Ok(body)) => body,
+            Some(Err(error)) => return Err(self.unreachable(&error)),
+            None => {
+                let reason = "the answer did not arrive in time".to_owned();
+                return Err(ClientError::Unreachable { service: self.name(), reason });
+            }
+        };
+        if !status.is_success() {
+            let problem = serde_json::from_slice::<Problem>(&body).ok().map(Box::new);
+            return Err(ClientError::Refused { service: self.name(), status: status.as_u16(), problem });
+        }
+        serde_json::from_slice(&body).map_err(|error| self.unreadable(&error))
+    }
+
+    fn url(&self, path: &str) -> Result<Url, ClientError> {
+        // Not `join`: a path that begins with `//` would name another host.
+        let text = format!("{}{path}", self.address.as_str().trim_end_matches('/'));
+        Url::parse(&text).map_err(|error| self.unreadable(&error))
+    }
+
+    fn unreachable(&self, error: &reqwest::Error) -> ClientError {
+        let source = std::error::Error::source(error).map(|source| format!(": {source}")).unwrap_or_default();
+        ClientError::Unreachable { service: self.name(), reason: format!("{error}{source}") }
+    }
+
+    fn unreadable(&self, error: &dyn std::fmt::Display) -> ClientError {
+        ClientError::Unreadable { service: self.name(), reason: error.to_string() }
+    }
+}
