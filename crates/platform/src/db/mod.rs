@@ -5,6 +5,7 @@
 //! work away from the threads that serve requests, with a deadline for getting the connection.
 
 mod error;
+pub mod idempotency;
 mod migrations;
 mod partitions;
 mod postgres;
