@@ -68,3 +68,18 @@ impl NewAgent {
         faults.finish(agent)
     }
 }
+
+/// The wire form of [`NewAgent`], for documentation.
+#[derive(ToSchema)]
+#[allow(dead_code, reason = "documentation only: never built")]
+pub struct NewAgentRequest {
+    /// The caller's stable id of the agent; AI authors refer to it.
+    #[schema(min_length = 1, max_length = 1024, example = "support-bot")]
+    external_id: String,
+    /// Display name.
+    #[schema(min_length = 1, max_length = 1024, example = "Support Bot")]
+    name: String,
+    /// Only `custom` is supported.
+    #[schema(rename = "type", default = "custom", nullable = false)]
+    agent_type: Option<AgentType>,
+}

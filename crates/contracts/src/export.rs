@@ -169,3 +169,25 @@ fn read_filters(value: serde_json::Value, faults: &mut Faults) -> Option<ExportF
     }
     Some(ExportFilters { from, to })
 }
+
+/// The wire form of [`NewExport`], for documentation.
+#[derive(ToSchema)]
+#[allow(dead_code, reason = "documentation only: never built")]
+pub struct NewExportRequest {
+    /// What is exported.
+    kind: ExportKind,
+    /// Only `csv` is supported.
+    #[schema(default = "csv", nullable = false)]
+    format: Option<ExportFormat>,
+    /// Which evaluations; all when left out.
+    #[schema(nullable = false)]
+    filters: Option<ExportFilters>,
+}
+
+/// The answer of the download operation when JSON is preferred.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DownloadAddress {
+    /// Signed address of the file; needs no API key.
+    #[schema(format = "uri")]
+    pub download_url: String,
+}

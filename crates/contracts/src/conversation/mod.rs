@@ -8,12 +8,15 @@ mod ai_tool;
 mod author;
 mod identity;
 mod parse;
+mod schema;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 pub use self::ai_tool::AiTool;
 pub use self::author::{Author, AuthorType};
 pub use self::identity::{IdentityHash, Namespace};
+pub use self::schema::{ImportAuthor, ImportMessage, ImportRequest};
 
 use crate::time::Timestamp;
 
@@ -57,7 +60,7 @@ pub struct Message {
 }
 
 /// Customer-facing item or internal note.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MessageKind {
     /// Customer-facing transcript item.

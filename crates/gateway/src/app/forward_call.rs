@@ -1,0 +1,83 @@
+//! Passing a call on to the service that owns it, and its answer back.
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{HeaderName, HeaderValue};
+use assay_clients::{Call, ClientError, Service};
+use assay_platform::auth::ServiceClaims;
+use assay_platform::web::WebError;
+use bytes::Bytes;
+use reqwest::header::HeaderMap;
+
+/// Headers of an answer that are the client's business.
+const RELAYED: [&str; 11] = [
+    "content-type",
+    "content-length",
+    "content-disposition",
+    "content-range",
+    "accept-ranges",
+    "etag",
+    "cache-control",
+    "location",
+    "retry-after",
+    "allow",
+    "x-content-type-options",
+];
+
+/// A call on its way to a service.
+pub(crate) struct Forward<'a> {
+    pub(crate) service: &'a Service,
+    pub(crate) claims: &'a ServiceClaims,
+    pub(crate) method: reqwest::Method,
+    pub(crate) path: &'a str,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Option<Bytes>,
+}
+
+/// Sends the call and relays the answer as it comes, body streamed.
+///
+/// # Errors
+/// 503 when the service cannot be reached in time, 500 when it does not accept the gateway's token.
+pub(crate) async fn forward(call: Forward<'_>) -> Result<HttpResponse, WebError> {
+    let Forward { service, claims, method, path, headers, body } = call;
+    let is_head = method == reqwest::Method::HEAD;
+    let answer = service.send(claims, Call { method, path, headers, body }).await.map_err(service_error)?;
+    let status =
+        StatusCode::from_u16(answer.status().as_u16()).map_err(|error| WebError::internal(&error))?;
+    if status == StatusCode::UNAUTHORIZED {
+        // The client's key was good: it is the gateway's own token that was refused.
+        return Err(WebError::internal(&format!("{} refused the gateway's token", service.name())));
+    }
+    let mut response = HttpResponse::build(status);
+    let mut length = None;
+    for name in RELAYED {
+        let Some(value) = answer.headers().get(name) else { continue };
+        if name == "content-length" {
+            length = value.to_str().ok().and_then(|value| value.parse::<u64>().ok());
+            continue;
+        }
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::from_bytes(value.as_bytes()))
+        {
+            response.insert_header((name, value));
+        }
+    }
+    if let Some(length) = length {
+        response.no_chunking(length);
+    }
+    if is_head {
+        return Ok(response.body(actix_web::body::SizedStream::new(
+            length.unwrap_or(0),
+            futures_util::stream::empty::<Result<Bytes, std::io::Error>>(),
+        )));
+    }
+    Ok(match length {
+        Some(0) => response.finish(),
+        Some(length) => response.body(actix_web::body::SizedStream::new(length, answer.bytes_stream())),
+        None => response.streaming(answer.bytes_stream()),
+    })
+}
+
+/// A failed call as an answer to the client.
+pub(crate) fn service_error(error: ClientError) -> WebError {
+    if error.is_transient() { WebError::unavailable(&error) } else { WebError::internal(&error) }
+}

@@ -1,0 +1,7 @@
+//! The gateway's use cases.
+
+mod admit_request;
+mod forward_call;
+
+pub(crate) use self::admit_request::{KeyRing, RateLimit};
+pub(crate) use self::forward_call::{Forward, forward};

@@ -1,0 +1,52 @@
+//! `POST /v1/agents`: specification, section of that name.
+
+use actix_web::web::{Data, Payload};
+use actix_web::{HttpRequest, HttpResponse};
+use assay_contracts::agent::{Agent, NewAgent, NewAgentRequest};
+use assay_contracts::problem::Problem;
+use assay_platform::web::WebError;
+
+use super::authentication::Authenticated;
+use super::context::{Gateway, copy_headers};
+use super::openapi::{CommonProblems, IdempotencyHeader};
+use crate::app::{Forward, forward};
+
+/// Create an AI agent
+///
+/// The agent can be referred to by AI authors of submitted conversations at once.
+#[utoipa::path(
+    post,
+    path = "/v1/agents",
+    operation_id = "createAgent",
+    tag = "Agents",
+    params(IdempotencyHeader),
+    request_body = NewAgentRequest,
+    responses(
+        (status = 201, description = "Created", body = Agent),
+        (status = 400, description = "Bad request", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "Conflict: the external_id is taken", body = Problem, content_type = "application/problem+json"),
+        (status = 413, description = "Request entity too large", body = Problem, content_type = "application/problem+json"),
+        (status = 415, description = "The body is not declared as JSON", body = Problem, content_type = "application/problem+json"),
+        (status = 422, description = "The idempotency key was used with another body", body = Problem, content_type = "application/problem+json"),
+        CommonProblems,
+    ),
+    security(("api_key" = []))
+)]
+pub(crate) async fn create_agent(
+    request: HttpRequest,
+    payload: Payload,
+    gateway: Data<Gateway>,
+    caller: Authenticated,
+) -> Result<HttpResponse, WebError> {
+    let _place = gateway.admit()?;
+    let body = gateway.read_checked(&request, payload, NewAgent::parse).await?;
+    forward(Forward {
+        service: &gateway.registry,
+        claims: &caller.0,
+        method: reqwest::Method::POST,
+        path: "/internal/v1/agents",
+        headers: copy_headers(&request, &["idempotency-key"]),
+        body: Some(body),
+    })
+    .await
+}

@@ -1,0 +1,55 @@
+//! `POST /v1/assess`: specification, section of that name.
+
+use actix_web::web::{Data, Payload};
+use actix_web::{HttpRequest, HttpResponse};
+use assay_contracts::conversation::{Conversation, ImportRequest};
+use assay_contracts::problem::Problem;
+use assay_contracts::ticket::ImportReceipt;
+use assay_platform::web::WebError;
+
+use super::authentication::Authenticated;
+use super::context::{Gateway, copy_headers};
+use super::openapi::{CommonProblems, IdempotencyHeader};
+use crate::app::{Forward, forward};
+
+/// Score a conversation
+///
+/// Accepts a transcript. The answer is a receipt: the conversation is safe, and is evaluated afterwards.
+#[utoipa::path(
+    post,
+    path = "/v1/assess",
+    operation_id = "assess",
+    tag = "Conversations",
+    params(IdempotencyHeader),
+    request_body = ImportRequest,
+    responses(
+        (status = 202, description = "Accepted: stored and queued for evaluation", body = ImportReceipt,
+         headers(("Location" = String, description = "Address of the ticket"))),
+        (status = 400, description = "Bad request", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "An AI author names an agent that is not registered", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "Conflict: imported before; `ticket_id` names the first import", body = Problem, content_type = "application/problem+json"),
+        (status = 413, description = "Request entity too large", body = Problem, content_type = "application/problem+json"),
+        (status = 415, description = "The body is not declared as JSON", body = Problem, content_type = "application/problem+json"),
+        (status = 422, description = "The idempotency key was used with another body", body = Problem, content_type = "application/problem+json"),
+        CommonProblems,
+    ),
+    security(("api_key" = []))
+)]
+pub(crate) async fn assess(
+    request: HttpRequest,
+    payload: Payload,
+    gateway: Data<Gateway>,
+    caller: Authenticated,
+) -> Result<HttpResponse, WebError> {
+    let _place = gateway.admit()?;
+    let body = gateway.read_checked(&request, payload, Conversation::parse).await?;
+    forward(Forward {
+        service: &gateway.ingest,
+        claims: &caller.0,
+        method: reqwest::Method::POST,
+        path: "/internal/v1/conversations",
+        headers: copy_headers(&request, &["idempotency-key"]),
+        body: Some(body),
+    })
+    .await
+}

@@ -1,0 +1,96 @@
+//! Credentials are decided before a body is read. A middleware, because the extractors of a handler start together.
+
+use actix_web::body::MessageBody;
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header::{AUTHORIZATION, HeaderName, RETRY_AFTER};
+use actix_web::middleware::Next;
+use actix_web::{Error, HttpMessage, web};
+use assay_contracts::internal::KeyGrant;
+use assay_contracts::problem::ProblemCode;
+use assay_contracts::tenant::{Scope, Tenant};
+use assay_platform::auth::ServiceClaims;
+use assay_platform::web::WebError;
+
+use super::context::Gateway;
+use super::tickets::ticket_not_found;
+use crate::app::RateLimit;
+use crate::domain::bearer_key;
+
+/// Who the request acts for, for the handlers behind this middleware.
+#[derive(Clone)]
+pub(crate) struct Authenticated(pub(crate) ServiceClaims);
+
+impl actix_web::FromRequest for Authenticated {
+    type Error = WebError;
+    type Future = std::future::Ready<Result<Self, WebError>>;
+
+    fn from_request(request: &actix_web::HttpRequest, _: &mut actix_web::dev::Payload) -> Self::Future {
+        let claims = request.extensions().get::<Self>().cloned();
+        std::future::ready(claims.ok_or_else(|| WebError::internal(&"route without authentication")))
+    }
+}
+
+/// Lets a request pass when its API key is valid and has `scope`: 401, 403, 429 or 503 otherwise.
+pub(crate) async fn authenticate(
+    scope: Scope,
+    request: ServiceRequest,
+    next: Next<impl MessageBody>,
+) -> Result<ServiceResponse<impl MessageBody>, Error> {
+    let gateway = gateway(&request)?;
+    let grant = grant_of(&gateway, &request).await?;
+    let Some(grant) = grant else {
+        return Err(WebError::unauthorized("send a valid API key as `Authorization: Bearer <key>`").into());
+    };
+    admit(&gateway, &request, grant, scope)?;
+    next.call(request).await
+}
+
+/// The same for the ticket read, which documents no 401: without a valid key it answers as for an unknown ticket.
+pub(crate) async fn authenticate_or_hide(
+    request: ServiceRequest,
+    next: Next<impl MessageBody>,
+) -> Result<ServiceResponse<impl MessageBody>, Error> {
+    let gateway = gateway(&request)?;
+    let Some(grant) = grant_of(&gateway, &request).await? else {
+        return Err(ticket_not_found().into());
+    };
+    admit(&gateway, &request, grant, Scope::Tickets)?;
+    next.call(request).await
+}
+
+fn gateway(request: &ServiceRequest) -> Result<web::Data<Gateway>, WebError> {
+    request
+        .app_data::<web::Data<Gateway>>()
+        .cloned()
+        .ok_or_else(|| WebError::internal(&"gateway without its state"))
+}
+
+async fn grant_of(gateway: &Gateway, request: &ServiceRequest) -> Result<Option<KeyGrant>, WebError> {
+    let header = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    match header.and_then(bearer_key) {
+        // Whatever goes wrong here is between us and the registry: the client can only try again.
+        Some(key) => gateway.keys.resolve(&key).await.map_err(|error| WebError::unavailable(&error)),
+        None => Ok(None),
+    }
+}
+
+fn admit(gateway: &Gateway, request: &ServiceRequest, grant: KeyGrant, scope: Scope) -> Result<(), WebError> {
+    if !grant.scopes.allows(scope) {
+        return Err(WebError::new(ProblemCode::Forbidden, format!("the API key needs the scope `{scope}`")));
+    }
+    if let Some(limit) = &gateway.rate_limit {
+        limit.check(grant.key_id).map_err(|wait| rate_limited(limit, wait))?;
+    }
+    let tenant = Tenant { organization_id: grant.organization_id, scopes: grant.scopes };
+    request.extensions_mut().insert(Authenticated(ServiceClaims::Tenant(tenant)));
+    Ok(())
+}
+
+fn rate_limited(limit: &RateLimit, wait: std::time::Duration) -> WebError {
+    let seconds = wait.as_secs() + 1;
+    let per_second = limit.per_second();
+    WebError::new(ProblemCode::RateLimited, format!("this API key may make {per_second} requests a second"))
+        .with_header(RETRY_AFTER, &seconds.to_string())
+        .with_header(HeaderName::from_static("ratelimit-policy"), &format!("\"key\";q={per_second};w=1"))
+        .with_header(HeaderName::from_static("ratelimit"), &format!("\"key\";r=0;t={seconds}"))
+}

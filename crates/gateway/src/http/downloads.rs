@@ -1,0 +1,66 @@
+//! `GET /v1/downloads/{id}`: the signed address of a file. Its signature is the credential.
+
+use actix_web::web::{Data, Path};
+use actix_web::{HttpRequest, HttpResponse};
+use assay_contracts::ids::ExportId;
+use assay_contracts::problem::{Problem, ProblemCode};
+use assay_platform::auth::ServiceClaims;
+use assay_platform::web::WebError;
+
+use super::context::{Gateway, copy_headers};
+use super::openapi::PublicProblems;
+use crate::app::{Forward, forward};
+
+/// Fetch an export's file
+///
+/// The address comes from the export's `download_url`. Byte ranges are supported; `bom=1` puts a UTF-8 byte-order mark
+/// in front, for spreadsheets.
+#[utoipa::path(
+    get,
+    path = "/v1/downloads/{id}",
+    operation_id = "downloadFile",
+    tag = "Exports",
+    params(
+        ("id" = String, Path, description = "Export id"),
+        ("expires" = Option<i64>, Query, description = "When the address expires, epoch milliseconds; part of the signature"),
+        ("key" = Option<String>, Query, description = "Id of the signing key"),
+        ("signature" = Option<String>, Query, description = "Signature"),
+        ("bom" = Option<String>, Query, description = "`1`: put a UTF-8 byte-order mark in front"),
+    ),
+    responses(
+        (status = 200, description = "The file (RFC 4180)", body = String, content_type = "text/csv; charset=utf-8"),
+        (status = 206, description = "A byte range of the file", body = String, content_type = "text/csv; charset=utf-8"),
+        (status = 304, description = "Not modified"),
+        (status = 403, description = "The address was altered or has expired", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "The file is no longer kept", body = Problem, content_type = "application/problem+json"),
+        (status = 416, description = "The byte range lies outside of the file", body = Problem, content_type = "application/problem+json"),
+        PublicProblems,
+    )
+)]
+pub(crate) async fn download_file(
+    request: HttpRequest,
+    id: Path<String>,
+    gateway: Data<Gateway>,
+) -> Result<HttpResponse, WebError> {
+    let _place = gateway.admit()?;
+    let id: ExportId = id.parse().map_err(|_| {
+        WebError::new(
+            ProblemCode::InvalidSignature,
+            "ask for a fresh address at the export's download operation",
+        )
+    })?;
+    let method = if request.method() == actix_web::http::Method::HEAD {
+        reqwest::Method::HEAD
+    } else {
+        reqwest::Method::GET
+    };
+    forward(Forward {
+        service: &gateway.export,
+        claims: &ServiceClaims::Service,
+        method,
+        path: &format!("/v1/downloads/{id}?{}", request.query_string()),
+        headers: copy_headers(&request, &["range", "if-range", "if-none-match"]),
+        body: None,
+    })
+    .await
+}

@@ -1,0 +1,174 @@
+//! `/v1/evaluations/exports…`: specification, sections of those names.
+
+use actix_web::http::header::{ACCEPT, CACHE_CONTROL, LOCATION, VARY};
+use actix_web::web::{Data, Path, Payload};
+use actix_web::{HttpRequest, HttpResponse};
+use assay_contracts::export::{DownloadAddress, Export, NewExport, NewExportRequest};
+use assay_contracts::ids::ExportId;
+use assay_contracts::internal::PUBLIC_BASE_URL_HEADER;
+use assay_contracts::page::Page;
+use assay_contracts::problem::{Problem, ProblemCode};
+use assay_platform::auth::ServiceClaims;
+use assay_platform::web::WebError;
+use bytes::Bytes;
+use reqwest::header::{HeaderMap, HeaderValue};
+
+use super::authentication::Authenticated;
+use super::context::{Gateway, copy_headers, path_id};
+use super::openapi::{CommonProblems, IdempotencyHeader};
+use crate::app::{Forward, forward};
+use crate::domain::prefers_json;
+
+/// Create an evaluation export
+///
+/// Queues an export job. Its file holds every evaluation that was committed before the job started, of conversations
+/// whose first message lies in `[filters.from, filters.to)`.
+#[utoipa::path(
+    post,
+    path = "/v1/evaluations/exports",
+    operation_id = "createExport",
+    tag = "Exports",
+    params(IdempotencyHeader),
+    request_body = NewExportRequest,
+    responses(
+        (status = 201, description = "Created and queued", body = Export,
+         headers(("Location" = String, description = "Address of the export"))),
+        (status = 400, description = "Bad request", body = Problem, content_type = "application/problem+json"),
+        (status = 413, description = "Request entity too large", body = Problem, content_type = "application/problem+json"),
+        (status = 415, description = "The body is not declared as JSON", body = Problem, content_type = "application/problem+json"),
+        (status = 422, description = "The idempotency key was used with another body", body = Problem, content_type = "application/problem+json"),
+        CommonProblems,
+    ),
+    security(("api_key" = []))
+)]
+pub(crate) async fn create_export(
+    request: HttpRequest,
+    payload: Payload,
+    gateway: Data<Gateway>,
+    caller: Authenticated,
+) -> Result<HttpResponse, WebError> {
+    let _place = gateway.admit()?;
+    let body = gateway.read_checked(&request, payload, NewExport::parse).await?;
+    let path = "/internal/v1/exports";
+    send(&gateway, &request, &caller.0, reqwest::Method::POST, path, Some(body)).await
+}
+
+/// List evaluation exports
+///
+/// Newest first.
+#[utoipa::path(
+    get,
+    path = "/v1/evaluations/exports",
+    operation_id = "listExports",
+    tag = "Exports",
+    params(
+        ("cursor" = Option<String>, Query, min_length = 1, description = "Opaque cursor of a previous page"),
+        ("limit" = Option<u32>, Query, minimum = 1, maximum = 100, description = "Items at most; 20 when left out"),
+    ),
+    responses(
+        (status = 200, description = "A page of exports", body = Page<Export>),
+        (status = 400, description = "Bad request", body = Problem, content_type = "application/problem+json"),
+        CommonProblems,
+    ),
+    security(("api_key" = []))
+)]
+pub(crate) async fn list_exports(
+    request: HttpRequest,
+    gateway: Data<Gateway>,
+    caller: Authenticated,
+) -> Result<HttpResponse, WebError> {
+    let _place = gateway.admit()?;
+    let path = match request.query_string() {
+        "" => "/internal/v1/exports".to_owned(),
+        query => format!("/internal/v1/exports?{query}"),
+    };
+    send(&gateway, &request, &caller.0, reqwest::Method::GET, &path, None).await
+}
+
+/// Get an evaluation export
+#[utoipa::path(
+    get,
+    path = "/v1/evaluations/exports/{exportId}",
+    operation_id = "getExport",
+    tag = "Exports",
+    params(("exportId" = String, Path, description = "Export id")),
+    responses(
+        (status = 200, description = "The export", body = Export),
+        (status = 404, description = "Resource not found", body = Problem, content_type = "application/problem+json"),
+        CommonProblems,
+    ),
+    security(("api_key" = []))
+)]
+pub(crate) async fn get_export(
+    request: HttpRequest,
+    id: Path<String>,
+    gateway: Data<Gateway>,
+    caller: Authenticated,
+) -> Result<HttpResponse, WebError> {
+    let _place = gateway.admit()?;
+    let id: ExportId = path_id(&id, ProblemCode::ExportNotFound)?;
+    let path = format!("/internal/v1/exports/{id}");
+    send(&gateway, &request, &caller.0, reqwest::Method::GET, &path, None).await
+}
+
+/// Download an evaluation export
+///
+/// Redirects to the signed address of the file, which needs no API key for 15 minutes. With
+/// `Accept: application/json` the address is answered as JSON instead.
+#[utoipa::path(
+    get,
+    path = "/v1/evaluations/exports/{id}/download",
+    operation_id = "downloadExport",
+    tag = "Exports",
+    params(("id" = String, Path, description = "Export id")),
+    responses(
+        (status = 200, description = "The signed address, when JSON is preferred", body = DownloadAddress),
+        (status = 302, description = "Redirect to the signed address",
+         headers(("Location" = String, description = "Signed address"))),
+        (status = 404, description = "Resource not found, or its file is no longer kept", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "Conflict: not complete yet, or failed", body = Problem, content_type = "application/problem+json"),
+        CommonProblems,
+    ),
+    security(("api_key" = []))
+)]
+pub(crate) async fn download_export(
+    request: HttpRequest,
+    id: Path<String>,
+    gateway: Data<Gateway>,
+    caller: Authenticated,
+) -> Result<HttpResponse, WebError> {
+    let _place = gateway.admit()?;
+    let id: ExportId = path_id(&id, ProblemCode::ExportNotFound)?;
+    let path = format!("/internal/v1/exports/{id}/download");
+    let response = send(&gateway, &request, &caller.0, reqwest::Method::GET, &path, None).await?;
+    if !response.status().is_success() {
+        return Ok(response);
+    }
+    let body = actix_web::body::to_bytes(response.into_body())
+        .await
+        .map_err(|error| WebError::unavailable(&error))?;
+    let address: DownloadAddress =
+        serde_json::from_slice(&body).map_err(|error| WebError::internal(&error))?;
+    let accept = request.headers().get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let mut answer = if prefers_json(accept) { HttpResponse::Ok() } else { HttpResponse::Found() };
+    answer.insert_header((CACHE_CONTROL, "no-store")).insert_header((VARY, "accept"));
+    if prefers_json(accept) {
+        return Ok(answer.json(address));
+    }
+    Ok(answer.insert_header((LOCATION, address.download_url)).finish())
+}
+
+async fn send(
+    gateway: &Gateway,
+    request: &HttpRequest,
+    claims: &ServiceClaims,
+    method: reqwest::Method,
+    path: &str,
+    body: Option<Bytes>,
+) -> Result<HttpResponse, WebError> {
+    let mut headers: HeaderMap = copy_headers(request, &["idempotency-key"]);
+    if let Ok(base) = HeaderValue::from_str(&gateway.public_base_url(request)) {
+        headers.insert(PUBLIC_BASE_URL_HEADER, base);
+    }
+    forward(Forward { service: &gateway.export, claims, method, path, headers, body }).await
+}

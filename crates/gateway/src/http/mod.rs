@@ -1,0 +1,70 @@
+//! The public routes.
+
+mod agents;
+mod assess;
+mod authentication;
+mod context;
+mod downloads;
+mod exports;
+pub(crate) mod openapi;
+mod tickets;
+
+use actix_web::middleware::from_fn;
+use actix_web::web::{self, ServiceConfig};
+use assay_contracts::tenant::Scope;
+use assay_platform::web::resource;
+
+pub(crate) use self::context::Gateway;
+
+/// Every route of the public API.
+pub(crate) fn configure(gateway: web::Data<Gateway>) -> impl Fn(&mut ServiceConfig) + Clone {
+    move |config| {
+        let guarded = |path, scope: Scope, routes| {
+            resource(path, routes)
+                .wrap(from_fn(move |request, next| authentication::authenticate(scope, request, next)))
+        };
+        config
+            .app_data(gateway.clone())
+            .service(guarded("/v1/assess", Scope::Assess, vec![("POST", web::post().to(assess::assess))]))
+            .service(guarded(
+                "/v1/agents",
+                Scope::Agents,
+                vec![("POST", web::post().to(agents::create_agent))],
+            ))
+            .service(guarded(
+                "/v1/evaluations/exports",
+                Scope::Exports,
+                vec![
+                    ("GET", web::get().to(exports::list_exports)),
+                    ("POST", web::post().to(exports::create_export)),
+                ],
+            ))
+            .service(guarded(
+                "/v1/evaluations/exports/{id}",
+                Scope::Exports,
+                vec![("GET", web::get().to(exports::get_export))],
+            ))
+            .service(guarded(
+                "/v1/evaluations/exports/{id}/download",
+                Scope::Exports,
+                vec![("GET", web::get().to(exports::download_export))],
+            ))
+            .service(
+                resource("/v1/tickets/{id}", vec![("GET", web::get().to(tickets::get_ticket))])
+                    .wrap(from_fn(authentication::authenticate_or_hide)),
+            )
+            .service(guarded(
+                "/v1/tickets/{id}/evaluation",
+                Scope::Tickets,
+                vec![("GET", web::get().to(tickets::get_evaluation))],
+            ))
+            .service(resource(
+                "/v1/downloads/{id}",
+                vec![
+                    ("GET", web::get().to(downloads::download_file)),
+                    ("HEAD", web::head().to(downloads::download_file)),
+                ],
+            ))
+            .service(resource("/openapi.json", vec![("GET", web::get().to(openapi::serve))]));
+    }
+}

@@ -1,0 +1,115 @@
+//! The OpenAPI 3.1 document of the public API, made from the handlers' own annotations.
+
+use std::collections::BTreeMap;
+
+use actix_web::HttpResponse;
+use assay_contracts::problem::Problem;
+use utoipa::openapi::response::Response;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{ContentBuilder, OpenApi as Document, Ref, RefOr, ResponseBuilder};
+use utoipa::{IntoParams, IntoResponses, Modify, OpenApi};
+
+use super::{agents, assess, downloads, exports, tickets};
+
+/// The document.
+pub fn document() -> Document {
+    ApiDocument::openapi()
+}
+
+/// `GET /openapi.json`.
+pub(crate) async fn serve() -> HttpResponse {
+    HttpResponse::Ok().json(document())
+}
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Assay",
+        version = "1.0.0",
+        description = "Scores customer-support conversations and audits what AI agents really resolved.",
+        license(name = "Apache-2.0", identifier = "Apache-2.0"),
+    ),
+    paths(
+        assess::assess,
+        agents::create_agent,
+        exports::create_export,
+        exports::list_exports,
+        exports::get_export,
+        exports::download_export,
+        downloads::download_file,
+        tickets::get_ticket,
+        tickets::get_evaluation,
+    ),
+    components(schemas(Problem)),
+    modifiers(&ApiKeyScheme),
+)]
+struct ApiDocument;
+
+struct ApiKeyScheme;
+
+impl Modify for ApiKeyScheme {
+    fn modify(&self, document: &mut Document) {
+        let scheme = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .description(Some("An API key of your organization: `Authorization: Bearer <key>`"))
+            .build();
+        if let Some(components) = document.components.as_mut() {
+            components.add_security_scheme("api_key", SecurityScheme::Http(scheme));
+        }
+    }
+}
+
+/// The header `Idempotency-Key` of the three creating operations.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[allow(dead_code, reason = "documentation only")]
+pub(crate) struct IdempotencyHeader {
+    /// Repeating a request with the same key and body within 24 hours gives the first answer again.
+    #[param(
+        rename = "Idempotency-Key",
+        min_length = 1,
+        max_length = 255,
+        pattern = "^[!-~]+$",
+        required = false
+    )]
+    idempotency_key: Option<String>,
+}
+
+/// Problems that every operation may answer, whoever asks.
+pub(crate) struct PublicProblems;
+
+/// Problems that every operation with credentials may answer.
+pub(crate) struct CommonProblems;
+
+impl IntoResponses for PublicProblems {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        problems(&[
+            ("405", "Method not allowed"),
+            ("414", "The address is too long"),
+            ("429", "Too many requests"),
+            ("431", "The headers are too large"),
+            ("500", "Internal server error"),
+            ("503", "Busy or partly unavailable; see `Retry-After`"),
+        ])
+    }
+}
+
+impl IntoResponses for CommonProblems {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        let mut responses = PublicProblems::responses();
+        responses.extend(problems(&[
+            ("401", "Unauthorized"),
+            ("403", "The API key lacks the scope"),
+            ("408", "The request took too long to arrive"),
+        ]));
+        responses
+    }
+}
+
+fn problems(list: &[(&str, &str)]) -> BTreeMap<String, RefOr<Response>> {
+    let problem = |description: &str| {
+        let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
+        ResponseBuilder::new().description(description).content("application/problem+json", content).build()
+    };
+    list.iter().map(|(status, description)| ((*status).to_owned(), RefOr::T(problem(description)))).collect()
+}

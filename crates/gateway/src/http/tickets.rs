@@ -1,0 +1,98 @@
+//! `GET /v1/tickets/{id}` (specification, section of that name) and, beyond it, the ticket's evaluation.
+
+use actix_web::web::{Data, Path};
+use actix_web::{HttpRequest, HttpResponse};
+use assay_contracts::evaluation::{TicketEvaluation, UnscoredStatus};
+use assay_contracts::ids::TicketId;
+use assay_contracts::problem::{Problem, ProblemCode};
+use assay_contracts::ticket::Ticket;
+use assay_platform::auth::ServiceClaims;
+use assay_platform::web::WebError;
+use reqwest::header::HeaderMap;
+
+use super::authentication::Authenticated;
+use super::context::{Gateway, path_id};
+use super::openapi::{CommonProblems, PublicProblems};
+use crate::app::{Forward, forward};
+
+/// Get a ticket
+///
+/// Without a valid API key the answer is the same as for an unknown ticket.
+#[utoipa::path(
+    get,
+    path = "/v1/tickets/{id}",
+    operation_id = "getTicket",
+    tag = "Tickets",
+    params(("id" = String, Path, description = "Ticket id, as in the import's receipt")),
+    responses(
+        (status = 200, description = "The ticket", body = Ticket),
+        (status = 403, description = "The API key lacks the scope `tickets`", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "Resource not found", body = Problem, content_type = "application/problem+json"),
+        PublicProblems,
+    ),
+    security(("api_key" = []))
+)]
+pub(crate) async fn get_ticket(
+    _request: HttpRequest,
+    id: Path<String>,
+    gateway: Data<Gateway>,
+    caller: Authenticated,
+) -> Result<HttpResponse, WebError> {
+    let _place = gateway.admit()?;
+    let id: TicketId = id.parse().map_err(|_| ticket_not_found())?;
+    read_ticket(&gateway, &caller.0, id).await
+}
+
+/// Get a ticket's evaluation
+///
+/// `pending` until it is there.
+#[utoipa::path(
+    get,
+    path = "/v1/tickets/{id}/evaluation",
+    operation_id = "getEvaluation",
+    tag = "Tickets",
+    params(("id" = String, Path, description = "Ticket id, as in the import's receipt")),
+    responses(
+        (status = 200, description = "The evaluation, or why there is none (yet)", body = TicketEvaluation),
+        (status = 404, description = "Resource not found", body = Problem, content_type = "application/problem+json"),
+        CommonProblems,
+    ),
+    security(("api_key" = []))
+)]
+pub(crate) async fn get_evaluation(
+    id: Path<String>,
+    gateway: Data<Gateway>,
+    caller: Authenticated,
+) -> Result<HttpResponse, WebError> {
+    let _place = gateway.admit()?;
+    let id: TicketId = path_id(&id, ProblemCode::TicketNotFound)?;
+    let path = format!("/internal/v1/tickets/{id}/evaluation");
+    let evaluation = forward(get(&gateway.scoring, &caller.0, &path)).await?;
+    if evaluation.status() != actix_web::http::StatusCode::NOT_FOUND {
+        return Ok(evaluation);
+    }
+    // Not evaluated yet, or no such ticket: its owner knows.
+    let ticket = read_ticket(&gateway, &caller.0, id).await?;
+    if !ticket.status().is_success() {
+        return Ok(ticket);
+    }
+    let status = UnscoredStatus::Pending;
+    Ok(HttpResponse::Ok().json(TicketEvaluation::Unscored { ticket_id: id, status, error_message: None }))
+}
+
+async fn read_ticket(
+    gateway: &Gateway,
+    claims: &ServiceClaims,
+    id: TicketId,
+) -> Result<HttpResponse, WebError> {
+    forward(get(&gateway.ingest, claims, &format!("/internal/v1/tickets/{id}"))).await
+}
+
+fn get<'a>(service: &'a assay_clients::Service, claims: &'a ServiceClaims, path: &'a str) -> Forward<'a> {
+    Forward { service, claims, method: reqwest::Method::GET, path, headers: HeaderMap::new(), body: None }
+}
+
+/// The answer for a ticket that is not there, for whatever reason.
+pub(crate) fn ticket_not_found() -> WebError {
+    WebError::new(ProblemCode::TicketNotFound, "there is none with this id in your organization")
+}

@@ -1,0 +1,84 @@
+//! Putting the gateway together.
+
+use std::net::TcpListener;
+use std::time::Duration;
+
+use actix_web::web::Data;
+use assay_clients::{ClientError, HttpSettings, RegistryClient, Service, http_client};
+use assay_platform::auth::{Audience, ServiceTokens};
+use assay_platform::runtime::{Phase, Tasks};
+use assay_platform::web::{ServerSettings, serve};
+use tokio::sync::Semaphore;
+use url::Url;
+
+use crate::app::{KeyRing, RateLimit};
+use crate::config::Config;
+use crate::http::{Gateway, configure};
+
+/// What the gateway needs from outside.
+pub struct Dependencies {
+    /// Bound already.
+    pub listener: TcpListener,
+    /// Makes the tokens for the services.
+    pub tokens: ServiceTokens,
+    /// Where agent-registry listens.
+    pub registry_url: Url,
+    /// Where ingest listens.
+    pub ingest_url: Url,
+    /// Where scoring-worker listens.
+    pub scoring_url: Url,
+    /// Where export listens.
+    pub export_url: Url,
+}
+
+/// The gateway cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// No HTTP client.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// The listener cannot be used.
+    #[error("gateway cannot listen: {0}")]
+    Listen(#[from] std::io::Error),
+}
+
+/// Starts the gateway's tasks.
+///
+/// # Errors
+/// When the HTTP client or the listener cannot be set up.
+pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
+    let http = http_client(HttpSettings::default())?;
+    let deadline = Duration::from_millis(config.service_deadline_milliseconds);
+    let service = |address: &Url, audience| {
+        Service::new(http.clone(), address.clone(), audience, dependencies.tokens.clone(), deadline)
+    };
+    let registry = service(&dependencies.registry_url, Audience::AgentRegistry);
+    let gateway = Gateway {
+        keys: KeyRing::new(
+            RegistryClient::new(registry.clone()),
+            Duration::from_secs(config.key_cache_seconds),
+        ),
+        ingest: service(&dependencies.ingest_url, Audience::Ingest),
+        scoring: service(&dependencies.scoring_url, Audience::Scoring),
+        export: service(&dependencies.export_url, Audience::Export),
+        registry,
+        rate_limit: RateLimit::new(config.rate_limit_per_second),
+        in_flight: Semaphore::new(config.max_in_flight),
+        config: config.clone(),
+    };
+    for service in [&gateway.registry, &gateway.ingest, &gateway.scoring, &gateway.export] {
+        let service = service.clone();
+        tasks.readiness().register(service.name(), move || {
+            let service = service.clone();
+            async move { service.ready().await.map_err(|error| error.to_string()) }
+        });
+    }
+    let settings = ServerSettings {
+        workers: config.workers,
+        max_connections: config.max_connections,
+        ..ServerSettings::default()
+    };
+    let routes = configure(Data::new(gateway));
+    serve(tasks, Phase::ServePublic, "gateway", dependencies.listener, settings, routes)?;
+    Ok(())
+}
