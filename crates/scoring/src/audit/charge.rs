@@ -1,0 +1,74 @@
+//! Whether the transcript supports an AI vendor's charge for the conversation.
+
+use assay_contracts::evaluation::{
+    AiInvolvement, Charge, ChargeAssessment, ChargeReason, HandoffRequester, HandoffState, ResolutionBasis,
+    ResolutionStatus, ResolvedBy,
+};
+
+use super::{Policy, Verdict};
+use crate::customer::CustomerCourse;
+use crate::doubt::Doubts;
+use crate::handoff::HandoffFindings;
+
+/// Below this confidence a person should look.
+const SURE_ENOUGH: f64 = 0.5;
+
+/// Assesses the charge; `confidence` is that of the resolution.
+pub(crate) fn charge(
+    involvement: AiInvolvement,
+    verdict: &Verdict,
+    course: &CustomerCourse,
+    handoff: &HandoffFindings,
+    doubts: &Doubts,
+    confidence: f64,
+    policy: Policy,
+) -> Charge {
+    if involvement == AiInvolvement::NoAi {
+        return Charge { assessment: ChargeAssessment::NotApplicable, reasons: Vec::new() };
+    }
+    let reasons = reasons(verdict, course, handoff);
+    let assessment = match verdict.status {
+        _ if verdict.resolved_by == ResolvedBy::Human => ChargeAssessment::Disputed,
+        ResolutionStatus::NotResolved if doubts.calls_for_review() => ChargeAssessment::Review,
+        ResolutionStatus::NotResolved => ChargeAssessment::Disputed,
+        ResolutionStatus::Partial => ChargeAssessment::Review,
+        ResolutionStatus::Resolved => {
+            let accepted_silence =
+                policy.silence_is_resolved && verdict.basis == ResolutionBasis::SilenceOnly;
+            let clear = verdict.resolved_by == ResolvedBy::Ai
+                && (accepted_silence || confidence >= SURE_ENOUGH)
+                && !doubts.calls_for_review()
+                && handoff.handoff.state != HandoffState::RequestedNotCompleted;
+            if clear { ChargeAssessment::Supported } else { ChargeAssessment::Review }
+        }
+    };
+    Charge { assessment, reasons }
+}
+
+fn reasons(verdict: &Verdict, course: &CustomerCourse, handoff: &HandoffFindings) -> Vec<ChargeReason> {
+    let state = handoff.handoff.state;
+    let passed_on = state == HandoffState::Completed
+        || (state == HandoffState::RequestedNotCompleted && handoff.promised)
+        || verdict.basis == ResolutionBasis::Escalated;
+    let ignored = state == HandoffState::RequestedNotCompleted && handoff.customer_asked();
+    let planned = state == HandoffState::Completed
+        && handoff.handoff.requested_by == Some(HandoffRequester::System)
+        && !course.end.is_unhappy();
+    let partial =
+        verdict.status == ResolutionStatus::Partial && verdict.basis != ResolutionBasis::SilenceOnly;
+    let silent = verdict.basis == ResolutionBasis::SilenceOnly
+        || (verdict.status == ResolutionStatus::Partial && verdict.basis == ResolutionBasis::ActionCompleted);
+    let cases = [
+        (verdict.resolved_by == ResolvedBy::Human, ChargeReason::HumanResolved),
+        (passed_on, ChargeReason::Escalated),
+        (verdict.basis == ResolutionBasis::CustomerRejected, ChargeReason::CustomerRejected),
+        (silent, ChargeReason::SilenceOnly),
+        (verdict.basis == ResolutionBasis::NoAnswer, ChargeReason::NoSubstantiveAnswer),
+        (ignored, ChargeReason::HumanRequestIgnored),
+        (course.reopened, ChargeReason::Reopened),
+        (partial, ChargeReason::Partial),
+        (planned, ChargeReason::PlannedHandoff),
+        (verdict.human_work_in_notes, ChargeReason::HumanWorkInNotes),
+    ];
+    cases.into_iter().filter(|(holds, _)| *holds).map(|(_, reason)| reason).collect()
+}

@@ -1,0 +1,158 @@
+//! The state in which the customer ends: what is worth most for telling whether they were helped.
+
+use super::reaction::{Reacted, Reaction, sarcasm};
+use crate::transcript::{Found, Transcript};
+
+/// The customer's last word on the matter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EndState {
+    /// The customer did not write.
+    Absent,
+    /// Said that it is solved.
+    Confirmed,
+    /// Thanked.
+    Thanked,
+    /// Said goodbye.
+    Closed,
+    /// Said "ok".
+    Accepted,
+    /// Asked or told something last.
+    Open,
+    /// Said the same again.
+    Repeated,
+    /// Said that it is not solved.
+    Rejected,
+    /// Wanted a person.
+    AskedForHuman,
+    /// Left without a solution.
+    GaveUp,
+}
+
+impl EndState {
+    /// Every state.
+    pub(crate) const ALL: [Self; 10] = [
+        Self::Absent,
+        Self::Confirmed,
+        Self::Thanked,
+        Self::Closed,
+        Self::Accepted,
+        Self::Open,
+        Self::Repeated,
+        Self::Rejected,
+        Self::AskedForHuman,
+        Self::GaveUp,
+    ];
+
+    /// Name in the weights file.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Absent => "absent",
+            Self::Confirmed => "confirmed",
+            Self::Thanked => "thanked",
+            Self::Closed => "closed",
+            Self::Accepted => "accepted",
+            Self::Open => "open",
+            Self::Repeated => "repeated",
+            Self::Rejected => "rejected",
+            Self::AskedForHuman => "asked_for_human",
+            Self::GaveUp => "gave_up",
+        }
+    }
+
+    /// Whether the customer left unsatisfied, in their own words.
+    pub(crate) const fn is_unhappy(self) -> bool {
+        matches!(self, Self::Repeated | Self::Rejected | Self::AskedForHuman | Self::GaveUp)
+    }
+
+    /// Whether the customer left content, in their own words.
+    pub(crate) const fn is_content(self) -> bool {
+        matches!(self, Self::Confirmed | Self::Thanked)
+    }
+
+    /// The state after one more reaction; `same_turn` when nothing was answered since the one before.
+    fn after(self, reaction: Reaction, same_turn: bool) -> Self {
+        match reaction {
+            Reaction::Confirms => Self::Confirmed,
+            Reaction::Rejects => Self::Rejected,
+            Reaction::AsksForHuman => Self::AskedForHuman,
+            Reaction::GivesUp => Self::GaveUp,
+            Reaction::Repeats if self == Self::Rejected => Self::Rejected,
+            Reaction::Repeats => Self::Repeated,
+            // Courtesy behind a complaint leaves the complaint standing.
+            Reaction::Thanks | Reaction::Closes | Reaction::Accepts if same_turn && self != Self::Open => {
+                self
+            }
+            Reaction::Thanks if self == Self::Confirmed => self,
+            Reaction::Thanks => Self::Thanked,
+            Reaction::Closes | Reaction::Accepts if self.is_content() => self,
+            Reaction::Closes if matches!(self, Self::AskedForHuman | Self::GaveUp) => Self::GaveUp,
+            Reaction::Closes => Self::Closed,
+            Reaction::Accepts => Self::Accepted,
+            Reaction::Continues if same_turn && self != Self::Absent => self,
+            Reaction::Continues => Self::Open,
+        }
+    }
+}
+
+/// The customer's way through the conversation.
+#[derive(Debug)]
+pub(crate) struct CustomerCourse {
+    /// Reactions beside `transcript.customer`.
+    pub reactions: Vec<Reacted>,
+    /// How it ends.
+    pub end: EndState,
+    /// The item that brought the end about, and the phrase that shows it.
+    pub decided_by: Option<(usize, Option<Found>)>,
+    /// Whether the customer came back after they had been content.
+    pub reopened: bool,
+    /// Messages with sarcasm.
+    pub sarcastic: u32,
+}
+
+impl CustomerCourse {
+    /// Follows the customer from the first message to the last.
+    pub(crate) fn of(transcript: &Transcript<'_>) -> Self {
+        let reactions: Vec<Reacted> =
+            (0..transcript.customer.len()).filter_map(|position| Reacted::of(transcript, position)).collect();
+        let mut course = Self {
+            reactions,
+            end: EndState::Absent,
+            decided_by: None,
+            reopened: false,
+            sarcastic: transcript.customer_items().filter(|item| sarcasm(item).is_some()).count() as u32,
+        };
+        let mut previous: Option<usize> = None;
+        for (index, reacted) in transcript.customer.iter().copied().zip(course.reactions.iter()) {
+            let same_turn = previous.is_some_and(|before| {
+                !transcript.answers.iter().any(|answer| before < *answer && *answer < index)
+            });
+            let next = course.end.after(reacted.reaction, same_turn);
+            course.reopened |= course.end.is_content() && next.is_unhappy();
+            if next != course.end || next.is_unhappy() {
+                course.end = next;
+                course.decided_by = Some((index, reacted.phrase));
+            }
+            previous = Some(index);
+        }
+        course
+    }
+
+    /// How many messages react this way.
+    pub(crate) fn count(&self, reaction: Reaction) -> u32 {
+        self.reactions.iter().filter(|reacted| reacted.reaction == reaction).count() as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn courtesy_behind_a_complaint_leaves_the_complaint_standing() {
+        assert_eq!(EndState::Rejected.after(Reaction::Thanks, true), EndState::Rejected);
+        assert_eq!(EndState::Rejected.after(Reaction::Thanks, false), EndState::Thanked);
+        assert_eq!(EndState::AskedForHuman.after(Reaction::Closes, false), EndState::GaveUp);
+        assert_eq!(EndState::Confirmed.after(Reaction::Closes, false), EndState::Confirmed);
+        assert_eq!(EndState::Confirmed.after(Reaction::Rejects, false), EndState::Rejected);
+    }
+}

@@ -1,0 +1,223 @@
+//! What one message of the customer says about the answers before it.
+
+use crate::lexicon::Group;
+use crate::transcript::{Found, Item, Transcript, overlap};
+
+/// A customer repeats themselves when two messages share more than this part of their words.
+const SAME_MESSAGE: f64 = 0.7;
+/// Shorter messages ("yes please") repeat by nature.
+const REPEATABLE_WORDS: usize = 3;
+/// A message with at most so many words can be nothing but an acknowledgement or the word "agent".
+const FEW_WORDS: u32 = 6;
+
+/// How the customer reacts to what they were answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reaction {
+    /// Says that it works or is solved, or praises and thanks.
+    Confirms,
+    /// Thanks or praises.
+    Thanks,
+    /// Says goodbye, or wants nothing more.
+    Closes,
+    /// "Ok", "go ahead".
+    Accepts,
+    /// Asks or tells something.
+    Continues,
+    /// Says again what was said before.
+    Repeats,
+    /// Says that it is wrong or not solved, or mocks it.
+    Rejects,
+    /// Wants a person.
+    AsksForHuman,
+    /// Leaves without what they came for.
+    GivesUp,
+}
+
+/// The reaction, and the phrase that shows it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reacted {
+    pub reaction: Reaction,
+    pub phrase: Option<Found>,
+}
+
+impl Reacted {
+    /// The reaction of the customer's item at `position` of `transcript.customer`.
+    pub(super) fn of(transcript: &Transcript<'_>, position: usize) -> Option<Self> {
+        let index = *transcript.customer.get(position)?;
+        let item = transcript.item(index)?;
+        let answer = transcript.answer_before(index);
+        if let Some(phrase) = human_request(item) {
+            return Some(Self { reaction: Reaction::AsksForHuman, phrase: Some(phrase) });
+        }
+        let Some(answer) = answer else {
+            return Some(Self { reaction: Reaction::Continues, phrase: None });
+        };
+        Some(
+            complaint(item, answer)
+                .or_else(|| repetition(transcript, position))
+                .or_else(|| content(item, answer))
+                .unwrap_or(Self { reaction: Reaction::Continues, phrase: None }),
+        )
+    }
+}
+
+/// The words by which the item asks for a person.
+pub(crate) fn human_request(item: &Item<'_>) -> Option<Found> {
+    let bare_word =
+        || item.first(Group::HumanWord).filter(|_| item.reading.words <= 2 && !item.has(Group::Negated));
+    item.first(Group::HumanRequest).or_else(bare_word)
+}
+
+fn complaint(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {
+    let rejects = |phrase| Some(Reacted { reaction: Reaction::Rejects, phrase: Some(phrase) });
+    if let Some(phrase) = sarcasm(item) {
+        return rejects(phrase);
+    }
+    if let Some(phrase) = item.first(Group::GiveUp) {
+        return Some(Reacted { reaction: Reaction::GivesUp, phrase: Some(phrase) });
+    }
+    let last_of =
+        |groups: &[Group]| item.reading.found.iter().copied().rfind(|found| groups.contains(&found.group));
+    if let Some(phrase) = last_of(&[Group::Rejection, Group::Negated, Group::Still]) {
+        // "The first one failed, but now it works": the later word holds.
+        let confirmed_later =
+            last_of(&[Group::Confirmation]).is_some_and(|confirmed| confirmed.start > phrase.start);
+        if !confirmed_later {
+            return rejects(phrase);
+        }
+    }
+    let leading_no = leading_no(item)?;
+    match question_of(answer) {
+        Question::AboutTheOutcome => rejects(leading_no),
+        Question::AnythingElse | Question::Other => None,
+        Question::None => rejects(leading_no),
+    }
+}
+
+fn content(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {
+    if item.is_injected() {
+        return None;
+    }
+    let reacted = |reaction, phrase| Some(Reacted { reaction, phrase });
+    let asks = item.reading.questions > 0;
+    if let Some(phrase) = item.first(Group::Confirmation).filter(|_| !item.reading.ends_with_question) {
+        return reacted(Reaction::Confirms, Some(phrase));
+    }
+    if let Some(phrase) =
+        leading_yes(item).filter(|_| question_of(answer) == Question::AboutTheOutcome && !asks)
+    {
+        return reacted(Reaction::Confirms, Some(phrase));
+    }
+    let (thanks, praise) = (item.first(Group::Thanks), item.first(Group::Praise));
+    if !asks && !opens_a_contrast(item) {
+        if thanks.is_some() && praise.is_some() && !item.has(Group::Request) {
+            return reacted(Reaction::Confirms, praise);
+        }
+        if let Some(phrase) = thanks.or(praise.filter(|_| !item.has(Group::Request))) {
+            return reacted(Reaction::Thanks, Some(phrase));
+        }
+        if let Some(phrase) = item.first(Group::Close) {
+            return reacted(Reaction::Closes, Some(phrase));
+        }
+    }
+    if question_of(answer) == Question::AnythingElse && leading_no(item).is_some() && !asks {
+        return reacted(Reaction::Closes, leading_no(item));
+    }
+    let accepted = item.first(Group::Acknowledge).or_else(|| item.first(Group::Consent));
+    if !asks && item.reading.words <= FEW_WORDS && accepted.is_some() {
+        return reacted(Reaction::Accepts, accepted);
+    }
+    None
+}
+
+fn repetition(transcript: &Transcript<'_>, position: usize) -> Option<Reacted> {
+    repeats_earlier(transcript, position, SAME_MESSAGE)
+        .then_some(Reacted { reaction: Reaction::Repeats, phrase: None })
+}
+
+/// Whether the customer's item at `position` says what an earlier one said.
+pub(crate) fn repeats_earlier(transcript: &Transcript<'_>, position: usize, share: f64) -> bool {
+    let words_at = |position: usize| {
+        transcript
+            .customer
+            .get(position)
+            .and_then(|index| transcript.item(*index))
+            .map(|item| item.reading.content_words.as_slice())
+            .unwrap_or_default()
+    };
+    let words = words_at(position);
+    words.len() >= REPEATABLE_WORDS && (0..position).any(|earlier| overlap(words, words_at(earlier)) > share)
+}
+
+/// Sarcasm, sure or beside a complaint.
+pub(crate) fn sarcasm(item: &Item<'_>) -> Option<Found> {
+    let beside_complaint = || {
+        let complains = item.has_any(&[
+            Group::Negated,
+            Group::Rejection,
+            Group::Still,
+            Group::Frustration,
+            Group::Repetition,
+        ]);
+        item.first(Group::SarcasmWeak).filter(|_| complains)
+    };
+    item.first(Group::Sarcasm).or_else(beside_complaint)
+}
+
+/// What the answering side asked last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Question {
+    None,
+    AboutTheOutcome,
+    AnythingElse,
+    Other,
+}
+
+/// The last question in `answer`.
+pub(crate) fn question_of(answer: &Item<'_>) -> Question {
+    let last = answer
+        .reading
+        .found
+        .iter()
+        .rev()
+        .find(|found| matches!(found.group, Group::AsksOutcome | Group::AnythingElse));
+    match last.map(|found| found.group) {
+        Some(Group::AsksOutcome) if answer.reading.questions > 0 => Question::AboutTheOutcome,
+        Some(Group::AnythingElse) => Question::AnythingElse,
+        _ if answer.reading.questions > 0 => Question::Other,
+        _ => Question::None,
+    }
+}
+
+/// A "no" with which the message begins.
+pub(crate) fn leading_no(item: &Item<'_>) -> Option<Found> {
+    leading(item, Group::Disagree, &["no", "nope", "nah", "not really"])
+}
+
+fn leading_yes(item: &Item<'_>) -> Option<Found> {
+    leading(item, Group::Consent, &["yes", "yeah", "yep", "yup"])
+}
+
+fn leading(item: &Item<'_>, group: Group, words: &[&str]) -> Option<Found> {
+    let text = item.message.content.as_str();
+    let begin = text.len() - text.trim_start().len();
+    item.reading.found.iter().copied().find(|found| {
+        found.group == group
+            && found.start == begin
+            && text
+                .get(found.start..found.end)
+                .is_some_and(|phrase| words.iter().any(|word| phrase.eq_ignore_ascii_case(word)))
+    })
+}
+
+/// "Thanks, but …": the courtesy is not the message.
+fn opens_a_contrast(item: &Item<'_>) -> bool {
+    let courtesy = item
+        .reading
+        .found
+        .iter()
+        .find(|found| matches!(found.group, Group::Thanks | Group::Praise | Group::Close));
+    courtesy.is_some_and(|courtesy| {
+        item.reading.found.iter().any(|found| found.group == Group::Contrast && found.start >= courtesy.end)
+    })
+}

@@ -1,0 +1,88 @@
+//! What the answers' words say. They only ever lower a score, and an answer behind the customer's last message
+//! never thins out what was said before it.
+
+use super::{FeatureList, Observations, count, dampened, flag, second_half, share};
+use crate::lexicon::Group;
+use crate::transcript::overlap;
+
+const UNFAVOURABLE: [(&str, Group, &str); 5] = [
+    ("answer_apology", Group::Apology, "AGENT_APOLOGISED"),
+    ("answer_refusal", Group::Refusal, "AGENT_REFUSED"),
+    ("answer_policy", Group::Policy, "AGENT_CITED_POLICY"),
+    ("answer_confusion", Group::Confusion, "AGENT_CONFUSED"),
+    ("answer_ask_information", Group::AskInformation, "AGENT_ASKED_BACK"),
+];
+
+pub(super) fn add(observations: &Observations<'_, '_>, features: &mut FeatureList) {
+    let transcript = observations.transcript;
+    let heard = transcript.heard;
+    for (subject, group, code) in UNFAVOURABLE {
+        let marks: Vec<bool> = transcript.answer_items().map(|item| item.has(group)).collect();
+        add_views(features, subject, code, &marks, heard);
+    }
+    let transfers: Vec<bool> = transcript
+        .answer_items()
+        .map(|item| item.has_any(&[Group::TransferPromise, Group::TransferOffer]))
+        .collect();
+    add_views(features, "answer_transfer", "AGENT_HANDED_OVER", &transfers, heard);
+    let questions: Vec<bool> = transcript.answer_items().map(|item| item.reading.questions > 0).collect();
+    features.lowers("answer_question", "share", "AGENT_ASKED_BACK", worse(share, &questions, heard));
+    add_loops(observations, features);
+}
+
+fn add_views(
+    features: &mut FeatureList,
+    subject: &'static str,
+    code: &'static str,
+    marks: &[bool],
+    heard: usize,
+) {
+    let (early, late) = marks.split_at_checked(heard).unwrap_or((marks, &[]));
+    features.lowers(subject, "share", code, worse(share, marks, heard));
+    features.lowers(subject, "second_half", code, worse(|marks| share(second_half(marks)), marks, heard));
+    features.lowers(subject, "last", code, flag(early.last() == Some(&true) || late.contains(&true)));
+    features.lowers(subject, "count", code, dampened(count(marks)));
+}
+
+/// The highest value among every prefix that ends at the customer's last message or behind it: an answer that is
+/// added later can raise it but not lower it.
+fn worse(view: impl Fn(&[bool]) -> f64, marks: &[bool], heard: usize) -> f64 {
+    (heard..=marks.len()).filter_map(|length| marks.get(..length)).map(view).fold(0.0, f64::max)
+}
+
+fn add_loops(observations: &Observations<'_, '_>, features: &mut FeatureList) {
+    let answers: Vec<&[u64]> =
+        observations.transcript.answer_items().map(|item| item.reading.content_words.as_slice()).collect();
+    let closest: Vec<f64> = answers
+        .iter()
+        .enumerate()
+        .skip(1)
+        .map(|(index, words)| {
+            answers.iter().take(index).map(|earlier| overlap(words, earlier)).fold(0.0, f64::max)
+        })
+        .collect();
+    let mut sum = 0.0;
+    let mean = closest.iter().enumerate().map(|(index, share)| {
+        sum += share;
+        sum / (index + 1) as f64
+    });
+    features.lowers(
+        "answer_loop",
+        "count",
+        "AGENT_REPEATED_ITSELF",
+        dampened(observations.effort.loops.len()),
+    );
+    features.lowers("answer_loop", "similarity", "AGENT_REPEATED_ITSELF", mean.fold(0.0, f64::max));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_later_answer_never_thins_out_an_earlier_one() {
+        let before = worse(share, &[true, false], 2);
+        assert_eq!(worse(share, &[true, false, false], 2), before);
+        assert!(worse(share, &[true, false, true], 2) > before);
+    }
+}

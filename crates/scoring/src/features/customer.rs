@@ -1,0 +1,83 @@
+//! What the customer's words say.
+
+use super::{FeatureList, Observations, count, dampened, flag, last, second_half, share};
+use crate::customer::{Question, Reaction, leading_no, question_of, sarcasm};
+use crate::lexicon::Group;
+use crate::transcript::{COMPLAINTS, Item, Transcript};
+
+/// Words that speak for the answers: subject, group, code of the signal.
+const FAVOURABLE: [(&str, Group, &str); 3] = [
+    ("customer_thanks", Group::Thanks, "CUSTOMER_THANKED"),
+    ("customer_close", Group::Close, "CUSTOMER_CLOSED"),
+    ("customer_praise", Group::Praise, "CUSTOMER_PRAISED"),
+];
+
+/// Words that speak against them.
+const UNFAVOURABLE: [(&str, Group, &str); 5] = [
+    ("customer_frustration", Group::Frustration, "CUSTOMER_FRUSTRATED"),
+    ("customer_disagrees", Group::Disagree, "CUSTOMER_DISAGREED"),
+    ("customer_repetition", Group::Repetition, "CUSTOMER_REPEATED"),
+    ("customer_still", Group::Still, "CUSTOMER_REJECTED"),
+    ("customer_urgency", Group::Urgency, "CUSTOMER_WAITED"),
+];
+
+pub(super) fn add(observations: &Observations<'_, '_>, features: &mut FeatureList) {
+    let transcript = observations.transcript;
+    for (subject, group, code) in FAVOURABLE {
+        let marks = marks(transcript, |index, item| speaks_for(transcript, index, item, group));
+        features.raises(subject, "share", code, share(&marks));
+        features.raises(subject, "last_two", code, flag(marks.iter().rev().take(2).any(|mark| *mark)));
+        features.raises(subject, "last", code, last(&marks));
+    }
+    for (subject, group, code) in UNFAVOURABLE {
+        let marks = marks(transcript, |index, item| {
+            item.has(group) && !(group == Group::Disagree && only_answers_no(transcript, index, item))
+        });
+        features.lowers(subject, "share", code, share(&marks));
+        features.lowers(subject, "second_half", code, share(second_half(&marks)));
+        features.lowers(subject, "last", code, last(&marks));
+        features.lowers(subject, "count", code, dampened(count(&marks)));
+    }
+    add_reactions(observations, features);
+}
+
+fn add_reactions(observations: &Observations<'_, '_>, features: &mut FeatureList) {
+    let course = observations.course;
+    let confirms = marks_of(observations, Reaction::Confirms);
+    features.raises("customer_confirms", "share", "CUSTOMER_CONFIRMED", share(&confirms));
+    let rejects = marks_of(observations, Reaction::Rejects);
+    features.lowers("customer_rejects", "count", "CUSTOMER_REJECTED", dampened(count(&rejects)));
+    features.lowers("customer_rejects", "second_half", "CUSTOMER_REJECTED", share(second_half(&rejects)));
+    let asks = marks_of(observations, Reaction::AsksForHuman);
+    features.lowers("customer_asks_for_human", "count", "HUMAN_REQUESTED", dampened(count(&asks)));
+    features.lowers("customer_sarcasm", "any", "CUSTOMER_SARCASTIC", flag(course.sarcastic > 0));
+}
+
+/// One mark for each of the customer's items.
+fn marks(transcript: &Transcript<'_>, holds: impl Fn(usize, &Item<'_>) -> bool) -> Vec<bool> {
+    transcript
+        .customer
+        .iter()
+        .filter_map(|index| transcript.item(*index).map(|item| holds(*index, item)))
+        .collect()
+}
+
+fn marks_of(observations: &Observations<'_, '_>, reaction: Reaction) -> Vec<bool> {
+    observations.course.reactions.iter().map(|reacted| reacted.reaction == reaction).collect()
+}
+
+/// Whether words of `group` are meant as praise: after an answer, without complaint beside them.
+fn speaks_for(transcript: &Transcript<'_>, index: usize, item: &Item<'_>, group: Group) -> bool {
+    let was_answered = transcript.answer_before(index).is_some();
+    let complains = item.has_any(COMPLAINTS) || sarcasm(item).is_some();
+    item.has(group) && was_answered && !complains && !item.is_injected()
+}
+
+/// Whether the item disagrees with nothing: it begins with the answer "no" to a question.
+fn only_answers_no(transcript: &Transcript<'_>, index: usize, item: &Item<'_>) -> bool {
+    let asked = transcript.answer_before(index).map(question_of);
+    let disagreements = item.reading.found.iter().filter(|found| found.group == Group::Disagree).count();
+    leading_no(item).is_some()
+        && disagreements == 1
+        && matches!(asked, Some(Question::AnythingElse | Question::Other))
+}

@@ -1,0 +1,112 @@
+//! What the linear model sees: numbers with a **fixed sign**.
+//!
+//! A feature either raises or lowers a score, whatever was fitted; that is why a complaint can never turn into
+//! praise by a freak of the data. All values are counts (as logarithms) or shares, never negative.
+
+mod answers;
+mod customer;
+mod structure;
+
+use std::fmt;
+
+use crate::customer::CustomerCourse;
+use crate::effort::EffortFindings;
+use crate::transcript::Transcript;
+
+/// The direction in which a feature may move a score.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sign {
+    Raises,
+    Lowers,
+}
+
+impl Sign {
+    /// +1 or −1.
+    pub(crate) const fn factor(self) -> f64 {
+        match self {
+            Self::Raises => 1.0,
+            Self::Lowers => -1.0,
+        }
+    }
+}
+
+/// Name of a feature, in parts, so that none is built while scoring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FeatureName {
+    subject: &'static str,
+    view: &'static str,
+}
+
+impl fmt::Display for FeatureName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}.{}", self.subject, self.view)
+    }
+}
+
+/// One number for the model.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Feature {
+    /// `subject.view`, as in the weights file.
+    pub name: FeatureName,
+    /// The direction in which it may move a score.
+    pub sign: Sign,
+    /// Code of the signal it is reported under.
+    pub code: &'static str,
+    /// Not negative, finite.
+    pub value: f64,
+}
+
+/// Everything that features are made from.
+pub(crate) struct Observations<'t, 'a> {
+    pub transcript: &'t Transcript<'a>,
+    pub course: &'t CustomerCourse,
+    pub effort: &'t EffortFindings,
+}
+
+/// All features, always the same ones in the same order.
+pub(crate) fn extract(observations: &Observations<'_, '_>) -> Vec<Feature> {
+    let mut features = FeatureList(Vec::with_capacity(96));
+    customer::add(observations, &mut features);
+    answers::add(observations, &mut features);
+    structure::add(observations, &mut features);
+    features.0
+}
+
+/// Features in the making.
+struct FeatureList(Vec<Feature>);
+
+impl FeatureList {
+    fn raises(&mut self, subject: &'static str, view: &'static str, code: &'static str, value: f64) {
+        self.0.push(Feature { name: FeatureName { subject, view }, sign: Sign::Raises, code, value });
+    }
+
+    fn lowers(&mut self, subject: &'static str, view: &'static str, code: &'static str, value: f64) {
+        self.0.push(Feature { name: FeatureName { subject, view }, sign: Sign::Lowers, code, value });
+    }
+}
+
+/// Natural logarithm of one more than a count: the first time says more than the fifth.
+fn dampened(count: usize) -> f64 {
+    (count as f64).ln_1p()
+}
+
+/// How many of `marks` are set, as a share; 0 for none at all.
+fn share(marks: &[bool]) -> f64 {
+    if marks.is_empty() { 0.0 } else { count(marks) as f64 / marks.len() as f64 }
+}
+
+fn count(marks: &[bool]) -> usize {
+    marks.iter().filter(|mark| **mark).count()
+}
+
+fn second_half(marks: &[bool]) -> &[bool] {
+    marks.get(marks.len() / 2..).unwrap_or_default()
+}
+
+fn last(marks: &[bool]) -> f64 {
+    f64::from(u8::from(marks.last().copied().unwrap_or(false)))
+}
+
+fn flag(holds: bool) -> f64 {
+    f64::from(u8::from(holds))
+}

@@ -1,0 +1,94 @@
+//! What the shape of the conversation says: how it ends, how long it is, what is repeated.
+
+use super::{FeatureList, Observations, dampened, flag};
+use crate::customer::EndState;
+use crate::transcript::{Item, Role, overlap};
+
+/// At most so many of the customer's earlier messages are compared with one: bounds the work.
+const COMPARED_MESSAGES: usize = 50;
+
+pub(super) fn add(observations: &Observations<'_, '_>, features: &mut FeatureList) {
+    add_end(observations, features);
+    add_effort(observations, features);
+    add_coverage(observations, features);
+}
+
+fn add_end(observations: &Observations<'_, '_>, features: &mut FeatureList) {
+    let end = observations.course.end;
+    let last = observations.transcript.customer_items().next_back();
+    let asks_last = last.is_some_and(|item| item.reading.questions > 0) && !end.is_content();
+    features.raises("end", "confirmed", "CUSTOMER_CONFIRMED", flag(end == EndState::Confirmed));
+    features.raises("end", "content", "CUSTOMER_THANKED", flag(end.is_content()));
+    features.lowers("end", "rejected", "CUSTOMER_REJECTED", flag(end == EndState::Rejected));
+    features.lowers("end", "asked_for_human", "HUMAN_REQUESTED", flag(end == EndState::AskedForHuman));
+    features.lowers("end", "repeated", "CUSTOMER_REPEATED", flag(end == EndState::Repeated));
+    features.lowers("end", "gave_up", "CUSTOMER_GAVE_UP", flag(end == EndState::GaveUp));
+    features.lowers("end", "question", "QUESTION_LEFT_OPEN", flag(asks_last));
+    features.lowers("end", "reopened", "REOPENED", flag(observations.course.reopened));
+    let shouts = last.is_some_and(|item| item.reading.exclamations > 1) && !end.is_content();
+    features.lowers("end", "exclaims", "CUSTOMER_FRUSTRATED", flag(shouts));
+}
+
+fn add_effort(observations: &Observations<'_, '_>, features: &mut FeatureList) {
+    let transcript = observations.transcript;
+    let findings = observations.effort;
+    let words: u32 = transcript.customer_items().map(|item| item.reading.words).sum();
+    let questions: u32 = transcript.customer_items().map(|item| item.reading.questions).sum();
+    let last_words = transcript.customer_items().next_back().map_or(0, |item| item.reading.words);
+    features.lowers("effort", "turns", "CUSTOMER_TURNS", dampened(findings.effort.customer_turns as usize));
+    features.lowers("effort", "messages", "CUSTOMER_TURNS", dampened(transcript.customer.len()));
+    features.lowers("effort", "words", "CUSTOMER_WROTE_MUCH", dampened(words as usize));
+    features.lowers("effort", "last_words", "CUSTOMER_WROTE_MUCH", dampened(last_words as usize));
+    features.lowers("effort", "questions", "CUSTOMER_ASKED", dampened(questions as usize));
+    features.lowers("effort", "longest_run", "CUSTOMER_WAITED", dampened(longest_run(observations)));
+    features.lowers("effort", "repeats", "CUSTOMER_REPEATED", dampened(findings.repeats.len()));
+    features.lowers("effort", "asked_again", "ASKED_AGAIN", dampened(findings.asked_again.len()));
+    features.lowers("effort", "clarifications", "AGENT_ASKED_BACK", dampened(findings.clarifications.len()));
+    features.lowers("effort", "similarity", "CUSTOMER_REPEATED", mean_similarity(observations));
+}
+
+fn add_coverage(observations: &Observations<'_, '_>, features: &mut FeatureList) {
+    let transcript = observations.transcript;
+    let heard: Vec<&Item<'_>> = transcript.heard_items().filter(|item| !item.is_injected()).collect();
+    let topic = transcript.customer_items().next().map(|item| item.reading.content_words.as_slice());
+    let topic = topic.unwrap_or_default();
+    let taken_up = topic
+        .iter()
+        .filter(|word| heard.iter().any(|item| item.reading.content_words.binary_search(word).is_ok()))
+        .count();
+    let coverage = if topic.is_empty() { 0.0 } else { taken_up as f64 / topic.len() as f64 };
+    features.raises("answers", "coverage", "REQUEST_TAKEN_UP", coverage);
+    let all = (heard.len() + transcript.customer.len()).max(1);
+    features.raises("answers", "share", "CUSTOMER_ANSWERED", heard.len() as f64 / all as f64);
+}
+
+/// The longest run of the customer's messages without an answer.
+fn longest_run(observations: &Observations<'_, '_>) -> usize {
+    let (mut run, mut longest) = (0usize, 0usize);
+    for item in &observations.transcript.items {
+        match item.role {
+            Role::Customer => run += 1,
+            role if role.answers() => run = 0,
+            _ => {}
+        }
+        longest = longest.max(run);
+    }
+    longest
+}
+
+/// How much, on average, each of the customer's messages shares with the closest earlier one.
+fn mean_similarity(observations: &Observations<'_, '_>) -> f64 {
+    let words: Vec<&[u64]> = observations
+        .transcript
+        .customer_items()
+        .take(COMPARED_MESSAGES)
+        .map(|item| item.reading.content_words.as_slice())
+        .collect();
+    let closest: Vec<f64> = words
+        .iter()
+        .enumerate()
+        .skip(1)
+        .map(|(index, one)| words.iter().take(index).map(|earlier| overlap(one, earlier)).fold(0.0, f64::max))
+        .collect();
+    if closest.is_empty() { 0.0 } else { closest.iter().sum::<f64>() / closest.len() as f64 }
+}

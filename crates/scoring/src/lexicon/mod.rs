@@ -1,0 +1,217 @@
+//! The phrase lists, compiled into one automaton that finds all of them in one pass.
+//!
+//! The lists are data (`lexicon/*.txt`), each group with a line on why it exists, so that a language or a phrase
+//! is added without touching code.
+
+mod format;
+mod group;
+mod words;
+
+use aho_corasick::AhoCorasick;
+use sha2::{Digest, Sha256};
+
+pub(crate) use self::group::Group;
+pub(crate) use self::words::{WordLists, hash_word};
+
+/// The lists that are compiled into phrases, with their names for errors.
+const PHRASE_LISTS: [(&str, &str); 4] = [
+    ("customer.txt", include_str!("../../lexicon/customer.txt")),
+    ("agent.txt", include_str!("../../lexicon/agent.txt")),
+    ("safety.txt", include_str!("../../lexicon/safety.txt")),
+    ("records.txt", include_str!("../../lexicon/records.txt")),
+];
+
+/// The list of single words.
+const WORD_LIST: (&str, &str) = ("words.txt", include_str!("../../lexicon/words.txt"));
+
+/// Why the phrase lists could not be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LexiconError {
+    /// A line breaks the format.
+    #[error("{file}, line {line}: {reason}")]
+    Format {
+        /// Name of the list.
+        file: &'static str,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// A section that no code knows.
+    #[error("{file}: unknown section `{section}`: add the group to the code or correct the name")]
+    UnknownSection {
+        /// Name of the list.
+        file: &'static str,
+        /// Name of the section.
+        section: String,
+    },
+    /// A section that no list holds.
+    #[error("no list holds the section `{0}`: add it")]
+    MissingSection(&'static str),
+    /// The phrases cannot be compiled.
+    #[error("the phrase lists cannot be compiled: {0}")]
+    Automaton(#[from] aho_corasick::BuildError),
+}
+
+/// A phrase found in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hit {
+    /// What it means.
+    pub group: Group,
+    /// Byte offset of its beginning.
+    pub start: usize,
+    /// Byte offset behind its end.
+    pub end: usize,
+}
+
+/// What must hold around a phrase for it to count.
+#[derive(Debug, Clone, Copy)]
+struct Pattern {
+    group: Group,
+    at_sentence_start: bool,
+    any_ending: bool,
+}
+
+/// The compiled phrase lists.
+#[derive(Debug)]
+pub(crate) struct Lexicon {
+    automaton: AhoCorasick,
+    patterns: Vec<Pattern>,
+    /// Stop words and the function words of languages.
+    pub words: WordLists,
+}
+
+impl Lexicon {
+    /// Compiles the lists that ship with the crate.
+    pub(crate) fn builtin() -> Result<Self, LexiconError> {
+        let mut patterns = Vec::new();
+        let mut texts = Vec::new();
+        let mut seen = Vec::new();
+        for (file, text) in PHRASE_LISTS {
+            for section in format::sections(file, text)? {
+                let group = Group::from_name(section.name)
+                    .ok_or_else(|| LexiconError::UnknownSection { file, section: section.name.to_owned() })?;
+                seen.push(group);
+                for entry in section.entries {
+                    add_phrase(group, entry, &mut patterns, &mut texts);
+                }
+            }
+        }
+        if let Some(missing) = Group::LISTED.iter().find(|group| !seen.contains(group)) {
+            return Err(LexiconError::MissingSection(missing.name()));
+        }
+        let automaton = AhoCorasick::builder().ascii_case_insensitive(true).build(&texts)?;
+        let words = WordLists::read(WORD_LIST.0, &format::sections(WORD_LIST.0, WORD_LIST.1)?)?;
+        Ok(Self { automaton, patterns, words })
+    }
+
+    /// Every phrase in `text`, ordered by place, then by group.
+    pub(crate) fn find(&self, text: &str) -> Vec<Hit> {
+        let mut hits: Vec<Hit> = self
+            .automaton
+            .find_overlapping_iter(text)
+            .filter_map(|found| {
+                let pattern = self.patterns.get(found.pattern().as_usize())?;
+                let hit = Hit { group: pattern.group, start: found.start(), end: found.end() };
+                stands_alone(text, hit, *pattern).then_some(hit)
+            })
+            .collect();
+        hits.sort_unstable_by_key(|hit| (hit.start, hit.end, hit.group));
+        hits
+    }
+
+    /// Feeds everything that the compiled lists were made from into `hasher`.
+    pub(crate) fn digest(hasher: &mut Sha256) {
+        for (file, text) in PHRASE_LISTS.iter().chain([&WORD_LIST]) {
+            hasher.update(file.as_bytes());
+            hasher.update((text.len() as u64).to_be_bytes());
+            hasher.update(text.as_bytes());
+        }
+    }
+}
+
+/// Adds a phrase and, when it has an apostrophe, its typographic twin.
+fn add_phrase(group: Group, entry: &str, patterns: &mut Vec<Pattern>, texts: &mut Vec<String>) {
+    let (entry, at_sentence_start) = entry.strip_prefix('^').map_or((entry, false), |rest| (rest, true));
+    let (entry, any_ending) = entry.strip_suffix('*').map_or((entry, false), |rest| (rest, true));
+    let pattern = Pattern { group, at_sentence_start, any_ending };
+    patterns.push(pattern);
+    texts.push(entry.to_owned());
+    if entry.contains('\'') {
+        patterns.push(pattern);
+        texts.push(entry.replace('\'', "\u{2019}"));
+    }
+}
+
+/// Whether a find is a phrase of its own and not a part of longer words.
+fn stands_alone(text: &str, hit: Hit, pattern: Pattern) -> bool {
+    let (Some(before), Some(phrase), Some(after)) =
+        (text.get(..hit.start), text.get(hit.start..hit.end), text.get(hit.end..))
+    else {
+        return false;
+    };
+    let first = phrase.chars().next().unwrap_or(' ');
+    let last = phrase.chars().next_back().unwrap_or(' ');
+    let free_before = !joins(first) || !before.chars().next_back().is_some_and(joins);
+    let free_after = pattern.any_ending || !joins(last) || !continues(after);
+    free_before && free_after && (!pattern.at_sentence_start || starts_sentence(before))
+}
+
+/// Whether the character is part of a word. Scripts without spaces between words are not.
+fn joins(character: char) -> bool {
+    character.is_alphanumeric() && !is_unspaced(character)
+}
+
+/// Whether the character belongs to a script that writes no spaces between words.
+pub(crate) const fn is_unspaced(character: char) -> bool {
+    matches!(character, '\u{2E80}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7AF}' | '\u{F900}'..='\u{FAFF}')
+}
+
+/// Whether the word goes on: "can" is no word of its own in "can't" and "cannot".
+fn continues(after: &str) -> bool {
+    let mut characters = after.chars();
+    match characters.next() {
+        Some('\'' | '\u{2019}') => characters.next() == Some('t'),
+        Some(next) => joins(next),
+        None => false,
+    }
+}
+
+/// Whether a sentence starts behind `before`.
+fn starts_sentence(before: &str) -> bool {
+    let bare = before.trim_end_matches([' ', '\t', '"', '\'', '(', '*']);
+    bare.is_empty() || bare.ends_with(['.', '!', '?', '\n', '\r', ':', ';', '…', '。', '！', '？'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn groups(text: &str) -> Vec<Group> {
+        Lexicon::builtin().unwrap().find(text).into_iter().map(|hit| hit.group).collect()
+    }
+
+    #[test]
+    fn a_phrase_counts_only_as_words_of_its_own() {
+        assert!(groups("many THANKS!").contains(&Group::Thanks));
+        assert!(!groups("the thanksgiving menu").contains(&Group::Thanks));
+        assert!(groups("we apologise").contains(&Group::Apology), "a star takes any ending");
+        assert!(groups("that\u{2019}s wrong").contains(&Group::Rejection), "typographic apostrophe");
+        assert!(groups("问题解决了").contains(&Group::Confirmation), "no spaces between words");
+    }
+
+    #[test]
+    fn a_phrase_for_the_beginning_of_a_sentence_counts_only_there() {
+        assert!(groups("Sure. However it broke").contains(&Group::Disagree));
+        assert!(!groups("I know however").contains(&Group::Disagree));
+    }
+
+    #[test]
+    fn hits_carry_exact_byte_offsets() {
+        let text = "¡Perfecto, ya funciona!";
+        let hits = Lexicon::builtin().unwrap().find(text);
+        let quotes: Vec<&str> = hits.iter().map(|hit| &text[hit.start..hit.end]).collect();
+        assert_eq!(quotes, ["Perfecto", "ya funciona"]);
+    }
+}

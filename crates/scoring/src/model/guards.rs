@@ -1,0 +1,189 @@
+//! Rules that hold whatever the weights say: floors for what the customer confirmed, ceilings for what they
+//! rejected, were refused, or had to ask for in vain.
+
+use super::LinearDimension;
+use crate::customer::{CustomerCourse, EndState, Reaction};
+use crate::effort::EffortFindings;
+use crate::handoff::HandoffFindings;
+use crate::lexicon::Group;
+use crate::transcript::{Item, Role, Transcript};
+use assay_contracts::evaluation::HandoffState;
+
+/// An answer of fewer words says nothing.
+pub(crate) const SUBSTANTIVE_WORDS: u32 = 3;
+/// So many equal answers make a loop.
+const LOOP: usize = 2;
+
+/// A floor or a ceiling that a rule sets.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limit {
+    /// Code of the signal.
+    pub code: &'static str,
+    /// The item that shows why.
+    pub item: Option<usize>,
+    bound: Bound,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Bound {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+impl Limit {
+    /// The value within the limit.
+    pub(crate) fn apply(&self, value: f64) -> f64 {
+        match self.bound {
+            Bound::AtLeast(floor) => value.max(floor),
+            Bound::AtMost(ceiling) => value.min(ceiling),
+        }
+    }
+}
+
+/// What a guard moved.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Adjustment {
+    /// Code of the signal.
+    pub code: &'static str,
+    /// Points by which the score was moved.
+    pub effect: f64,
+    /// The item that shows why.
+    pub item: Option<usize>,
+}
+
+/// What guards look at.
+pub(crate) struct Guards<'t, 'a> {
+    pub transcript: &'t Transcript<'a>,
+    pub course: &'t CustomerCourse,
+    pub effort: &'t EffortFindings,
+    pub handoff: &'t HandoffFindings,
+}
+
+impl Guards<'_, '_> {
+    /// The limits of a dimension: floors first, so that a ceiling always wins.
+    pub(crate) fn limits(&self, dimension: LinearDimension) -> Vec<Limit> {
+        let mut limits = Vec::new();
+        match dimension {
+            LinearDimension::ResolutionAccuracy => {
+                limits.extend(self.content_floor());
+                limits.extend(self.complaint_ceiling(2.5));
+                limits.extend(self.refusal_ceiling());
+                limits.extend(self.loop_ceiling());
+                limits.extend(self.ignored_human_ceiling(2.5));
+                limits.extend(self.silence_ceiling());
+            }
+            LinearDimension::InteractionEffort => {
+                limits.extend(self.ease_floor());
+                limits.extend(self.complaint_ceiling(3.0));
+                limits.extend(self.loop_ceiling());
+                limits.extend(self.ignored_human_ceiling(2.0));
+                limits.extend(self.silence_ceiling());
+            }
+        }
+        limits
+    }
+
+    /// Complaints of every kind, in the whole conversation.
+    fn complaints(&self) -> u32 {
+        self.course.count(Reaction::Rejects)
+            + self.course.count(Reaction::AsksForHuman)
+            + self.course.count(Reaction::Repeats)
+            + self.course.count(Reaction::GivesUp)
+    }
+
+    fn decided_by(&self) -> Option<usize> {
+        self.course.decided_by.map(|(item, _)| item)
+    }
+
+    /// A customer who never complained and says that it is solved was helped.
+    fn content_floor(&self) -> Option<Limit> {
+        let floor = match self.course.end {
+            EndState::Confirmed if self.complaints() == 0 => 4.2,
+            EndState::Confirmed => 3.2,
+            EndState::Thanked if self.complaints() == 0 => 3.2,
+            _ => return None,
+        };
+        let code =
+            if self.course.end == EndState::Confirmed { "CUSTOMER_CONFIRMED" } else { "CUSTOMER_THANKED" };
+        Some(Limit { code, item: self.decided_by(), bound: Bound::AtLeast(floor) })
+    }
+
+    /// A content customer who wrote at most three times and was asked next to nothing had little to do.
+    fn ease_floor(&self) -> Option<Limit> {
+        let effort = self.effort.effort;
+        let easy = self.course.end.is_content()
+            && self.complaints() == 0
+            && effort.customer_turns <= 3
+            && effort.repeated_information == 0
+            && effort.clarifications <= 1;
+        easy.then(|| Limit { code: "LITTLE_EFFORT", item: None, bound: Bound::AtLeast(4.0) })
+    }
+
+    /// A customer who leaves with a complaint was not helped; every complaint weighs.
+    fn complaint_ceiling(&self, first: f64) -> Option<Limit> {
+        let code = match self.course.end {
+            EndState::Rejected => "CUSTOMER_REJECTED",
+            EndState::Repeated => "CUSTOMER_REPEATED",
+            EndState::GaveUp => "CUSTOMER_GAVE_UP",
+            EndState::AskedForHuman => "HUMAN_REQUESTED",
+            _ => return None,
+        };
+        let routed = self.course.end == EndState::AskedForHuman
+            && self.handoff.handoff.state == HandoffState::Completed;
+        let further = f64::from(self.complaints().saturating_sub(1));
+        // Saying it again is a weaker complaint than saying that it is wrong.
+        let relief = match self.course.end {
+            _ if routed => 1.0,
+            EndState::Repeated => 0.4,
+            _ => 0.0,
+        };
+        let ceiling = (first + relief - 0.2 * further).max(1.2);
+        Some(Limit { code, item: self.decided_by(), bound: Bound::AtMost(ceiling) })
+    }
+
+    /// Refusals alone solve nothing that the customer does not accept.
+    fn refusal_ceiling(&self) -> Option<Limit> {
+        let heard: Vec<&Item<'_>> = self.transcript.heard_items().collect();
+        let all_refuse = !heard.is_empty() && heard.iter().all(|item| item.has(Group::Refusal));
+        (all_refuse && !self.course.end.is_content()).then(|| Limit {
+            code: "AGENT_REFUSED",
+            item: self.transcript.answers.first().copied(),
+            bound: Bound::AtMost(2.3),
+        })
+    }
+
+    fn loop_ceiling(&self) -> Option<Limit> {
+        let looped = self.effort.loops.len() >= LOOP && !self.course.end.is_content();
+        looped.then(|| Limit {
+            code: "AGENT_REPEATED_ITSELF",
+            item: self.effort.loops.last().copied(),
+            bound: Bound::AtMost(2.0),
+        })
+    }
+
+    fn ignored_human_ceiling(&self, ceiling: f64) -> Option<Limit> {
+        let ignored = self.handoff.handoff.state == HandoffState::RequestedNotCompleted
+            && self.handoff.customer_asked()
+            && self.course.end != EndState::Confirmed;
+        ignored.then(|| Limit {
+            code: "HUMAN_REQUEST_IGNORED",
+            item: self.handoff.opened_by.map(|(item, _)| item),
+            bound: Bound::AtMost(ceiling),
+        })
+    }
+
+    /// Whoever says nothing helps nobody.
+    fn silence_ceiling(&self) -> Option<Limit> {
+        let words: u32 = self
+            .transcript
+            .heard_items()
+            .filter(|item| matches!(item.role, Role::Ai | Role::Human))
+            .map(|item| item.reading.words)
+            .sum();
+        (words < SUBSTANTIVE_WORDS).then(|| Limit {
+            code: "NO_SUBSTANTIVE_ANSWER",
+            item: self.transcript.answers.first().copied(),
+            bound: Bound::AtMost(1.2),
+        })
+    }
+}

@@ -1,0 +1,180 @@
+//! A conversation, read once: who speaks, what phrases stand where, and what each item shares with earlier ones.
+
+mod language;
+mod own_text;
+mod reading;
+mod similarity;
+
+use assay_contracts::conversation::{Author, AuthorType, Conversation, Message, MessageKind};
+
+pub(crate) use self::language::Language;
+pub(crate) use self::reading::{Found, Reading};
+pub(crate) use self::similarity::{overlap, shares_any};
+
+use crate::lexicon::{Group, Lexicon};
+
+/// What an item is to the scorer. A comment is a note whoever wrote it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Customer,
+    Ai,
+    Human,
+    System,
+    Mixed,
+    Note,
+}
+
+impl Role {
+    fn of(message: &Message) -> Self {
+        match (message.kind, message.author.author_type()) {
+            (MessageKind::Comment, _) => Self::Note,
+            (MessageKind::Message, AuthorType::Contact) => Self::Customer,
+            (MessageKind::Message, AuthorType::Ai) => Self::Ai,
+            (MessageKind::Message, AuthorType::Teammate) => Self::Human,
+            (MessageKind::Message, AuthorType::System) => Self::System,
+            (MessageKind::Message, AuthorType::Mixed) => Self::Mixed,
+        }
+    }
+
+    /// Whether the item is an answer that the customer saw.
+    pub(crate) const fn answers(self) -> bool {
+        matches!(self, Self::Ai | Self::Human)
+    }
+}
+
+/// One item with what was read in it.
+#[derive(Debug)]
+pub(crate) struct Item<'a> {
+    /// What it is to the scorer.
+    pub role: Role,
+    /// As it was submitted.
+    pub message: &'a Message,
+    /// What stands in it.
+    pub reading: Reading,
+}
+
+impl Item<'_> {
+    /// The first find of `group`.
+    pub(crate) fn first(&self, group: Group) -> Option<Found> {
+        self.reading.found.iter().copied().find(|found| found.group == group)
+    }
+
+    /// Whether a phrase of `group` stands in it.
+    pub(crate) fn has(&self, group: Group) -> bool {
+        self.first(group).is_some()
+    }
+
+    /// Whether a phrase of any of `groups` stands in it.
+    pub(crate) fn has_any(&self, groups: &[Group]) -> bool {
+        self.reading.found.iter().any(|found| groups.contains(&found.group))
+    }
+
+    /// Whether the text talks to an evaluator; nothing in it is ever good evidence.
+    pub(crate) fn is_injected(&self) -> bool {
+        self.reading.injected
+    }
+}
+
+/// A conversation that was read.
+#[derive(Debug)]
+pub(crate) struct Transcript<'a> {
+    /// As it was submitted.
+    pub conversation: &'a Conversation,
+    /// Every item, in order.
+    pub items: Vec<Item<'a>>,
+    /// Indices of the customer's items that count as theirs (see [`Transcript::read`]).
+    pub customer: Vec<usize>,
+    /// Indices of the answers that the customer saw.
+    pub answers: Vec<usize>,
+    /// How many of `answers` were heard: the customer wrote after them, or it is the first answer of all. What
+    /// comes later may count against a conversation, never for it.
+    pub heard: usize,
+    /// Language of the customer's text.
+    pub language: Language,
+}
+
+impl<'a> Transcript<'a> {
+    /// Reads every item once.
+    ///
+    /// A customer's item that talks to an evaluator is left out of `customer`, unless it complains: otherwise an
+    /// injected text would move the end of the conversation and thin out complaints.
+    pub(crate) fn read(lexicon: &Lexicon, conversation: &'a Conversation) -> Self {
+        let items: Vec<Item<'a>> = conversation
+            .messages
+            .iter()
+            .map(|message| Item {
+                role: Role::of(message),
+                message,
+                reading: Reading::of(lexicon, &message.content),
+            })
+            .collect();
+        let customer: Vec<usize> = indices(&items, |item| {
+            item.role == Role::Customer && (!item.is_injected() || item.has_any(COMPLAINTS))
+        });
+        let answers: Vec<usize> = indices(&items, |item| item.role.answers());
+        let last_customer = customer.last().copied().unwrap_or(0);
+        let before_last = answers.iter().filter(|index| **index < last_customer).count();
+        let heard = if before_last == 0 { answers.len().min(1) } else { before_last };
+        let language = Language::of(lexicon, &items);
+        Self { conversation, items, customer, answers, heard, language }
+    }
+
+    /// The item at `index`, which comes from this transcript.
+    pub(crate) fn item(&self, index: usize) -> Option<&Item<'a>> {
+        self.items.get(index)
+    }
+
+    /// The customer's items that count as theirs.
+    pub(crate) fn customer_items(&self) -> impl DoubleEndedIterator<Item = &Item<'a>> {
+        self.customer.iter().filter_map(|index| self.items.get(*index))
+    }
+
+    /// All answers that the customer saw.
+    pub(crate) fn answer_items(&self) -> impl DoubleEndedIterator<Item = &Item<'a>> {
+        self.answers.iter().filter_map(|index| self.items.get(*index))
+    }
+
+    /// The answers that the customer reacted to (see `heard`).
+    pub(crate) fn heard_items(&self) -> impl DoubleEndedIterator<Item = &Item<'a>> {
+        self.answers.iter().take(self.heard).filter_map(|index| self.items.get(*index))
+    }
+
+    /// What the customer reacts to at `index`: the last answer before it, or the last item with several actors,
+    /// which may hold one.
+    pub(crate) fn answer_before(&self, index: usize) -> Option<&Item<'a>> {
+        self.items.iter().take(index).rfind(|item| item.role.answers() || item.role == Role::Mixed)
+    }
+
+    /// Whether an item of this role is there.
+    pub(crate) fn has_role(&self, role: Role) -> bool {
+        self.items.iter().any(|item| item.role == role)
+    }
+
+    /// Whether any item talks to an evaluator.
+    pub(crate) fn has_injection(&self) -> bool {
+        self.items.iter().any(Item::is_injected)
+    }
+}
+
+/// The groups that make a message a complaint.
+pub(crate) const COMPLAINTS: &[Group] = &[
+    Group::Rejection,
+    Group::Negated,
+    Group::Still,
+    Group::Frustration,
+    Group::Sarcasm,
+    Group::HumanRequest,
+    Group::GiveUp,
+];
+
+/// The ids of an AI author: service id, then the caller's.
+pub(crate) fn ai_ids(author: &Author) -> Option<(Option<&str>, Option<&str>)> {
+    match author {
+        Author::Ai { id, external_id, .. } => Some((id.as_deref(), external_id.as_deref())),
+        _ => None,
+    }
+}
+
+fn indices(items: &[Item<'_>], keep: impl Fn(&Item<'_>) -> bool) -> Vec<usize> {
+    items.iter().enumerate().filter(|(_, item)| keep(item)).map(|(index, _)| index).collect()
+}
