@@ -1,1 +1,25 @@
-//! The bus between services: RabbitMQ or in process, outbox, inbox, retries and dead letters.
+//! The bus between services, and how nothing that was accepted is lost on it.
+//!
+//! A producer writes its events into the [`outbox`] in the transaction that makes them true; a relay publishes them
+//! on the [`Bus`] and forgets one only when the broker (or, in one process, the consumer) has it. A consumer records
+//! the events it handled in its [`inbox`], in the transaction of its work, so that a redelivery changes nothing.
+//! Between the two stands RabbitMQ, or nothing at all: producers and consumers cannot tell.
+
+mod backoff;
+mod bus;
+mod envelope;
+pub mod inbox;
+pub mod outbox;
+mod settings;
+
+use assay_platform::db::Migrations;
+
+pub use self::bus::{Bus, BusError, Delivery, Handler, Outcome, PublishError, Subscription};
+pub use self::envelope::{DecodeError, EncodeError, OutgoingEvent};
+pub use self::settings::{BusSettings, RetryDelay};
+
+/// The tables `outbox` and `inbox`. A service that uses them lists these beside its own migrations.
+pub static MIGRATIONS: Migrations = Migrations {
+    postgres: diesel_migrations::embed_migrations!("migrations/postgres"),
+    sqlite: diesel_migrations::embed_migrations!("migrations/sqlite"),
+};

@@ -1,0 +1,21 @@
+-- Events that are true (they were committed with what they tell of) and not on the bus yet.
+-- Times are Unix epoch milliseconds, ids canonical UUIDs.
+CREATE TABLE outbox (
+    id TEXT PRIMARY KEY NOT NULL,
+    topic TEXT NOT NULL,
+    organization_id TEXT NOT NULL,
+    needs_consumer BOOLEAN NOT NULL,
+    payload TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    -- A relay is publishing the row until then; a relay that dies leaves it to the next one.
+    claimed_until BIGINT NOT NULL DEFAULT 0,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    next_attempt_at BIGINT NOT NULL,
+    -- Given up: waits for an operator, is never published by itself and never removed.
+    dead_at BIGINT,
+    last_error TEXT
+) WITHOUT ROWID;
+
+CREATE INDEX outbox_due ON outbox (next_attempt_at, id) WHERE dead_at IS NULL;
+CREATE INDEX outbox_age ON outbox (created_at) WHERE dead_at IS NULL;
+CREATE INDEX outbox_dead ON outbox (dead_at, id) WHERE dead_at IS NOT NULL;

@@ -1,0 +1,150 @@
+//! The wire format: CloudEvents 1.0 in structured mode, JSON (CloudEvents specification 1.0.2, JSON event format).
+
+use assay_contracts::event::Event;
+use assay_contracts::ids::{EventId, OrganizationId};
+use assay_contracts::time::Timestamp;
+use assay_platform::runtime::RequestContext;
+use chrono::DateTime;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+const SPECIFICATION_VERSION: &str = "1.0";
+const SOURCE: &str = "/assay";
+const DATA_CONTENT_TYPE: &str = "application/json";
+
+/// An event on its way out: encoded once, published as often as needed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutgoingEvent {
+    pub(crate) id: EventId,
+    pub(crate) topic: String,
+    pub(crate) organization_id: OrganizationId,
+    /// Whether it is an error that no queue takes it.
+    pub(crate) needs_consumer: bool,
+    /// The envelope.
+    pub(crate) payload: String,
+    /// Which attempt at delivering it the next one is, from 1.
+    pub(crate) attempt: u32,
+}
+
+/// An event cannot be written as JSON.
+#[derive(Debug, thiserror::Error)]
+#[error("event {topic} cannot be encoded: {source}")]
+pub struct EncodeError {
+    topic: &'static str,
+    source: serde_json::Error,
+}
+
+/// What was delivered is not the event that was expected. Delivering it again will not help.
+#[derive(Debug, thiserror::Error)]
+pub enum DecodeError {
+    /// It is no CloudEvents 1.0 envelope of ours.
+    #[error("message is not a CloudEvents 1.0 envelope: {0}")]
+    Envelope(String),
+    /// It is an event of another kind.
+    #[error("expected an event {expected}, got {found}")]
+    OtherTopic {
+        /// What the consumer can decode.
+        expected: &'static str,
+        /// What it was given.
+        found: String,
+    },
+    /// Its payload has another shape.
+    #[error("payload of event {topic} cannot be decoded: {source}")]
+    Payload {
+        /// The kind of event.
+        topic: String,
+        /// What is wrong.
+        source: serde_json::Error,
+    },
+}
+
+impl OutgoingEvent {
+    /// Encodes an event. The id and the trace of the current request, if there is one, travel with it.
+    ///
+    /// # Errors
+    /// When the payload cannot be written as JSON, which is a mistake in its type.
+    pub fn new<E: Event>(id: EventId, occurred_at: Timestamp, event: &E) -> Result<Self, EncodeError> {
+        let context = RequestContext::current();
+        let envelope = Envelope {
+            specversion: SPECIFICATION_VERSION.into(),
+            id,
+            source: SOURCE.into(),
+            topic: E::TOPIC.name.into(),
+            time: occurred_at.to_string(),
+            datacontenttype: Some(DATA_CONTENT_TYPE.into()),
+            organizationid: event.organization_id(),
+            requestid: context.as_ref().map(|context| context.request_id.clone()),
+            traceparent: context.and_then(|context| context.traceparent),
+            data: event,
+        };
+        let payload = serde_json::to_string(&envelope)
+            .map_err(|source| EncodeError { topic: E::TOPIC.name, source })?;
+        Ok(Self {
+            id,
+            topic: E::TOPIC.name.to_owned(),
+            organization_id: event.organization_id(),
+            needs_consumer: E::TOPIC.needs_consumer,
+            payload,
+            attempt: 1,
+        })
+    }
+
+    /// Its id.
+    pub fn id(&self) -> EventId {
+        self.id
+    }
+}
+
+/// An envelope that was taken in; the payload is decoded by the one who knows its type.
+#[derive(Debug, Clone)]
+pub(crate) struct IncomingEvent {
+    pub(crate) id: EventId,
+    pub(crate) topic: String,
+    pub(crate) organization_id: OrganizationId,
+    pub(crate) occurred_at: Timestamp,
+    pub(crate) request_id: Option<String>,
+    pub(crate) traceparent: Option<String>,
+    pub(crate) data: Box<RawValue>,
+}
+
+impl IncomingEvent {
+    pub(crate) fn parse(payload: &[u8]) -> Result<Self, DecodeError> {
+        let envelope: Envelope<Box<RawValue>> =
+            serde_json::from_slice(payload).map_err(|error| DecodeError::Envelope(error.to_string()))?;
+        if envelope.specversion != SPECIFICATION_VERSION {
+            let reason = format!("specversion is {:?}, not \"1.0\"", envelope.specversion);
+            return Err(DecodeError::Envelope(reason));
+        }
+        let occurred_at = DateTime::parse_from_rfc3339(&envelope.time)
+            .ok()
+            .and_then(|moment| Timestamp::from_millis(moment.timestamp_millis()).ok())
+            .ok_or_else(|| DecodeError::Envelope(format!("time {:?} is not RFC 3339", envelope.time)))?;
+        Ok(Self {
+            id: envelope.id,
+            topic: envelope.topic,
+            organization_id: envelope.organizationid,
+            occurred_at,
+            request_id: envelope.requestid,
+            traceparent: envelope.traceparent,
+            data: envelope.data,
+        })
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Envelope<D> {
+    specversion: String,
+    id: EventId,
+    source: String,
+    #[serde(rename = "type")]
+    topic: String,
+    time: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    datacontenttype: Option<String>,
+    organizationid: OrganizationId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    requestid: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    traceparent: Option<String>,
+    data: D,
+}

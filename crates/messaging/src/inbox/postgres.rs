@@ -1,0 +1,78 @@
+//! The inbox on PostgreSQL.
+
+use std::collections::HashSet;
+
+use assay_contracts::ids::EventId;
+use assay_contracts::time::Timestamp;
+use assay_platform::db::DatabaseError;
+use diesel::pg::PgConnection;
+use diesel::prelude::*;
+use uuid::Uuid;
+
+use super::IDS_PER_STATEMENT;
+
+diesel::table! {
+    inbox (consumer, event_id) {
+        consumer -> Text,
+        event_id -> Uuid,
+        handled_at -> BigInt,
+    }
+}
+
+/// Records in the caller's transaction that `consumer` handles the events `ids`, and answers those that it had not
+/// handled before: the only ones it must do its work for. A concurrent transaction with one of them is waited for.
+///
+/// # Errors
+/// When the database refuses; the caller's transaction must be rolled back.
+pub fn record_postgres(
+    connection: &mut PgConnection,
+    consumer: &str,
+    ids: &[EventId],
+    now: Timestamp,
+) -> Result<HashSet<EventId>, DatabaseError> {
+    let mut new = HashSet::with_capacity(ids.len());
+    for ids in sorted(ids).chunks(IDS_PER_STATEMENT) {
+        let rows: Vec<_> = ids
+            .iter()
+            .map(|id| {
+                (inbox::consumer.eq(consumer), inbox::event_id.eq(*id), inbox::handled_at.eq(now.as_millis()))
+            })
+            .collect();
+        let recorded: Vec<Uuid> = diesel::insert_into(inbox::table)
+            .values(rows)
+            .on_conflict_do_nothing()
+            .returning(inbox::event_id)
+            .get_results(connection)?;
+        new.extend(recorded.into_iter().map(EventId::from));
+    }
+    Ok(new)
+}
+
+/// Forgets at most `limit` events that were handled before `before`, and answers how many those were. An event that
+/// is delivered again after that is handled again: `before` must lie beyond every retry.
+///
+/// # Errors
+/// When the database refuses.
+pub fn forget_postgres(
+    connection: &mut PgConnection,
+    before: Timestamp,
+    limit: u32,
+) -> Result<usize, DatabaseError> {
+    let forgotten = diesel::sql_query(
+        "DELETE FROM inbox USING (SELECT consumer, event_id FROM inbox WHERE handled_at < $1 \
+         ORDER BY handled_at LIMIT $2 FOR UPDATE SKIP LOCKED) AS old \
+         WHERE inbox.consumer = old.consumer AND inbox.event_id = old.event_id",
+    )
+    .bind::<diesel::sql_types::BigInt, _>(before.as_millis())
+    .bind::<diesel::sql_types::BigInt, _>(i64::from(limit))
+    .execute(connection)?;
+    Ok(forgotten)
+}
+
+/// In one order for everybody: two consumers with the same events must not wait for each other.
+fn sorted(ids: &[EventId]) -> Vec<Uuid> {
+    let mut ids: Vec<Uuid> = ids.iter().map(EventId::as_uuid).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}

@@ -1,0 +1,248 @@
+//! The outbox on PostgreSQL. Every claim and every settlement is a short transaction of its own: none is open while
+//! events are published.
+
+use assay_contracts::ids::{EventId, OrganizationId};
+use assay_contracts::time::Timestamp;
+use assay_platform::db::DatabaseError;
+use assay_platform::runtime::now;
+use diesel::dsl::{count_star, min};
+use diesel::pg::PgConnection;
+use diesel::prelude::*;
+use diesel::sql_types;
+use uuid::Uuid;
+
+use super::{
+    Claimed, DeadEvent, LATEST_ATTEMPT_MILLIS, LEASE_MILLIS, OutboxStatus, ROWS_PER_STATEMENT, Settlement,
+    count, unsigned,
+};
+use crate::envelope::OutgoingEvent;
+
+diesel::table! {
+    outbox (id) {
+        id -> Uuid,
+        topic -> Text,
+        organization_id -> Uuid,
+        needs_consumer -> Bool,
+        payload -> Text,
+        created_at -> BigInt,
+        claimed_until -> BigInt,
+        attempts -> Integer,
+        next_attempt_at -> BigInt,
+        dead_at -> Nullable<BigInt>,
+        last_error -> Nullable<Text>,
+    }
+}
+
+/// Writes events in the caller's transaction. After the commit, [`super::Outbox::wake`] has them published at once.
+///
+/// # Errors
+/// When the database refuses; the caller's transaction must be rolled back.
+pub fn enqueue_postgres(
+    connection: &mut PgConnection,
+    events: &[OutgoingEvent],
+) -> Result<(), DatabaseError> {
+    let created_at = now().as_millis();
+    for events in events.chunks(ROWS_PER_STATEMENT) {
+        let rows: Vec<_> = events
+            .iter()
+            .map(|event| {
+                (
+                    outbox::id.eq(event.id.as_uuid()),
+                    outbox::topic.eq(&event.topic),
+                    outbox::organization_id.eq(event.organization_id.as_uuid()),
+                    outbox::needs_consumer.eq(event.needs_consumer),
+                    outbox::payload.eq(&event.payload),
+                    outbox::created_at.eq(created_at),
+                    outbox::next_attempt_at.eq(created_at),
+                )
+            })
+            .collect();
+        diesel::insert_into(outbox::table).values(rows).execute(connection)?;
+    }
+    Ok(())
+}
+
+pub(super) fn claim(
+    connection: &mut PgConnection,
+    now: Timestamp,
+    limit: u32,
+) -> Result<Vec<Claimed>, DatabaseError> {
+    // An array and not `IN (SELECT …)`, which the planner may evaluate more than once, with other rows each time.
+    let rows: Vec<ClaimedRow> = diesel::sql_query(
+        "UPDATE outbox SET claimed_until = $1 WHERE id = ANY (ARRAY( \
+             SELECT id FROM outbox \
+             WHERE dead_at IS NULL AND next_attempt_at <= $2 AND claimed_until <= $2 \
+             ORDER BY next_attempt_at, id LIMIT $3 FOR UPDATE SKIP LOCKED)) \
+         RETURNING id, topic, organization_id, needs_consumer, payload, created_at, attempts",
+    )
+    .bind::<sql_types::BigInt, _>(now.plus_millis(LEASE_MILLIS).as_millis())
+    .bind::<sql_types::BigInt, _>(now.as_millis())
+    .bind::<sql_types::BigInt, _>(i64::from(limit))
+    .get_results(connection)?;
+    let mut claimed: Vec<Claimed> = rows.into_iter().map(Claimed::from).collect();
+    claimed.sort_by_key(|row| row.event.id);
+    Ok(claimed)
+}
+
+pub(super) fn renew(
+    connection: &mut PgConnection,
+    ids: &[EventId],
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    diesel::update(outbox::table.filter(outbox::id.eq_any(uuids(ids))))
+        .set(outbox::claimed_until.eq(now.plus_millis(LEASE_MILLIS).as_millis()))
+        .execute(connection)?;
+    Ok(())
+}
+
+pub(super) fn settle(
+    connection: &mut PgConnection,
+    settlement: &Settlement,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    connection.transaction(|connection| {
+        diesel::delete(outbox::table.filter(outbox::id.eq_any(uuids(&settlement.published))))
+            .execute(connection)?;
+        diesel::update(outbox::table.filter(outbox::id.eq_any(uuids(&settlement.released))))
+            .set(outbox::claimed_until.eq(0))
+            .execute(connection)?;
+        for row in &settlement.postponed {
+            diesel::update(outbox::table.filter(outbox::id.eq(row.id.as_uuid())))
+                .set((
+                    outbox::claimed_until.eq(0),
+                    outbox::attempts.eq(outbox::attempts + i32::from(row.counts)),
+                    outbox::next_attempt_at.eq(row.next_attempt_at.as_millis()),
+                    outbox::last_error.eq(&row.reason),
+                ))
+                .execute(connection)?;
+        }
+        for (id, reason) in &settlement.dead {
+            diesel::update(outbox::table.filter(outbox::id.eq(id.as_uuid())))
+                .set((
+                    outbox::claimed_until.eq(0),
+                    outbox::attempts.eq(outbox::attempts + 1),
+                    outbox::dead_at.eq(now.as_millis()),
+                    outbox::last_error.eq(reason),
+                ))
+                .execute(connection)?;
+        }
+        Ok(())
+    })
+}
+
+pub(super) fn undo_clock_steps(connection: &mut PgConnection, now: Timestamp) -> Result<(), DatabaseError> {
+    let too_late = now.plus_millis(LATEST_ATTEMPT_MILLIS).as_millis();
+    diesel::update(outbox::table)
+        .filter(outbox::dead_at.is_null())
+        .filter(outbox::next_attempt_at.gt(too_late).or(outbox::claimed_until.gt(too_late)))
+        .set((outbox::next_attempt_at.eq(now.as_millis()), outbox::claimed_until.eq(0)))
+        .execute(connection)?;
+    Ok(())
+}
+
+pub(super) fn oldest_pending(connection: &mut PgConnection) -> Result<Option<i64>, DatabaseError> {
+    let pending = outbox::table.filter(outbox::dead_at.is_null());
+    Ok(pending.select(min(outbox::created_at)).first(connection)?)
+}
+
+pub(super) fn status(connection: &mut PgConnection) -> Result<OutboxStatus, DatabaseError> {
+    let pending = outbox::table.filter(outbox::dead_at.is_null()).select(count_star()).first(connection)?;
+    let dead = outbox::table.filter(outbox::dead_at.is_not_null()).select(count_star()).first(connection)?;
+    let oldest_pending = oldest_pending(connection)?.map(Timestamp::saturating_from_millis);
+    Ok(OutboxStatus { pending: count(pending), oldest_pending, dead: count(dead) })
+}
+
+pub(super) fn dead_events(
+    connection: &mut PgConnection,
+    limit: u32,
+) -> Result<Vec<DeadEvent>, DatabaseError> {
+    let rows: Vec<DeadRow> = outbox::table
+        .filter(outbox::dead_at.is_not_null())
+        .order((outbox::dead_at, outbox::id))
+        .limit(i64::from(limit))
+        .select(DeadRow::as_select())
+        .load(connection)?;
+    Ok(rows.into_iter().map(DeadEvent::from).collect())
+}
+
+pub(super) fn retry_dead(
+    connection: &mut PgConnection,
+    id: EventId,
+    now: Timestamp,
+) -> Result<bool, DatabaseError> {
+    let dead = outbox::table.filter(outbox::id.eq(id.as_uuid())).filter(outbox::dead_at.is_not_null());
+    let changed = diesel::update(dead)
+        .set((
+            outbox::dead_at.eq(None::<i64>),
+            outbox::attempts.eq(0),
+            outbox::claimed_until.eq(0),
+            outbox::next_attempt_at.eq(now.as_millis()),
+        ))
+        .execute(connection)?;
+    Ok(changed > 0)
+}
+
+pub(super) fn drop_dead(connection: &mut PgConnection, id: EventId) -> Result<bool, DatabaseError> {
+    let dead = outbox::table.filter(outbox::id.eq(id.as_uuid())).filter(outbox::dead_at.is_not_null());
+    Ok(diesel::delete(dead).execute(connection)? > 0)
+}
+
+#[derive(QueryableByName)]
+#[diesel(table_name = outbox)]
+struct ClaimedRow {
+    id: Uuid,
+    topic: String,
+    organization_id: Uuid,
+    needs_consumer: bool,
+    payload: String,
+    created_at: i64,
+    attempts: i32,
+}
+
+impl From<ClaimedRow> for Claimed {
+    fn from(row: ClaimedRow) -> Self {
+        Self {
+            event: OutgoingEvent {
+                id: row.id.into(),
+                topic: row.topic,
+                organization_id: row.organization_id.into(),
+                needs_consumer: row.needs_consumer,
+                payload: row.payload,
+                attempt: unsigned(row.attempts) + 1,
+            },
+            created_at: Timestamp::saturating_from_millis(row.created_at),
+        }
+    }
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = outbox)]
+struct DeadRow {
+    id: Uuid,
+    topic: String,
+    organization_id: Uuid,
+    created_at: i64,
+    dead_at: Option<i64>,
+    attempts: i32,
+    last_error: Option<String>,
+    payload: String,
+}
+
+impl From<DeadRow> for DeadEvent {
+    fn from(row: DeadRow) -> Self {
+        Self {
+            id: EventId::from(row.id),
+            topic: row.topic,
+            organization_id: OrganizationId::from(row.organization_id),
+            created_at: Timestamp::saturating_from_millis(row.created_at),
+            dead_at: Timestamp::saturating_from_millis(row.dead_at.unwrap_or_default()),
+            attempts: unsigned(row.attempts),
+            last_error: row.last_error.unwrap_or_default(),
+            payload: row.payload,
+        }
+    }
+}
+
+fn uuids(ids: &[EventId]) -> Vec<Uuid> {
+    ids.iter().map(EventId::as_uuid).collect()
+}

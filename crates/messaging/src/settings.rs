@@ -1,0 +1,71 @@
+//! The section `[bus]` of the configuration.
+
+use std::time::Duration;
+
+use secrecy::SecretString;
+use serde::Deserialize;
+
+/// Where the bus is and how patient it is with consumers.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BusSettings {
+    /// `amqp://USER:PASSWORD@HOST:PORT/VHOST` (or `amqps://…`) for RabbitMQ, `local:` for a bus inside the process.
+    pub url: SecretString,
+    /// Prefix of the names of the exchange and of all queues: several installations can share one broker.
+    #[serde(default = "default_namespace")]
+    pub namespace: String,
+    /// How long a delivery rests before each next attempt; the last one also before all further attempts.
+    #[serde(default = "default_retry_delays", rename = "retry_delays_ms")]
+    pub retry_delays: Vec<RetryDelay>,
+    /// Attempts at a delivery before it becomes a dead letter.
+    #[serde(default = "default_max_attempts")]
+    pub max_attempts: u32,
+}
+
+/// A delay between two attempts at a delivery, configured in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct RetryDelay(u32);
+
+impl RetryDelay {
+    /// A delay of so many milliseconds.
+    pub const fn from_millis(millis: u32) -> Self {
+        Self(millis)
+    }
+
+    /// The same in milliseconds.
+    pub const fn as_millis(self) -> u32 {
+        self.0
+    }
+}
+
+impl From<RetryDelay> for Duration {
+    fn from(delay: RetryDelay) -> Self {
+        Self::from_millis(u64::from(delay.0))
+    }
+}
+
+impl BusSettings {
+    /// The built-in behaviour for the bus at `url`.
+    pub fn new(url: impl Into<SecretString>) -> Self {
+        Self {
+            url: url.into(),
+            namespace: default_namespace(),
+            retry_delays: default_retry_delays(),
+            max_attempts: default_max_attempts(),
+        }
+    }
+}
+
+fn default_namespace() -> String {
+    "assay".to_owned()
+}
+
+fn default_retry_delays() -> Vec<RetryDelay> {
+    [1_000, 10_000, 60_000, 300_000].map(RetryDelay).to_vec()
+}
+
+/// With the delays above: about two hours.
+fn default_max_attempts() -> u32 {
+    28
+}
