@@ -133,7 +133,7 @@ fn axis(
         score: Score::nearest(handoff.score),
         confidence: Confidence::nearest(HANDOFF_CONFIDENCE * doubts.factor()),
         reason: narrator.handoff_smoothness(),
-        signals: handoff_signals(handoff, book),
+        signals: handoff_signals(handoff, transcript, book),
         applicable: handoff.applicable,
         basis: "rules".to_owned(),
     };

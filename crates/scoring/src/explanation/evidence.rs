@@ -55,21 +55,30 @@ fn sentence(content: &str, start: usize, end: usize) -> (usize, usize) {
     let half = LONGEST_QUOTE.saturating_sub(end - start) / 2;
     let floor = ceil_boundary(content, start.saturating_sub(half)).min(start);
     let ceiling = floor_boundary(content, (end + half).min(content.len())).max(end);
-    let before = content.get(floor..start).unwrap_or("");
-    let begin = before.rfind(is_sentence_end).map_or(floor, |at| {
-        floor + at + before.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8)
-    });
-    let after = content.get(end..ceiling).unwrap_or("");
-    let finish = after.find(is_sentence_end).map_or(ceiling, |at| {
-        end + at + after.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8)
-    });
+    let begin = sentence_ends(content, floor, start).last().unwrap_or(floor);
+    // From the phrase's last character on, which may itself end the sentence.
+    let last =
+        content.get(start..end).and_then(|phrase| phrase.chars().next_back()).map_or(0, char::len_utf8);
+    let finish = sentence_ends(content, end - last, ceiling).next().unwrap_or(ceiling);
     let quote = content.get(begin..finish).unwrap_or("");
     let begin = begin + (quote.len() - quote.trim_start().len());
     (begin, begin + quote.trim().len())
 }
 
-fn is_sentence_end(character: char) -> bool {
-    matches!(character, '.' | '!' | '?' | '\n' | '。' | '！' | '？')
+/// Offsets behind marks that end a sentence between `from` and `to`. A full stop inside of an address or a number
+/// ends none.
+fn sentence_ends(content: &str, from: usize, to: usize) -> impl Iterator<Item = usize> {
+    let part = content.get(from..to).unwrap_or("");
+    part.char_indices().filter_map(move |(at, character)| {
+        let behind = from + at + character.len_utf8();
+        let next = content.get(behind..).and_then(|rest| rest.chars().next());
+        let ends = match character {
+            '.' | '!' | '?' => next.is_none_or(char::is_whitespace),
+            '\n' | '。' | '！' | '？' => true,
+            _ => false,
+        };
+        ends.then_some(behind)
+    })
 }
 
 fn floor_boundary(content: &str, mut at: usize) -> usize {
@@ -96,6 +105,8 @@ mod tests {
         let at = text.find("did not").unwrap();
         let (start, end) = sentence(text, at, at + 7);
         assert_eq!(&text[start..end], "No, that did not fix it!");
+        assert_eq!(sentence("...", 0, 1), (0, 3));
+        assert_eq!(sentence("mail to ann@example.com now. Bye", 0, 4), (0, 28));
     }
 
     #[test]

@@ -75,13 +75,13 @@ impl Narrator<'_> {
     /// Why interaction effort is what it is.
     pub(crate) fn interaction_effort(&self, scored: &Scored) -> String {
         let Effort { customer_turns, repeated_information, clarifications } = self.effort.effort;
-        let turns = counted(customer_turns, "time", "times");
+        let turns = times(customer_turns);
         let mut burdens = Vec::new();
         if repeated_information > 0 {
-            burdens.push(format!("repeated information {}", counted(repeated_information, "time", "times")));
+            burdens.push(format!("repeated information {}", times(repeated_information)));
         }
         if clarifications > 0 {
-            burdens.push(format!("was asked back {}", counted(clarifications, "time", "times")));
+            burdens.push(format!("was asked back {}", times(clarifications)));
         }
         let first = if burdens.is_empty() {
             format!("The customer wrote {turns} and neither repeated anything nor was asked back.")
@@ -228,6 +228,14 @@ fn counted(count: u32, one: &str, many: &str) -> String {
     match count {
         1 => format!("one {one}"),
         _ => format!("{count} {many}"),
+    }
+}
+
+fn times(count: u32) -> String {
+    match count {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        _ => format!("{count} times"),
     }
 }
 

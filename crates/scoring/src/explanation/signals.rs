@@ -60,14 +60,21 @@ pub(crate) fn signals(
 }
 
 /// The deductions of the handoff score.
-pub(crate) fn handoff_signals(handoff: &HandoffFindings, book: &mut EvidenceBook<'_, '_>) -> Vec<Signal> {
+pub(crate) fn handoff_signals(
+    handoff: &HandoffFindings,
+    transcript: &Transcript<'_>,
+    book: &mut EvidenceBook<'_, '_>,
+) -> Vec<Signal> {
     let mut signals: Vec<Signal> = handoff
         .deductions
         .iter()
         .map(|deduction| Signal {
             code: deduction.code.to_owned(),
             effect: -hundredths(deduction.points),
-            evidence: book.quote(deduction.item, None).into_iter().collect(),
+            evidence: book
+                .quote(deduction.item, shown_by(deduction.code, transcript, deduction.item))
+                .into_iter()
+                .collect(),
         })
         .collect();
     if handoff.score <= 1.0 {
@@ -90,7 +97,9 @@ fn places(
     transcript: &Transcript<'_>,
 ) -> Vec<(usize, Option<Found>)> {
     let reacted = |reaction| reactions(course, transcript, reaction);
-    let plain = |items: &[usize]| items.iter().map(|item| (*item, None)).collect::<Vec<_>>();
+    let plain = |items: &[usize]| {
+        items.iter().map(|item| (*item, shown_by(code, transcript, *item))).collect::<Vec<_>>()
+    };
     match code {
         "CUSTOMER_CONFIRMED" => reacted(Reaction::Confirms),
         "CUSTOMER_THANKED" => said(transcript, true, Group::Thanks),
@@ -118,6 +127,18 @@ fn places(
         "AGENT_HANDED_OVER" => said(transcript, false, Group::TransferPromise),
         _ => Vec::new(),
     }
+}
+
+/// The words in an item that show a signal, where it is not plain from the whole item.
+fn shown_by(code: &str, transcript: &Transcript<'_>, item: usize) -> Option<Found> {
+    let group = match code {
+        "CUSTOMER_REPEATED" => Group::Repetition,
+        "ASKED_AGAIN" => Group::AskIdentifier,
+        "HUMAN_REQUESTED_AGAIN" => Group::HumanRequest,
+        "CUSTOMER_FRUSTRATED" => Group::Frustration,
+        _ => return None,
+    };
+    transcript.item(item)?.first(group)
 }
 
 fn reactions(

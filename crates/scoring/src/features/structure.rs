@@ -35,12 +35,12 @@ fn add_effort(observations: &Observations<'_, '_>, features: &mut FeatureList) {
     let words: u32 = transcript.customer_items().map(|item| item.reading.words).sum();
     let questions: u32 = transcript.customer_items().map(|item| item.reading.questions).sum();
     let last_words = transcript.customer_items().next_back().map_or(0, |item| item.reading.words);
-    features.lowers("effort", "turns", "CUSTOMER_TURNS", dampened(findings.effort.customer_turns as usize));
-    features.lowers("effort", "messages", "CUSTOMER_TURNS", dampened(transcript.customer.len()));
+    features.lowers("effort", "turns", "CUSTOMER_TURNS", further(findings.effort.customer_turns as usize));
+    features.lowers("effort", "messages", "CUSTOMER_TURNS", further(transcript.customer.len()));
     features.lowers("effort", "words", "CUSTOMER_WROTE_MUCH", dampened(words as usize));
     features.lowers("effort", "last_words", "CUSTOMER_WROTE_MUCH", dampened(last_words as usize));
     features.lowers("effort", "questions", "CUSTOMER_ASKED", dampened(questions as usize));
-    features.lowers("effort", "longest_run", "CUSTOMER_WAITED", dampened(longest_run(observations)));
+    features.lowers("effort", "longest_run", "CUSTOMER_WAITED", further(longest_run(observations)));
     features.lowers("effort", "repeats", "CUSTOMER_REPEATED", dampened(findings.repeats.len()));
     features.lowers("effort", "asked_again", "ASKED_AGAIN", dampened(findings.asked_again.len()));
     features.lowers("effort", "clarifications", "AGENT_ASKED_BACK", dampened(findings.clarifications.len()));
@@ -60,6 +60,11 @@ fn add_coverage(observations: &Observations<'_, '_>, features: &mut FeatureList)
     features.raises("answers", "coverage", "REQUEST_TAKEN_UP", coverage);
     let all = (heard.len() + transcript.customer.len()).max(1);
     features.raises("answers", "share", "CUSTOMER_ANSWERED", heard.len() as f64 / all as f64);
+}
+
+/// Dampened count beyond the first: one message is what every conversation needs.
+fn further(count: usize) -> f64 {
+    dampened(count.saturating_sub(1))
 }
 
 /// The longest run of the customer's messages without an answer.

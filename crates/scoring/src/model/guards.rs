@@ -116,7 +116,7 @@ impl Guards<'_, '_> {
             && effort.customer_turns <= 3
             && effort.repeated_information == 0
             && effort.clarifications <= 1;
-        easy.then(|| Limit { code: "LITTLE_EFFORT", item: None, bound: Bound::AtLeast(4.0) })
+        easy.then_some(Limit { code: "LITTLE_EFFORT", item: None, bound: Bound::AtLeast(4.0) })
     }
 
     /// A customer who leaves with a complaint was not helped; every complaint weighs.
@@ -145,7 +145,7 @@ impl Guards<'_, '_> {
     fn refusal_ceiling(&self) -> Option<Limit> {
         let heard: Vec<&Item<'_>> = self.transcript.heard_items().collect();
         let all_refuse = !heard.is_empty() && heard.iter().all(|item| item.has(Group::Refusal));
-        (all_refuse && !self.course.end.is_content()).then(|| Limit {
+        (all_refuse && !self.course.end.is_content()).then_some(Limit {
             code: "AGENT_REFUSED",
             item: self.transcript.answers.first().copied(),
             bound: Bound::AtMost(2.3),
