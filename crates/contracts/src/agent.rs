@@ -69,7 +69,8 @@ impl NewAgent {
     }
 }
 
-/// The wire form of [`NewAgent`], for documentation.
+/// An AI agent to be registered.
+// The wire form of `NewAgent`.
 #[derive(ToSchema)]
 #[allow(dead_code, reason = "documentation only: never built")]
 pub struct NewAgentRequest {

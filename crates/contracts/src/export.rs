@@ -170,7 +170,8 @@ fn read_filters(value: serde_json::Value, faults: &mut Faults) -> Option<ExportF
     Some(ExportFilters { from, to })
 }
 
-/// The wire form of [`NewExport`], for documentation.
+/// An export to be queued.
+// The wire form of `NewExport`.
 #[derive(ToSchema)]
 #[allow(dead_code, reason = "documentation only: never built")]
 pub struct NewExportRequest {

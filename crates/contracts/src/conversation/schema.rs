@@ -42,7 +42,7 @@ pub struct ImportMessage {
     #[schema(minimum = 0, maximum = 253_402_300_799_999_i64, example = 1_763_600_000_000_i64)]
     timestamp: i64,
     /// `message` for customer-facing items, `comment` for internal notes.
-    #[schema(inline, default = "message", nullable = false)]
+    #[schema(default = "message", nullable = false)]
     kind: Option<MessageKind>,
     /// Label of the AI tool or provider; ignored on messages of other authors.
     #[schema(nullable = false)]

@@ -7,7 +7,7 @@ use assay_contracts::problem::Problem;
 use utoipa::openapi::response::Response;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, OpenApi as Document, Ref, RefOr, ResponseBuilder};
-use utoipa::{IntoParams, IntoResponses, Modify, OpenApi};
+use utoipa::{IntoParams, IntoResponses, Modify, OpenApi, ToSchema};
 
 use super::{agents, assess, downloads, exports, tickets};
 
@@ -16,7 +16,14 @@ pub fn document() -> Document {
     ApiDocument::openapi()
 }
 
-/// `GET /openapi.json`.
+/// This document
+#[utoipa::path(
+    get,
+    path = "/openapi.json",
+    operation_id = "getOpenApi",
+    tag = "Service",
+    responses((status = 200, description = "OpenAPI 3.1", body = serde_json::Value), PublicProblems)
+)]
 pub(crate) async fn serve() -> HttpResponse {
     HttpResponse::Ok().json(document())
 }
@@ -39,6 +46,9 @@ pub(crate) async fn serve() -> HttpResponse {
         downloads::download_file,
         tickets::get_ticket,
         tickets::get_evaluation,
+        serve,
+        healthz,
+        readyz,
     ),
     components(schemas(Problem)),
     modifiers(&ApiKeyScheme),
@@ -57,6 +67,47 @@ impl Modify for ApiKeyScheme {
             components.add_security_scheme("api_key", SecurityScheme::Http(scheme));
         }
     }
+}
+
+/// Liveness
+///
+/// 200 as long as the process can answer.
+#[utoipa::path(
+    get,
+    path = "/healthz",
+    operation_id = "getLiveness",
+    tag = "Service",
+    responses((status = 200, description = "Alive", body = Health), PublicProblems)
+)]
+#[allow(dead_code, reason = "documentation of a route of the platform")]
+fn healthz() {}
+
+/// Readiness
+///
+/// Whether requests should be sent here: every part of the service answers.
+#[utoipa::path(
+    get,
+    path = "/readyz",
+    operation_id = "getReadiness",
+    tag = "Service",
+    responses(
+        (status = 200, description = "Ready", body = Health),
+        PublicProblems,
+        (status = 503, description = "Not ready", body = Health),
+    )
+)]
+#[allow(dead_code, reason = "documentation of a route of the platform")]
+fn readyz() {}
+
+/// State of the service.
+#[derive(ToSchema)]
+#[allow(dead_code, reason = "documentation only")]
+struct Health {
+    /// `alive`, `ready` or `not_ready`.
+    status: String,
+    /// Outcome by part of the service: `ok` or `failing`.
+    #[schema(nullable = false)]
+    checks: Option<BTreeMap<String, String>>,
 }
 
 /// The header `Idempotency-Key` of the three creating operations.

@@ -9,6 +9,7 @@ pub mod idempotency;
 mod migrations;
 mod partitions;
 mod postgres;
+mod readiness;
 mod sqlite;
 
 use std::time::Duration;
@@ -20,6 +21,7 @@ pub use self::error::DatabaseError;
 pub use self::migrations::{Migrations, embed};
 pub use self::partitions::ensure_monthly_partitions;
 pub use self::postgres::Postgres;
+pub use self::readiness::register_readiness;
 pub use self::sqlite::Sqlite;
 
 /// How long a caller waits for a connection before it is told that the database is unavailable.

@@ -1,0 +1,37 @@
+//! The section `[scoring]` of the configuration.
+
+use std::net::SocketAddr;
+
+use assay_platform::db::DatabaseSettings;
+use secrecy::SecretString;
+use serde::Deserialize;
+
+/// How conversations are evaluated. Every key is described in `config/default.toml`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Address to listen on, for our other services.
+    pub listen: SocketAddr,
+    /// `postgres://…` or `sqlite:PATH`.
+    pub database_url: SecretString,
+    /// Connections at most.
+    pub database_pool_size: u32,
+    /// Conversations evaluated together, in one transaction.
+    pub batch_size: usize,
+    /// Conversations taken from the bus at once.
+    pub max_in_flight: usize,
+    /// How long ingest may take to answer, in milliseconds.
+    pub ingest_deadline_milliseconds: u64,
+    /// Not ready when an event waits to be published for longer, in seconds.
+    pub max_outbox_age_seconds: u64,
+}
+
+impl Config {
+    /// Where the evaluations are kept.
+    pub fn database(&self) -> DatabaseSettings {
+        DatabaseSettings {
+            database_url: self.database_url.clone(),
+            database_pool_size: self.database_pool_size,
+        }
+    }
+}

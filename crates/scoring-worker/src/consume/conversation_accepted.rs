@@ -1,0 +1,45 @@
+//! `conversation.accepted.v1`: evaluate the conversation.
+
+use assay_contracts::event::{ConversationAccepted, Event, Topic};
+use assay_messaging::outbox::Outbox;
+use assay_messaging::{Delivery, Handler, Outcome, Subscription};
+use async_trait::async_trait;
+
+use crate::app::EvaluateConversations;
+
+const TOPICS: &[Topic] = &[ConversationAccepted::TOPIC];
+
+/// What the role subscribes to.
+pub(crate) fn subscription(max_batch: usize, max_in_flight: usize) -> Subscription {
+    Subscription { queue: "scoring-worker.conversation-accepted", topics: TOPICS, max_batch, max_in_flight }
+}
+
+/// Evaluates the conversations of a batch of deliveries.
+pub(crate) struct ConversationAcceptedHandler {
+    pub(crate) evaluate: EvaluateConversations,
+    pub(crate) outbox: Outbox,
+}
+
+#[async_trait]
+impl Handler for ConversationAcceptedHandler {
+    async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
+        let decoded: Vec<_> = deliveries.iter().map(Delivery::decode::<ConversationAccepted>).collect();
+        let accepted: Vec<_> = deliveries
+            .iter()
+            .zip(&decoded)
+            .filter_map(|(delivery, event)| Some((delivery.id, event.as_ref().ok()?.clone())))
+            .collect();
+        let result = self.evaluate.run(&accepted).await;
+        self.outbox.wake();
+        decoded
+            .into_iter()
+            .map(|event| match (event, &result) {
+                (Err(error), _) => Outcome::Reject { reason: error.to_string() },
+                (Ok(_), Ok(())) => Outcome::Done,
+                // Whether it is an outage or a mistake of ours: a later attempt may succeed, and the last one makes it
+                // a dead letter that somebody looks at.
+                (Ok(_), Err(error)) => Outcome::Retry { reason: error.to_string() },
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,98 @@
+//! Putting the role together.
+
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use assay_clients::{ClientError, HttpSettings, IngestClient, Service, http_client};
+use assay_messaging::Bus;
+use assay_messaging::outbox::{self, Outbox};
+use assay_platform::auth::{Audience, ServiceTokens};
+use assay_platform::db::{Database, DatabaseError};
+use assay_platform::runtime::{Phase, Tasks, now, periodically};
+use assay_platform::web::{ServerSettings, ServiceAuth, serve};
+use assay_scoring::{Scorer, ScorerError};
+use url::Url;
+
+use crate::app::EvaluateConversations;
+use crate::config::Config;
+use crate::consume::{ConversationAcceptedHandler, subscription};
+use crate::http::configure;
+use crate::store;
+use crate::{MIGRATIONS, SCHEMA};
+
+/// How often the tables are prepared for the time ahead.
+const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(6 * 60 * 60);
+
+/// What the role needs from outside.
+pub struct Dependencies {
+    /// Bound already.
+    pub listener: TcpListener,
+    /// Checks and makes tokens.
+    pub tokens: ServiceTokens,
+    /// Where events come from and go to.
+    pub bus: Bus,
+    /// Where ingest listens.
+    pub ingest_url: Url,
+}
+
+/// The role cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The database's address cannot be used.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// No HTTP client.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// The scorer cannot be built.
+    #[error(transparent)]
+    Scorer(#[from] ScorerError),
+    /// The listener cannot be used.
+    #[error("scoring-worker cannot listen: {0}")]
+    Listen(#[from] std::io::Error),
+}
+
+/// Starts the role's tasks.
+///
+/// # Errors
+/// When something that was given cannot be used. A database or a bus that is away is no error: it is waited for.
+pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
+    let Dependencies { listener, tokens, bus, ingest_url } = dependencies;
+    let database = Database::open(&config.database(), SCHEMA)?;
+    let store = store::open(database.clone());
+    let outbox = Outbox::new(database.clone());
+    let deadline = Duration::from_millis(config.ingest_deadline_milliseconds);
+    let http = http_client(HttpSettings::default())?;
+    let ingest =
+        IngestClient::new(Service::new(http, ingest_url, Audience::Ingest, tokens.clone(), deadline));
+    let evaluate =
+        EvaluateConversations { ingest, store: store.clone(), scorer: Arc::new(Scorer::builtin()?) };
+    let handler = Arc::new(ConversationAcceptedHandler { evaluate, outbox: outbox.clone() });
+
+    register_checks(&config, tasks, &database, &bus, &outbox);
+    let subscription = subscription(config.batch_size, config.max_in_flight);
+    let consumer_bus = bus.clone();
+    tasks.spawn(Phase::Consume, "scoring-worker consumer", move |stop| async move {
+        consumer_bus.consume(subscription, handler, stop).await
+    });
+    tasks.spawn(Phase::Relay, "scoring-worker relay", move |stop| outbox::relay(outbox, bus, stop));
+    let maintained = store.clone();
+    tasks.spawn(Phase::Relay, "scoring-worker maintenance", move |stop| {
+        periodically("scoring-worker maintenance", MAINTENANCE_INTERVAL, stop, move || {
+            let store = maintained.clone();
+            async move { store.maintain(now()).await }
+        })
+    });
+    let auth = ServiceAuth { tokens, audience: Audience::Scoring };
+    let routes = configure(store, auth);
+    serve(tasks, Phase::ServeInternal, "scoring-worker", listener, ServerSettings::default(), routes)?;
+    Ok(())
+}
+
+fn register_checks(config: &Config, tasks: &Tasks, database: &Database, bus: &Bus, outbox: &Outbox) {
+    let readiness = tasks.readiness();
+    assay_platform::db::register_readiness(readiness, SCHEMA, database, MIGRATIONS);
+    let max_age = Duration::from_secs(config.max_outbox_age_seconds);
+    assay_messaging::register_readiness(readiness, SCHEMA, bus, outbox, max_age);
+}

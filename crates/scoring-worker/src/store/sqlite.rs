@@ -1,0 +1,90 @@
+//! On SQLite.
+
+use assay_contracts::ids::{OrganizationId, TicketId};
+use assay_contracts::time::Timestamp;
+use assay_messaging::{inbox, outbox};
+use assay_platform::db::{DatabaseError, Sqlite};
+use assay_platform::runtime::now;
+use async_trait::async_trait;
+use diesel::prelude::*;
+use diesel::sqlite::SqliteConnection;
+use uuid::Uuid;
+
+use super::schema::sqlite::evaluations;
+use super::{CONSUMER, EvaluationStore, NewEvaluation, StoredEvaluation, unhandled};
+
+pub(super) struct SqliteStore {
+    database: Sqlite,
+}
+
+impl SqliteStore {
+    pub(super) fn new(database: Sqlite) -> Self {
+        Self { database }
+    }
+}
+
+#[async_trait]
+impl EvaluationStore for SqliteStore {
+    async fn record(&self, batch: Vec<NewEvaluation>) -> Result<(), DatabaseError> {
+        self.database.write(move |connection| record(connection, batch)).await
+    }
+
+    async fn find(
+        &self,
+        organization_id: OrganizationId,
+        ticket_id: TicketId,
+    ) -> Result<Option<StoredEvaluation>, DatabaseError> {
+        let find = move |connection: &mut SqliteConnection| {
+            let found: Option<(Vec<u8>, Option<String>, Option<String>, i64)> = evaluations::table
+                .filter(evaluations::ticket_id.eq(bytes(ticket_id)))
+                .filter(evaluations::organization_id.eq(bytes(organization_id)))
+                .select((
+                    evaluations::id,
+                    evaluations::document,
+                    evaluations::error_message,
+                    evaluations::created_at,
+                ))
+                .first(connection)
+                .optional()?;
+            let Some((id, document, error_message, created_at)) = found else { return Ok(None) };
+            let id = Uuid::from_slice(&id).map_err(|error| DatabaseError::Corrupt(error.to_string()))?;
+            let created_at = Timestamp::saturating_from_millis(created_at);
+            Ok(Some(StoredEvaluation { id: id.into(), document, error_message, created_at }))
+        };
+        self.database.read(find).await
+    }
+
+    async fn maintain(&self, _now: Timestamp) -> Result<(), DatabaseError> {
+        // SQLite has no partitions.
+        Ok(())
+    }
+}
+
+fn record(connection: &mut SqliteConnection, batch: Vec<NewEvaluation>) -> Result<(), DatabaseError> {
+    let ids: Vec<_> = batch.iter().map(|evaluation| evaluation.accepted_event_id).collect();
+    let fresh = inbox::record_sqlite(connection, CONSUMER, &ids, now())?;
+    let mut events = Vec::new();
+    for evaluation in unhandled(batch, &fresh) {
+        let stored = diesel::insert_into(evaluations::table)
+            .values((
+                evaluations::ticket_id.eq(bytes(evaluation.ticket_id)),
+                evaluations::id.eq(bytes(evaluation.id)),
+                evaluations::organization_id.eq(bytes(evaluation.organization_id)),
+                evaluations::status.eq(evaluation.status.as_str()),
+                evaluations::document.eq(evaluation.document),
+                evaluations::error_message.eq(evaluation.error_message),
+                evaluations::scorer_version.eq(evaluation.scorer_version),
+                evaluations::created_at.eq(evaluation.created_at.as_millis()),
+            ))
+            .on_conflict_do_nothing()
+            .execute(connection)?;
+        if stored == 1 {
+            events.push(evaluation.evaluated_event);
+        }
+    }
+    outbox::enqueue_sqlite(connection, &events)
+}
+
+fn bytes(id: impl Into<Uuid>) -> Vec<u8> {
+    id.into().as_bytes().to_vec()
+}
