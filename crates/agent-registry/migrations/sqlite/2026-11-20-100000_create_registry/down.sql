@@ -1,0 +1,3 @@
+DROP TABLE agents;
+DROP TABLE api_keys;
+DROP TABLE organizations;

@@ -1,0 +1,11 @@
+//! The registry's use cases, one file each.
+
+pub mod bootstrap;
+pub mod create_agent;
+pub mod create_key;
+pub mod find_agents;
+pub mod list_keys;
+pub mod prune;
+pub mod record_key_use;
+pub mod resolve_key;
+pub mod revoke_key;

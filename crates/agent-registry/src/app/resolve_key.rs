@@ -1,0 +1,26 @@
+//! Says whom an API key belongs to.
+
+use assay_contracts::internal::KeyGrant;
+use assay_platform::auth::ApiKeyHash;
+use assay_platform::db::DatabaseError;
+use assay_platform::runtime::now;
+
+use super::record_key_use::KeyUses;
+use crate::store::Store;
+
+/// The tenant and scopes of a key; `None` when it is unknown, expired or revoked, which nobody can tell apart.
+///
+/// # Errors
+/// When the database fails.
+pub async fn resolve_key(
+    store: &dyn Store,
+    uses: &KeyUses,
+    hash: ApiKeyHash,
+) -> Result<Option<KeyGrant>, DatabaseError> {
+    let now = now();
+    let Some(key) = store.find_active_key(hash, now).await? else { return Ok(None) };
+    if key.use_is_due(now) {
+        uses.note(key.id, now);
+    }
+    Ok(Some(KeyGrant { key_id: key.id, organization_id: key.organization_id, scopes: key.scopes }))
+}

@@ -1,0 +1,9 @@
+//! The registry's words beside those that all services share.
+
+mod agent;
+mod key;
+mod label;
+
+pub use self::agent::{ExternalIdHash, agent_facts, new_agent};
+pub use self::key::{ActiveKey, KeyRecord, Revocation, USE_INTERVAL_MILLIS};
+pub use self::label::{InvalidLabel, KeyName, OrganizationName};

@@ -1,0 +1,87 @@
+//! `/internal/v1/agents`: registering agents for the public, finding them for ingest.
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{ContentType, LOCATION};
+use actix_web::web::{Data, Json, Payload};
+use actix_web::{HttpRequest, HttpResponse};
+use assay_contracts::agent::NewAgent;
+use assay_contracts::fault::Fault;
+use assay_contracts::internal::{FindAgents, FoundAgents};
+use assay_contracts::problem::{Problem, ProblemCode};
+use assay_contracts::tenant::Scope;
+use assay_platform::db::idempotency::{self, Fingerprint, IdempotencyKey, StoredAnswer};
+use assay_platform::web::{Caller, WebError, body_error};
+
+use super::{Services, read, read_as};
+use crate::app::create_agent::{CreateAgent, CreateAgentError, create_agent};
+use crate::app::find_agents::{FindAgentsError, find_agents};
+
+/// Registers an agent: 201 with the agent.
+pub async fn create(
+    caller: Caller,
+    services: Data<Services>,
+    request: HttpRequest,
+    payload: Payload,
+) -> Result<HttpResponse, WebError> {
+    let organization_id = caller.tenant(Scope::Agents)?.organization_id;
+    let keys = request.headers().get_all(idempotency::HEADER).map(|value| value.as_bytes());
+    let key = IdempotencyKey::from_headers(keys).map_err(Problem::from)?;
+    let body = read(&request, payload).await?;
+    let agent = NewAgent::parse(&body).map_err(body_error)?;
+    let idempotency = key.map(|key| (key, Fingerprint::of(&body)));
+    let request = CreateAgent { organization_id, agent, idempotency };
+    let answer = create_agent(services.store.as_ref(), &services.outbox, request).await?;
+    respond(answer)
+}
+
+/// Which of these agents exist?
+pub async fn find(
+    caller: Caller,
+    services: Data<Services>,
+    request: HttpRequest,
+    payload: Payload,
+) -> Result<Json<FoundAgents>, WebError> {
+    let organization_id = caller.organization()?;
+    let wanted: FindAgents = read_as(&request, payload).await?;
+    let agents = find_agents(services.store.as_ref(), organization_id, wanted).await?;
+    Ok(Json(FoundAgents { agents }))
+}
+
+fn respond(answer: StoredAnswer) -> Result<HttpResponse, WebError> {
+    let status = StatusCode::from_u16(answer.status).map_err(|error| WebError::internal(&error))?;
+    let mut response = HttpResponse::build(status);
+    if let Some(location) = answer.location {
+        response.insert_header((LOCATION, location));
+    }
+    Ok(response.content_type(ContentType::json()).body(answer.body))
+}
+
+impl From<CreateAgentError> for WebError {
+    fn from(error: CreateAgentError) -> Self {
+        match error {
+            CreateAgentError::Duplicate => duplicate_agent().into(),
+            CreateAgentError::IdempotencyConflict => idempotency::conflict().into(),
+            CreateAgentError::Answer(cause) => Self::internal(&cause),
+            CreateAgentError::Event(cause) => Self::internal(&cause),
+            CreateAgentError::Database(cause) => cause.into(),
+        }
+    }
+}
+
+impl From<FindAgentsError> for WebError {
+    fn from(error: FindAgentsError) -> Self {
+        match error {
+            FindAgentsError::TooMany => Self::new(ProblemCode::InvalidRequest, error.to_string()),
+            FindAgentsError::Database(cause) => cause.into(),
+        }
+    }
+}
+
+fn duplicate_agent() -> Problem {
+    let fault = Fault { pointer: "/external_id".to_owned(), detail: "is taken by another agent".to_owned() };
+    Problem::new(
+        ProblemCode::DuplicateAgent,
+        "your organization has an agent with this external_id: use it, or choose another external_id",
+    )
+    .with_errors(vec![fault])
+}

@@ -1,0 +1,52 @@
+//! The registry's internal HTTP interface. Every call needs a service token made for agent-registry.
+
+mod agents;
+mod keys;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::HttpRequest;
+use actix_web::middleware::from_fn;
+use actix_web::web::{Bytes, Data, Payload, ServiceConfig, post, scope};
+use assay_contracts::problem::ProblemCode;
+use assay_messaging::outbox::Outbox;
+use assay_platform::web::{BodyLimits, ServiceAuth, WebError, read_body, resource, service_auth_middleware};
+use serde::de::DeserializeOwned;
+
+use crate::app::record_key_use::KeyUses;
+use crate::store::Store;
+
+/// Bodies here hold a few ids and names. Larger ones that a client sends are refused by the gateway.
+const BODY_LIMITS: BodyLimits = BodyLimits { max_bytes: 4 * 1024 * 1024, deadline: Duration::from_secs(10) };
+
+/// What the handlers work with.
+pub struct Services {
+    /// The records.
+    pub store: Arc<dyn Store>,
+    /// Where events wait to be published.
+    pub outbox: Outbox,
+    /// Where uses of keys are noted.
+    pub key_uses: KeyUses,
+}
+
+/// Adds the routes to an app.
+pub fn configure(app: &mut ServiceConfig, services: Data<Services>, auth: ServiceAuth) {
+    app.app_data(services).app_data(Data::new(auth)).service(
+        scope("/internal/v1")
+            .wrap(from_fn(service_auth_middleware))
+            .service(resource("/keys/resolve", vec![("POST", post().to(keys::resolve))]))
+            .service(resource("/agents", vec![("POST", post().to(agents::create))]))
+            .service(resource("/agents/find", vec![("POST", post().to(agents::find))])),
+    );
+}
+
+async fn read(request: &HttpRequest, payload: Payload) -> Result<Bytes, WebError> {
+    read_body(request, payload, BODY_LIMITS).await
+}
+
+async fn read_as<T: DeserializeOwned>(request: &HttpRequest, payload: Payload) -> Result<T, WebError> {
+    let body = read(request, payload).await?;
+    serde_json::from_slice(&body)
+        .map_err(|error| WebError::new(ProblemCode::InvalidRequest, error.to_string()))
+}
