@@ -32,7 +32,9 @@ impl Account {
                 return Ok(Some(Self { user: user.uid, group: user.gid }));
             }
         }
-        bail!("PostgreSQL refuses to run as root and there is neither a user postgres nor nobody: add one with `useradd -r postgres`")
+        bail!(
+            "PostgreSQL refuses to run as root and there is neither a user postgres nor nobody: add one with `useradd -r postgres`"
+        )
     }
 
     /// The account that owns existing data, which is the one that must serve it. `None` when we are not root.
@@ -42,7 +44,10 @@ impl Account {
         }
         let metadata = fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
         if metadata.uid() == 0 {
-            bail!("{} belongs to root, as whom PostgreSQL refuses to run: give it to another user", path.display());
+            bail!(
+                "{} belongs to root, as whom PostgreSQL refuses to run: give it to another user",
+                path.display()
+            );
         }
         Ok(Some(Self { user: Uid::from_raw(metadata.uid()), group: Gid::from_raw(metadata.gid()) }))
     }

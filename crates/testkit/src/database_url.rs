@@ -12,7 +12,8 @@ impl DatabaseUrl {
     ///
     /// The error does not repeat the URL, which holds a password.
     pub(crate) fn parse(text: &str) -> Result<Self> {
-        let url = Url::parse(text).context("not a URL: expected postgres://USER:PASSWORD@HOST:PORT/DATABASE")?;
+        let url =
+            Url::parse(text).context("not a URL: expected postgres://USER:PASSWORD@HOST:PORT/DATABASE")?;
         if !matches!(url.scheme(), "postgres" | "postgresql") {
             bail!("expected a URL that starts with postgres://, found the scheme `{}`", url.scheme());
         }

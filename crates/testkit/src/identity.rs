@@ -6,6 +6,7 @@
 use std::{
     fmt::{self, Display},
     fs, io,
+    os::unix::ffi::OsStrExt as _,
     path::Path,
     str::FromStr,
 };
@@ -73,7 +74,8 @@ impl FromStr for ProcessIdentity {
 
     fn from_str(text: &str) -> Result<Self> {
         let mut words = text.split_whitespace();
-        let (Some(pid), Some(started), Some(boot), None) = (words.next(), words.next(), words.next(), words.next())
+        let (Some(pid), Some(started), Some(boot), None) =
+            (words.next(), words.next(), words.next(), words.next())
         else {
             bail!("expected `PID TICKS BOOT`, found `{}`", text.trim());
         };
@@ -81,24 +83,41 @@ impl FromStr for ProcessIdentity {
     }
 }
 
-/// The living processes whose working folder is `folder`.
+/// The living processes that run `program` (the name of its file) with `folder` as their working folder.
 ///
 /// PostgreSQL's processes all work in their data folder: this finds those that outlive a killed postmaster. Processes
-/// whose working folder we may not read are not ours and are left out.
+/// of which we may not read this are not ours and are left out; so is somebody's shell in that folder.
 ///
 /// # Errors
 /// When `/proc` cannot be read.
-pub fn processes_in_folder(folder: &Path) -> Result<Vec<ProcessIdentity>> {
+pub fn processes_in_folder(program: &str, folder: &Path) -> Result<Vec<ProcessIdentity>> {
     let folder = match folder.canonicalize() {
         Ok(folder) => folder,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error).with_context(|| format!("cannot resolve {}", folder.display())),
     };
+    living_where(|process| {
+        let works_there = fs::read_link(process.join("cwd")).is_ok_and(|working| working == folder);
+        works_there && fs::read_link(process.join("exe")).is_ok_and(|file| file.ends_with(program))
+    })
+}
+
+/// The living processes that were started with this variable in their environment, or whose ancestors were.
+pub(crate) fn processes_with_variable(name: &str, value: &Path) -> Result<Vec<ProcessIdentity>> {
+    let wanted = [name.as_bytes(), b"=", value.as_os_str().as_bytes()].concat();
+    living_where(|process| {
+        let environment = fs::read(process.join("environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable == wanted)
+    })
+}
+
+/// The living processes whose folder in `/proc` passes the test.
+fn living_where(passes: impl Fn(&Path) -> bool) -> Result<Vec<ProcessIdentity>> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").context("cannot list /proc")? {
         let entry = entry.context("cannot list /proc")?;
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        if fs::read_link(entry.path().join("cwd")).is_ok_and(|working_folder| working_folder == folder) {
+        if passes(&entry.path()) {
             found.extend(ProcessIdentity::of(pid));
         }
     }

@@ -36,15 +36,20 @@ pub(crate) fn find_or_install<T>(package: &str, find: impl Fn() -> Result<Option
         bail!("{package} is not installed and only root may install it: {advice}");
     }
     let Some(apt_get) = search_path::find("apt-get") else {
-        bail!("{package} is not installed and this system has no apt-get: install {package} with its package tool");
+        bail!(
+            "{package} is not installed and this system has no apt-get: install {package} with its package tool"
+        );
     };
     let lock = File::create(LOCK).with_context(|| format!("cannot create {LOCK}"))?;
     lock.lock().with_context(|| format!("cannot lock {LOCK}"))?;
     if let Some(found) = find()? {
         return Ok(found);
     }
-    install(&apt_get, package).with_context(|| format!("{package} is missing and could not be installed: {advice}"))?;
-    find()?.with_context(|| format!("apt-get installed {package}, but its programs are not where they are expected"))
+    install(&apt_get, package)
+        .with_context(|| format!("{package} is missing and could not be installed: {advice}"))?;
+    find()?.with_context(|| {
+        format!("apt-get installed {package}, but its programs are not where they are expected")
+    })
 }
 
 fn install(apt_get: &Path, package: &str) -> Result<()> {
@@ -66,7 +71,15 @@ fn install(apt_get: &Path, package: &str) -> Result<()> {
 /// Runs apt-get and says whether it succeeded. Its output goes to standard error: standard output is ours.
 fn apt(apt_get: &Path, arguments: &[&str]) -> Result<bool> {
     let status = Command::new(apt_get)
-        .args(["-qq", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300", "-o", "Dpkg::Use-Pty=0"])
+        .args([
+            "-qq",
+            "-y",
+            "--no-install-recommends",
+            "-o",
+            "DPkg::Lock::Timeout=300",
+            "-o",
+            "Dpkg::Use-Pty=0",
+        ])
         .args(arguments)
         .env("DEBIAN_FRONTEND", "noninteractive")
         .env("RUNLEVEL", "1")

@@ -14,7 +14,7 @@
 pub mod process;
 pub mod services;
 pub mod signals;
-// pub mod stack;
+pub mod stack;
 pub mod wait;
 
 mod account;

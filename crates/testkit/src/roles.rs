@@ -1,7 +1,7 @@
 //! One role and one schema per service, in the stack and in test databases alike.
 
 use anyhow::{Context as _, Result};
-use diesel::{Connection as _, PgConnection, connection::SimpleConnection as _, sql_query, RunQueryDsl as _};
+use diesel::{Connection as _, PgConnection, RunQueryDsl as _, connection::SimpleConnection as _, sql_query};
 
 /// A service's login role and the schema that the role owns, for example `assay_ingest` and `ingest`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -34,7 +34,8 @@ pub(crate) struct ScratchFolder {
 impl ScratchFolder {
     /// Everybody may look into it, because the server that writes there may run as another user.
     pub(crate) fn create(prefix: &str) -> Result<Self> {
-        let folder = tempfile::Builder::new().prefix(prefix).permissions(Permissions::from_mode(0o755)).tempdir();
+        let folder =
+            tempfile::Builder::new().prefix(prefix).permissions(Permissions::from_mode(0o755)).tempdir();
         let folder = folder.context("cannot create a temporary folder")?;
         let janitor = Command::new("/bin/sh")
             .args(["-c", JANITOR, "janitor"])
@@ -60,7 +61,9 @@ impl Drop for ScratchFolder {
         drop(self.janitor.stdin.take());
         match self.janitor.wait() {
             Ok(status) if status.success() => {}
-            outcome => tracing::warn!(folder = %self.path.display(), ?outcome, "a temporary folder stays behind"),
+            outcome => {
+                tracing::warn!(folder = %self.path.display(), ?outcome, "a temporary folder stays behind")
+            }
         }
     }
 }

@@ -6,9 +6,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use diesel::{
-    PgConnection, RunQueryDsl as _, connection::SimpleConnection as _, sql_query, sql_types::Text,
-};
+use diesel::{PgConnection, RunQueryDsl as _, connection::SimpleConnection as _, sql_query, sql_types::Text};
 
 use crate::{
     database_url::DatabaseUrl,
@@ -45,8 +43,10 @@ impl Template {
 
     fn database(&self) -> String {
         let mut hasher = DefaultHasher::new();
-        (&self.name, &self.fingerprint, self.service.map(|service| (service.role, service.schema))).hash(&mut hasher);
-        let readable: String = self.name.chars().filter(char::is_ascii_alphanumeric).take(LONGEST_NAME - 16).collect();
+        (&self.name, &self.fingerprint, self.service.map(|service| (service.role, service.schema)))
+            .hash(&mut hasher);
+        let readable: String =
+            self.name.chars().filter(char::is_ascii_alphanumeric).take(LONGEST_NAME - 16).collect();
         format!("template_{}_{:016x}", readable.to_lowercase(), hasher.finish())
     }
 }
@@ -130,7 +130,9 @@ fn make_template(
     migrate: impl FnOnce(&str) -> Result<()>,
 ) -> Result<()> {
     // Held by this session until its end, or that of the process.
-    sql_query("SELECT pg_advisory_lock(hashtextextended($1, 0))").bind::<Text, _>(name).execute(administrator)?;
+    sql_query("SELECT pg_advisory_lock(hashtextextended($1, 0))")
+        .bind::<Text, _>(name)
+        .execute(administrator)?;
     if exists(administrator, name)? {
         return Ok(());
     }

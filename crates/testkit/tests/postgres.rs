@@ -9,9 +9,7 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
-use assay_testkit::{
-    Location, PostgresOptions, PrivatePostgres, ProcessIdentity, processes_in_folder,
-};
+use assay_testkit::{Location, PostgresOptions, PrivatePostgres, ProcessIdentity, processes_in_folder};
 use diesel::{Connection as _, PgConnection, QueryableByName, RunQueryDsl as _, sql_query, sql_types::Text};
 
 #[derive(QueryableByName)]
@@ -135,7 +133,8 @@ fn data_moves_elsewhere_when_the_servers_user_cannot_reach_the_folder() -> Resul
 #[test]
 fn a_second_server_on_the_same_data_is_refused_with_the_servers_own_words() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let options = PostgresOptions { location: Location::Folder(folder.path().into()), ..PostgresOptions::for_tests() };
+    let options =
+        PostgresOptions { location: Location::Folder(folder.path().into()), ..PostgresOptions::for_tests() };
     let _first = PrivatePostgres::start(&options)?;
     let refusal = PrivatePostgres::start(&options).err().map(|error| format!("{error:#}"));
     ensure!(refusal.is_some_and(|text| text.contains("postmaster.pid")));
@@ -153,12 +152,16 @@ fn a_killed_process_takes_its_server_and_folder_along() -> Result<()> {
     let output = runner.stdout.take().ok_or_else(|| anyhow::anyhow!("no output"))?;
     std::io::BufRead::read_line(&mut std::io::BufReader::new(output), &mut url)?;
     let data = setting(url.trim(), "data_directory")?;
-    let processes: Vec<ProcessIdentity> = processes_in_folder(Path::new(&data))?;
+    let processes: Vec<ProcessIdentity> = processes_in_folder("postgres", Path::new(&data))?;
     ensure!(processes.len() > 1, "the server and its helpers are found by their folder");
     runner.kill()?;
     runner.wait()?;
-    assay_testkit::wait::wait_for("the server and its folder to go", std::time::Duration::from_secs(20), || {
-        let gone = !processes.iter().any(ProcessIdentity::is_alive) && !Path::new(&data).exists();
-        Ok(gone.then_some(()))
-    })
+    assay_testkit::wait::wait_for(
+        "the server and its folder to go",
+        std::time::Duration::from_secs(20),
+        || {
+            let gone = !processes.iter().any(ProcessIdentity::is_alive) && !Path::new(&data).exists();
+            Ok(gone.then_some(()))
+        },
+    )
 }

@@ -47,7 +47,8 @@ fn main() -> Result<ExitCode> {
     signals::listen(move |interruption| drop(interruptions.send(Event::Interrupted(interruption))))?;
     tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(io::stderr().is_terminal()).init();
 
-    let postgres = arguments.postgres.then(|| PrivatePostgres::start(&PostgresOptions::for_tests())).transpose()?;
+    let postgres =
+        arguments.postgres.then(|| PrivatePostgres::start(&PostgresOptions::for_tests())).transpose()?;
     let rabbit = arguments.rabbit.then(|| PrivateRabbit::start(&RabbitOptions::for_tests())).transpose()?;
     let spec = command(&arguments.command, postgres.as_ref(), rabbit.as_ref())?;
     let process = Process::spawn_observed(&spec, move |status| drop(sender.send(Event::Ended(status))))?;

@@ -28,8 +28,9 @@ impl PostgresBinaries {
         if !version_file.exists() {
             return install::find_or_install("postgresql", || Self::newest(|_major| true));
         }
-        let text = fs::read_to_string(&version_file)
-            .with_context(|| format!("cannot read {}: was it written by another user?", version_file.display()))?;
+        let text = fs::read_to_string(&version_file).with_context(|| {
+            format!("cannot read {}: was it written by another user?", version_file.display())
+        })?;
         let wanted: u32 = text.trim().parse().with_context(|| format!("`{}` is no version", text.trim()))?;
         install::find_or_install(&format!("postgresql-{wanted}"), || Self::newest(|major| major == wanted))
             .with_context(|| format!("{} was written by PostgreSQL {wanted}", cluster.display()))

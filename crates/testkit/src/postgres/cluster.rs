@@ -77,7 +77,8 @@ impl Cluster {
     fn initialise(&self, log: &Path) -> Result<()> {
         let unfinished = self.data.with_extension("new");
         if unfinished.exists() {
-            fs::remove_dir_all(&unfinished).with_context(|| format!("cannot remove {}", unfinished.display()))?;
+            fs::remove_dir_all(&unfinished)
+                .with_context(|| format!("cannot remove {}", unfinished.display()))?;
         }
         fs::create_dir(&unfinished).with_context(|| format!("cannot create {}", unfinished.display()))?;
         fs::set_permissions(&unfinished, Permissions::from_mode(0o700))?;
@@ -109,7 +110,9 @@ impl Cluster {
         match initdb.wait(INITDB_LIMIT) {
             Some(status) if status.success() => Ok(()),
             Some(status) => bail!("initdb ended with {status}: read {}", log.display()),
-            None => bail!("initdb did not finish within {} s: read {}", INITDB_LIMIT.as_secs(), log.display()),
+            None => {
+                bail!("initdb did not finish within {} s: read {}", INITDB_LIMIT.as_secs(), log.display())
+            }
         }
     }
 }
@@ -121,7 +124,8 @@ fn place_of_data(folder: &Path, account: Option<&Account>) -> Result<PathBuf> {
     if fs::symlink_metadata(&data).is_ok() {
         // Neither a complete cluster nor an unfinished one of ours, which has another name.
         let target = fs::read_link(&data);
-        let target = target.with_context(|| format!("{} is not a database cluster: remove it", data.display()))?;
+        let target =
+            target.with_context(|| format!("{} is not a database cluster: remove it", data.display()))?;
         tracing::warn!(missing = %target.display(), "the data that {} pointed to is gone: starting empty", data.display());
         fs::remove_file(&data)?;
     }
@@ -146,5 +150,7 @@ fn reachable_folder(account: &Account) -> Result<PathBuf> {
             return Ok(folder.keep());
         }
     }
-    bail!("PostgreSQL's user can reach no folder for temporary files: set TMPDIR to one that everybody may enter")
+    bail!(
+        "PostgreSQL's user can reach no folder for temporary files: set TMPDIR to one that everybody may enter"
+    )
 }

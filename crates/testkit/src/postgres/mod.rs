@@ -8,7 +8,7 @@ use std::{path::PathBuf, time::Duration};
 
 use anyhow::{Context as _, Result, bail};
 
-pub(crate) use self::server::PostgresServer;
+pub(crate) use self::server::{PostgresServer, clear_leftovers};
 use crate::{
     process::{Process, Signal},
     scratch::ScratchFolder,

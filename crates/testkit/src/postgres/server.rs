@@ -6,7 +6,12 @@ use anyhow::{Context as _, Result, ensure};
 use diesel::{Connection as _, PgConnection, QueryableByName, RunQueryDsl as _, sql_query, sql_types::Text};
 
 use super::cluster::{ADMINISTRATOR, Cluster};
-use crate::{files::end_of_log, identity::processes_in_folder, ports::free_port, process::ProcessSpec};
+use crate::{
+    files::end_of_log,
+    identity::processes_in_folder,
+    ports::free_port,
+    process::{ProcessSpec, Signal},
+};
 
 /// A server that is ready to be run, again and again, on the same port and data.
 #[derive(Debug)]
@@ -41,7 +46,8 @@ impl PostgresServer {
             settings.extend(fast.map(str::to_owned));
             settings.push("max_wal_senders=0".to_owned());
         }
-        let mut spec = self.cluster.process("postgres", &self.log).arguments(["-D"]).arguments([&self.cluster.data]);
+        let mut spec =
+            self.cluster.process("postgres", &self.log).arguments(["-D"]).arguments([&self.cluster.data]);
         for setting in settings {
             spec = spec.arguments(["-c", &setting]);
         }
@@ -85,16 +91,27 @@ impl PostgresServer {
         self.end_of_log().contains("could not bind")
     }
 
-    /// Whether processes of an earlier server still work on the data. A postmaster that was killed leaves them behind
-    /// for a moment, and as long as they live the next one refuses to start.
-    pub(crate) fn has_leftovers(&self) -> Result<bool> {
-        Ok(!processes_in_folder(&self.cluster.data)?.is_empty())
+    /// Whether nobody works on the data, so that a postmaster may start. One that was killed leaves its other
+    /// processes behind; they are told to go, because as long as they live the next postmaster refuses to start.
+    ///
+    /// Call it only while our own postmaster does not run.
+    pub(crate) fn clear_leftovers(&self) -> Result<bool> {
+        clear_leftovers(&self.cluster.data)
     }
 
     /// The end of the server's log, for an error message.
     pub(crate) fn end_of_log(&self) -> String {
         end_of_log(&self.log)
     }
+}
+
+/// See [`PostgresServer::clear_leftovers`]; for data whose server this process has not started.
+pub(crate) fn clear_leftovers(data: &Path) -> Result<bool> {
+    let leftovers = processes_in_folder("postgres", data)?;
+    for leftover in &leftovers {
+        leftover.signal(Signal::SIGQUIT)?;
+    }
+    Ok(leftovers.is_empty())
 }
 
 #[derive(QueryableByName)]

@@ -58,7 +58,10 @@ impl Process {
     ///
     /// # Errors
     /// When its log cannot be opened or its program cannot be executed.
-    pub fn spawn_observed(spec: &ProcessSpec, on_exit: impl FnOnce(ExitStatus) + Send + 'static) -> Result<Self> {
+    pub fn spawn_observed(
+        spec: &ProcessSpec,
+        on_exit: impl FnOnce(ExitStatus) + Send + 'static,
+    ) -> Result<Self> {
         let mut command = spec.command()?;
         let shared = Arc::new(Shared::default());
         let watched = Arc::clone(&shared);
@@ -166,7 +169,8 @@ mod tests {
     #[test]
     fn a_process_that_ends_is_reaped_and_reported() {
         let (sender, receiver) = mpsc::channel();
-        let process = Process::spawn_observed(&shell("exit 7"), move |status| sender.send(status).unwrap()).unwrap();
+        let process =
+            Process::spawn_observed(&shell("exit 7"), move |status| sender.send(status).unwrap()).unwrap();
         assert_eq!(receiver.recv_timeout(Duration::from_secs(10)).unwrap().code(), Some(7));
         assert!(!Path::new(&format!("/proc/{}", process.pid())).exists());
     }
@@ -177,7 +181,8 @@ mod tests {
         let ready = folder.path().join("ready");
         let script = format!("trap '' TERM; touch {}; while :; do sleep 1; done", ready.display());
         let process = Process::spawn(&shell(&script)).unwrap();
-        crate::wait::wait_for("the trap", Duration::from_secs(10), || Ok(ready.exists().then_some(()))).unwrap();
+        crate::wait::wait_for("the trap", Duration::from_secs(10), || Ok(ready.exists().then_some(())))
+            .unwrap();
         process.stop(Signal::SIGTERM, Duration::from_millis(50));
         assert_eq!(process.exit_status().unwrap().signal(), Some(Signal::SIGKILL as i32));
     }

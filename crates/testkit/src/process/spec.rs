@@ -164,12 +164,19 @@ impl ProcessSpec {
 // Not derived: the variables hold passwords.
 impl Debug for ProcessSpec {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("ProcessSpec").field("name", &self.name).field("program", &self.program).finish()
+        formatter
+            .debug_struct("ProcessSpec")
+            .field("name", &self.name)
+            .field("program", &self.program)
+            .finish()
     }
 }
 
 /// Gives the child an empty signal mask (ours blocks the signals that a thread reads) and its death signal.
-#[expect(unsafe_code, reason = "the standard library offers neither the signal mask nor the parent death signal")]
+#[expect(
+    unsafe_code,
+    reason = "the standard library offers neither the signal mask nor the parent death signal"
+)]
 fn prepare_in_child(command: &mut Command, on_parent_death: Option<Signal>) {
     let parent = as_pid(std::process::id());
     let prepare = move || {

@@ -31,7 +31,8 @@ impl RabbitBinaries {
 
 fn find_server() -> Option<PathBuf> {
     let mut folders = vec![PathBuf::from("/usr/lib/rabbitmq/bin"), PathBuf::from("/opt/rabbitmq/sbin")];
-    folders.extend(search_path::folders().into_iter().filter(|folder| folder != Path::new(FOLDER_OF_WRAPPERS)));
+    folders
+        .extend(search_path::folders().into_iter().filter(|folder| folder != Path::new(FOLDER_OF_WRAPPERS)));
     folders.into_iter().map(|folder| folder.join("rabbitmq-server")).find(|path| path.is_file())
 }
 

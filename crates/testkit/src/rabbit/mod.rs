@@ -8,7 +8,7 @@ use std::{fs, path::PathBuf, time::Duration};
 
 use anyhow::{Context as _, Result, bail};
 
-pub(crate) use self::node::RabbitNode;
+pub(crate) use self::node::{RabbitNode, clear_leftovers};
 use crate::{
     Location,
     process::{Process, Signal},
@@ -22,8 +22,11 @@ pub(crate) const START_LIMIT: Duration = Duration::from_secs(120);
 /// How long the broker may take to close its queues.
 const STOP_LIMIT: Duration = Duration::from_secs(15);
 
+/// How long a killed process may take to disappear.
+const KILL_LIMIT: Duration = Duration::from_secs(10);
+
 /// The port mapper answers within milliseconds.
-const EPMD_LIMIT: Duration = Duration::from_secs(10);
+pub(crate) const EPMD_LIMIT: Duration = Duration::from_secs(10);
 
 /// How often other ports are tried when somebody took those that were free a moment ago.
 const PORTS_TRIED: usize = 3;
@@ -109,6 +112,16 @@ impl PrivateRabbit {
     /// Stops the broker in an orderly way, then its port mapper.
     pub fn stop(self) {
         self.broker.stop(Signal::SIGTERM, STOP_LIMIT);
+    }
+}
+
+impl Drop for PrivateRabbit {
+    fn drop(&mut self) {
+        self.broker.stop(Signal::SIGKILL, KILL_LIMIT);
+        let cleared = || Ok(self.node.clear_leftovers()?.then_some(()));
+        if let Err(error) = wait_for("the programs of RabbitMQ to end", KILL_LIMIT, cleared) {
+            tracing::warn!(error = %format!("{error:#}"), "processes of RabbitMQ stay behind");
+        }
     }
 }
 

@@ -14,14 +14,18 @@ use anyhow::{Context as _, Result, ensure};
 use super::{binaries::RabbitBinaries, handshake};
 use crate::{
     files::{end_of_log, write_private},
+    identity::processes_with_variable,
     ports::free_port,
-    process::{Output, ProcessSpec},
+    process::{Output, ProcessSpec, Signal},
     random::hex_secret,
     search_path,
 };
 
 /// The broker's user for our services. The well-known `guest` would let every user of the machine in.
 const USER: &str = "assay";
+
+/// Names the file into which the broker writes its process id. The value is also the mark of everything it starts.
+const PID_FILE: &str = "RABBITMQ_PID_FILE";
 
 /// A broker that is ready to be run, again and again, on the same ports and data.
 #[derive(Debug)]
@@ -93,7 +97,7 @@ impl RabbitNode {
             .variable("RABBITMQ_MNESIA_BASE", file("data"))
             .variable("RABBITMQ_LOG_BASE", file("logs"))
             .variable("RABBITMQ_LOGS", "-")
-            .variable("RABBITMQ_PID_FILE", file("pid"))
+            .variable(PID_FILE, file("pid"))
             .variable("RABBITMQ_CONFIG_FILE", file("rabbitmq.conf"))
             .variable("RABBITMQ_CONF_ENV_FILE", "/dev/null")
             .variable("RABBITMQ_ADVANCED_CONFIG_FILE", file("advanced.config"))
@@ -137,6 +141,14 @@ impl RabbitNode {
         Ok(Some(()))
     }
 
+    /// Whether no process of an earlier run is left. Erlang's machine runs a few small programs, which notice its end a
+    /// moment later; those that are found are killed.
+    ///
+    /// Call it only while our own broker does not run.
+    pub(crate) fn clear_leftovers(&self) -> Result<bool> {
+        clear_leftovers(&self.folder)
+    }
+
     /// Whether the last start failed because somebody listens on one of the ports.
     pub(crate) fn found_a_port_taken(&self) -> bool {
         let end = self.end_of_log();
@@ -166,6 +178,15 @@ impl RabbitNode {
         write_private(&self.folder.join("rabbitmq.conf"), &configuration)?;
         write_private(&self.folder.join("enabled_plugins"), "[].\n")
     }
+}
+
+/// See [`RabbitNode::clear_leftovers`]; for a folder whose broker this process has not started.
+pub(crate) fn clear_leftovers(folder: &Path) -> Result<bool> {
+    let leftovers = processes_with_variable(PID_FILE, &folder.join("pid"))?;
+    for leftover in &leftovers {
+        leftover.signal(Signal::SIGKILL)?;
+    }
+    Ok(leftovers.is_empty())
 }
 
 impl NodeIdentity {

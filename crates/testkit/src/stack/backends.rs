@@ -1,0 +1,90 @@
+//! PostgreSQL and RabbitMQ of the stack: private ones that are supervised, or the caller's, which are left alone.
+
+use std::rc::Rc;
+
+use anyhow::{Context as _, Result, bail};
+
+use super::{
+    folder::StackFolder,
+    provision,
+    services::{EPMD, POSTGRES, RABBITMQ},
+    settings::StackSettings,
+    supervisor::Supervisor,
+    unit::Unit,
+};
+use crate::{
+    database_url::DatabaseUrl,
+    postgres::{self, PostgresServer},
+    rabbit::{self, RabbitNode},
+};
+
+/// The database of the stack on a private server.
+const DATABASE: &str = "assay";
+
+/// The servers as the services see them.
+#[derive(Debug)]
+pub(super) struct Backends {
+    /// An administrator's URL of the stack's database.
+    pub(super) administrator: DatabaseUrl,
+    pub(super) amqp_url: String,
+}
+
+impl Backends {
+    /// Starts what the caller does not name, and waits until it answers.
+    pub(super) fn start(
+        supervisor: &mut Supervisor,
+        folder: &StackFolder,
+        settings: &StackSettings,
+    ) -> Result<Self> {
+        let administrator = match &settings.postgres_url {
+            Some(url) => DatabaseUrl::parse(url).context("ASSAY_POSTGRES_URL cannot be used")?,
+            None => start_postgres(supervisor, folder)?,
+        };
+        let amqp_url = match &settings.amqp_url {
+            Some(url) => url.clone(),
+            None => start_rabbitmq(supervisor, folder)?,
+        };
+        Ok(Self { administrator, amqp_url })
+    }
+}
+
+fn start_postgres(supervisor: &mut Supervisor, folder: &StackFolder) -> Result<DatabaseUrl> {
+    let server = Rc::new(PostgresServer::prepare(&folder.postgres(), &folder.log(POSTGRES), true)?);
+    let restarted = Rc::clone(&server);
+    let unit = Unit::with_clearing(server.process(), move || restarted.clear_leftovers());
+    supervisor.start(unit)?;
+    let is_up = supervisor.wait_until(postgres::START_LIMIT, |_| Ok(server.answers()?.is_some()))?;
+    if !is_up {
+        bail!(
+            "PostgreSQL did not start within {} s; {}",
+            postgres::START_LIMIT.as_secs(),
+            server.end_of_log()
+        );
+    }
+    let maintenance = DatabaseUrl::parse(&server.admin_url("postgres"))?;
+    provision::ensure_database(&maintenance, DATABASE)?;
+    Ok(maintenance.with_database(DATABASE))
+}
+
+fn start_rabbitmq(supervisor: &mut Supervisor, folder: &StackFolder) -> Result<String> {
+    let node = Rc::new(RabbitNode::prepare(&folder.rabbitmq(), &folder.log(RABBITMQ))?);
+    supervisor.start(Unit::new(node.epmd()))?;
+    let restarted = Rc::clone(&node);
+    let unit = Unit::with_clearing(node.broker(), move || restarted.clear_leftovers());
+    // A broker that finds no port mapper gives up.
+    let is_up = supervisor.wait_until(rabbit::EPMD_LIMIT, |_| Ok(node.epmd_answers()))?;
+    if !is_up {
+        bail!("{EPMD}, the port mapper of RabbitMQ, did not start; {}", node.end_of_log());
+    }
+    supervisor.start(unit)?;
+    let is_up =
+        supervisor.wait_until(rabbit::START_LIMIT, |supervisor| match supervisor.pid_of(RABBITMQ) {
+            Some(pid) => Ok(node.answers(pid)?.is_some()),
+            None => Ok(false),
+        })?;
+    if !is_up {
+        let limit = rabbit::START_LIMIT.as_secs();
+        bail!("RabbitMQ did not start within {limit} s; {}", node.end_of_log());
+    }
+    Ok(node.amqp_url())
+}

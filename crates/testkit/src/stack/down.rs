@@ -1,0 +1,114 @@
+//! `assay-stack down`: stops a stack from outside, above all one whose supervisor crashed.
+
+use std::{path::Path, time::Duration};
+
+use anyhow::{Context as _, Result, bail};
+
+use super::{
+    folder::{StackFolder, StackLock},
+    ledger::{Ledger, SUPERVISOR},
+    supervisor::GRACE,
+    unit::{Phase, stop_signal},
+};
+use crate::{identity::ProcessIdentity, postgres, process::Signal, rabbit, wait::wait_for};
+
+/// How long a living supervisor may take for its four phases.
+const SUPERVISOR_GRACE: Duration = Duration::from_secs(75);
+
+/// How long a killed process may take to disappear: on some machines orphans are reaped every few seconds.
+const KILL_LIMIT: Duration = Duration::from_secs(10);
+
+/// Stops every process of the stack in `folder` and returns the names of those that still ran.
+///
+/// Only processes whose start time matches the record are touched: an id alone may belong to somebody else by now.
+///
+/// # Errors
+/// When a process belongs to another user or does not end.
+pub fn down(folder: &Path) -> Result<Vec<String>> {
+    if !folder.join("processes").exists() {
+        return Ok(Vec::new());
+    }
+    let folder = StackFolder::open(folder)?;
+    let ledger = Ledger::new(folder.clone());
+    let mut stopped = Vec::new();
+    // Held until the end, so that nobody starts a stack here meanwhile.
+    let _lock = take_lock(&folder, &ledger, &mut stopped)?;
+    let names = ledger.names()?;
+    for phase in Phase::ALL {
+        let members = names.iter().filter(|name| *name != SUPERVISOR && Phase::of(name) == phase);
+        stopped.extend(stop_all(&ledger, members)?);
+    }
+    clear_leftovers(&folder)?;
+    for name in &names {
+        ledger.remove(name)?;
+    }
+    Ok(stopped)
+}
+
+/// Asks a living supervisor to stop the stack, and takes the lock that its end releases.
+fn take_lock(folder: &StackFolder, ledger: &Ledger, stopped: &mut Vec<String>) -> Result<StackLock> {
+    if let Some(lock) = folder.try_lock()? {
+        return Ok(lock);
+    }
+    let Some(supervisor) = ledger.living(SUPERVISOR)? else {
+        bail!(
+            "a process that is not recorded holds the lock of {}: try again in a moment",
+            folder.path().display()
+        );
+    };
+    supervisor.signal(Signal::SIGTERM)?;
+    if !ends_within(&supervisor, SUPERVISOR_GRACE) {
+        kill(SUPERVISOR, &supervisor)?;
+    }
+    stopped.push(SUPERVISOR.to_owned());
+    wait_for("the lock of the stopped supervisor", KILL_LIMIT, || folder.try_lock())
+}
+
+/// Stops the members of a phase together; returns the names of those that ran.
+fn stop_all<'a>(ledger: &Ledger, names: impl Iterator<Item = &'a String>) -> Result<Vec<String>> {
+    let mut running = Vec::new();
+    for name in names {
+        if let Some(process) = ledger.living(name)? {
+            process.signal(stop_signal(name))?;
+            running.push((name, process));
+        }
+    }
+    let all_ended = || Ok((!running.iter().any(|(_, process)| process.is_alive())).then_some(()));
+    // Whoever is left when the time is over is killed.
+    let _ = wait_for("processes to stop", GRACE, all_ended);
+    for (name, process) in &running {
+        if process.is_alive() {
+            kill(name, process)?;
+        }
+    }
+    Ok(running.into_iter().map(|(name, _)| name.clone()).collect())
+}
+
+fn kill(name: &str, process: &ProcessIdentity) -> Result<()> {
+    tracing::warn!(process = name, pid = process.pid(), "did not stop in time: killing it");
+    process.signal(Signal::SIGKILL)?;
+    if !ends_within(process, KILL_LIMIT) {
+        bail!("{name} (process {}) survives SIGKILL: look at it with `ps`", process.pid());
+    }
+    Ok(())
+}
+
+fn ends_within(process: &ProcessIdentity, limit: Duration) -> bool {
+    wait_for("a process to end", limit, || Ok((!process.is_alive()).then_some(()))).is_ok()
+}
+
+/// A killed backend leaves processes behind that no record names.
+fn clear_leftovers(folder: &StackFolder) -> Result<()> {
+    let data = folder.postgres().join("data");
+    wait_for("the orphans of PostgreSQL to end", GRACE, || {
+        Ok(postgres::clear_leftovers(&data)?.then_some(()))
+    })
+    .with_context(|| format!("look for them with `fuser {}`", data.display()))?;
+    let rabbitmq = folder.rabbitmq();
+    wait_for(
+        "the orphans of RabbitMQ to end",
+        GRACE,
+        || Ok(rabbit::clear_leftovers(&rabbitmq)?.then_some(())),
+    )
+    .with_context(|| format!("look for them with `fuser {}`", rabbitmq.display()))
+}

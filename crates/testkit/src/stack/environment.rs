@@ -1,0 +1,57 @@
+//! The settings that every process of the stack gets.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow};
+use url::Url;
+
+use super::{
+    backends::Backends,
+    folder::StackFolder,
+    gateway_address::GatewayAddress,
+    provision,
+    secrets::Secrets,
+    services::SERVICES,
+    settings::{GATEWAY_LISTEN, NOT_FOR_THE_EXECUTABLE},
+    variables::Variables,
+};
+use crate::{ports::free_port, process::ProcessSpec};
+
+/// All settings: where the backends are, where everybody listens and finds the others, and the secrets.
+pub(super) fn settings(
+    folder: &StackFolder,
+    backends: &Backends,
+    secrets: &Secrets,
+    gateway: GatewayAddress,
+) -> Result<Variables> {
+    let mut settings = provision::settings(&backends.administrator, secrets)?;
+    settings.insert("ASSAY_BUS__URL".to_owned(), backends.amqp_url.clone());
+    settings.insert("ASSAY_OBJECTS__URL".to_owned(), file_url(&folder.objects())?);
+    for service in SERVICES {
+        let address = format!("127.0.0.1:{}", free_port()?);
+        if let Some(url) = service.url {
+            settings.insert(url.to_owned(), format!("http://{address}"));
+        }
+        settings.insert(service.listen.to_owned(), address);
+    }
+    settings.insert(GATEWAY_LISTEN.to_owned(), gateway.listen().to_string());
+    settings.extend(secrets.settings().map(|(name, value)| (name.to_owned(), value.to_owned())));
+    Ok(settings)
+}
+
+/// Adds the settings to a process that otherwise inherits our environment, without the variables meant for us.
+pub(super) fn apply(mut spec: ProcessSpec, settings: &Variables) -> ProcessSpec {
+    for name in NOT_FOR_THE_EXECUTABLE {
+        spec = spec.without_variable(name);
+    }
+    for (name, value) in settings {
+        spec = spec.variable(name, value);
+    }
+    spec
+}
+
+fn file_url(path: &Path) -> Result<String> {
+    let url =
+        Url::from_file_path(path).map_err(|()| anyhow!("{} cannot be written as a URL", path.display()))?;
+    Ok(url.into())
+}

@@ -1,0 +1,127 @@
+//! Which processes of the stack run: pid files for people and tests, identities for `assay-stack down`.
+
+use std::{fs, io::ErrorKind, path::Path};
+
+use anyhow::{Context as _, Result, bail};
+
+use super::{folder::StackFolder, services::EPMD};
+use crate::{files::write_private, identity::ProcessIdentity};
+
+/// The record of the supervisor itself. It has no pid file: those name what is supervised.
+pub(super) const SUPERVISOR: &str = "supervisor";
+
+/// The records of one stack.
+#[derive(Clone, Debug)]
+pub(super) struct Ledger {
+    folder: StackFolder,
+}
+
+impl Ledger {
+    pub(super) fn new(folder: StackFolder) -> Self {
+        Self { folder }
+    }
+
+    /// Notes that the process `name` now runs as `pid`.
+    pub(super) fn record(&self, name: &str, pid: u32) -> Result<()> {
+        // A process that is gone already needs no record; its pid file says what was tried.
+        if let Some(identity) = ProcessIdentity::of(pid) {
+            write_private(&self.folder.processes().join(name), &format!("{identity}\n"))?;
+        }
+        if has_pid_file(name) {
+            write_private(&self.folder.pid_file(name), &format!("{pid}\n"))?;
+        }
+        Ok(())
+    }
+
+    /// Forgets a process that was stopped.
+    pub(super) fn remove(&self, name: &str) -> Result<()> {
+        remove_if_there(&self.folder.processes().join(name))?;
+        remove_if_there(&self.folder.pid_file(name))
+    }
+
+    /// The process that was recorded as `name` if it still runs.
+    pub(super) fn living(&self, name: &str) -> Result<Option<ProcessIdentity>> {
+        let path = self.folder.processes().join(name);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+        };
+        let identity: ProcessIdentity =
+            text.parse().with_context(|| format!("{} is damaged: remove it", path.display()))?;
+        Ok(identity.is_alive().then_some(identity))
+    }
+
+    /// The names of all records, of living processes and of dead ones.
+    pub(super) fn names(&self) -> Result<Vec<String>> {
+        let folder = self.folder.processes();
+        let entries = fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))?;
+        let mut names = Vec::new();
+        for entry in entries {
+            let name = entry.with_context(|| format!("cannot list {}", folder.display()))?.file_name();
+            names.extend(name.to_str().filter(|name| !name.ends_with(".new")).map(str::to_owned));
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// Refuses to go on while processes of a stack that lost its supervisor still run.
+    pub(super) fn refuse_leftovers(&self) -> Result<()> {
+        for name in self.names()? {
+            if let Some(process) = self.living(&name)? {
+                bail!(
+                    "{name} (process {}) of a crashed stack in {} still runs: clean up with `make stack-down`",
+                    process.pid(),
+                    self.folder.path().display()
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+fn has_pid_file(name: &str) -> bool {
+    name != SUPERVISOR && name != EPMD
+}
+
+fn remove_if_there(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recorded_process_is_found_until_it_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let stack = StackFolder::create(folder.path()).unwrap();
+        let ledger = Ledger::new(stack.clone());
+        ledger.record("ingest", std::process::id()).unwrap();
+        assert_eq!(ledger.living("ingest").unwrap().unwrap().pid(), std::process::id());
+        assert_eq!(
+            fs::read_to_string(stack.pid_file("ingest")).unwrap().trim(),
+            std::process::id().to_string()
+        );
+        assert!(ledger.refuse_leftovers().is_err());
+        ledger.remove("ingest").unwrap();
+        assert!(ledger.names().unwrap().is_empty());
+        assert!(!stack.pid_file("ingest").exists());
+    }
+
+    #[test]
+    fn a_record_whose_id_belongs_to_another_process_by_now_is_not_living() {
+        let folder = tempfile::tempdir().unwrap();
+        let stack = StackFolder::create(folder.path()).unwrap();
+        let text = format!("{} 1 some-earlier-boot\n", std::process::id());
+        fs::write(stack.processes().join("ingest"), text).unwrap();
+        let ledger = Ledger::new(stack);
+        assert_eq!(ledger.living("ingest").unwrap(), None);
+        ledger.refuse_leftovers().unwrap();
+    }
+}

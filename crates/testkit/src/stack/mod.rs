@@ -1,0 +1,38 @@
+//! The local stack: every role as a process of its own on PostgreSQL and RabbitMQ, supervised in the foreground.
+//!
+//! [`up`] starts and supervises, [`down`] cleans up after a supervisor that crashed, [`print_key`] makes an API key.
+//! What they share is a folder, by default `.local/stack`:
+//!
+//! | path | what |
+//! |---|---|
+//! | `postgres/`, `rabbitmq/`, `objects/` | data |
+//! | `logs/NAME.log` | the output of each process |
+//! | `pids/NAME.pid` | the process id of each service, of `postgres` and of `rabbitmq` |
+//! | `processes/NAME` | the same with the start time, for `down`: an id alone may belong to somebody else by now |
+//! | `secrets`, `env` | generated once; rewritten at every start. Readable by the owner alone |
+//! | `lock` | held by the supervisor while it lives |
+
+mod backends;
+mod backoff;
+mod down;
+mod environment;
+mod folder;
+mod gateway_address;
+mod key;
+mod ledger;
+mod provision;
+mod readiness;
+mod secrets;
+mod services;
+mod settings;
+mod supervisor;
+mod unit;
+mod up;
+mod variables;
+
+pub use self::{
+    down::down,
+    key::print_key,
+    settings::StackSettings,
+    up::{UpOptions, up},
+};

@@ -1,0 +1,44 @@
+//! Preparing the database server: the database, one role and one schema per service.
+
+use anyhow::{Context as _, Result};
+use diesel::{RunQueryDsl as _, connection::SimpleConnection as _, sql_query, sql_types::Text};
+
+use super::{secrets::Secrets, services::DATABASES, variables::Variables};
+use crate::{
+    database_url::DatabaseUrl,
+    roles::{self, ensure_role, ensure_schema, quote_name},
+};
+
+/// Creates a database unless it exists.
+pub(super) fn ensure_database(administrator: &DatabaseUrl, name: &str) -> Result<()> {
+    let mut connection = roles::connect(administrator.as_str())?;
+    let query = sql_query("SELECT 1 FROM pg_database WHERE datname = $1").bind::<Text, _>(name);
+    if query.execute(&mut connection).context("cannot list the databases")? == 0 {
+        connection
+            .batch_execute(&format!("CREATE DATABASE {}", quote_name(name)))
+            .with_context(|| format!("cannot create the database {name}"))?;
+    }
+    Ok(())
+}
+
+/// Gives every service its role and schema in the administrator's database, and sets the roles' passwords.
+pub(super) fn ensure_services(administrator: &DatabaseUrl, secrets: &Secrets) -> Result<()> {
+    let mut connection = roles::connect(administrator.as_str())?;
+    for database in DATABASES {
+        let role = database.owner.role;
+        ensure_role(&mut connection, role, secrets.password_of(role))?;
+        ensure_schema(&mut connection, database.owner)?;
+    }
+    Ok(())
+}
+
+/// The settings that tell every service its database.
+pub(super) fn settings(administrator: &DatabaseUrl, secrets: &Secrets) -> Result<Variables> {
+    let mut settings = Variables::new();
+    for database in DATABASES {
+        let role = database.owner.role;
+        let url = administrator.with_user(role, secrets.password_of(role))?;
+        settings.insert(database.url.to_owned(), url.as_str().to_owned());
+    }
+    Ok(settings)
+}

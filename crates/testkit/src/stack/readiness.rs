@@ -1,0 +1,57 @@
+//! Waiting until the gateway is ready, and saying who is to blame when it is not.
+
+use std::{net::SocketAddr, time::Duration};
+
+use anyhow::{Context as _, Result, bail};
+
+use super::{
+    folder::StackFolder,
+    gateway_address::GatewayAddress,
+    services::{GATEWAY, SERVICES},
+    supervisor::Supervisor,
+    variables::Variables,
+};
+use crate::http;
+
+/// Where every role answers whether it can do its work.
+const PATH: &str = "/readyz";
+
+/// Supervises until the gateway answers that it is ready.
+///
+/// # Errors
+/// When it is not within `limit`; the message names every process that is not ready and its log.
+pub(super) fn wait(
+    supervisor: &mut Supervisor,
+    folder: &StackFolder,
+    settings: &Variables,
+    gateway: GatewayAddress,
+    limit: Duration,
+) -> Result<()> {
+    let address = gateway.reachable();
+    if supervisor.wait_until(limit, |_| Ok(http::status_of(address, PATH) == Some(200)))? {
+        return Ok(());
+    }
+    let mut complaints = Vec::new();
+    for service in SERVICES {
+        let address = settings.get(service.listen).context("every service has an address")?.parse()?;
+        complaints.extend(complaint(supervisor, folder, service.name, address));
+    }
+    complaints.extend(complaint(supervisor, folder, GATEWAY, address));
+    bail!("the stack is not ready after {} s:\n{}", limit.as_secs_f32(), complaints.join("\n"))
+}
+
+/// Why a process is not ready; `None` when it is.
+fn complaint(
+    supervisor: &Supervisor,
+    folder: &StackFolder,
+    name: &str,
+    address: SocketAddr,
+) -> Option<String> {
+    let reason = match (supervisor.pid_of(name), http::status_of(address, PATH)) {
+        (Some(_), Some(200)) => return None,
+        (Some(pid), Some(status)) => format!("process {pid} answers {PATH} with {status}"),
+        (Some(pid), None) => format!("process {pid} does not answer on {address}"),
+        (None, _) => "does not stay alive".to_owned(),
+    };
+    Some(format!("  {name}: {reason}; read {}", folder.log(name).display()))
+}

@@ -1,0 +1,56 @@
+//! What the caller's environment says about the stack.
+
+use std::{env, ffi::OsString, path::PathBuf};
+
+use anyhow::{Result, anyhow};
+
+use crate::services::{AMQP_URL_VARIABLE, POSTGRES_URL_VARIABLE};
+
+const FOLDER: &str = "ASSAY_STACK_DIR";
+const POSTGRES_URL: &str = "ASSAY_POSTGRES_URL";
+const AMQP_URL: &str = "ASSAY_AMQP_URL";
+
+/// The address on which the gateway listens: a setting of the executable that the stack shares.
+pub(super) const GATEWAY_LISTEN: &str = "ASSAY_GATEWAY__LISTEN";
+
+/// Variables for us alone. The `assay` executable refuses settings that it does not know.
+pub(super) const NOT_FOR_THE_EXECUTABLE: [&str; 5] =
+    [FOLDER, POSTGRES_URL, AMQP_URL, POSTGRES_URL_VARIABLE, AMQP_URL_VARIABLE];
+
+/// Where the stack lives and which servers it uses.
+#[derive(Clone, Debug)]
+pub struct StackSettings {
+    /// The folder of the stack.
+    pub folder: PathBuf,
+    /// An administrator's URL of the PostgreSQL server and database to use instead of a private server.
+    pub postgres_url: Option<String>,
+    /// The URL of the broker to use instead of a private one.
+    pub amqp_url: Option<String>,
+    /// `HOST:PORT` on which the gateway listens; port 0 takes a free one.
+    pub gateway_listen: String,
+}
+
+impl StackSettings {
+    /// Reads `ASSAY_STACK_DIR`, `ASSAY_POSTGRES_URL`, `ASSAY_AMQP_URL` and `ASSAY_GATEWAY__LISTEN`.
+    ///
+    /// # Errors
+    /// When one of them is not valid UTF-8.
+    pub fn from_environment() -> Result<Self> {
+        Ok(Self {
+            folder: value(FOLDER).map_or_else(|| PathBuf::from(".local/stack"), PathBuf::from),
+            postgres_url: text(POSTGRES_URL)?,
+            amqp_url: text(AMQP_URL)?,
+            gateway_listen: text(GATEWAY_LISTEN)?.unwrap_or_else(|| "127.0.0.1:8080".to_owned()),
+        })
+    }
+}
+
+/// An empty variable counts as unset: that is what `VARIABLE= make stack` means.
+fn value(name: &str) -> Option<OsString> {
+    env::var_os(name).filter(|value| !value.is_empty())
+}
+
+fn text(name: &str) -> Result<Option<String>> {
+    let text = value(name).map(OsString::into_string).transpose();
+    text.map_err(|_bytes| anyhow!("the environment variable {name} is not valid UTF-8: correct it"))
+}

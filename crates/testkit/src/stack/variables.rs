@@ -1,0 +1,81 @@
+//! Files of `NAME=VALUE` lines, as `docker --env-file` reads them: no quotes, no escapes.
+
+use std::{collections::BTreeMap, fs, io::ErrorKind, path::Path};
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::files::write_private;
+
+/// Variables by name.
+pub(super) type Variables = BTreeMap<String, String>;
+
+/// Reads a file; `None` when there is none. Empty lines and lines that start with `#` say nothing.
+pub(super) fn read(path: &Path) -> Result<Option<Variables>> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+    };
+    let mut variables = Variables::new();
+    for (number, line) in text.lines().enumerate() {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let (name, value) = line
+            .split_once('=')
+            .with_context(|| format!("line {} of {} is not NAME=VALUE", number + 1, path.display()))?;
+        variables.insert(name.to_owned(), value.to_owned());
+    }
+    Ok(Some(variables))
+}
+
+/// Writes a file that only its owner may read.
+pub(super) fn write(path: &Path, variables: &Variables) -> Result<()> {
+    let mut text = String::new();
+    for (name, value) in variables {
+        ensure!(!value.contains('\n'), "the value of {name} has more than one line");
+        text.push_str(&format!("{name}={value}\n"));
+    }
+    write_private(path, &text)
+}
+
+/// Removes a file, if there is one.
+pub(super) fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("env");
+        let variables = Variables::from([
+            ("A".to_owned(), "postgres://u:p@h:1/d?a=b".to_owned()),
+            ("B".to_owned(), String::new()),
+        ]);
+        write(&path, &variables).unwrap();
+        assert_eq!(read(&path).unwrap(), Some(variables));
+    }
+
+    #[test]
+    fn a_missing_file_is_not_an_empty_one() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(read(&folder.path().join("env")).unwrap(), None);
+    }
+
+    #[test]
+    fn a_damaged_line_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("env");
+        fs::write(&path, "# words\nA=1\nnonsense\n").unwrap();
+        assert!(read(&path).unwrap_err().to_string().starts_with("line 3 of "));
+    }
+}

@@ -1,0 +1,91 @@
+//! How a stack ends: asked, asked twice, or crashed.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use assay_testkit::wait::wait_for;
+use nix::sys::signal::Signal;
+
+use crate::harness::{PROCESSES, TestStack};
+
+/// Four phases of 15 s are the worst case.
+const STOP_LIMIT: Duration = Duration::from_secs(75);
+
+#[test]
+fn a_request_to_stop_stops_everything_and_succeeds() -> Result<()> {
+    let stack = TestStack::on_private_servers()?;
+    let mut supervisor = stack.up()?;
+    ensure!(stack.processes()?.len() > PROCESSES.len(), "the test sees the processes that must go");
+    supervisor.signal(Signal::SIGTERM)?;
+    let status = supervisor.wait(STOP_LIMIT)?;
+    ensure!(status.success(), "{status}");
+    stack.ensure_nothing_is_left()
+}
+
+#[test]
+fn ctrl_c_and_a_closed_terminal_stop_like_a_request() -> Result<()> {
+    for signal in [Signal::SIGINT, Signal::SIGHUP] {
+        let stack = TestStack::on_named_servers()?;
+        let mut supervisor = stack.up()?;
+        supervisor.signal(signal)?;
+        ensure!(supervisor.wait(STOP_LIMIT)?.success(), "{signal}");
+        stack.ensure_nothing_is_left()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_second_request_kills_at_once() -> Result<()> {
+    let stack = TestStack::on_named_servers()?.with("STAND_IN_STUBBORN", "ingest");
+    let mut supervisor = stack.up()?;
+    let begin = Instant::now();
+    supervisor.signal(Signal::SIGTERM)?;
+    wait_for("the gateway to stop", Duration::from_secs(10), || {
+        Ok((!stack.pid_files()?.contains(&"gateway".to_owned())).then_some(()))
+    })?;
+    ensure!(stack.pid_files()?.contains(&"ingest".to_owned()), "the stubborn service still runs");
+    supervisor.signal(Signal::SIGTERM)?;
+    supervisor.wait(Duration::from_secs(10))?;
+    ensure!(begin.elapsed() < Duration::from_secs(14), "it did not wait for the stubborn service");
+    stack.ensure_nothing_is_left()
+}
+
+#[test]
+fn down_stops_a_stack_that_is_supervised() -> Result<()> {
+    let stack = TestStack::on_named_servers()?;
+    let mut supervisor = stack.up()?;
+    let output = stack.run(&["down"])?;
+    ensure!(output.status.success(), "{output:?}");
+    ensure!(supervisor.wait(Duration::from_secs(5))?.success());
+    stack.ensure_nothing_is_left()
+}
+
+#[test]
+fn down_cleans_up_after_a_crashed_supervisor_and_the_stack_can_start_again() -> Result<()> {
+    let stack = TestStack::on_private_servers()?;
+    let mut supervisor = stack.up()?;
+    supervisor.crash()?;
+    ensure!(stack.processes()?.len() > PROCESSES.len(), "everything still runs without its supervisor");
+
+    let refused = stack.run(&["up"])?;
+    let complaint = String::from_utf8(refused.stderr)?;
+    ensure!(!refused.status.success() && complaint.contains("make stack-down"), "{complaint}");
+
+    let output = stack.run(&["down"])?;
+    ensure!(output.status.success(), "{output:?}");
+    stack.ensure_nothing_is_left()?;
+
+    let mut again = stack.up()?;
+    again.signal(Signal::SIGTERM)?;
+    ensure!(again.wait(STOP_LIMIT)?.success());
+    stack.ensure_nothing_is_left()
+}
+
+#[test]
+fn down_where_nothing_runs_succeeds() -> Result<()> {
+    let stack = TestStack::on_private_servers()?;
+    let output = stack.run(&["down"])?;
+    ensure!(output.status.success(), "{output:?}");
+    ensure!(!stack.folder().exists(), "nothing is created either");
+    Ok(())
+}
