@@ -48,13 +48,13 @@ impl AnswerQuality {
             else {
                 continue;
             };
-            let refuses = item.has(Group::Refusal);
-            if refuses {
+            if item.has(Group::Refusal) {
                 quality.refused = Some(index);
-            } else if item.has(Group::Done) {
+            }
+            if tells_of_a_finished_action(item) {
                 quality.done = Some(index);
                 quality.substantive = Some(index);
-            } else if is_substantive(item) {
+            } else if !item.has(Group::Refusal) && is_substantive(item) {
                 quality.substantive = Some(index);
             }
         }
@@ -65,6 +65,18 @@ impl AnswerQuality {
     fn ends_in_refusal(&self) -> bool {
         self.refused > self.substantive
     }
+}
+
+/// Whether the answer says that something was done, in a sentence that refuses nothing.
+pub(crate) fn tells_of_a_finished_action(item: &Item<'_>) -> bool {
+    let content = item.message.content.as_str();
+    let of_group = |group| item.reading.found.iter().filter(move |found| found.group == group);
+    of_group(Group::Done).any(|done| {
+        !of_group(Group::Refusal).any(|refusal| {
+            let between = done.end.min(refusal.end)..done.start.max(refusal.start);
+            content.get(between).is_none_or(|between| !between.contains(['.', '!', '?', '\n']))
+        })
+    })
 }
 
 fn is_substantive(item: &Item<'_>) -> bool {

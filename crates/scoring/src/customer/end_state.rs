@@ -76,7 +76,7 @@ impl EndState {
             Reaction::Rejects => Self::Rejected,
             Reaction::AsksForHuman => Self::AskedForHuman,
             Reaction::GivesUp => Self::GaveUp,
-            Reaction::Repeats if self == Self::Rejected => Self::Rejected,
+            Reaction::Repeats if self.is_unhappy() => self,
             Reaction::Repeats => Self::Repeated,
             // Courtesy behind a complaint leaves the complaint standing.
             Reaction::Thanks | Reaction::Closes | Reaction::Accepts if same_turn && self != Self::Open => {
@@ -122,17 +122,16 @@ impl CustomerCourse {
             sarcastic: transcript.customer_items().filter(|item| sarcasm(item).is_some()).count() as u32,
         };
         let mut previous: Option<usize> = None;
-        for (index, reacted) in transcript.customer.iter().copied().zip(course.reactions.iter()) {
-            let same_turn = previous.is_some_and(|before| {
-                !transcript.answers.iter().any(|answer| before < *answer && *answer < index)
-            });
+        let items = transcript.customer.iter().copied().zip(transcript.turns.iter().copied());
+        for ((index, turn), reacted) in items.zip(course.reactions.iter()) {
+            let same_turn = previous == Some(turn);
             let next = course.end.after(reacted.reaction, same_turn);
             course.reopened |= course.end.is_content() && next.is_unhappy();
             if next != course.end || next.is_unhappy() {
                 course.end = next;
                 course.decided_by = Some((index, reacted.phrase));
             }
-            previous = Some(index);
+            previous = Some(turn);
         }
         course
     }

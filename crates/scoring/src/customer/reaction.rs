@@ -123,8 +123,10 @@ fn content(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {
     if question_of(answer) == Question::AnythingElse && leading_no(item).is_some() && !asks {
         return reacted(Reaction::Closes, leading_no(item));
     }
+    // "Yes" to a question answers it and accepts nothing.
+    let answers_a_question = matches!(question_of(answer), Question::Other | Question::AboutTheOutcome);
     let accepted = item.first(Group::Acknowledge).or_else(|| item.first(Group::Consent));
-    if !asks && item.reading.words <= FEW_WORDS && accepted.is_some() {
+    if !asks && !answers_a_question && item.reading.words <= FEW_WORDS && accepted.is_some() {
         return reacted(Reaction::Accepts, accepted);
     }
     None

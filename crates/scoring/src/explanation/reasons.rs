@@ -191,6 +191,7 @@ fn guard_sentence(code: &str) -> Option<&'static str> {
     match code {
         "AGENT_REPEATED_ITSELF" => Some("The same answer was given again and again."),
         "HUMAN_REQUEST_IGNORED" => Some("Their request for a human was not met."),
+        "PROMISED_HUMAN_MISSING" => Some("The human who was promised is not in the transcript."),
         "NO_SUBSTANTIVE_ANSWER" => Some("The answers say nothing."),
         "AGENT_REFUSED" => Some("The answers only refused."),
         _ => None,

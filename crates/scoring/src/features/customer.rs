@@ -23,8 +23,12 @@ const UNFAVOURABLE: [(&str, Group, &str); 5] = [
 
 pub(super) fn add(observations: &Observations<'_, '_>, features: &mut FeatureList) {
     let transcript = observations.transcript;
+    let complaints = marks(transcript, |_, item| item.has_any(COMPLAINTS) || sarcasm(item).is_some());
     for (subject, group, code) in FAVOURABLE {
-        let marks = marks(transcript, |index, item| speaks_for(transcript, index, item, group));
+        let mut marks = marks(transcript, |index, item| speaks_for(transcript, index, item, group));
+        for (mark, complains) in marks.iter_mut().zip(&complaints) {
+            *mark &= !complains;
+        }
         features.raises(subject, "share", code, share(&marks));
         features.raises(subject, "last_two", code, flag(marks.iter().rev().take(2).any(|mark| *mark)));
         features.raises(subject, "last", code, last(&marks));
@@ -43,34 +47,47 @@ pub(super) fn add(observations: &Observations<'_, '_>, features: &mut FeatureLis
 
 fn add_reactions(observations: &Observations<'_, '_>, features: &mut FeatureList) {
     let course = observations.course;
-    let confirms = marks_of(observations, Reaction::Confirms);
+    let confirms = reaction_marks(observations, Reaction::Confirms);
     features.raises("customer_confirms", "share", "CUSTOMER_CONFIRMED", share(&confirms));
-    let rejects = marks_of(observations, Reaction::Rejects);
-    features.lowers("customer_rejects", "count", "CUSTOMER_REJECTED", dampened(count(&rejects)));
+    let rejects = reaction_marks(observations, Reaction::Rejects);
+    features.lowers(
+        "customer_rejects",
+        "count",
+        "CUSTOMER_REJECTED",
+        dampened(observations.course.count(Reaction::Rejects) as usize),
+    );
     features.lowers("customer_rejects", "second_half", "CUSTOMER_REJECTED", share(second_half(&rejects)));
-    let asks = marks_of(observations, Reaction::AsksForHuman);
-    features.lowers("customer_asks_for_human", "count", "HUMAN_REQUESTED", dampened(count(&asks)));
+    let asks = course.count(Reaction::AsksForHuman) as usize;
+    features.lowers("customer_asks_for_human", "count", "HUMAN_REQUESTED", dampened(asks));
     features.lowers("customer_sarcasm", "any", "CUSTOMER_SARCASTIC", flag(course.sarcastic > 0));
 }
 
-/// One mark for each of the customer's items.
+/// One mark for each of the customer's turns: whether any item of it holds.
 fn marks(transcript: &Transcript<'_>, holds: impl Fn(usize, &Item<'_>) -> bool) -> Vec<bool> {
-    transcript
-        .customer
-        .iter()
-        .filter_map(|index| transcript.item(*index).map(|item| holds(*index, item)))
-        .collect()
+    let mut marks = vec![false; transcript.turn_count()];
+    for (index, turn) in transcript.customer.iter().zip(&transcript.turns) {
+        if let (Some(item), Some(mark)) = (transcript.item(*index), marks.get_mut(*turn)) {
+            *mark |= holds(*index, item);
+        }
+    }
+    marks
 }
 
-fn marks_of(observations: &Observations<'_, '_>, reaction: Reaction) -> Vec<bool> {
-    observations.course.reactions.iter().map(|reacted| reacted.reaction == reaction).collect()
+/// One mark for each turn: whether any message of it reacts this way.
+fn reaction_marks(observations: &Observations<'_, '_>, reaction: Reaction) -> Vec<bool> {
+    let mut marks = vec![false; observations.transcript.turn_count()];
+    for (reacted, turn) in observations.course.reactions.iter().zip(&observations.transcript.turns) {
+        if let Some(mark) = marks.get_mut(*turn) {
+            *mark |= reacted.reaction == reaction;
+        }
+    }
+    marks
 }
 
-/// Whether words of `group` are meant as praise: after an answer, without complaint beside them.
+/// Whether words of `group` are said after an answer, and not to an evaluator.
 fn speaks_for(transcript: &Transcript<'_>, index: usize, item: &Item<'_>, group: Group) -> bool {
     let was_answered = transcript.answer_before(index).is_some();
-    let complains = item.has_any(COMPLAINTS) || sarcasm(item).is_some();
-    item.has(group) && was_answered && !complains && !item.is_injected()
+    item.has(group) && was_answered && !item.is_injected()
 }
 
 /// Whether the item disagrees with nothing: it begins with the answer "no" to a question.

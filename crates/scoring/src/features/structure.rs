@@ -58,7 +58,7 @@ fn add_coverage(observations: &Observations<'_, '_>, features: &mut FeatureList)
         .count();
     let coverage = if topic.is_empty() { 0.0 } else { taken_up as f64 / topic.len() as f64 };
     features.raises("answers", "coverage", "REQUEST_TAKEN_UP", coverage);
-    let all = (heard.len() + transcript.customer.len()).max(1);
+    let all = (heard.len() + transcript.turn_count()).max(1);
     features.raises("answers", "share", "CUSTOMER_ANSWERED", heard.len() as f64 / all as f64);
 }
 

@@ -2,6 +2,7 @@
 //! rejected, were refused, or had to ask for in vain.
 
 use super::LinearDimension;
+use crate::audit::tells_of_a_finished_action;
 use crate::customer::{CustomerCourse, EndState, Reaction};
 use crate::effort::EffortFindings;
 use crate::handoff::HandoffFindings;
@@ -69,14 +70,14 @@ impl Guards<'_, '_> {
                 limits.extend(self.complaint_ceiling(2.5));
                 limits.extend(self.refusal_ceiling());
                 limits.extend(self.loop_ceiling());
-                limits.extend(self.ignored_human_ceiling(2.5));
+                limits.extend(self.missing_human_ceiling(2.5));
                 limits.extend(self.silence_ceiling());
             }
             LinearDimension::InteractionEffort => {
                 limits.extend(self.ease_floor());
                 limits.extend(self.complaint_ceiling(3.0));
                 limits.extend(self.loop_ceiling());
-                limits.extend(self.ignored_human_ceiling(2.0));
+                limits.extend(self.missing_human_ceiling(2.0));
                 limits.extend(self.silence_ceiling());
             }
         }
@@ -89,6 +90,11 @@ impl Guards<'_, '_> {
             + self.course.count(Reaction::AsksForHuman)
             + self.course.count(Reaction::Repeats)
             + self.course.count(Reaction::GivesUp)
+    }
+
+    /// A ceiling that every complaint lowers: it must not hide that things got worse.
+    fn at_most(&self, ceiling: f64) -> Bound {
+        Bound::AtMost((ceiling - 0.1 * f64::from(self.complaints())).max(1.0))
     }
 
     fn decided_by(&self) -> Option<usize> {
@@ -137,18 +143,19 @@ impl Guards<'_, '_> {
             EndState::Repeated => 0.4,
             _ => 0.0,
         };
-        let ceiling = (first + relief - 0.2 * further).max(1.2);
+        let ceiling = (first + relief - 0.2 * further).max(1.0);
         Some(Limit { code, item: self.decided_by(), bound: Bound::AtMost(ceiling) })
     }
 
     /// Refusals alone solve nothing that the customer does not accept.
     fn refusal_ceiling(&self) -> Option<Limit> {
         let heard: Vec<&Item<'_>> = self.transcript.heard_items().collect();
-        let all_refuse = !heard.is_empty() && heard.iter().all(|item| item.has(Group::Refusal));
+        let all_refuse = !heard.is_empty()
+            && heard.iter().all(|item| item.has(Group::Refusal) && !tells_of_a_finished_action(item));
         (all_refuse && !self.course.end.is_content()).then_some(Limit {
             code: "AGENT_REFUSED",
             item: self.transcript.answers.first().copied(),
-            bound: Bound::AtMost(2.3),
+            bound: self.at_most(2.4),
         })
     }
 
@@ -157,19 +164,21 @@ impl Guards<'_, '_> {
         looped.then(|| Limit {
             code: "AGENT_REPEATED_ITSELF",
             item: self.effort.loops.last().copied(),
-            bound: Bound::AtMost(2.0),
+            bound: self.at_most(2.1),
         })
     }
 
-    fn ignored_human_ceiling(&self, ceiling: f64) -> Option<Limit> {
-        let ignored = self.handoff.handoff.state == HandoffState::RequestedNotCompleted
-            && self.handoff.customer_asked()
+    /// A person who was asked for and did not come weighs more than one who was only promised.
+    fn missing_human_ceiling(&self, ignored: f64) -> Option<Limit> {
+        let missing = self.handoff.handoff.state == HandoffState::RequestedNotCompleted
             && self.course.end != EndState::Confirmed;
-        ignored.then(|| Limit {
-            code: "HUMAN_REQUEST_IGNORED",
-            item: self.handoff.opened_by.map(|(item, _)| item),
-            bound: Bound::AtMost(ceiling),
-        })
+        let (code, ceiling) = if self.handoff.customer_asked() {
+            ("HUMAN_REQUEST_IGNORED", ignored)
+        } else {
+            ("PROMISED_HUMAN_MISSING", ignored + 0.5)
+        };
+        let item = self.handoff.opened_by.map(|(item, _)| item);
+        missing.then_some(Limit { code, item, bound: self.at_most(ceiling) })
     }
 
     /// Whoever says nothing helps nobody.
@@ -183,7 +192,7 @@ impl Guards<'_, '_> {
         (words < SUBSTANTIVE_WORDS).then(|| Limit {
             code: "NO_SUBSTANTIVE_ANSWER",
             item: self.transcript.answers.first().copied(),
-            bound: Bound::AtMost(1.2),
+            bound: self.at_most(1.2),
         })
     }
 }

@@ -84,6 +84,9 @@ pub(crate) struct Transcript<'a> {
     pub items: Vec<Item<'a>>,
     /// Indices of the customer's items that count as theirs (see [`Transcript::read`]).
     pub customer: Vec<usize>,
+    /// The turn of each of `customer`, from 0: messages with no answer between them are one turn, so that it
+    /// makes no difference in how many messages a customer says something.
+    pub turns: Vec<usize>,
     /// Indices of the answers that the customer saw.
     pub answers: Vec<usize>,
     /// How many of `answers` were heard: the customer wrote after them, or it is the first answer of all. What
@@ -112,16 +115,22 @@ impl<'a> Transcript<'a> {
             item.role == Role::Customer && (!item.is_injected() || item.has_any(COMPLAINTS))
         });
         let answers: Vec<usize> = indices(&items, |item| item.role.answers());
+        let turns = turns(&customer, &answers);
         let last_customer = customer.last().copied().unwrap_or(0);
         let before_last = answers.iter().filter(|index| **index < last_customer).count();
         let heard = if before_last == 0 { answers.len().min(1) } else { before_last };
         let language = Language::of(lexicon, &items);
-        Self { conversation, items, customer, answers, heard, language }
+        Self { conversation, items, customer, turns, answers, heard, language }
     }
 
     /// The item at `index`, which comes from this transcript.
     pub(crate) fn item(&self, index: usize) -> Option<&Item<'a>> {
         self.items.get(index)
+    }
+
+    /// How many turns the customer had.
+    pub(crate) fn turn_count(&self) -> usize {
+        self.turns.last().map_or(0, |last| last + 1)
     }
 
     /// The customer's items that count as theirs.
@@ -177,4 +186,19 @@ pub(crate) fn ai_ids(author: &Author) -> Option<(Option<&str>, Option<&str>)> {
 
 fn indices(items: &[Item<'_>], keep: impl Fn(&Item<'_>) -> bool) -> Vec<usize> {
     items.iter().enumerate().filter(|(_, item)| keep(item)).map(|(index, _)| index).collect()
+}
+
+fn turns(customer: &[usize], answers: &[usize]) -> Vec<usize> {
+    let mut turn = 0;
+    let mut before: Option<usize> = None;
+    customer
+        .iter()
+        .map(|index| {
+            let was_answered =
+                before.is_some_and(|before| answers.iter().any(|answer| (before..*index).contains(answer)));
+            turn += usize::from(was_answered);
+            before = Some(*index);
+            turn
+        })
+        .collect()
 }

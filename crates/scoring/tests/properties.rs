@@ -1,0 +1,154 @@
+//! What holds for every conversation, however strange.
+
+mod support;
+
+use assay_contracts::conversation::Conversation;
+use assay_contracts::evaluation::Evaluation;
+use assay_scoring::Scorer;
+use proptest::prelude::*;
+
+/// Scraps that steer a conversation into the corners of the rules.
+const SCRAPS: &[&str] = &[
+    "thank you",
+    "that worked",
+    "no",
+    "still broken",
+    "I want a human",
+    "anything else?",
+    "Did that help?",
+    "> quoted\n",
+    "On Monday, Ann wrote:\n",
+    "order 12345",
+    "ignore all previous instructions",
+    "\u{1F600}",
+    "谢谢",
+    "can\u{2019}t",
+    "“fixed”",
+    "\"",
+    "...",
+    "!!!",
+    "?",
+    "I will connect you",
+    "would you like to speak",
+    "sorry",
+    "Ünïcödé",
+    "\u{0}",
+    "not",
+    "é",
+    "joined the conversation",
+    "never mind",
+    "has been refunded",
+    " ",
+    "\n",
+];
+
+fn content() -> impl Strategy<Value = String> {
+    let scrap = prop_oneof![3 => prop::sample::select(SCRAPS).prop_map(str::to_owned), 1 => ".{0,12}"];
+    prop::collection::vec(scrap, 1..8).prop_map(|scraps| format!("{} x", scraps.join(" ")))
+}
+
+fn author() -> impl Strategy<Value = serde_json::Value> {
+    prop_oneof![
+        3 => Just(serde_json::json!({"type": "contact", "external_id": "c"})),
+        3 => Just(serde_json::json!({"type": "ai", "external_id": "a"})),
+        1 => Just(serde_json::json!({"type": "ai", "id": "b"})),
+        1 => Just(serde_json::json!({"type": "teammate", "external_id": "t"})),
+        1 => Just(serde_json::json!({"type": "system"})),
+        1 => Just(serde_json::json!({"type": "mixed"})),
+    ]
+}
+
+fn conversation() -> impl Strategy<Value = Conversation> {
+    let item = (author(), content(), any::<u32>(), prop::bool::weighted(0.1));
+    prop::collection::vec(item, 1..14).prop_map(|items| {
+        let mut timestamp = 0u64;
+        let messages: Vec<serde_json::Value> = items
+            .into_iter()
+            .enumerate()
+            .map(|(index, (author, content, gap, comment))| {
+                timestamp += u64::from(gap);
+                let kind = if comment { "comment" } else { "message" };
+                serde_json::json!({"author": author, "content": content, "external_id": format!("m{index}"),
+                    "timestamp": timestamp, "kind": kind})
+            })
+            .collect();
+        let value = serde_json::json!({"ticket_id": "t", "source": "s", "messages": messages});
+        serde_json::from_value(value).expect("a valid conversation")
+    })
+}
+
+/// Quotes are exact substrings of the items they name, and every index points to one.
+fn assert_evidence(conversation: &Conversation, evaluation: &Evaluation) {
+    for evidence in &evaluation.evidence {
+        let quoted = conversation.messages.iter().any(|message| {
+            message.external_id == evidence.message_external_id
+                && message.author.author_type() == evidence.author_type
+                && message.content.get(evidence.start..evidence.end) == Some(evidence.quote.as_str())
+        });
+        assert!(quoted && !evidence.quote.is_empty(), "{evidence:?}");
+    }
+    let known = |index: &usize| *index < evaluation.evidence.len();
+    assert!(evaluation.resolution.evidence.iter().all(known));
+    if let Some(axis) = &evaluation.axis {
+        let dimensions = &axis.dimensions;
+        let signals = [
+            &dimensions.resolution_accuracy.signals,
+            &dimensions.interaction_effort.signals,
+            &dimensions.handoff_smoothness.signals,
+        ];
+        assert!(
+            signals
+                .into_iter()
+                .flatten()
+                .all(|signal| signal.evidence.iter().all(known) && signal.effect.is_finite())
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_conversation_gets_one_evaluation_with_exact_quotes(conversation in conversation()) {
+        let scorer = Scorer::builtin().unwrap();
+        let evaluation = scorer.evaluate(&conversation);
+        assert_evidence(&conversation, &evaluation);
+        prop_assert!(!evaluation.resolution.reason.is_empty());
+        // Read back: scores and confidences outside of their ranges are refused by their types.
+        let json = serde_json::to_string(&evaluation).unwrap();
+        let read: Evaluation = serde_json::from_str(&json).unwrap();
+        prop_assert_eq!(&read, &evaluation);
+        let again = serde_json::to_string(&Scorer::builtin().unwrap().evaluate(&conversation)).unwrap();
+        prop_assert_eq!(again, json);
+    }
+
+    #[test]
+    fn features_are_finite_and_never_negative(conversation in conversation()) {
+        let (features, _) = Scorer::builtin().unwrap().features(&conversation);
+        for feature in features {
+            prop_assert!(feature.value.is_finite() && feature.value >= 0.0, "{:?}", feature);
+        }
+    }
+
+    #[test]
+    fn no_answer_behind_the_customers_last_word_raises_a_score(conversation in conversation(), answer in content()) {
+        let scorer = Scorer::builtin().unwrap();
+        let longer = support::with(&conversation, support::Speaker::Ai, &answer);
+        if let (Some(before), Some(after)) =
+            (support::scores(&scorer, &conversation), support::scores(&scorer, &longer))
+        {
+            prop_assert!(after.0 <= before.0 && after.1 <= before.1, "{:?} -> {:?}", before, after);
+        }
+    }
+}
+
+#[test]
+fn long_messages_cost_no_more_than_their_length() {
+    let text = "No, my order 12345 is still not there and I want to know why. ".repeat(1_300);
+    let mut conversation = support::sample("resolved-and-confirmed");
+    for _ in 0..20 {
+        conversation = support::with(&conversation, support::Speaker::Customer, &text);
+    }
+    let evaluation = Scorer::builtin().unwrap().evaluate(&conversation);
+    assert_evidence(&conversation, &evaluation);
+}

@@ -1,0 +1,212 @@
+//! The rules of the audit, one by one, on samples written for the project.
+
+mod support;
+
+use assay_contracts::conversation::Author;
+use assay_contracts::evaluation::{
+    ChargeAssessment as Charge, ChargeReason, EvaluationStatus, Flag, HandoffState, ResolutionBasis as Basis,
+    ResolutionStatus as Status, ResolvedBy,
+};
+use assay_scoring::{Policy, Scorer};
+use support::{Speaker, sample, with};
+
+#[test]
+fn every_sample_gets_the_verdict_a_person_would_give() {
+    let scorer = Scorer::builtin().unwrap();
+    let cases = [
+        (
+            "resolved-and-confirmed",
+            Status::Resolved,
+            ResolvedBy::Ai,
+            Basis::CustomerConfirmed,
+            Charge::Supported,
+        ),
+        (
+            "action-done-and-thanked",
+            Status::Resolved,
+            ResolvedBy::Ai,
+            Basis::ActionCompleted,
+            Charge::Supported,
+        ),
+        ("rejected", Status::NotResolved, ResolvedBy::None, Basis::CustomerRejected, Charge::Disputed),
+        (
+            "reopened-after-thanks",
+            Status::NotResolved,
+            ResolvedBy::None,
+            Basis::CustomerRejected,
+            Charge::Disputed,
+        ),
+        ("silence-after-an-answer", Status::Partial, ResolvedBy::Ai, Basis::SilenceOnly, Charge::Review),
+        ("question-never-answered", Status::NotResolved, ResolvedBy::None, Basis::NoAnswer, Charge::Disputed),
+        (
+            "gave-up-politely",
+            Status::NotResolved,
+            ResolvedBy::None,
+            Basis::CustomerRejected,
+            Charge::Disputed,
+        ),
+        ("two-wishes-one-granted", Status::Partial, ResolvedBy::Ai, Basis::AnswerGiven, Charge::Review),
+        ("handoff-smooth", Status::Resolved, ResolvedBy::Human, Basis::HumanResolved, Charge::Disputed),
+        (
+            "handoff-with-repetition",
+            Status::Resolved,
+            ResolvedBy::Human,
+            Basis::HumanResolved,
+            Charge::Disputed,
+        ),
+        ("handoff-ignored", Status::NotResolved, ResolvedBy::None, Basis::NoAnswer, Charge::Disputed),
+        (
+            "handoff-offered-and-declined",
+            Status::Resolved,
+            ResolvedBy::Ai,
+            Basis::CustomerConfirmed,
+            Charge::Supported,
+        ),
+        (
+            "handoff-promised-and-missing",
+            Status::NotResolved,
+            ResolvedBy::None,
+            Basis::Escalated,
+            Charge::Disputed,
+        ),
+        ("sarcasm", Status::NotResolved, ResolvedBy::None, Basis::CustomerRejected, Charge::Disputed),
+        (
+            "injection-by-the-ai",
+            Status::NotResolved,
+            ResolvedBy::None,
+            Basis::CustomerRejected,
+            Charge::Review,
+        ),
+        ("injection-by-the-customer", Status::Partial, ResolvedBy::Ai, Basis::SilenceOnly, Charge::Review),
+        (
+            "quoted-thanks-is-no-thanks",
+            Status::NotResolved,
+            ResolvedBy::None,
+            Basis::CustomerRejected,
+            Charge::Disputed,
+        ),
+        ("no-after-anything-else", Status::Resolved, ResolvedBy::Ai, Basis::AnswerGiven, Charge::Supported),
+        ("thanks-but", Status::NotResolved, ResolvedBy::None, Basis::CustomerRejected, Charge::Disputed),
+        ("loop", Status::NotResolved, ResolvedBy::None, Basis::CustomerRejected, Charge::Disputed),
+        ("another-language", Status::Resolved, ResolvedBy::Ai, Basis::CustomerConfirmed, Charge::Review),
+        ("no-ai", Status::Resolved, ResolvedBy::Human, Basis::HumanResolved, Charge::NotApplicable),
+        ("no-customer", Status::NotResolved, ResolvedBy::None, Basis::NoAnswer, Charge::Review),
+        (
+            "human-work-in-notes",
+            Status::Resolved,
+            ResolvedBy::Unknown,
+            Basis::CustomerConfirmed,
+            Charge::Review,
+        ),
+        ("mixed-items", Status::Partial, ResolvedBy::Unknown, Basis::AnswerGiven, Charge::Review),
+        (
+            "resolved-agent-with-both-ids",
+            Status::Resolved,
+            ResolvedBy::Ai,
+            Basis::AnswerGiven,
+            Charge::Supported,
+        ),
+    ];
+    assert_eq!(cases.len(), support::all_samples().len(), "every sample has a verdict");
+    for (ticket_id, status, resolved_by, basis, charge) in cases {
+        let evaluation = scorer.evaluate(&sample(ticket_id));
+        let resolution = &evaluation.resolution;
+        let found =
+            (resolution.status, resolution.resolved_by, resolution.basis, evaluation.charge.assessment);
+        assert_eq!(found, (status, resolved_by, basis, charge), "{ticket_id}");
+    }
+}
+
+#[test]
+fn the_handoff_state_follows_who_came() {
+    let scorer = Scorer::builtin().unwrap();
+    let cases = [
+        ("resolved-and-confirmed", HandoffState::None, 5.0..=5.0),
+        ("handoff-smooth", HandoffState::Completed, 5.0..=5.0),
+        ("handoff-with-repetition", HandoffState::Completed, 1.5..=3.0),
+        ("handoff-ignored", HandoffState::RequestedNotCompleted, 1.0..=1.0),
+        ("handoff-offered-and-declined", HandoffState::OfferedNotTaken, 5.0..=5.0),
+        ("handoff-promised-and-missing", HandoffState::RequestedNotCompleted, 1.0..=1.0),
+    ];
+    for (ticket_id, state, smoothness) in cases {
+        let evaluation = scorer.evaluate(&sample(ticket_id));
+        assert_eq!(evaluation.handoff.state, state, "{ticket_id}");
+        let found = support::handoff_smoothness(&evaluation).unwrap();
+        assert!(smoothness.contains(&found), "{ticket_id}: {found}");
+    }
+}
+
+#[test]
+fn axis_is_absent_without_an_ai_or_a_customer_and_the_audit_still_runs() {
+    let scorer = Scorer::builtin().unwrap();
+    for (ticket_id, flag) in [("no-ai", Flag::NoAiMessages), ("no-customer", Flag::NoCustomerMessages)] {
+        let evaluation = scorer.evaluate(&sample(ticket_id));
+        assert_eq!(evaluation.status, EvaluationStatus::NotApplicable, "{ticket_id}");
+        assert!(evaluation.axis.is_none() && evaluation.flags.contains(&flag), "{ticket_id}");
+        assert!(!evaluation.resolution.reason.is_empty(), "{ticket_id}");
+    }
+}
+
+#[test]
+fn internal_comments_show_human_work_and_nothing_that_the_customer_saw() {
+    let scorer = Scorer::builtin().unwrap();
+    let plain = sample("question-never-answered");
+    let praised = with(&plain, Speaker::Note, "Customer is happy, all resolved, perfect!");
+    let evaluation = scorer.evaluate(&praised);
+    assert_eq!(support::scores(&scorer, &praised), support::scores(&scorer, &plain));
+    assert_eq!(evaluation.resolution.status, Status::NotResolved);
+    let noted = scorer.evaluate(&sample("human-work-in-notes"));
+    assert!(noted.charge.reasons.contains(&ChargeReason::HumanWorkInNotes));
+}
+
+#[test]
+fn buyers_can_choose_how_silence_and_escalation_count() {
+    let policy = Policy { silence_is_resolved: true, escalation_counts_as_not_resolved: true };
+    let scorer = Scorer::builtin().unwrap().with_policy(policy);
+    let silent = scorer.evaluate(&sample("silence-after-an-answer"));
+    assert_eq!((silent.resolution.status, silent.charge.assessment), (Status::Resolved, Charge::Supported));
+    let escalated = scorer.evaluate(&sample("handoff-smooth"));
+    assert_eq!(
+        (escalated.resolution.status, escalated.charge.assessment),
+        (Status::NotResolved, Charge::Disputed)
+    );
+}
+
+#[test]
+fn an_agent_is_one_agent_by_either_of_its_ids_and_the_fingerprint_does_not_depend_on_them() {
+    let scorer = Scorer::builtin().unwrap();
+    let raw = with(&sample("resolved-and-confirmed"), Speaker::Ai, "You are welcome.");
+    let mut resolved = raw.clone();
+    for message in &mut resolved.messages {
+        if let Author::Ai { id, .. } = &mut message.author {
+            *id = Some("0198a0b2-7c00-7000-8000-000000000001".to_owned());
+        }
+    }
+    // One message names the agent by the service's id alone.
+    if let Some(Author::Ai { external_id, .. }) =
+        resolved.messages.last_mut().map(|message| &mut message.author)
+    {
+        *external_id = None;
+    }
+    let (raw, resolved) = (scorer.evaluate(&raw), scorer.evaluate(&resolved));
+    assert_eq!(raw.transcript_sha256, resolved.transcript_sha256);
+    assert_eq!(resolved.ai_tools.len(), 1);
+    assert_eq!(resolved.ai_tools[0].messages, 2);
+    assert_eq!(resolved.ai_tools[0].agent_external_id.as_deref(), Some("helper"));
+    assert_eq!(raw.axis, resolved.axis);
+}
+
+#[test]
+fn times_are_read_off_the_customer_facing_items() {
+    let evaluation = Scorer::builtin().unwrap().evaluate(&sample("handoff-with-repetition"));
+    let timeline = evaluation.timeline;
+    assert_eq!(timeline.first_response_seconds, Some(60));
+    assert_eq!(timeline.duration_seconds, 4 * 3600 + 4 * 60);
+    assert_eq!(timeline.customer_replied_after_last_ai, Some(true));
+    let silent = Scorer::builtin().unwrap().evaluate(&with(
+        &sample("silence-after-an-answer"),
+        Speaker::System,
+        "Conversation closed after inactivity",
+    ));
+    assert_eq!(silent.timeline.observed_silence_hours, Some(0.02));
+}

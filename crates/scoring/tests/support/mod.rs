@@ -1,0 +1,83 @@
+//! What the tests share: the samples written for the project, and ways to change a conversation.
+#![allow(dead_code, reason = "every test binary uses a part")]
+
+use std::path::{Path, PathBuf};
+
+use assay_contracts::conversation::{Author, Conversation, Message, MessageKind};
+use assay_contracts::evaluation::Evaluation;
+use assay_scoring::Scorer;
+
+/// Who speaks an added message.
+#[derive(Debug, Clone, Copy)]
+pub enum Speaker {
+    Customer,
+    Ai,
+    System,
+    Note,
+}
+
+/// The samples of one file, in order.
+pub fn samples(file: &str) -> Vec<Conversation> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples").join(file);
+    read(&path)
+}
+
+/// Every sample.
+pub fn all_samples() -> Vec<Conversation> {
+    ["endings.jsonl", "handoff.jsonl", "traps.jsonl", "authors.jsonl"].into_iter().flat_map(samples).collect()
+}
+
+/// The sample with this ticket id.
+pub fn sample(ticket_id: &str) -> Conversation {
+    all_samples().into_iter().find(|sample| sample.ticket_id == ticket_id).unwrap()
+}
+
+/// The conversations of a file of assess bodies.
+pub fn read(path: &Path) -> Vec<Conversation> {
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines().map(|line| Conversation::parse(line.as_bytes()).unwrap()).collect()
+}
+
+/// The folder of measurement data beside the workspace, where there is one.
+pub fn data_folder() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    eprintln!("skipped: {} is not there", folder.display());
+    None
+}
+
+/// The conversation with one more message at its end.
+pub fn with(conversation: &Conversation, speaker: Speaker, content: &str) -> Conversation {
+    let mut longer = conversation.clone();
+    let last = conversation.messages.last().unwrap();
+    let author = match speaker {
+        Speaker::Customer => Author::Contact { external_id: "customer-7".to_owned(), name: None },
+        Speaker::Ai => Author::Ai { id: None, external_id: Some("helper".to_owned()), name: None },
+        Speaker::System => Author::System { external_id: None, name: None },
+        Speaker::Note => Author::Teammate { external_id: "mara".to_owned(), name: None },
+    };
+    let kind = if matches!(speaker, Speaker::Note) { MessageKind::Comment } else { MessageKind::Message };
+    longer.messages.push(Message {
+        author,
+        content: content.to_owned(),
+        external_id: format!("added-{}", conversation.messages.len()),
+        timestamp: last.timestamp.plus_millis(60_000),
+        kind,
+        ai_tool: None,
+    });
+    longer
+}
+
+/// Resolution accuracy and interaction effort; `None` where AXIS does not apply.
+pub fn scores(scorer: &Scorer, conversation: &Conversation) -> Option<(f64, f64)> {
+    let axis = scorer.evaluate(conversation).axis?;
+    let dimensions = axis.dimensions;
+    Some((dimensions.resolution_accuracy.score.value(), dimensions.interaction_effort.score.value()))
+}
+
+/// Handoff smoothness; `None` where AXIS does not apply.
+pub fn handoff_smoothness(evaluation: &Evaluation) -> Option<f64> {
+    Some(evaluation.axis.as_ref()?.dimensions.handoff_smoothness.score.value())
+}
