@@ -1,0 +1,2 @@
+DROP TABLE exports;
+DROP FUNCTION refuse_export_step();

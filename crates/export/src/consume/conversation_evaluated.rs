@@ -1,0 +1,75 @@
+//! `conversation.evaluated.v1`: the evaluation becomes part of every later export.
+
+use std::sync::Arc;
+
+use assay_contracts::event::{ConversationEvaluated, Event, Topic};
+use assay_contracts::ids::EventId;
+use assay_messaging::{Delivery, Handler, Outcome, Subscription};
+use async_trait::async_trait;
+
+use crate::app::record_evaluations::record_evaluations;
+use crate::store::{CONSUMER, ExportStore};
+
+const TOPICS: &[Topic] = &[ConversationEvaluated::TOPIC];
+
+/// What the role subscribes to.
+pub(crate) fn subscription(max_batch: usize, max_in_flight: usize) -> Subscription {
+    Subscription { queue: CONSUMER, topics: TOPICS, max_batch, max_in_flight }
+}
+
+/// Stores the evaluations of a batch of deliveries.
+pub(crate) struct ConversationEvaluatedHandler {
+    pub(crate) store: Arc<dyn ExportStore>,
+}
+
+#[async_trait]
+impl Handler for ConversationEvaluatedHandler {
+    async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
+        let decoded: Vec<Result<ConversationEvaluated, String>> =
+            deliveries.iter().map(|delivery| delivery.decode().map_err(|error| error.to_string())).collect();
+        let events: Vec<(EventId, ConversationEvaluated)> = deliveries
+            .iter()
+            .zip(&decoded)
+            .filter_map(|(delivery, event)| Some((delivery.id, event.as_ref().ok()?.clone())))
+            .collect();
+        let mut outcomes = self.record(events).await.into_iter();
+        decoded
+            .into_iter()
+            .map(|event| match event {
+                Err(reason) => Outcome::Reject { reason },
+                // There is one outcome for each event; a missing one must not be taken for success.
+                Ok(_) => outcomes.next().unwrap_or_else(|| retry("the event was not handled")),
+            })
+            .collect()
+    }
+}
+
+impl ConversationEvaluatedHandler {
+    /// One outcome for each event. A batch that the database refuses for what it holds is taken apart, so that one
+    /// event cannot hold up its neighbours.
+    async fn record(&self, events: Vec<(EventId, ConversationEvaluated)>) -> Vec<Outcome> {
+        let count = events.len();
+        match record_evaluations(self.store.as_ref(), events.clone()).await {
+            Ok(()) => vec![Outcome::Done; count],
+            Err(error) if count == 1 || error.is_transient() => vec![retry(&error.to_string()); count],
+            Err(_) => self.record_one_by_one(events).await,
+        }
+    }
+
+    async fn record_one_by_one(&self, events: Vec<(EventId, ConversationEvaluated)>) -> Vec<Outcome> {
+        let mut outcomes = Vec::with_capacity(events.len());
+        for event in events {
+            outcomes.push(match record_evaluations(self.store.as_ref(), vec![event]).await {
+                Ok(()) => Outcome::Done,
+                Err(error) => retry(&error.to_string()),
+            });
+        }
+        outcomes
+    }
+}
+
+/// Whether it is an outage or a mistake of ours: a later attempt may succeed, and the last one makes it a dead letter
+/// that somebody looks at.
+fn retry(reason: &str) -> Outcome {
+    Outcome::Retry { reason: reason.to_owned() }
+}

@@ -1,0 +1,110 @@
+//! What the columns are read from: the event, seen as a table row sees it.
+
+use assay_contracts::evaluation::{Axis, Confidence, Dimensions, Evaluation, HandoffRequester};
+use assay_contracts::event::{ConversationEvaluated, EvaluationOutcome, TicketFacts};
+
+/// One evaluated conversation.
+#[derive(Clone, Copy)]
+pub struct Facts<'e> {
+    /// The event.
+    pub event: &'e ConversationEvaluated,
+    /// The evaluation, unless it failed.
+    pub evaluation: Option<&'e Evaluation>,
+}
+
+impl<'e> Facts<'e> {
+    /// The facts of `event`.
+    pub fn of(event: &'e ConversationEvaluated) -> Self {
+        let evaluation = match &event.outcome {
+            EvaluationOutcome::Evaluated { evaluation } => Some(evaluation.as_ref()),
+            EvaluationOutcome::Failed { .. } => None,
+        };
+        Self { event, evaluation }
+    }
+
+    /// The ticket.
+    pub fn ticket(&self) -> &'e TicketFacts {
+        &self.event.ticket
+    }
+
+    /// `scored`, `not_applicable` or `failed`.
+    pub fn status(&self) -> &'static str {
+        self.evaluation.map_or("failed", |evaluation| evaluation.status.as_str())
+    }
+
+    /// AXIS, where it could be given.
+    pub fn axis(&self) -> Option<&'e Axis> {
+        self.evaluation?.axis.as_ref()
+    }
+
+    /// The dimensions of AXIS, where it could be given.
+    pub fn dimensions(&self) -> Option<&'e Dimensions> {
+        self.axis().map(|axis| &axis.dimensions)
+    }
+
+    /// The lowest confidence of the three dimensions: AXIS is no surer than its weakest part.
+    pub fn lowest_confidence(&self) -> Option<Confidence> {
+        let dimensions = self.dimensions()?;
+        let all = [
+            dimensions.resolution_accuracy.confidence,
+            dimensions.interaction_effort.confidence,
+            dimensions.handoff_smoothness.confidence,
+        ];
+        all.into_iter().min()
+    }
+
+    /// Labels of the AI tools that took part, each once, in order of first appearance.
+    pub fn ai_tools(&self) -> Option<Vec<&'static str>> {
+        let tools = self.evaluation?.ai_tools.iter();
+        Some(distinct(tools.filter_map(|used| used.ai_tool.map(|tool| tool.as_str()))))
+    }
+
+    /// Whether the customer asked for a human.
+    pub fn customer_requested_human(&self) -> Option<bool> {
+        Some(self.evaluation?.handoff.requested_by == Some(HandoffRequester::Customer))
+    }
+
+    /// The messages that the signals of AXIS point to, each once, strongest signal first.
+    pub fn axis_evidence(&self) -> Option<Vec<&'e str>> {
+        let evaluation = self.evaluation?;
+        let signals = self.dimensions().into_iter().flat_map(|dimensions| {
+            [
+                &dimensions.resolution_accuracy.signals,
+                &dimensions.interaction_effort.signals,
+                &dimensions.handoff_smoothness.signals,
+            ]
+            .into_iter()
+            .flatten()
+        });
+        Some(messages_of(evaluation, signals.flat_map(|signal| &signal.evidence)))
+    }
+
+    /// The messages that the resolution verdict rests on, each once.
+    pub fn resolution_evidence(&self) -> Option<Vec<&'e str>> {
+        let evaluation = self.evaluation?;
+        Some(messages_of(evaluation, &evaluation.resolution.evidence))
+    }
+
+    /// The first quote that the resolution verdict rests on.
+    pub fn resolution_quote(&self) -> Option<&'e str> {
+        let evaluation = self.evaluation?;
+        let first = *evaluation.resolution.evidence.first()?;
+        evaluation.evidence.get(first).map(|evidence| evidence.quote.as_str())
+    }
+}
+
+fn messages_of<'e>(evaluation: &'e Evaluation, indices: impl IntoIterator<Item = &'e usize>) -> Vec<&'e str> {
+    let found = indices.into_iter().filter_map(|index| evaluation.evidence.get(*index));
+    distinct(found.map(|evidence| evidence.message_external_id.as_str()))
+}
+
+/// Lists are a handful of items: looking through them is cheaper than a set.
+fn distinct<'t>(items: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
+    let mut kept = Vec::new();
+    for item in items {
+        if !kept.contains(&item) {
+            kept.push(item);
+        }
+    }
+    kept
+}

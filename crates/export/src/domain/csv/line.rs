@@ -1,0 +1,193 @@
+//! One line of an exported file: RFC 4180, and safe to be opened in a spreadsheet.
+
+use std::fmt::{Display, Write};
+
+use assay_contracts::evaluation::{Confidence, Score};
+use assay_contracts::time::Timestamp;
+use serde::Serialize;
+
+/// What a spreadsheet takes for the beginning of a formula, also in the full-width forms that it normalises.
+const FORMULA_STARTS: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
+
+/// Characters that make quotes necessary (RFC 4180, section 2, rules 6 and 7).
+const QUOTED: [char; 4] = ['"', ',', '\r', '\n'];
+
+/// A line under construction; each method appends one cell. A missing value is an empty cell, never a word.
+#[derive(Debug, Default)]
+pub struct Line {
+    text: String,
+    begun: bool,
+}
+
+impl Line {
+    /// A line with room for `bytes`.
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self { text: String::with_capacity(bytes), begun: false }
+    }
+
+    /// A text that people wrote. One that a spreadsheet would run as a formula gets a leading `'`.
+    pub fn text(&mut self, text: &str) {
+        self.begin_cell();
+        let guard = if text.starts_with(FORMULA_STARTS) { "'" } else { "" };
+        self.push_quoted(guard, text);
+    }
+
+    /// A text that people wrote, if there is one.
+    pub fn optional_text(&mut self, text: Option<&str>) {
+        self.text(text.unwrap_or_default());
+    }
+
+    /// A value of our own vocabulary: an id, a number, a truth value or the name of a state. Never guarded: a negative
+    /// number stays a number.
+    pub fn value(&mut self, value: impl Display) {
+        self.begin_cell();
+        let from = self.text.len();
+        // Writing to a string has no failing case.
+        let _ = write!(self.text, "{value}");
+        if self.text[from..].contains(QUOTED) {
+            let written = self.text.split_off(from);
+            self.push_quoted("", &written);
+        }
+    }
+
+    /// [`Self::value`], if there is one.
+    pub fn optional<T: Display>(&mut self, value: Option<T>) {
+        match value {
+            Some(value) => self.value(value),
+            None => self.begin_cell(),
+        }
+    }
+
+    /// A fraction; one that is no number is an empty cell.
+    pub fn optional_fraction(&mut self, value: Option<f64>) {
+        self.optional(value.filter(|value| value.is_finite()));
+    }
+
+    /// A list: a JSON array in one cell; an unknown list is an empty cell, a known list without items is `[]`.
+    pub fn list<T: Serialize>(&mut self, items: Option<Vec<T>>) {
+        self.begin_cell();
+        // Lists of texts and names always become JSON.
+        if let Some(json) = items.and_then(|items| serde_json::to_string(&items).ok()) {
+            self.push_quoted("", &json);
+        }
+    }
+
+    /// The line, without its end.
+    pub fn finish(self) -> String {
+        self.text
+    }
+
+    fn begin_cell(&mut self) {
+        if self.begun {
+            self.text.push(',');
+        }
+        self.begun = true;
+    }
+
+    fn push_quoted(&mut self, guard: &str, text: &str) {
+        if !text.contains(QUOTED) {
+            self.text.push_str(guard);
+            self.text.push_str(text);
+            return;
+        }
+        self.text.push('"');
+        self.text.push_str(guard);
+        for (index, part) in text.split('"').enumerate() {
+            if index > 0 {
+                self.text.push_str("\"\"");
+            }
+            self.text.push_str(part);
+        }
+        self.text.push('"');
+    }
+}
+
+/// Shorthands that keep the column tables readable.
+impl Line {
+    /// A moment: ISO 8601, UTC, milliseconds.
+    pub fn moment(&mut self, moment: Timestamp) {
+        self.value(moment);
+    }
+
+    /// A moment, if there is one.
+    pub fn optional_moment(&mut self, moment: Option<Timestamp>) {
+        self.optional(moment);
+    }
+
+    /// A score with one decimal, if there is one.
+    pub fn score(&mut self, score: Option<Score>) {
+        self.optional(score);
+    }
+
+    /// A confidence with two decimals, if there is one.
+    pub fn confidence(&mut self, confidence: Option<Confidence>) {
+        self.optional(confidence);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(write: impl FnOnce(&mut Line)) -> String {
+        let mut line = Line::default();
+        write(&mut line);
+        line.finish()
+    }
+
+    #[test]
+    fn a_text_that_looks_like_a_formula_is_guarded() {
+        let cases = [
+            ("=1+1", "'=1+1"),
+            ("+49 30 1234", "'+49 30 1234"),
+            ("-", "'-"),
+            ("@here", "'@here"),
+            ("\tindented", "'\tindented"),
+            ("\rreturned", "\"'\rreturned\""),
+            ("\nbroken", "\"'\nbroken\""),
+            ("＝1+1", "'＝1+1"),
+            ("＋1", "'＋1"),
+            ("－1", "'－1"),
+            ("＠all", "'＠all"),
+            ("=HYPERLINK(\"http://x\",\"y\")", "\"'=HYPERLINK(\"\"http://x\"\",\"\"y\"\")\""),
+            ("1-1", "1-1"),
+            ("'=1", "'=1"),
+            ("", ""),
+        ];
+        for (text, written) in cases {
+            assert_eq!(line(|line| line.text(text)), written, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn only_texts_are_guarded() {
+        assert_eq!(line(|line| line.value(-5)), "-5");
+        assert_eq!(line(|line| line.optional_fraction(Some(-0.5))), "-0.5");
+    }
+
+    #[test]
+    fn a_missing_value_is_an_empty_cell() {
+        let written = line(|line| {
+            line.optional_text(None);
+            line.optional::<i64>(None);
+            line.optional_fraction(Some(f64::NAN));
+            line.list::<&str>(None);
+            line.list::<&str>(Some(Vec::new()));
+        });
+        assert_eq!(written, ",,,,[]");
+    }
+
+    #[test]
+    fn a_list_is_a_json_array_in_one_cell() {
+        assert_eq!(line(|line| line.list(Some(vec!["a", "b,\"c\""]))), r#""[""a"",""b,\""c\""""]""#);
+    }
+
+    #[test]
+    fn quotes_commas_and_line_breaks_are_quoted() {
+        let cases =
+            [("a,b", "\"a,b\""), ("say \"hi\"", "\"say \"\"hi\"\"\""), ("two\r\nlines", "\"two\r\nlines\"")];
+        for (text, written) in cases {
+            assert_eq!(line(|line| line.text(text)), written);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The exported files: RFC 4180, two kinds, fixed columns that are only ever appended.
+//!
+//! A line is rendered once, when its evaluation arrives, and stored beside the version of the columns it was rendered
+//! with. An export then only copies lines; one that is older than the newest columns is completed by empty cells.
+
+mod audit;
+mod axis;
+mod columns;
+mod facts;
+mod line;
+
+use assay_contracts::event::ConversationEvaluated;
+use assay_contracts::export::ExportKind;
+
+use self::columns::Column;
+use self::facts::Facts;
+use self::line::Line;
+
+/// End of every line (RFC 4180, section 2, rule 1).
+pub const LINE_END: &str = "\r\n";
+
+/// Version of the columns that [`render`] writes. Append columns, append their number to the histories below, and
+/// raise this by one.
+pub const COLUMNS_VERSION: i16 = 1;
+
+/// How many columns each version had; version 1 first.
+const AXIS_HISTORY: [usize; COLUMNS_VERSION as usize] = [43];
+const AUDIT_HISTORY: [usize; COLUMNS_VERSION as usize] = [43];
+
+/// A line was rendered by a newer release than this one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("columns of version {0} are unknown to this release, which knows versions 1 to {COLUMNS_VERSION}")]
+pub struct UnknownColumns(pub i16);
+
+/// The names of the columns of a kind of file, in order.
+pub fn column_names(kind: ExportKind) -> impl Iterator<Item = &'static str> {
+    columns(kind).map(|column| column.name)
+}
+
+/// The first line of a file, with its end. Names hold letters and underscores only.
+pub fn header(kind: ExportKind) -> String {
+    let names: Vec<&str> = column_names(kind).collect();
+    names.join(",") + LINE_END
+}
+
+/// The line of an evaluation, without its end.
+pub fn render(kind: ExportKind, event: &ConversationEvaluated) -> String {
+    let facts = Facts::of(event);
+    let mut line = Line::with_capacity(640);
+    for column in columns(kind) {
+        (column.write)(&facts, &mut line);
+    }
+    line.finish()
+}
+
+/// What comes behind a line that was rendered with columns of `version`: empty cells for the columns that it lacks,
+/// and the end of the line.
+///
+/// # Errors
+/// When `version` is newer than this release.
+pub fn completion(kind: ExportKind, version: i16) -> Result<String, UnknownColumns> {
+    let history: &[usize] = match kind {
+        ExportKind::Axis => &AXIS_HISTORY,
+        ExportKind::ResolutionAudit => &AUDIT_HISTORY,
+    };
+    let index = usize::try_from(version).ok().and_then(|version| version.checked_sub(1));
+    let had = index.and_then(|index| history.get(index)).ok_or(UnknownColumns(version))?;
+    let missing = columns(kind).count().saturating_sub(*had);
+    Ok(",".repeat(missing) + LINE_END)
+}
+
+fn columns(kind: ExportKind) -> impl Iterator<Item = &'static Column> {
+    let parts: &'static [&'static [Column]] = match kind {
+        ExportKind::Axis => &axis::AXIS,
+        ExportKind::ResolutionAudit => &audit::AUDIT,
+    };
+    parts.iter().copied().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As documented, word for word.
+    const AXIS_HEADER: &str = "ticket_id,external_ticket_id,source,source_account_id,subject,\
+        conversation_started_at,conversation_ended_at,imported_at,evaluated_at,evaluation_status,ai_involvement,\
+        ai_tools,agent_ids,agent_names,axis_score,axis_band,axis_excluding_handoff,resolution_accuracy,\
+        resolution_accuracy_reason,interaction_effort,interaction_effort_reason,handoff_smoothness,\
+        handoff_smoothness_reason,handoff_state,confidence,customer_messages,ai_messages,human_messages,\
+        internal_comments,system_events,customer_sentiment_start,customer_sentiment_end,\
+        repeated_information_count,duration_seconds,first_response_seconds,language,flags,evidence_message_ids,\
+        scorer,scorer_version,evaluation_id,transcript_sha256,schema_version\r\n";
+    const AUDIT_HEADER: &str = "ticket_id,external_ticket_id,source,source_account_id,subject,\
+        conversation_started_at,conversation_ended_at,imported_at,evaluated_at,evaluation_status,ai_involvement,\
+        ai_tools,agent_ids,agent_names,resolution_status,resolved_by,resolution_basis,resolution_confidence,\
+        resolution_reason,charge_assessment,charge_reasons,handoff_state,handoff_at,first_human_reply_at,\
+        customer_requested_human,customer_confirmed,customer_replied_after_last_ai,customer_messages,ai_messages,\
+        human_messages,internal_comments,system_events,last_ai_message_at,last_customer_message_at,\
+        observed_silence_hours,axis_score,evidence_message_ids,evidence_quote,scorer,scorer_version,evaluation_id,\
+        transcript_sha256,schema_version\r\n";
+
+    #[test]
+    fn the_header_has_the_documented_columns_in_order() {
+        assert_eq!(header(ExportKind::Axis), AXIS_HEADER);
+        assert_eq!(header(ExportKind::ResolutionAudit), AUDIT_HEADER);
+    }
+
+    #[test]
+    fn the_history_ends_with_the_columns_of_today() {
+        for (kind, history) in
+            [(ExportKind::Axis, AXIS_HISTORY), (ExportKind::ResolutionAudit, AUDIT_HISTORY)]
+        {
+            assert_eq!(history.last(), Some(&columns(kind).count()), "{kind:?}");
+            assert!(history.is_sorted(), "columns are only ever appended");
+        }
+    }
+
+    #[test]
+    fn a_line_of_a_newer_release_is_refused_rather_than_written_crookedly() {
+        assert_eq!(completion(ExportKind::Axis, COLUMNS_VERSION).as_deref(), Ok("\r\n"));
+        for version in [-1, 0, COLUMNS_VERSION + 1] {
+            assert_eq!(completion(ExportKind::Axis, version), Err(UnknownColumns(version)));
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Signed download addresses: whoever holds one may fetch the file until it expires, without an API key.
+
+use std::collections::BTreeMap;
+
+use assay_contracts::ids::ExportId;
+use assay_contracts::time::Timestamp;
+use assay_platform::auth::SigningKeys;
+
+const PURPOSE: &str = "download of an export";
+
+/// How long an address can be used, in milliseconds: 15 minutes.
+pub const LIFETIME_MILLIS: i64 = 15 * 60 * 1_000;
+
+/// An address that was altered, is malformed or too old.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the download address is not valid or has expired: read the export again for a fresh one")]
+pub struct InvalidAddress;
+
+/// A fresh address of a file: `base` is scheme and authority, without a slash at its end.
+pub fn sign(keys: &SigningKeys, base: &str, id: ExportId, now: Timestamp) -> String {
+    let expires = now.plus_millis(LIFETIME_MILLIS).as_millis();
+    let (key, signature) = keys.sign(PURPOSE, &content(id, expires));
+    format!("{base}/v1/downloads/{id}?expires={expires}&key={key}&signature={signature}")
+}
+
+/// Checks the address of a request, in constant time: `query` holds its parameters.
+///
+/// # Errors
+/// [`InvalidAddress`] for any address that [`sign`] did not make, and from the moment of its expiry on.
+pub fn verify(
+    keys: &SigningKeys,
+    id: &str,
+    query: &BTreeMap<String, String>,
+    now: Timestamp,
+) -> Result<ExportId, InvalidAddress> {
+    let parameter = |name: &str| query.get(name).map(String::as_str).ok_or(InvalidAddress);
+    let id: ExportId = id.parse().map_err(|_| InvalidAddress)?;
+    let text = parameter("expires")?;
+    let expires: i64 = text.parse().map_err(|_| InvalidAddress)?;
+    // One address for one grant: `+17` and `017` are other texts of the same number.
+    if expires.to_string() != text {
+        return Err(InvalidAddress);
+    }
+    keys.verify(PURPOSE, &content(id, expires), parameter("key")?, parameter("signature")?)
+        .map_err(|_| InvalidAddress)?;
+    if expires <= now.as_millis() { Err(InvalidAddress) } else { Ok(id) }
+}
+
+/// Both parts have a fixed length, so that they cannot run into each other.
+fn content(id: ExportId, expires: i64) -> Vec<u8> {
+    [id.as_uuid().as_bytes().as_slice(), &expires.to_be_bytes()].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use assay_platform::runtime::new_id;
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::saturating_from_millis(1_763_600_000_000);
+
+    fn keys() -> SigningKeys {
+        SigningKeys::parse(&"k1:0123456789abcdef0123456789abcdef".to_owned().into()).unwrap()
+    }
+
+    fn parameters(address: &str) -> BTreeMap<String, String> {
+        let query = address.split_once('?').unwrap().1;
+        query
+            .split('&')
+            .map(|pair| pair.split_once('=').unwrap())
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn an_address_works_for_15_minutes() {
+        let id: ExportId = new_id();
+        let address = sign(&keys(), "https://assay.example", id, NOW);
+        assert!(address.starts_with(&format!("https://assay.example/v1/downloads/{id}?expires=")));
+        let query = parameters(&address);
+        let at = |millis| verify(&keys(), &id.to_string(), &query, NOW.plus_millis(millis));
+        assert_eq!(at(LIFETIME_MILLIS - 1), Ok(id));
+        assert_eq!(at(LIFETIME_MILLIS), Err(InvalidAddress));
+    }
+
+    #[test]
+    fn an_address_that_was_altered_is_refused() {
+        let id: ExportId = new_id();
+        let query = parameters(&sign(&keys(), "", id, NOW));
+        let other: ExportId = new_id();
+        assert_eq!(verify(&keys(), &other.to_string(), &query, NOW), Err(InvalidAddress));
+        assert_eq!(verify(&keys(), &id.to_string().to_uppercase(), &query, NOW), Err(InvalidAddress));
+        for name in ["expires", "key", "signature"] {
+            let mut missing = query.clone();
+            missing.remove(name);
+            assert_eq!(
+                verify(&keys(), &id.to_string(), &missing, NOW),
+                Err(InvalidAddress),
+                "without {name}"
+            );
+            for change in ["", "0", "x", "+"] {
+                let mut altered = query.clone();
+                altered.insert(name.to_owned(), format!("{change}{}", &query[name][1..]));
+                assert_eq!(
+                    verify(&keys(), &id.to_string(), &altered, NOW),
+                    Err(InvalidAddress),
+                    "{name} {change}"
+                );
+            }
+        }
+    }
+}

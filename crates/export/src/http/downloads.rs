@@ -1,0 +1,122 @@
+//! `/v1/downloads/{id}`: the file itself, whole or in ranges (RFC 9110, section 14), for whoever holds its signed
+//! address.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use actix_web::body::SizedStream;
+use actix_web::http::header::{
+    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderName,
+    IF_NONE_MATCH, IF_RANGE, RANGE, X_CONTENT_TYPE_OPTIONS,
+};
+use actix_web::web::{Bytes, Data, Path};
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
+use assay_contracts::problem::ProblemCode;
+use assay_platform::objects::ObjectError;
+use assay_platform::web::{WebError, query_pairs};
+use futures_util::stream;
+
+use super::Services;
+use crate::app::open_file::{FoundFile, OpenFileError, check_file, find_file, read_file};
+use crate::domain::byte_range::{Wanted, none_match_names, range_applies, wanted};
+use crate::domain::download_address::InvalidAddress;
+
+/// An address is a secret and a file holds what customers said: neither belongs into a cache.
+pub(super) const CACHING: &str = "private, no-store";
+
+/// `GET`: 200, 206, 304 or 416.
+pub(super) async fn send(
+    request: HttpRequest,
+    services: Data<Services>,
+    id: Path<String>,
+) -> Result<HttpResponse, WebError> {
+    let file = find(&request, &services, &id).await?;
+    if is_known(&request, &file) {
+        return Ok(not_modified(&file));
+    }
+    let length = file.view.length();
+    match wanted_range(&request, &file) {
+        Wanted::Unsatisfiable => Err(unsatisfiable(length)),
+        Wanted::Everything => body(&services, HttpResponse::Ok(), &file, 0..length).await,
+        Wanted::Part(range) => {
+            let mut response = HttpResponse::PartialContent();
+            let last = range.end - 1;
+            response.insert_header((CONTENT_RANGE, format!("bytes {}-{last}/{length}", range.start)));
+            body(&services, response, &file, range).await
+        }
+    }
+}
+
+/// `HEAD`: the headers of the whole file (a range has no meaning here: RFC 9110, section 14.2).
+pub(super) async fn describe(
+    request: HttpRequest,
+    services: Data<Services>,
+    id: Path<String>,
+) -> Result<HttpResponse, WebError> {
+    let file = find(&request, &services, &id).await?;
+    if is_known(&request, &file) {
+        return Ok(not_modified(&file));
+    }
+    check_file(&services.objects, &file.view).await?;
+    let mut response = HttpResponse::Ok();
+    describe_file(&mut response, &file);
+    let nothing = stream::empty::<Result<Bytes, ObjectError>>();
+    Ok(response.body(SizedStream::new(file.view.length(), nothing)))
+}
+
+async fn find(request: &HttpRequest, services: &Services, id: &str) -> Result<FoundFile, WebError> {
+    // A query that cannot be read, or says something twice, is no address of ours.
+    let query: BTreeMap<String, String> = query_pairs(request, &["expires", "key", "signature", "bom"])
+        .map_err(|_| OpenFileError::Address(InvalidAddress))?;
+    Ok(find_file(services.store.as_ref(), &services.keys, id, &query).await?)
+}
+
+async fn body(
+    services: &Services,
+    mut response: HttpResponseBuilder,
+    file: &FoundFile,
+    range: Range<u64>,
+) -> Result<HttpResponse, WebError> {
+    let content = read_file(&services.objects, &file.view, &range).await?;
+    describe_file(&mut response, file);
+    Ok(response.body(SizedStream::new(range.end - range.start, content)))
+}
+
+fn describe_file(response: &mut HttpResponseBuilder, file: &FoundFile) {
+    response
+        .insert_header((CONTENT_TYPE, "text/csv; charset=utf-8"))
+        .insert_header((CONTENT_DISPOSITION, format!("attachment; filename=\"{}\"", file.name)))
+        .insert_header((ACCEPT_RANGES, "bytes"))
+        .insert_header((ETAG, file.view.entity_tag()))
+        .insert_header((CACHE_CONTROL, CACHING))
+        .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"));
+}
+
+fn is_known(request: &HttpRequest, file: &FoundFile) -> bool {
+    let etag = file.view.entity_tag();
+    header(request, &IF_NONE_MATCH).is_some_and(|known| none_match_names(known, &etag))
+}
+
+fn not_modified(file: &FoundFile) -> HttpResponse {
+    HttpResponse::NotModified()
+        .insert_header((ETAG, file.view.entity_tag()))
+        .insert_header((CACHE_CONTROL, CACHING))
+        .finish()
+}
+
+fn wanted_range(request: &HttpRequest, file: &FoundFile) -> Wanted {
+    if !range_applies(header(request, &IF_RANGE), &file.view.entity_tag()) {
+        return Wanted::Everything;
+    }
+    wanted(header(request, &RANGE), file.view.length())
+}
+
+fn unsatisfiable(length: u64) -> WebError {
+    WebError::new(ProblemCode::RangeNotSatisfiable, format!("the file has {length} bytes"))
+        .with_header(CONTENT_RANGE, &format!("bytes */{length}"))
+        .with_header(CACHE_CONTROL, CACHING)
+}
+
+fn header<'r>(request: &'r HttpRequest, name: &HeaderName) -> Option<&'r str> {
+    request.headers().get(name)?.to_str().ok()
+}

@@ -1,0 +1,75 @@
+//! Which answer each failure of a use case gets.
+
+use actix_web::http::header::{CACHE_CONTROL, RETRY_AFTER};
+use assay_contracts::problem::ProblemCode;
+use assay_platform::db::idempotency;
+use assay_platform::web::WebError;
+
+use super::downloads::CACHING;
+use crate::app::create_export::CreateExportError;
+use crate::app::list_exports::ListExportsError;
+use crate::app::open_file::OpenFileError;
+use crate::app::read_export::ReadExportError;
+
+/// Seconds after which it is worth asking again whether an export is complete.
+const RETRY_AFTER_SECONDS: &str = "2";
+
+impl From<CreateExportError> for WebError {
+    fn from(error: CreateExportError) -> Self {
+        match error {
+            CreateExportError::IdempotencyConflict => idempotency::conflict().into(),
+            CreateExportError::Answer(cause) => Self::internal(&cause),
+            CreateExportError::Event(cause) => Self::internal(&cause),
+            CreateExportError::Database(cause) => cause.into(),
+        }
+    }
+}
+
+impl From<ListExportsError> for WebError {
+    fn from(error: ListExportsError) -> Self {
+        match error {
+            ListExportsError::Cursor(_) => Self::new(
+                ProblemCode::InvalidCursor,
+                "use `page_info.next_cursor` of an earlier page as it is, or leave the cursor out",
+            ),
+            ListExportsError::Database(cause) => cause.into(),
+        }
+    }
+}
+
+impl From<ReadExportError> for WebError {
+    fn from(error: ReadExportError) -> Self {
+        match error {
+            ReadExportError::NotFound => {
+                Self::new(ProblemCode::ExportNotFound, "your organization has no export with this id")
+            }
+            ReadExportError::NotReady => {
+                Self::new(ProblemCode::ExportNotReady, "ask again when its status is `complete`")
+                    .with_header(RETRY_AFTER, RETRY_AFTER_SECONDS)
+            }
+            ReadExportError::Failed(message) => Self::new(ProblemCode::ExportFailed, message),
+            ReadExportError::Gone => file_gone(),
+            ReadExportError::Database(cause) => cause.into(),
+        }
+    }
+}
+
+impl From<OpenFileError> for WebError {
+    fn from(error: OpenFileError) -> Self {
+        let answer = match error {
+            OpenFileError::Address(error) => Self::new(ProblemCode::InvalidSignature, error.to_string()),
+            OpenFileError::Gone => file_gone(),
+            // Files live on the network or on a disk: whatever fails there may work again in a moment.
+            OpenFileError::Objects(cause) => Self::unavailable(&cause),
+            OpenFileError::Database(cause) => cause.into(),
+        };
+        answer.with_header(CACHE_CONTROL, CACHING)
+    }
+}
+
+fn file_gone() -> WebError {
+    WebError::new(
+        ProblemCode::ExportFileGone,
+        "its retention time has passed: create the export again for a new file",
+    )
+}

@@ -1,0 +1,121 @@
+//! `/internal/v1/exports`: what the gateway passes on of `/v1/evaluations/exports`.
+
+use std::time::Duration;
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{ContentType, LOCATION};
+use actix_web::web::{Data, Json, Path, Payload};
+use actix_web::{HttpRequest, HttpResponse};
+use assay_contracts::export::{DownloadAddress, Export, NewExport};
+use assay_contracts::fault::Fault;
+use assay_contracts::internal::PUBLIC_BASE_URL_HEADER;
+use assay_contracts::page::{DEFAULT_LIMIT, MAX_LIMIT, Page};
+use assay_contracts::problem::{Problem, ProblemCode};
+use assay_contracts::tenant::Scope;
+use assay_platform::db::idempotency::{self, Fingerprint, IdempotencyKey, StoredAnswer};
+use assay_platform::web::{BodyLimits, Caller, WebError, body_error, query_pairs, read_body};
+
+use super::Services;
+use crate::app::create_export::{CreateExport, create_export};
+use crate::app::list_exports::{ListExports, list_exports};
+use crate::app::read_export::{find_download, read_export};
+use crate::domain::showing::PublicBase;
+
+/// Bodies here hold a few words. Larger ones that a client sends are refused by the gateway.
+const BODY_LIMITS: BodyLimits = BodyLimits { max_bytes: 4 * 1024 * 1024, deadline: Duration::from_secs(10) };
+
+/// Queues an export: 201 with the export.
+pub(super) async fn create(
+    caller: Caller,
+    services: Data<Services>,
+    request: HttpRequest,
+    payload: Payload,
+) -> Result<HttpResponse, WebError> {
+    let organization_id = caller.tenant(Scope::Exports)?.organization_id;
+    let keys = request.headers().get_all(idempotency::HEADER).map(|value| value.as_bytes());
+    let key = IdempotencyKey::from_headers(keys).map_err(Problem::from)?;
+    let body = read_body(&request, payload, BODY_LIMITS).await?;
+    let export = NewExport::parse(&body).map_err(body_error)?;
+    let idempotency = key.map(|key| (key, Fingerprint::of(&body)));
+    let request = CreateExport { organization_id, export, idempotency };
+    respond(create_export(services.store.as_ref(), &services.outbox, request).await?)
+}
+
+/// A page of exports.
+pub(super) async fn list(
+    caller: Caller,
+    services: Data<Services>,
+    request: HttpRequest,
+) -> Result<Json<Page<Export>>, WebError> {
+    let organization_id = caller.tenant(Scope::Exports)?.organization_id;
+    let base = public_base(&request)?;
+    let (cursor, limit) = page_parameters(&request)?;
+    let request = ListExports { organization_id, cursor, limit };
+    Ok(Json(list_exports(services.store.as_ref(), &services.keys, &base, request).await?))
+}
+
+/// One export.
+pub(super) async fn read(
+    caller: Caller,
+    services: Data<Services>,
+    request: HttpRequest,
+    id: Path<String>,
+) -> Result<Json<Export>, WebError> {
+    let organization_id = caller.tenant(Scope::Exports)?.organization_id;
+    let base = public_base(&request)?;
+    Ok(Json(read_export(services.store.as_ref(), &services.keys, &base, organization_id, &id).await?))
+}
+
+/// The signed address of an export's file.
+pub(super) async fn download(
+    caller: Caller,
+    services: Data<Services>,
+    request: HttpRequest,
+    id: Path<String>,
+) -> Result<Json<DownloadAddress>, WebError> {
+    let organization_id = caller.tenant(Scope::Exports)?.organization_id;
+    let base = public_base(&request)?;
+    Ok(Json(find_download(services.store.as_ref(), &services.keys, &base, organization_id, &id).await?))
+}
+
+fn respond(answer: StoredAnswer) -> Result<HttpResponse, WebError> {
+    let status = StatusCode::from_u16(answer.status).map_err(|error| WebError::internal(&error))?;
+    let mut response = HttpResponse::build(status);
+    if let Some(location) = answer.location {
+        response.insert_header((LOCATION, location));
+    }
+    Ok(response.content_type(ContentType::json()).body(answer.body))
+}
+
+/// `cursor`, at least one character, and `limit`, 1 to [`MAX_LIMIT`].
+fn page_parameters(request: &HttpRequest) -> Result<(Option<String>, u32), WebError> {
+    let mut query = query_pairs(request, &["cursor", "limit"])?;
+    let limit = match query.get("limit") {
+        None => DEFAULT_LIMIT,
+        Some(text) => text
+            .parse()
+            .ok()
+            .filter(|limit| (1..=MAX_LIMIT).contains(limit))
+            .ok_or_else(|| invalid_parameter("limit", "must be an integer from 1 to 100"))?,
+    };
+    let cursor = query.remove("cursor");
+    if cursor.as_deref() == Some("") {
+        return Err(invalid_parameter("cursor", "must not be empty: leave it out for the first page"));
+    }
+    Ok((cursor, limit))
+}
+
+fn invalid_parameter(name: &str, detail: &str) -> WebError {
+    let fault = Fault { pointer: name.to_owned(), detail: detail.to_owned() };
+    Problem::new(ProblemCode::InvalidRequest, format!("query parameter `{name}` {detail}"))
+        .with_errors(vec![fault])
+        .into()
+}
+
+/// Without it no address could be shown; the gateway sets it on every call.
+fn public_base(request: &HttpRequest) -> Result<PublicBase, WebError> {
+    let value = request.headers().get(PUBLIC_BASE_URL_HEADER).and_then(|value| value.to_str().ok());
+    PublicBase::parse(value.unwrap_or_default()).map_err(|error| {
+        WebError::new(ProblemCode::InvalidRequest, format!("the header {PUBLIC_BASE_URL_HEADER} {error}"))
+    })
+}

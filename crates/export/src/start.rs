@@ -1,0 +1,90 @@
+//! Starts the role: the only place that knows all of its parts.
+
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::web::Data;
+use assay_messaging::Bus;
+use assay_messaging::outbox::{self, Outbox};
+use assay_platform::auth::{Audience, ServiceTokens, SigningKeys};
+use assay_platform::db::{self, Database, DatabaseError};
+use assay_platform::objects::Objects;
+use assay_platform::runtime::{Phase, Tasks, now, periodically};
+use assay_platform::web::{ServerSettings, ServiceAuth, serve};
+
+use crate::app::keep_house::keep_house;
+use crate::consume::{ConversationEvaluatedHandler, subscription};
+use crate::http::{self, Services};
+use crate::store::{ExportStore, export_store};
+use crate::{Config, MIGRATIONS, SCHEMA};
+
+/// How often files are removed and tables prepared.
+const HOUSEKEEPING_INTERVAL: Duration = Duration::from_secs(60 * 60);
+
+/// What the role needs from the process it runs in.
+pub struct Dependencies {
+    /// Where it serves; bound already.
+    pub listener: TcpListener,
+    /// Checks the tokens of calls.
+    pub tokens: ServiceTokens,
+    /// Signs cursors and download addresses.
+    pub signing_keys: SigningKeys,
+    /// Where its events go and come from.
+    pub bus: Bus,
+    /// Where the files are.
+    pub objects: Objects,
+}
+
+/// Why the role cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The database's address cannot be used.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// The listener cannot be used.
+    #[error("export cannot serve: {0}")]
+    Listener(#[from] std::io::Error),
+}
+
+/// Starts the role's tasks. The database and the bus may come up later; until then the role is not ready.
+///
+/// # Errors
+/// When the configuration cannot be used.
+pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
+    let Dependencies { listener, tokens, signing_keys, bus, objects } = dependencies;
+    let database = Database::open(&config.database(), SCHEMA)?;
+    let store = export_store(&database);
+    let outbox = Outbox::new(database.clone());
+
+    db::register_readiness(tasks.readiness(), SCHEMA, &database, MIGRATIONS);
+    let age_limit = config.outbox_age_limit();
+    assay_messaging::register_readiness(tasks.readiness(), SCHEMA, &bus, &outbox, age_limit);
+
+    let handler = Arc::new(ConversationEvaluatedHandler { store: store.clone() });
+    let subscription = subscription(config.batch_size, config.max_in_flight);
+    let consumed = bus.clone();
+    tasks.spawn(Phase::Consume, "export consumer", move |stop| async move {
+        consumed.consume(subscription, handler, stop).await
+    });
+    let relayed = outbox.clone();
+    tasks.spawn(Phase::Relay, "export outbox", move |stop| outbox::relay(relayed, bus, stop));
+    spawn_housekeeping(tasks, store.clone(), objects.clone());
+
+    let services = Data::new(Services { store, outbox, keys: signing_keys, objects });
+    let auth = ServiceAuth { tokens, audience: Audience::Export };
+    serve(tasks, Phase::ServeInternal, "export", listener, ServerSettings::default(), move |app| {
+        http::configure(app, services.clone(), auth.clone());
+    })?;
+    Ok(())
+}
+
+fn spawn_housekeeping(tasks: &mut Tasks, store: Arc<dyn ExportStore>, objects: Objects) {
+    const NAME: &str = "export housekeeping";
+    tasks.spawn(Phase::Relay, NAME, move |stop| {
+        periodically(NAME, HOUSEKEEPING_INTERVAL, stop, move || {
+            let (store, objects) = (store.clone(), objects.clone());
+            async move { keep_house(store.as_ref(), &objects, now()).await }
+        })
+    });
+}

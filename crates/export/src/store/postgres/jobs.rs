@@ -1,0 +1,134 @@
+//! Creating and reading jobs.
+
+use assay_contracts::ids::{ExportId, OrganizationId};
+use assay_contracts::time::Timestamp;
+use assay_messaging::outbox::enqueue_postgres;
+use assay_platform::db::DatabaseError;
+use assay_platform::db::idempotency::store_postgres;
+use diesel::pg::PgConnection;
+use diesel::prelude::*;
+
+use super::schema::exports;
+use crate::domain::job::Job;
+use crate::domain::position::Position;
+use crate::store::record::{JobRecord, StoredId, expired_file};
+use crate::store::{Created, Creation, ExpiredFile};
+
+type JobColumns = (
+    exports::id,
+    exports::organization_id,
+    exports::kind,
+    exports::filter_from,
+    exports::filter_to,
+    exports::status,
+    exports::created_at,
+    exports::updated_at,
+    exports::object_key,
+    exports::file_bytes,
+    exports::file_sha256,
+    exports::file_expires_at,
+    exports::error_message,
+);
+
+const JOB: JobColumns = (
+    exports::id,
+    exports::organization_id,
+    exports::kind,
+    exports::filter_from,
+    exports::filter_to,
+    exports::status,
+    exports::created_at,
+    exports::updated_at,
+    exports::object_key,
+    exports::file_bytes,
+    exports::file_sha256,
+    exports::file_expires_at,
+    exports::error_message,
+);
+
+pub(super) fn create(connection: &mut PgConnection, creation: &Creation) -> Result<Created, DatabaseError> {
+    connection.transaction(|connection| {
+        // First of all: the key makes an equal request wait until this one is committed.
+        if let Some(record) = &creation.record {
+            let earlier = store_postgres(connection, std::slice::from_ref(record), creation.job.created_at)?;
+            if let Some(earlier) = earlier.into_iter().flatten().next() {
+                return Ok(Created::Earlier(earlier));
+            }
+        }
+        insert(connection, &creation.job)?;
+        enqueue_postgres(connection, std::slice::from_ref(&creation.event))?;
+        Ok(Created::New)
+    })
+}
+
+pub(super) fn page(
+    connection: &mut PgConnection,
+    organization_id: OrganizationId,
+    after: Option<Position>,
+    limit: u32,
+) -> Result<Vec<Job>, DatabaseError> {
+    let mut query = exports::table
+        .select(JOB)
+        .filter(exports::organization_id.eq(StoredId::of(organization_id)))
+        .order((exports::created_at.desc(), exports::id.desc()))
+        .limit(i64::from(limit))
+        .into_boxed();
+    if let Some(Position { created_at, id }) = after {
+        let moment = created_at.as_millis();
+        // The first condition alone is what the index can begin its scan with.
+        query = query
+            .filter(exports::created_at.le(moment))
+            .filter(exports::created_at.lt(moment).or(exports::id.lt(StoredId::of(id))));
+    }
+    query.load::<JobRecord>(connection)?.into_iter().map(Job::try_from).collect()
+}
+
+pub(super) fn find(connection: &mut PgConnection, id: ExportId) -> Result<Option<Job>, DatabaseError> {
+    let found: Option<JobRecord> =
+        exports::table.find(StoredId::of(id)).select(JOB).first(connection).optional()?;
+    found.map(Job::try_from).transpose()
+}
+
+pub(super) fn expired_files(
+    connection: &mut PgConnection,
+    now: Timestamp,
+    limit: u32,
+) -> Result<Vec<ExpiredFile>, DatabaseError> {
+    let found: Vec<(StoredId, Option<String>)> = exports::table
+        .select((exports::id, exports::object_key))
+        .filter(exports::status.eq("complete"))
+        .filter(exports::file_removed_at.is_null())
+        .filter(exports::file_expires_at.le(now.as_millis()))
+        .order(exports::file_expires_at)
+        .limit(i64::from(limit))
+        .load(connection)?;
+    Ok(found.into_iter().filter_map(expired_file).collect())
+}
+
+pub(super) fn file_removed(
+    connection: &mut PgConnection,
+    id: ExportId,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    diesel::update(exports::table.find(StoredId::of(id)))
+        .filter(exports::status.eq("complete"))
+        .set(exports::file_removed_at.eq(now.as_millis()))
+        .execute(connection)?;
+    Ok(())
+}
+
+fn insert(connection: &mut PgConnection, job: &Job) -> Result<(), DatabaseError> {
+    diesel::insert_into(exports::table)
+        .values((
+            exports::id.eq(StoredId::of(job.id)),
+            exports::organization_id.eq(StoredId::of(job.organization_id)),
+            exports::kind.eq(job.kind.as_str()),
+            exports::filter_from.eq(job.filters.from.map(Timestamp::as_millis)),
+            exports::filter_to.eq(job.filters.to.map(Timestamp::as_millis)),
+            exports::status.eq(job.status().as_str()),
+            exports::created_at.eq(job.created_at.as_millis()),
+            exports::updated_at.eq(job.updated_at.as_millis()),
+        ))
+        .execute(connection)?;
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! The rows that files are made of.
+
+use assay_contracts::time::Timestamp;
+use assay_messaging::inbox::{forget_postgres, record_postgres};
+use assay_platform::db::{DatabaseError, ensure_monthly_partitions, idempotency};
+use diesel::connection::SimpleConnection;
+use diesel::pg::PgConnection;
+use diesel::prelude::*;
+use diesel::sql_query;
+use diesel::sql_types::{Array, BigInt, SmallInt, Text, Uuid as SqlUuid};
+use uuid::Uuid;
+
+use crate::domain::evaluation_row::{EvaluationRow, newest_of_each_ticket};
+use crate::store::{CONSUMER, INBOX_RETENTION_MILLIS, PRUNE_BATCH, ReceivedRow};
+
+/// One statement for any number of rows. The rule of replacement is that of `EvaluationRow::is_newer_than`.
+const UPSERT: &str = "
+    INSERT INTO evaluation_rows (ticket_id, organization_id, conversation_started_at, evaluated_at, evaluation_id,
+                                 columns_version, axis_line, audit_line)
+    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8)
+    ON CONFLICT (ticket_id) DO UPDATE
+       SET organization_id = excluded.organization_id,
+           conversation_started_at = excluded.conversation_started_at,
+           evaluated_at = excluded.evaluated_at,
+           evaluation_id = excluded.evaluation_id,
+           columns_version = excluded.columns_version,
+           axis_line = excluded.axis_line,
+           audit_line = excluded.audit_line
+     WHERE (evaluation_rows.evaluated_at, evaluation_rows.evaluation_id)
+         < (excluded.evaluated_at, excluded.evaluation_id)";
+
+/// Partitions are made so many months ahead: long enough for somebody to notice that they are not.
+const MONTHS_AHEAD: u32 = 3;
+
+pub(super) fn record(
+    connection: &mut PgConnection,
+    received: Vec<ReceivedRow>,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    connection.transaction(|connection| {
+        let ids: Vec<_> = received.iter().map(|received| received.event_id).collect();
+        let new = record_postgres(connection, CONSUMER, &ids, now)?;
+        let rows = received
+            .into_iter()
+            .filter(|received| new.contains(&received.event_id))
+            .map(|received| received.row);
+        upsert(connection, &newest_of_each_ticket(rows.collect()))
+    })
+}
+
+pub(super) fn prune(connection: &mut PgConnection, now: Timestamp) -> Result<usize, DatabaseError> {
+    let forgotten = forget_postgres(connection, now.plus_millis(-INBOX_RETENTION_MILLIS), PRUNE_BATCH)?;
+    Ok(forgotten + idempotency::prune_postgres(connection, now)?)
+}
+
+pub(super) fn ensure_partitions(connection: &mut PgConnection, now: Timestamp) -> Result<(), DatabaseError> {
+    connection.transaction(|connection| {
+        // A new partition waits for exports that read the table, and everybody would wait behind it.
+        connection.batch_execute("SET LOCAL lock_timeout = '2s'")?;
+        ensure_monthly_partitions(connection, "evaluation_rows", now, MONTHS_AHEAD)
+    })
+}
+
+fn upsert(connection: &mut PgConnection, rows: &[EvaluationRow]) -> Result<(), DatabaseError> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let ids = |of: fn(&EvaluationRow) -> Uuid| rows.iter().map(of).collect::<Vec<_>>();
+    let numbers = |of: fn(&EvaluationRow) -> i64| rows.iter().map(of).collect::<Vec<_>>();
+    let texts = |of: fn(&EvaluationRow) -> &str| rows.iter().map(of).collect::<Vec<_>>();
+    sql_query(UPSERT)
+        .bind::<Array<SqlUuid>, _>(ids(|row| row.ticket_id.as_uuid()))
+        .bind::<Array<SqlUuid>, _>(ids(|row| row.organization_id.as_uuid()))
+        .bind::<Array<BigInt>, _>(numbers(|row| row.conversation_started_at.as_millis()))
+        .bind::<Array<BigInt>, _>(numbers(|row| row.evaluated_at.as_millis()))
+        .bind::<Array<SqlUuid>, _>(ids(|row| row.evaluation_id.as_uuid()))
+        .bind::<Array<SmallInt>, _>(rows.iter().map(|row| row.columns_version).collect::<Vec<_>>())
+        .bind::<Array<Text>, _>(texts(|row| &row.axis_line))
+        .bind::<Array<Text>, _>(texts(|row| &row.audit_line))
+        .execute(connection)?;
+    Ok(())
+}

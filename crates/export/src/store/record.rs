@@ -1,0 +1,165 @@
+//! Records as both databases hold them, and what they mean.
+
+use assay_contracts::export::{ExportFilters, ExportKind, ExportStatus};
+use assay_contracts::ids::ExportId;
+use assay_contracts::time::Timestamp;
+use assay_platform::db::DatabaseError;
+use diesel::backend::Backend;
+use diesel::deserialize::{self, FromSql, FromSqlRow};
+use diesel::expression::AsExpression;
+use diesel::pg::Pg;
+use diesel::prelude::*;
+use diesel::serialize::{self, IsNull, Output, ToSql};
+use diesel::sql_types::{Text, Uuid as SqlUuid};
+use diesel::sqlite::Sqlite;
+use uuid::Uuid;
+
+use super::ExpiredFile;
+use crate::domain::job::{Job, JobState, StoredFile};
+use crate::domain::lease::{Claim, LeaseOwner};
+
+/// An id: `uuid` in PostgreSQL, a lower-case text in SQLite; both sort alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromSqlRow, AsExpression)]
+#[diesel(sql_type = SqlUuid)]
+#[diesel(sql_type = Text)]
+pub(super) struct StoredId(pub(super) Uuid);
+
+impl StoredId {
+    pub(super) fn of(id: impl Into<Uuid>) -> Self {
+        Self(id.into())
+    }
+}
+
+impl FromSql<SqlUuid, Pg> for StoredId {
+    fn from_sql(value: <Pg as Backend>::RawValue<'_>) -> deserialize::Result<Self> {
+        <Uuid as FromSql<SqlUuid, Pg>>::from_sql(value).map(Self)
+    }
+}
+
+impl ToSql<SqlUuid, Pg> for StoredId {
+    fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Pg>) -> serialize::Result {
+        <Uuid as ToSql<SqlUuid, Pg>>::to_sql(&self.0, out)
+    }
+}
+
+impl FromSql<Text, Sqlite> for StoredId {
+    fn from_sql(value: <Sqlite as Backend>::RawValue<'_>) -> deserialize::Result<Self> {
+        let text = <String as FromSql<Text, Sqlite>>::from_sql(value)?;
+        Ok(Self(Uuid::try_parse(&text)?))
+    }
+}
+
+impl ToSql<Text, Sqlite> for StoredId {
+    fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Sqlite>) -> serialize::Result {
+        out.set_value(self.0.to_string());
+        Ok(IsNull::No)
+    }
+}
+
+/// A job; the fields in the order of each backend's `JOB` columns.
+#[derive(Debug, Queryable)]
+pub(super) struct JobRecord {
+    id: StoredId,
+    organization_id: StoredId,
+    kind: String,
+    filter_from: Option<i64>,
+    filter_to: Option<i64>,
+    status: String,
+    created_at: i64,
+    updated_at: i64,
+    object_key: Option<String>,
+    file_bytes: Option<i64>,
+    file_sha256: Option<String>,
+    file_expires_at: Option<i64>,
+    error_message: Option<String>,
+}
+
+impl TryFrom<JobRecord> for Job {
+    type Error = DatabaseError;
+
+    fn try_from(record: JobRecord) -> Result<Self, DatabaseError> {
+        let corrupt = |what: &str| DatabaseError::Corrupt(format!("export {}: {what}", record.id.0));
+        let status = ExportStatus::from_name(&record.status).ok_or_else(|| corrupt("unknown status"))?;
+        let state = match status {
+            ExportStatus::Pending => JobState::Pending,
+            ExportStatus::Running => JobState::Running,
+            ExportStatus::Complete => {
+                JobState::Complete(record.file().ok_or_else(|| corrupt("complete without a file"))?)
+            }
+            ExportStatus::Failed => {
+                let message = record.error_message.clone();
+                JobState::Failed { message: message.ok_or_else(|| corrupt("failed without a message"))? }
+            }
+        };
+        Ok(Self {
+            id: record.id.0.into(),
+            organization_id: record.organization_id.0.into(),
+            kind: ExportKind::from_name(&record.kind).ok_or_else(|| corrupt("unknown kind"))?,
+            filters: filters(record.filter_from, record.filter_to),
+            created_at: Timestamp::saturating_from_millis(record.created_at),
+            updated_at: Timestamp::saturating_from_millis(record.updated_at),
+            state,
+        })
+    }
+}
+
+impl JobRecord {
+    fn file(&self) -> Option<StoredFile> {
+        Some(StoredFile {
+            object_key: self.object_key.clone()?,
+            bytes: u64::try_from(self.file_bytes?).ok()?,
+            sha256: self.file_sha256.clone()?,
+            expires_at: Timestamp::saturating_from_millis(self.file_expires_at?),
+        })
+    }
+}
+
+/// A job that was claimed; the fields in the order of each backend's `CLAIM` columns.
+#[derive(Debug, Queryable)]
+pub(super) struct ClaimRecord {
+    id: StoredId,
+    organization_id: StoredId,
+    kind: String,
+    filter_from: Option<i64>,
+    filter_to: Option<i64>,
+    attempts: i32,
+    hand_backs: i32,
+}
+
+impl ClaimRecord {
+    pub(super) fn held_by(self, owner: LeaseOwner) -> Result<Claim, DatabaseError> {
+        let corrupt = |what: &str| DatabaseError::Corrupt(format!("export {}: {what}", self.id.0));
+        Ok(Claim {
+            id: self.id.0.into(),
+            organization_id: self.organization_id.0.into(),
+            kind: ExportKind::from_name(&self.kind).ok_or_else(|| corrupt("unknown kind"))?,
+            filters: filters(self.filter_from, self.filter_to),
+            owner,
+            attempt: u32::try_from(self.attempts).map_err(|_| corrupt("attempts below 0"))?,
+            try_number: u32::try_from(self.attempts - self.hand_backs)
+                .map_err(|_| corrupt("more hand-backs than attempts"))?,
+        })
+    }
+}
+
+pub(super) fn expired_file((id, object_key): (StoredId, Option<String>)) -> Option<ExpiredFile> {
+    Some(ExpiredFile { id: ExportId::from(id.0), object_key: object_key? })
+}
+
+/// The half-open range of milliseconds that a selection asks for.
+pub(super) fn bounds(filters: ExportFilters) -> (i64, i64) {
+    let from = filters.from.map_or(i64::MIN, Timestamp::as_millis);
+    let to = filters.to.map_or(i64::MAX, Timestamp::as_millis);
+    (from, to)
+}
+
+pub(super) fn count(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+fn filters(from: Option<i64>, to: Option<i64>) -> ExportFilters {
+    ExportFilters {
+        from: from.map(Timestamp::saturating_from_millis),
+        to: to.map(Timestamp::saturating_from_millis),
+    }
+}

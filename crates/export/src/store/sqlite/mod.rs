@@ -1,0 +1,143 @@
+//! The stores on SQLite.
+
+mod jobs;
+mod leases;
+mod rows;
+mod schema;
+mod snapshot;
+
+use assay_contracts::ids::{ExportId, OrganizationId};
+use assay_contracts::time::Timestamp;
+use assay_platform::db::{DatabaseError, Sqlite};
+use async_trait::async_trait;
+
+use super::{
+    Created, Creation, ExpiredFile, ExportStore, LineSink, ReceivedRow, Selection, SnapshotError, WorkStore,
+};
+use crate::domain::job::Job;
+use crate::domain::lease::{Claim, ClaimTerms, FinishedFile};
+use crate::domain::position::Position;
+
+/// Both stores.
+pub(super) struct SqliteStore {
+    database: Sqlite,
+}
+
+impl SqliteStore {
+    pub(super) fn new(database: Sqlite) -> Self {
+        Self { database }
+    }
+}
+
+#[async_trait]
+impl ExportStore for SqliteStore {
+    async fn create(&self, creation: Creation) -> Result<Created, DatabaseError> {
+        self.database.write(move |connection| jobs::create(connection, &creation)).await
+    }
+
+    async fn page(
+        &self,
+        organization_id: OrganizationId,
+        after: Option<Position>,
+        limit: u32,
+    ) -> Result<Vec<Job>, DatabaseError> {
+        self.database.read(move |connection| jobs::page(connection, organization_id, after, limit)).await
+    }
+
+    async fn find(
+        &self,
+        organization_id: OrganizationId,
+        id: ExportId,
+    ) -> Result<Option<Job>, DatabaseError> {
+        let found = self.find_signed(id).await?;
+        Ok(found.filter(|job| job.organization_id == organization_id))
+    }
+
+    async fn find_signed(&self, id: ExportId) -> Result<Option<Job>, DatabaseError> {
+        self.database.read(move |connection| jobs::find(connection, id)).await
+    }
+
+    async fn record_rows(&self, rows: Vec<ReceivedRow>, now: Timestamp) -> Result<(), DatabaseError> {
+        self.database.write(move |connection| rows::record(connection, rows, now)).await
+    }
+
+    async fn expired_files(&self, now: Timestamp, limit: u32) -> Result<Vec<ExpiredFile>, DatabaseError> {
+        self.database.read(move |connection| jobs::expired_files(connection, now, limit)).await
+    }
+
+    async fn file_removed(&self, id: ExportId, now: Timestamp) -> Result<(), DatabaseError> {
+        self.database.write(move |connection| jobs::file_removed(connection, id, now)).await
+    }
+
+    async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError> {
+        self.database.write(move |connection| rows::prune(connection, now)).await
+    }
+
+    async fn ensure_partitions(&self, _now: Timestamp) -> Result<(), DatabaseError> {
+        // SQLite has none.
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl WorkStore for SqliteStore {
+    async fn claim(&self, terms: ClaimTerms) -> Result<Option<Claim>, DatabaseError> {
+        self.database.write(move |connection| leases::claim(connection, terms)).await
+    }
+
+    async fn heartbeat(
+        &self,
+        claim: &Claim,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Result<bool, DatabaseError> {
+        let claim = claim.clone();
+        self.database.write(move |connection| leases::heartbeat(connection, &claim, now, until)).await
+    }
+
+    async fn complete(
+        &self,
+        claim: &Claim,
+        file: FinishedFile,
+        now: Timestamp,
+    ) -> Result<bool, DatabaseError> {
+        let claim = claim.clone();
+        self.database.write(move |connection| leases::complete(connection, &claim, &file, now)).await
+    }
+
+    async fn fail(&self, claim: &Claim, message: &str, now: Timestamp) -> Result<bool, DatabaseError> {
+        let (claim, message) = (claim.clone(), message.to_owned());
+        self.database.write(move |connection| leases::fail(connection, &claim, &message, now)).await
+    }
+
+    async fn retry_later(
+        &self,
+        claim: &Claim,
+        due: Timestamp,
+        now: Timestamp,
+    ) -> Result<bool, DatabaseError> {
+        let claim = claim.clone();
+        self.database.write(move |connection| leases::let_go(connection, &claim, due, 0, now)).await
+    }
+
+    async fn hand_back(&self, claim: &Claim, now: Timestamp) -> Result<bool, DatabaseError> {
+        let claim = claim.clone();
+        self.database.write(move |connection| leases::let_go(connection, &claim, now, 1, now)).await
+    }
+
+    async fn fail_exhausted(
+        &self,
+        max_tries: u32,
+        message: &str,
+        now: Timestamp,
+    ) -> Result<usize, DatabaseError> {
+        let message = message.to_owned();
+        self.database
+            .write(move |connection| leases::fail_exhausted(connection, max_tries, &message, now))
+            .await
+    }
+
+    async fn copy_lines(&self, selection: Selection, sink: LineSink) -> Result<u64, SnapshotError> {
+        self.database.read(move |connection| snapshot::copy_lines(connection, selection, sink)).await
+    }
+}

@@ -1,0 +1,60 @@
+//! The rows that files are made of. All inside the transaction of `Sqlite::write`.
+
+use assay_contracts::time::Timestamp;
+use assay_messaging::inbox::{forget_sqlite, record_sqlite};
+use assay_platform::db::{DatabaseError, idempotency};
+use diesel::prelude::*;
+use diesel::sql_query;
+use diesel::sql_types::{BigInt, SmallInt, Text};
+use diesel::sqlite::SqliteConnection;
+
+use crate::domain::evaluation_row::{EvaluationRow, newest_of_each_ticket};
+use crate::store::record::StoredId;
+use crate::store::{CONSUMER, INBOX_RETENTION_MILLIS, PRUNE_BATCH, ReceivedRow};
+
+/// The rule of replacement is that of `EvaluationRow::is_newer_than`.
+const UPSERT: &str = "
+    INSERT INTO evaluation_rows (ticket_id, organization_id, conversation_started_at, evaluated_at, evaluation_id,
+                                 columns_version, axis_line, audit_line)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (ticket_id) DO UPDATE
+       SET organization_id = excluded.organization_id,
+           conversation_started_at = excluded.conversation_started_at,
+           evaluated_at = excluded.evaluated_at,
+           evaluation_id = excluded.evaluation_id,
+           columns_version = excluded.columns_version,
+           axis_line = excluded.axis_line,
+           audit_line = excluded.audit_line
+     WHERE (evaluation_rows.evaluated_at, evaluation_rows.evaluation_id)
+         < (excluded.evaluated_at, excluded.evaluation_id)";
+
+pub(super) fn record(
+    connection: &mut SqliteConnection,
+    received: Vec<ReceivedRow>,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    let ids: Vec<_> = received.iter().map(|received| received.event_id).collect();
+    let new = record_sqlite(connection, CONSUMER, &ids, now)?;
+    let rows =
+        received.into_iter().filter(|received| new.contains(&received.event_id)).map(|received| received.row);
+    newest_of_each_ticket(rows.collect()).iter().try_for_each(|row| upsert(connection, row))
+}
+
+pub(super) fn prune(connection: &mut SqliteConnection, now: Timestamp) -> Result<usize, DatabaseError> {
+    let forgotten = forget_sqlite(connection, now.plus_millis(-INBOX_RETENTION_MILLIS), PRUNE_BATCH)?;
+    Ok(forgotten + idempotency::prune_sqlite(connection, now)?)
+}
+
+fn upsert(connection: &mut SqliteConnection, row: &EvaluationRow) -> Result<(), DatabaseError> {
+    sql_query(UPSERT)
+        .bind::<Text, _>(StoredId::of(row.ticket_id))
+        .bind::<Text, _>(StoredId::of(row.organization_id))
+        .bind::<BigInt, _>(row.conversation_started_at.as_millis())
+        .bind::<BigInt, _>(row.evaluated_at.as_millis())
+        .bind::<Text, _>(StoredId::of(row.evaluation_id))
+        .bind::<SmallInt, _>(row.columns_version)
+        .bind::<Text, _>(&row.axis_line)
+        .bind::<Text, _>(&row.audit_line)
+        .execute(connection)?;
+    Ok(())
+}

@@ -1,0 +1,38 @@
+//! The tables, as the migrations make them.
+
+diesel::table! {
+    exports (id) {
+        id -> Text,
+        organization_id -> Text,
+        kind -> Text,
+        filter_from -> Nullable<BigInt>,
+        filter_to -> Nullable<BigInt>,
+        status -> Text,
+        created_at -> BigInt,
+        updated_at -> BigInt,
+        lease_owner -> Nullable<Text>,
+        lease_until -> Nullable<BigInt>,
+        attempts -> Integer,
+        hand_backs -> Integer,
+        object_key -> Nullable<Text>,
+        file_bytes -> Nullable<BigInt>,
+        file_rows -> Nullable<BigInt>,
+        file_sha256 -> Nullable<Text>,
+        file_expires_at -> Nullable<BigInt>,
+        file_removed_at -> Nullable<BigInt>,
+        error_message -> Nullable<Text>,
+    }
+}
+
+diesel::table! {
+    evaluation_rows (ticket_id) {
+        ticket_id -> Text,
+        organization_id -> Text,
+        conversation_started_at -> BigInt,
+        evaluated_at -> BigInt,
+        evaluation_id -> Text,
+        columns_version -> SmallInt,
+        axis_line -> Text,
+        audit_line -> Text,
+    }
+}
