@@ -10,16 +10,18 @@ mod bus;
 mod envelope;
 pub mod inbox;
 pub mod outbox;
+mod readiness;
 mod settings;
 
 use assay_platform::db::Migrations;
 
 pub use self::bus::{Bus, BusError, Delivery, Handler, Outcome, PublishError, Subscription};
 pub use self::envelope::{DecodeError, EncodeError, OutgoingEvent};
+pub use self::readiness::register_readiness;
 pub use self::settings::{BusSettings, RetryDelay};
 
 /// The tables `outbox` and `inbox`. A service that uses them lists these beside its own migrations.
-pub static MIGRATIONS: Migrations = Migrations {
+pub const MIGRATIONS: Migrations = Migrations {
     postgres: diesel_migrations::embed_migrations!("migrations/postgres"),
     sqlite: diesel_migrations::embed_migrations!("migrations/sqlite"),
 };

@@ -3,6 +3,7 @@
 mod delivery;
 mod handling;
 mod local;
+mod rabbit;
 
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::delivery::{Delivery, Handler, Outcome};
 use self::local::LocalBus;
+use self::rabbit::RabbitBus;
 use crate::envelope::OutgoingEvent;
 use crate::settings::BusSettings;
 
@@ -24,6 +26,7 @@ pub struct Bus {
 
 enum Kind {
     Local(LocalBus),
+    Rabbit(RabbitBus),
 }
 
 /// The settings of the bus cannot be used.
@@ -93,6 +96,7 @@ impl Bus {
         }
         let kind = match settings.url.expose_secret().split_once(':') {
             Some(("local", "")) => Kind::Local(LocalBus::new(settings.max_attempts)),
+            Some(("amqp" | "amqps", _)) => Kind::Rabbit(RabbitBus::open(settings)?),
             _ => return Err(BusError::UnknownScheme),
         };
         Ok(Self { kind: Arc::new(kind) })
@@ -103,6 +107,7 @@ impl Bus {
     pub async fn publish(&self, events: &[OutgoingEvent]) -> Vec<Result<(), PublishError>> {
         match &*self.kind {
             Kind::Local(local) => local.publish(events).await,
+            Kind::Rabbit(rabbit) => rabbit.publish(events).await,
         }
     }
 
@@ -119,6 +124,7 @@ impl Bus {
     ) -> Result<(), BoxError> {
         match &*self.kind {
             Kind::Local(local) => local.consume(subscription, handler, stop).await,
+            Kind::Rabbit(rabbit) => rabbit.consume(subscription, handler, stop).await,
         }
         Ok(())
     }
@@ -130,6 +136,7 @@ impl Bus {
     pub async fn ping(&self) -> Result<(), String> {
         match &*self.kind {
             Kind::Local(_) => Ok(()),
+            Kind::Rabbit(rabbit) => rabbit.ping().await,
         }
     }
 }

@@ -1,0 +1,102 @@
+//! Messages and their headers.
+
+use lapin::BasicProperties;
+use lapin::message::Delivery;
+use lapin::types::{AMQPValue, FieldTable, ShortString};
+
+use crate::envelope::OutgoingEvent;
+
+/// Which attempt the next delivery of a message is, from 1. Absent means 1.
+pub(super) const ATTEMPT_HEADER: &str = "x-assay-attempt";
+/// Why the last attempt failed.
+pub(super) const REASON_HEADER: &str = "x-assay-reason";
+/// When it failed: Unix epoch milliseconds.
+pub(super) const FAILED_AT_HEADER: &str = "x-assay-failed-at";
+
+/// CloudEvents, AMQP protocol binding, structured mode.
+const CONTENT_TYPE: &str = "application/cloudevents+json";
+/// Survives a restart of the broker (AMQP 0-9-1, basic.delivery-mode).
+const PERSISTENT: u8 = 2;
+/// A broker refuses a message whose headers do not fit into a frame of 128 KiB, and nobody reads so long a reason.
+const MAX_REASON: usize = 2_000;
+
+/// A message to be published.
+pub(super) struct Message<'m> {
+    pub(super) exchange: ShortString,
+    pub(super) routing_key: ShortString,
+    /// Whether it is an error that no queue takes it.
+    pub(super) mandatory: bool,
+    pub(super) payload: &'m [u8],
+    pub(super) properties: BasicProperties,
+}
+
+/// Why and when an attempt failed.
+pub(super) struct Failure<'f> {
+    pub(super) reason: &'f str,
+    pub(super) failed_at_millis: i64,
+    /// What the header is to say: the attempt that failed, or the one that follows.
+    pub(super) attempt: u32,
+}
+
+impl<'m> Message<'m> {
+    /// An event for every queue that takes its topic.
+    pub(super) fn of_event(event: &'m OutgoingEvent, exchange: &ShortString) -> Self {
+        Self {
+            exchange: exchange.clone(),
+            routing_key: event.topic.as_str().into(),
+            mandatory: event.needs_consumer,
+            payload: event.payload.as_bytes(),
+            properties: properties(Some(event.id.to_string().into()), Some(event.topic.as_str().into())),
+        }
+    }
+
+    /// A delivery that failed, for one queue. Only our own headers go along: those of the broker tell of deliveries
+    /// that are over, and would make it see a loop.
+    pub(super) fn of_failed(delivery: &'m Delivery, queue: ShortString, failure: &Failure<'_>) -> Self {
+        let mut headers = FieldTable::default();
+        headers.insert(ATTEMPT_HEADER.into(), AMQPValue::LongLongInt(i64::from(failure.attempt)));
+        headers.insert(FAILED_AT_HEADER.into(), AMQPValue::LongLongInt(failure.failed_at_millis));
+        headers.insert(REASON_HEADER.into(), AMQPValue::LongString(shortened(failure.reason).into()));
+        let message_id = delivery.properties.message_id().clone();
+        let kind = delivery.properties.kind().clone();
+        Self::to_queue(queue, &delivery.data, properties(message_id, kind).with_headers(headers))
+    }
+
+    /// A message for one queue.
+    pub(super) fn to_queue(queue: ShortString, payload: &'m [u8], properties: BasicProperties) -> Self {
+        Self { exchange: "".into(), routing_key: queue, mandatory: true, payload, properties }
+    }
+}
+
+/// Which attempt a delivery is.
+pub(super) fn attempt(properties: &BasicProperties) -> u32 {
+    integer_header(properties, ATTEMPT_HEADER)
+        .and_then(|attempt| u32::try_from(attempt).ok())
+        .filter(|attempt| *attempt > 0)
+        .unwrap_or(1)
+}
+
+pub(super) fn integer_header(properties: &BasicProperties, name: &str) -> Option<i64> {
+    match properties.headers().as_ref()?.inner().get(name)? {
+        AMQPValue::LongLongInt(value) => Some(*value),
+        AMQPValue::LongInt(value) => Some(i64::from(*value)),
+        AMQPValue::LongUInt(value) => Some(i64::from(*value)),
+        _ => None,
+    }
+}
+
+pub(super) fn properties(message_id: Option<ShortString>, kind: Option<ShortString>) -> BasicProperties {
+    let mut properties =
+        BasicProperties::default().with_content_type(CONTENT_TYPE.into()).with_delivery_mode(PERSISTENT);
+    if let Some(message_id) = message_id {
+        properties = properties.with_message_id(message_id);
+    }
+    if let Some(kind) = kind {
+        properties = properties.with_type(kind);
+    }
+    properties
+}
+
+fn shortened(reason: &str) -> &str {
+    reason.get(..reason.floor_char_boundary(MAX_REASON)).unwrap_or(reason)
+}

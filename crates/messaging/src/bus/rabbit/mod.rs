@@ -1,0 +1,116 @@
+//! The bus on RabbitMQ 3.10 or later.
+//!
+//! lapin's own recovery stays off: it leaves consumers silent for tens of seconds and does not cover errors of a
+//! channel. Every connection here is given up on the first error and made anew, topology included.
+
+mod connection;
+mod consumer;
+mod message;
+mod names;
+mod publisher;
+mod session;
+mod settle;
+mod topology;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use secrecy::ExposeSecret;
+use tokio_util::sync::CancellationToken;
+
+use self::connection::Connector;
+use self::consumer::Consumer;
+use self::message::Message;
+use self::names::Names;
+use self::publisher::{Publisher, SendError};
+use super::{BusError, Handler, PublishError, Subscription};
+use crate::envelope::OutgoingEvent;
+use crate::settings::{BusSettings, RetryDelay};
+
+/// Publishers and consumers on one broker.
+pub(super) struct RabbitBus {
+    broker: Arc<Broker>,
+}
+
+/// What publishing and consuming share.
+struct Broker {
+    connector: Connector,
+    names: Names,
+    publisher: Publisher,
+    retries: Retries,
+    consumers: Consumers,
+}
+
+/// How often, and after which delays, a delivery is attempted.
+struct Retries {
+    delays: Vec<RetryDelay>,
+    max_attempts: u32,
+}
+
+/// How many consumers this process has, and how many of them are connected.
+#[derive(Default)]
+struct Consumers {
+    running: AtomicUsize,
+    connected: AtomicUsize,
+}
+
+impl RabbitBus {
+    pub(super) fn open(settings: &BusSettings) -> Result<Self, BusError> {
+        let connector = Connector::parse(settings.url.expose_secret())?;
+        let names = Names::parse(&settings.namespace)?;
+        let publisher = Publisher::new(connector.clone(), names.clone());
+        let retries = Retries { delays: settings.retry_delays.clone(), max_attempts: settings.max_attempts };
+        let consumers = Consumers::default();
+        Ok(Self { broker: Arc::new(Broker { connector, names, publisher, retries, consumers }) })
+    }
+
+    pub(super) async fn publish(&self, events: &[OutgoingEvent]) -> Vec<Result<(), PublishError>> {
+        let exchange = self.broker.names.exchange();
+        let messages: Vec<Message<'_>> =
+            events.iter().map(|event| Message::of_event(event, &exchange)).collect();
+        let results = self.broker.publisher.send(&messages).await;
+        events.iter().zip(results).map(|(event, result)| publish_result(event, result)).collect()
+    }
+
+    pub(super) async fn consume(
+        &self,
+        subscription: Subscription,
+        handler: Arc<dyn Handler>,
+        stop: CancellationToken,
+    ) {
+        let _running = Counted::new(&self.broker.consumers.running);
+        Consumer::new(self.broker.clone(), subscription, handler).run(&stop).await;
+    }
+
+    pub(super) async fn ping(&self) -> Result<(), String> {
+        let running = self.broker.consumers.running.load(Ordering::SeqCst);
+        let connected = self.broker.consumers.connected.load(Ordering::SeqCst);
+        if connected < running {
+            return Err(format!("{connected} of {running} consumers are connected"));
+        }
+        self.broker.publisher.ping().await
+    }
+}
+
+/// One more as long as it lives.
+struct Counted<'c>(&'c AtomicUsize);
+
+impl<'c> Counted<'c> {
+    fn new(counter: &'c AtomicUsize) -> Self {
+        counter.fetch_add(1, Ordering::SeqCst);
+        Self(counter)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+fn publish_result(event: &OutgoingEvent, result: Result<(), SendError>) -> Result<(), PublishError> {
+    result.map_err(|error| match error {
+        SendError::Unavailable(reason) => PublishError::Unavailable(reason),
+        SendError::Unroutable => PublishError::Unroutable { topic: event.topic.clone() },
+    })
+}

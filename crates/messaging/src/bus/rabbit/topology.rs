@@ -1,0 +1,79 @@
+//! What must exist on the broker. Declared by whoever needs it, each time it connects: a broker that has lost
+//! everything is as good as a new one.
+
+use lapin::options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions};
+use lapin::types::{AMQPValue, FieldTable, ShortString};
+use lapin::{Channel, ExchangeKind};
+
+use super::names::Names;
+use crate::bus::Subscription;
+use crate::settings::RetryDelay;
+
+/// Deliveries that may end with their process or connection before the broker makes the message a dead letter: it
+/// may be what kills the process. Far beyond what restarts and cut connections add up to.
+const DELIVERY_LIMIT: i64 = 100;
+
+/// Dead letters are taken out and put back when an operator looks at them, which counts as deliveries.
+const DEAD_LETTER_DELIVERY_LIMIT: i64 = 1_000_000_000;
+
+/// What a publisher needs.
+pub(super) async fn declare_exchange(channel: &Channel, names: &Names) -> lapin::Result<()> {
+    let options = ExchangeDeclareOptions { durable: true, ..ExchangeDeclareOptions::default() };
+    channel.exchange_declare(names.exchange(), ExchangeKind::Topic, options, FieldTable::default()).await
+}
+
+/// What a consumer needs: its queue, the rungs on which deliveries wait for their next attempt, its dead letters.
+pub(super) async fn declare_subscription(
+    channel: &Channel,
+    names: &Names,
+    subscription: &Subscription,
+    delays: &[RetryDelay],
+) -> lapin::Result<()> {
+    declare_exchange(channel, names).await?;
+    declare_dead_letter_queue(channel, names, subscription.queue).await?;
+    let queue = names.queue(subscription.queue);
+    let mut arguments = dead_lettering_to(&names.dead_letter_queue(subscription.queue));
+    arguments.insert("x-delivery-limit".into(), AMQPValue::LongLongInt(DELIVERY_LIMIT));
+    declare_queue(channel, queue.clone(), arguments).await?;
+    for delay in delays {
+        // Back to this queue only, not through the exchange: the other consumers have handled the event.
+        let mut arguments = dead_lettering_to(&queue);
+        arguments.insert("x-message-ttl".into(), AMQPValue::LongLongInt(i64::from(delay.as_millis())));
+        declare_queue(channel, names.retry_queue(subscription.queue, *delay), arguments).await?;
+    }
+    for topic in subscription.topics {
+        let options = QueueBindOptions::default();
+        let arguments = FieldTable::default();
+        channel.queue_bind(queue.clone(), names.exchange(), topic.name.into(), options, arguments).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn declare_dead_letter_queue(
+    channel: &Channel,
+    names: &Names,
+    queue: &str,
+) -> lapin::Result<()> {
+    let mut arguments = FieldTable::default();
+    arguments.insert("x-delivery-limit".into(), AMQPValue::LongLongInt(DEAD_LETTER_DELIVERY_LIMIT));
+    declare_queue(channel, names.dead_letter_queue(queue), arguments).await
+}
+
+/// Through the default exchange, which knows every queue by its name. `at-least-once`, which needs `reject-publish`
+/// (RabbitMQ manual, quorum queues, dead lettering): a message leaves its queue when the other one has it.
+fn dead_lettering_to(queue: &ShortString) -> FieldTable {
+    let mut arguments = FieldTable::default();
+    let mut set = |name: &str, value: &str| {
+        arguments.insert(name.into(), AMQPValue::LongString(value.into()));
+    };
+    set("x-dead-letter-exchange", "");
+    set("x-dead-letter-routing-key", queue.as_str());
+    set("x-dead-letter-strategy", "at-least-once");
+    set("x-overflow", "reject-publish");
+    arguments
+}
+
+async fn declare_queue(channel: &Channel, name: ShortString, mut arguments: FieldTable) -> lapin::Result<()> {
+    arguments.insert("x-queue-type".into(), AMQPValue::LongString("quorum".into()));
+    channel.queue_declare(name, QueueDeclareOptions::durable(), arguments).await.map(drop)
+}
