@@ -12,6 +12,8 @@ pub mod inbox;
 pub mod outbox;
 mod readiness;
 mod settings;
+#[cfg(test)]
+mod test_databases;
 
 use assay_platform::db::Migrations;
 

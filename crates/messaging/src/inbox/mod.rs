@@ -3,6 +3,8 @@
 
 mod postgres;
 mod sqlite;
+#[cfg(test)]
+mod tests;
 
 pub use self::postgres::{forget_postgres, record_postgres};
 pub use self::sqlite::{forget_sqlite, record_sqlite};

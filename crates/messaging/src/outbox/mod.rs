@@ -5,6 +5,8 @@ mod pace;
 mod postgres;
 mod relay;
 mod sqlite;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

@@ -1,0 +1,282 @@
+//! What an outbox promises, on both databases.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use anyhow::Result;
+use assay_contracts::event::{AgentCreated, AgentFacts};
+use assay_contracts::ids::EventId;
+use assay_contracts::time::Timestamp;
+use assay_platform::db::{Database, DatabaseError, Migrations};
+use assay_platform::runtime::{new_id, now};
+use diesel::Connection;
+use diesel_migrations::MigrationHarness;
+use futures_util::future::try_join_all;
+
+use super::{
+    LATEST_ATTEMPT_MILLIS, LEASE_MILLIS, Outbox, Postponed, Settlement, enqueue_postgres, enqueue_sqlite,
+};
+use crate::envelope::OutgoingEvent;
+use crate::test_databases::{self, on_both_databases};
+
+static MIGRATIONS: [Migrations; 1] = [crate::MIGRATIONS];
+
+on_both_databases!(
+    a_claim_returns_what_was_enqueued,
+    events_of_a_rolled_back_transaction_are_never_published,
+    concurrent_claims_never_share_a_row,
+    a_claim_ends_with_its_lease_unless_it_is_renewed,
+    rows_that_have_waited_longest_are_claimed_first,
+    published_rows_are_gone,
+    released_rows_can_be_claimed_at_once_and_count_no_attempt,
+    a_postponed_row_is_not_due_before_its_time_and_counts_its_attempt,
+    a_dead_row_is_visible_and_never_claimed_until_an_operator_retries_it,
+    an_operator_can_drop_dead_rows_and_no_others,
+    the_oldest_event_that_waits_is_known,
+    rows_put_off_by_a_clock_that_ran_ahead_are_brought_back,
+    migrations_can_be_reverted_and_applied_again,
+);
+
+async fn a_claim_returns_what_was_enqueued(database: Database) -> Result<()> {
+    let event = event();
+    enqueue(&database, vec![event.clone()]).await?;
+    let claimed = Outbox::new(database).claim(now(), 10).await?;
+    assert_eq!(claimed.iter().map(|row| row.event.clone()).collect::<Vec<_>>(), [event]);
+    Ok(())
+}
+
+async fn events_of_a_rolled_back_transaction_are_never_published(database: Database) -> Result<()> {
+    let events = vec![event()];
+    let abort = || DatabaseError::Corrupt("roll back".to_owned());
+    let aborted: Result<(), DatabaseError> = match &database {
+        Database::Postgres(postgres) => {
+            postgres
+                .run(move |connection| {
+                    connection.transaction(|connection| {
+                        enqueue_postgres(connection, &events)?;
+                        Err(abort())
+                    })
+                })
+                .await
+        }
+        Database::Sqlite(sqlite) => {
+            sqlite
+                .write(move |connection| {
+                    enqueue_sqlite(connection, &events)?;
+                    Err(abort())
+                })
+                .await
+        }
+    };
+    assert!(aborted.is_err());
+    assert!(Outbox::new(database).claim(now(), 10).await?.is_empty());
+    Ok(())
+}
+
+async fn concurrent_claims_never_share_a_row(database: Database) -> Result<()> {
+    let events: Vec<_> = (0..500).map(|_| event()).collect();
+    let expected: HashSet<EventId> = events.iter().map(OutgoingEvent::id).collect();
+    enqueue(&database, events).await?;
+    let replicas: Vec<Outbox> = (0..6).map(|_| Outbox::new(database.clone())).collect();
+    let mut claimed = Vec::new();
+    loop {
+        let round = try_join_all(replicas.iter().map(|replica| replica.claim(now(), 17))).await?;
+        let round: Vec<_> = round.concat();
+        if round.is_empty() {
+            break;
+        }
+        claimed.extend(round.iter().map(|row| row.event.id));
+    }
+    assert_eq!(claimed.len(), expected.len(), "a row was claimed twice or never");
+    assert_eq!(claimed.into_iter().collect::<HashSet<_>>(), expected);
+    Ok(())
+}
+
+async fn a_claim_ends_with_its_lease_unless_it_is_renewed(database: Database) -> Result<()> {
+    let event = event();
+    enqueue(&database, vec![event.clone()]).await?;
+    let outbox = Outbox::new(database);
+    let start = now();
+    assert_eq!(outbox.claim(start, 10).await?.len(), 1);
+    let expired = start.plus_millis(LEASE_MILLIS);
+    assert!(outbox.claim(expired.plus_millis(-1), 10).await?.is_empty());
+    outbox.renew(vec![event.id], start.plus_millis(10)).await?;
+    assert!(outbox.claim(expired, 10).await?.is_empty());
+    assert_eq!(outbox.claim(expired.plus_millis(10), 10).await?.len(), 1);
+    Ok(())
+}
+
+async fn rows_that_have_waited_longest_are_claimed_first(database: Database) -> Result<()> {
+    let (first, second) = (event(), event());
+    enqueue(&database, vec![second.clone(), first.clone()]).await?;
+    let outbox = Outbox::new(database);
+    let start = now();
+    outbox.claim(start, 10).await?;
+    let put_off = |event: &OutgoingEvent, millis| postponed(event, start.plus_millis(millis), false);
+    settle(&outbox, Settlement { postponed: vec![put_off(&first, 5)], ..Settlement::default() }).await?;
+    settle(&outbox, Settlement { postponed: vec![put_off(&second, 9)], ..Settlement::default() }).await?;
+    let claimed = outbox.claim(start.plus_millis(10), 1).await?;
+    assert_eq!(claimed[0].event.id, first.id);
+    Ok(())
+}
+
+async fn published_rows_are_gone(database: Database) -> Result<()> {
+    let (published, other) = (event(), event());
+    enqueue(&database, vec![published.clone(), other.clone()]).await?;
+    let outbox = Outbox::new(database);
+    let start = now();
+    outbox.claim(start, 10).await?;
+    settle(&outbox, Settlement { published: vec![published.id], ..Settlement::default() }).await?;
+    let left = outbox.claim(start.plus_millis(LEASE_MILLIS), 10).await?;
+    assert_eq!(left.iter().map(|row| row.event.id).collect::<Vec<_>>(), [other.id]);
+    assert_eq!(outbox.status().await?.pending, 1);
+    Ok(())
+}
+
+async fn released_rows_can_be_claimed_at_once_and_count_no_attempt(database: Database) -> Result<()> {
+    let event = event();
+    enqueue(&database, vec![event.clone()]).await?;
+    let outbox = Outbox::new(database);
+    outbox.claim(now(), 10).await?;
+    settle(&outbox, Settlement { released: vec![event.id], ..Settlement::default() }).await?;
+    let again = outbox.claim(now(), 10).await?;
+    assert_eq!(again.iter().map(|row| row.event.attempt).collect::<Vec<_>>(), [1]);
+    Ok(())
+}
+
+async fn a_postponed_row_is_not_due_before_its_time_and_counts_its_attempt(database: Database) -> Result<()> {
+    let event = event();
+    enqueue(&database, vec![event.clone()]).await?;
+    let outbox = Outbox::new(database);
+    let start = now();
+    outbox.claim(start, 10).await?;
+    let later = start.plus_millis(60_000);
+    settle(&outbox, Settlement { postponed: vec![postponed(&event, later, true)], ..Settlement::default() })
+        .await?;
+    assert!(outbox.claim(later.plus_millis(-1), 10).await?.is_empty());
+    let again = outbox.claim(later, 10).await?;
+    assert_eq!(again.iter().map(|row| row.event.attempt).collect::<Vec<_>>(), [2]);
+    Ok(())
+}
+
+async fn a_dead_row_is_visible_and_never_claimed_until_an_operator_retries_it(
+    database: Database,
+) -> Result<()> {
+    let event = event();
+    enqueue(&database, vec![event.clone()]).await?;
+    let outbox = Outbox::new(database);
+    bury(&outbox, &event).await?;
+    let far = now().plus_millis(10 * LEASE_MILLIS);
+    assert!(outbox.claim(far, 10).await?.is_empty());
+    let status = outbox.status().await?;
+    assert_eq!((status.pending, status.oldest_pending, status.dead), (0, None, 1));
+    let dead = outbox.dead_events(10).await?;
+    assert_eq!((dead[0].id, dead[0].attempts, dead[0].last_error.as_str()), (event.id, 1, "poisoned"));
+    assert_eq!(dead[0].payload, event.payload);
+
+    assert!(outbox.retry_dead(event.id).await?);
+    assert_eq!(outbox.claim(far, 10).await?[0].event.attempt, 1);
+    assert!(!outbox.retry_dead(event.id).await?, "it is dead no more");
+    Ok(())
+}
+
+async fn an_operator_can_drop_dead_rows_and_no_others(database: Database) -> Result<()> {
+    let (dead, alive) = (event(), event());
+    enqueue(&database, vec![dead.clone(), alive.clone()]).await?;
+    let outbox = Outbox::new(database);
+    bury(&outbox, &dead).await?;
+    assert!(!outbox.drop_dead(alive.id).await?);
+    assert!(outbox.drop_dead(dead.id).await?);
+    assert!(!outbox.drop_dead(dead.id).await?);
+    let status = outbox.status().await?;
+    assert_eq!((status.pending, status.dead), (1, 0));
+    Ok(())
+}
+
+async fn the_oldest_event_that_waits_is_known(database: Database) -> Result<()> {
+    let outbox = Outbox::new(database.clone());
+    assert_eq!(outbox.oldest_unpublished().await?, None);
+    let before = now();
+    enqueue(&database, vec![event()]).await?;
+    let oldest = outbox.oldest_unpublished().await?;
+    let after_first = now();
+    enqueue(&database, vec![event()]).await?;
+    assert!(oldest.is_some_and(|oldest| before <= oldest && oldest <= after_first), "{oldest:?}");
+    assert_eq!(outbox.oldest_unpublished().await?, oldest);
+    Ok(())
+}
+
+async fn rows_put_off_by_a_clock_that_ran_ahead_are_brought_back(database: Database) -> Result<()> {
+    let (postponed_row, claimed_row, proper_row) = (event(), event(), event());
+    let outbox = Outbox::new(database.clone());
+    let right = now();
+    let ahead = right.plus_millis(2 * LATEST_ATTEMPT_MILLIS);
+    enqueue(&database, vec![postponed_row.clone(), claimed_row.clone(), proper_row.clone()]).await?;
+    outbox.claim(ahead, 10).await?;
+    let proper = right.plus_millis(LATEST_ATTEMPT_MILLIS);
+    let rows = vec![postponed(&postponed_row, ahead, true), postponed(&proper_row, proper, true)];
+    settle(&outbox, Settlement { postponed: rows, ..Settlement::default() }).await?;
+    assert!(outbox.claim(right, 10).await?.is_empty());
+
+    outbox.undo_clock_steps(right).await?;
+    let claimed: HashSet<EventId> = outbox.claim(right, 10).await?.iter().map(|row| row.event.id).collect();
+    assert_eq!(claimed, HashSet::from([postponed_row.id, claimed_row.id]));
+    Ok(())
+}
+
+async fn migrations_can_be_reverted_and_applied_again(database: Database) -> Result<()> {
+    match &database {
+        Database::Postgres(postgres) => {
+            postgres
+                .run(|connection| {
+                    connection.revert_all_migrations(crate::MIGRATIONS.postgres).map(drop).map_err(failed)
+                })
+                .await?;
+        }
+        Database::Sqlite(sqlite) => {
+            sqlite
+                .read(|connection| {
+                    connection.revert_all_migrations(crate::MIGRATIONS.sqlite).map(drop).map_err(failed)
+                })
+                .await?;
+        }
+    }
+    let outbox = Outbox::new(database.clone());
+    assert!(outbox.status().await.is_err(), "the table is still there");
+    assert_eq!(database.migrate(&MIGRATIONS).await?.len(), 2);
+    assert_eq!(outbox.status().await?.pending, 0);
+    Ok(())
+}
+
+fn failed(error: assay_platform::runtime::BoxError) -> DatabaseError {
+    DatabaseError::Migration(error.to_string())
+}
+
+async fn bury(outbox: &Outbox, event: &OutgoingEvent) -> Result<()> {
+    outbox.claim(now(), 10).await?;
+    let dead = vec![(event.id, "poisoned".to_owned())];
+    settle(outbox, Settlement { dead, ..Settlement::default() }).await
+}
+
+async fn settle(outbox: &Outbox, settlement: Settlement) -> Result<()> {
+    Ok(outbox.settle(Arc::new(settlement), now()).await?)
+}
+
+fn postponed(event: &OutgoingEvent, next_attempt_at: Timestamp, counts: bool) -> Postponed {
+    Postponed { id: event.id, counts, next_attempt_at, reason: "not now".to_owned() }
+}
+
+async fn enqueue(database: &Database, events: Vec<OutgoingEvent>) -> Result<(), DatabaseError> {
+    match database {
+        Database::Postgres(postgres) => {
+            postgres.run(move |connection| enqueue_postgres(connection, &events)).await
+        }
+        Database::Sqlite(sqlite) => sqlite.write(move |connection| enqueue_sqlite(connection, &events)).await,
+    }
+}
+
+fn event() -> OutgoingEvent {
+    let agent = AgentFacts { id: new_id(), external_id: "a".to_owned(), name: "Ä".to_owned() };
+    let event = AgentCreated { organization_id: new_id(), agent, created_at: now() };
+    OutgoingEvent::new(new_id(), now(), &event).expect("encodes")
+}

@@ -1,0 +1,61 @@
+//! A fresh, migrated database of either kind for one test.
+
+use anyhow::Result;
+use assay_platform::db::{Database, DatabaseSettings, Migrations};
+use assay_testkit::{Template, TestDatabase};
+
+/// A database and what keeps it alive.
+pub struct Fresh<Kept> {
+    pub database: Database,
+    _kept: Kept,
+}
+
+pub async fn sqlite(migrations: &'static [Migrations]) -> Result<Fresh<tempfile::TempDir>> {
+    let folder = tempfile::tempdir()?;
+    let database = open(&format!("sqlite:{}", folder.path().join("test.db").display()))?;
+    database.migrate(migrations).await?;
+    Ok(Fresh { database, _kept: folder })
+}
+
+pub async fn postgres(migrations: &'static [Migrations]) -> Result<Fresh<TestDatabase>> {
+    const TABLES: &str = concat!(
+        include_str!("../migrations/postgres/2026-01-01-000001_outbox/up.sql"),
+        include_str!("../migrations/postgres/2026-01-01-000002_inbox/up.sql"),
+    );
+    let create = move || {
+        TestDatabase::create(&Template::new("messaging", TABLES), |url| {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            runtime.block_on(open(url)?.migrate(migrations))?;
+            Ok(())
+        })
+    };
+    let kept = assay_platform::runtime::blocking(create).await??;
+    Ok(Fresh { database: open(kept.url())?, _kept: kept })
+}
+
+fn open(url: &str) -> Result<Database> {
+    let settings = DatabaseSettings { database_url: url.into(), database_pool_size: 8 };
+    Ok(Database::open(&settings, "messaging")?)
+}
+
+/// Runs each of the named checks on both databases.
+macro_rules! on_both_databases {
+    ($($check:ident),+ $(,)?) => {
+        mod on_postgres {
+            $(#[tokio::test]
+            async fn $check() -> anyhow::Result<()> {
+                let fresh = super::test_databases::postgres(&super::MIGRATIONS).await?;
+                super::$check(fresh.database.clone()).await
+            })+
+        }
+        mod on_sqlite {
+            $(#[tokio::test]
+            async fn $check() -> anyhow::Result<()> {
+                let fresh = super::test_databases::sqlite(&super::MIGRATIONS).await?;
+                super::$check(fresh.database.clone()).await
+            })+
+        }
+    };
+}
+
+pub(crate) use on_both_databases;
