@@ -1,0 +1,48 @@
+//! What the role does: looking for jobs, running one, writing its file.
+
+mod run_job;
+mod work_off_jobs;
+mod write_file;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use assay_export::store::WorkStore;
+use assay_platform::objects::Objects;
+
+pub(crate) use self::work_off_jobs::work_off_jobs;
+
+/// How jobs are worked off.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WorkSettings {
+    /// How long a job is held without a heartbeat.
+    pub(crate) lease: Duration,
+    /// How often jobs are looked for that nobody told of.
+    pub(crate) poll_interval: Duration,
+    /// Age from which on such jobs are taken.
+    pub(crate) pending_grace: Duration,
+    /// Attempts at a job before it fails for good.
+    pub(crate) max_attempts: u32,
+    /// Pause after the first failed attempt.
+    pub(crate) retry_delay: Duration,
+    /// How long files are kept.
+    pub(crate) file_retention: Duration,
+}
+
+/// What jobs are worked off with.
+pub(crate) struct Worker {
+    store: Arc<dyn WorkStore>,
+    objects: Objects,
+    settings: WorkSettings,
+}
+
+impl Worker {
+    pub(crate) fn new(store: Arc<dyn WorkStore>, objects: Objects, settings: WorkSettings) -> Self {
+        Self { store, objects, settings }
+    }
+}
+
+/// A span as the store counts it.
+fn millis(span: Duration) -> i64 {
+    i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
+}

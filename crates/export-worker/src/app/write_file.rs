@@ -1,0 +1,113 @@
+//! Writes the file of a job: a thread reads the snapshot, this task writes it to the object store, and a bounded
+//! channel between them keeps memory constant.
+
+use assay_export::domain::csv;
+use assay_export::domain::lease::Claim;
+use assay_export::store::{Selection, SnapshotError, line_channel};
+use assay_platform::objects::{ObjectError, ObjectWriter};
+use bytes::Bytes;
+use tokio::sync::mpsc::Receiver;
+use tokio::time::{Duration, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::Worker;
+
+/// How long cleaning up after a failed attempt may take.
+const ABORT_DEADLINE: Duration = Duration::from_secs(5);
+
+/// Why there is no file.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum WriteFileError {
+    /// The rows cannot be read.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+    /// The file cannot be stored.
+    #[error(transparent)]
+    Objects(#[from] ObjectError),
+    /// The attempt was given up.
+    #[error("the attempt was given up")]
+    GivenUp,
+}
+
+impl WriteFileError {
+    /// The same for the person who asked for the export: no cause, no path, no name of a library.
+    pub(super) const fn in_plain_words(&self) -> &'static str {
+        match self {
+            Self::Snapshot(_) => "the evaluations could not be read",
+            Self::Objects(_) => "the file could not be stored",
+            Self::GivenUp => "the file could not be written",
+        }
+    }
+}
+
+/// A file that is written and not shown yet.
+pub(super) struct WrittenFile {
+    /// Size in bytes.
+    pub(super) bytes: u64,
+    /// Lines, the header not counted.
+    pub(super) rows: u64,
+    /// SHA-256 of the content, lower-case hexadecimal.
+    pub(super) sha256: String,
+}
+
+impl Worker {
+    /// Writes the file of a job under the key of its attempt. Nothing appears there unless all of it was written.
+    ///
+    /// # Errors
+    /// When reading or writing fails, or `give_up` is cancelled.
+    pub(super) async fn write_file(
+        &self,
+        claim: &Claim,
+        give_up: &CancellationToken,
+    ) -> Result<WrittenFile, WriteFileError> {
+        let mut writer = self.objects.create(&claim.object_key()).await?;
+        match self.copy(claim, &mut writer, give_up).await {
+            Ok(rows) => {
+                let written = writer.finish().await?;
+                Ok(WrittenFile { bytes: written.bytes, rows, sha256: written.sha256 })
+            }
+            Err(error) => {
+                abort(writer).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn copy(
+        &self,
+        claim: &Claim,
+        writer: &mut ObjectWriter,
+        give_up: &CancellationToken,
+    ) -> Result<u64, WriteFileError> {
+        let selection =
+            Selection { organization_id: claim.organization_id, kind: claim.kind, filters: claim.filters };
+        writer.write(csv::header(claim.kind).as_bytes()).await?;
+        let (sink, lines) = line_channel();
+        let reading = async { Ok(self.store.copy_lines(selection, sink).await?) };
+        // Whichever fails first ends the other: a reader without a receiver stops by itself.
+        let (rows, ()) = tokio::try_join!(reading, receive(lines, writer, give_up))?;
+        Ok(rows)
+    }
+}
+
+async fn receive(
+    mut lines: Receiver<Bytes>,
+    writer: &mut ObjectWriter,
+    give_up: &CancellationToken,
+) -> Result<(), WriteFileError> {
+    let writing = async {
+        while let Some(chunk) = lines.recv().await {
+            writer.write(&chunk).await?;
+        }
+        Ok(())
+    };
+    give_up.run_until_cancelled(writing).await.unwrap_or(Err(WriteFileError::GivenUp))
+}
+
+async fn abort(writer: ObjectWriter) {
+    match timeout(ABORT_DEADLINE, writer.abort()).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::warn!(cause = %error, "unfinished file of an export cannot be removed"),
+        Err(_) => tracing::warn!("unfinished file of an export was not removed in time"),
+    }
+}

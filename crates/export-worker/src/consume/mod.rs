@@ -1,0 +1,5 @@
+//! The events that this role takes from the bus.
+
+mod export_requested;
+
+pub(crate) use self::export_requested::{ExportRequestedHandler, subscription};

@@ -1,0 +1,95 @@
+//! Starts the role: the only place that knows all of its parts.
+
+use std::net::TcpListener;
+use std::sync::Arc;
+
+use assay_export::store::work_store;
+use assay_messaging::Bus;
+use assay_platform::db::{self, Database, DatabaseError};
+use assay_platform::objects::Objects;
+use assay_platform::runtime::{Phase, Tasks};
+use assay_platform::web::{ServerSettings, serve};
+use tokio::sync::Notify;
+
+use crate::app::{Worker, work_off_jobs};
+use crate::consume::{ExportRequestedHandler, subscription};
+use crate::{Config, MIGRATIONS, SCHEMA};
+
+/// Connections beside those that jobs read with: heartbeats and readiness.
+const SPARE_CONNECTIONS: u32 = 2;
+
+/// What the role needs from the process it runs in.
+pub struct Dependencies {
+    /// Where it answers whether it is alive and ready; bound already.
+    pub listener: TcpListener,
+    /// Where it hears of jobs.
+    pub bus: Bus,
+    /// Where the files go.
+    pub objects: Objects,
+}
+
+/// Why the role cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The database's address cannot be used.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// The listener cannot be used.
+    #[error("export-worker cannot serve: {0}")]
+    Listener(#[from] std::io::Error),
+    /// Jobs would wait for each other's connections.
+    #[error(
+        "export_worker.database_pool_size must be at least export_worker.parallel_jobs + {SPARE_CONNECTIONS}, \
+         and export_worker.parallel_jobs, lease_milliseconds, poll_interval_milliseconds and max_attempts at least 1"
+    )]
+    Settings,
+}
+
+/// Starts the role's tasks. The database and the bus may come up later; until then the role is not ready.
+///
+/// # Errors
+/// When the configuration cannot be used.
+pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
+    let Dependencies { listener, bus, objects } = dependencies;
+    check(config)?;
+    let database = Database::open(&config.database(), SCHEMA)?;
+    register_readiness(tasks, &database, &bus);
+
+    let worker = Arc::new(Worker::new(work_store(&database), objects, config.work()));
+    let news = Arc::new(Notify::new());
+    for slot in 1..=config.parallel_jobs {
+        let (worker, news) = (worker.clone(), news.clone());
+        tasks.spawn(Phase::Consume, format!("export worker slot {slot}"), move |stop| {
+            work_off_jobs(worker, news, stop)
+        });
+    }
+    let handler = Arc::new(ExportRequestedHandler { news });
+    tasks.spawn(Phase::Consume, "export worker consumer", move |stop| async move {
+        bus.consume(subscription(), handler, stop).await
+    });
+    serve(tasks, Phase::ServeInternal, "export-worker", listener, ServerSettings::default(), |_| ())?;
+    Ok(())
+}
+
+fn check(config: &Config) -> Result<(), StartError> {
+    let positive = [
+        config.parallel_jobs,
+        config.lease_milliseconds,
+        config.poll_interval_milliseconds,
+        config.max_attempts,
+    ];
+    let connections = config.parallel_jobs.saturating_add(SPARE_CONNECTIONS);
+    if positive.contains(&0) || config.database_pool_size < connections {
+        return Err(StartError::Settings);
+    }
+    Ok(())
+}
+
+fn register_readiness(tasks: &Tasks, database: &Database, bus: &Bus) {
+    db::register_readiness(tasks.readiness(), "export-worker", database, MIGRATIONS);
+    let bus = bus.clone();
+    tasks.readiness().register("export-worker bus", move || {
+        let bus = bus.clone();
+        async move { bus.ping().await }
+    });
+}
