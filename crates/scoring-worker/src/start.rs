@@ -53,6 +53,17 @@ pub enum StartError {
     Listen(#[from] std::io::Error),
 }
 
+/// Brings the schema up to date; the names of the migrations that were applied.
+///
+/// # Errors
+/// When the database cannot be reached or a migration fails.
+pub async fn migrate(config: &Config) -> Result<Vec<String>, DatabaseError> {
+    let database = Database::open(&config.database(), SCHEMA)?;
+    let applied = database.migrate(MIGRATIONS).await?;
+    store::open(database).maintain(now()).await?;
+    Ok(applied)
+}
+
 /// Starts the role's tasks.
 ///
 /// # Errors
@@ -93,6 +104,6 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
 fn register_checks(config: &Config, tasks: &Tasks, database: &Database, bus: &Bus, outbox: &Outbox) {
     let readiness = tasks.readiness();
     assay_platform::db::register_readiness(readiness, SCHEMA, database, MIGRATIONS);
-    let max_age = Duration::from_secs(config.max_outbox_age_seconds);
+    let max_age = Duration::from_secs(config.outbox_age_limit_seconds.into());
     assay_messaging::register_readiness(readiness, SCHEMA, bus, outbox, max_age);
 }

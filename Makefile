@@ -1,0 +1,46 @@
+# What people of this project type. Everything behind it is in crates/; nothing has to be installed for `make run`.
+
+CARGO ?= cargo
+LISTEN ?= 127.0.0.1:8080
+DATA_DIR ?= ./data
+ORGANIZATION ?= default
+
+.PHONY: help run test lint stack stack-down stack-key docs
+
+help:
+	@echo "make run         build and start everything in one process on $(LISTEN), data in $(DATA_DIR)"
+	@echo "make test        all tests, with a private PostgreSQL and RabbitMQ that they start themselves"
+	@echo "make lint        formatting, clippy, licences and advisories"
+	@echo "make stack       every service as a process on PostgreSQL and RabbitMQ, in the foreground"
+	@echo "make stack-down  clean up after a stack that crashed"
+	@echo "make stack-key ORGANIZATION=acme   print a new API key of the running stack"
+	@echo "make docs        write the generated documents under proto-docs/ anew"
+
+run:
+	$(CARGO) run --release --bin assay -- standalone --listen $(LISTEN) --data-dir $(DATA_DIR)
+
+test:
+	$(CARGO) build --workspace --bins
+	$(CARGO) build --workspace --tests
+	target/debug/assay-test-services --postgres --rabbit -- $(CARGO) nextest run --workspace --no-fail-fast
+	scripts/schemathesis.sh target/debug/assay
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) deny --all-features check
+
+stack:
+	$(CARGO) build --release --bin assay --bin assay-stack
+	target/release/assay-stack up
+
+stack-down:
+	$(CARGO) build --release --bin assay-stack
+	target/release/assay-stack down
+
+stack-key:
+	@$(CARGO) build --quiet --release --bin assay --bin assay-stack
+	@target/release/assay-stack key --organization $(ORGANIZATION)
+
+docs:
+	$(CARGO) run --bin assay -- openapi > proto-docs/openapi/assay.json

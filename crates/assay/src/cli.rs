@@ -1,0 +1,132 @@
+//! The command line.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use url::Url;
+
+/// Score customer-support conversations and audit what AI agents really resolved.
+#[derive(Parser)]
+#[command(name = "assay", version, about, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done in part (some lines were refused).\n\
+                        Settings: config/default.toml, the file named by ASSAY_CONFIG, and ASSAY_SECTION__KEY variables.")]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Run everything in one process, on SQLite: needs nothing installed.
+    Standalone(StandaloneArguments),
+    /// Run the gateway: the public API.
+    Gateway,
+    /// Run ingest: stores conversations.
+    Ingest,
+    /// Run agent-registry: organizations, API keys, AI agents.
+    AgentRegistry,
+    /// Run scoring-worker: evaluates conversations.
+    ScoringWorker,
+    /// Run export: the read model and the export jobs.
+    Export,
+    /// Run export-worker: writes the files.
+    ExportWorker,
+    /// Bring the databases of all services up to date.
+    Migrate,
+    /// Create, list and revoke API keys.
+    #[command(subcommand)]
+    Keys(KeysCommand),
+    /// Send conversations: request bodies of POST /v1/assess, one a line.
+    Import(ImportArguments),
+    /// Evaluate conversations here, without a server: one evaluation a line, in order.
+    Score {
+        /// Request bodies of POST /v1/assess, one a line; `-` for standard input.
+        file: PathBuf,
+    },
+    /// Exit with 0 when an address answers 200: for container health checks.
+    Healthcheck {
+        /// The address.
+        #[arg(long, default_value = "http://127.0.0.1:8080/readyz")]
+        url: Url,
+    },
+    /// Print the OpenAPI document of the public API.
+    Openapi,
+}
+
+#[derive(Args)]
+pub struct StandaloneArguments {
+    /// Address to listen on [default: gateway.listen, 127.0.0.1:8080].
+    #[arg(long)]
+    pub listen: Option<SocketAddr>,
+    /// Folder for databases, files and secrets; made when missing.
+    #[arg(long, default_value = "./data")]
+    pub data_dir: PathBuf,
+}
+
+#[derive(Subcommand)]
+pub enum KeysCommand {
+    /// Create a key and print it, alone, on standard output. It is shown once.
+    Create {
+        /// The organization it belongs to; created when missing.
+        #[arg(long)]
+        organization: String,
+        /// What it is for.
+        #[arg(long, default_value = "command line")]
+        name: String,
+        /// What it may do, separated by commas [default: everything but admin].
+        #[arg(long, value_delimiter = ',')]
+        scopes: Vec<String>,
+        /// Days until it expires [default: never].
+        #[arg(long)]
+        expires_in_days: Option<u32>,
+        #[command(flatten)]
+        place: RegistryPlace,
+    },
+    /// List keys; the keys themselves are not stored and cannot be shown.
+    List {
+        /// Only those of this organization.
+        #[arg(long)]
+        organization: Option<String>,
+        #[command(flatten)]
+        place: RegistryPlace,
+    },
+    /// Revoke a key by its id. It stops working within half a minute.
+    Revoke {
+        /// Id of the key, as in the list.
+        id: String,
+        #[command(flatten)]
+        place: RegistryPlace,
+    },
+}
+
+#[derive(Args)]
+pub struct RegistryPlace {
+    /// Data folder of a standalone [default: the database of registry.database_url].
+    #[arg(long)]
+    pub data_dir: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub struct ImportArguments {
+    /// Request bodies, one a line; `-` for standard input.
+    pub file: PathBuf,
+    /// Address of the gateway [default: ASSAY_URL or http://127.0.0.1:8080].
+    #[arg(long)]
+    pub url: Option<Url>,
+    /// API key [default: ASSAY_API_KEY].
+    #[arg(long)]
+    pub key: Option<String>,
+    /// AI agents to be registered first: request bodies of POST /v1/agents, one a line.
+    #[arg(long)]
+    pub agents: Option<PathBuf>,
+    /// Requests under way at most.
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub concurrency: u16,
+    /// Attempts at one request while the service is busy or away.
+    #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u16).range(1..))]
+    pub attempts: u16,
+    /// Where refused lines are written, with reasons [default: FILE.refused.jsonl].
+    #[arg(long)]
+    pub refused: Option<PathBuf>,
+}

@@ -1,0 +1,29 @@
+//! `assay migrate`: brings the databases of all services up to date; a Job in Kubernetes, the start in standalone.
+
+use std::io::{Write, stderr};
+
+use anyhow::{Context, Result};
+
+use crate::settings::Settings;
+
+pub async fn run() -> Result<()> {
+    let settings = Settings::load()?;
+    let mut output = stderr();
+    for (service, applied) in migrate_all(&settings).await? {
+        match applied.as_slice() {
+            [] => writeln!(output, "{service}: up to date")?,
+            applied => writeln!(output, "{service}: applied {}", applied.join(", "))?,
+        }
+    }
+    Ok(())
+}
+
+/// Migrates every service's schema; the names of what was applied.
+pub async fn migrate_all(settings: &Settings) -> Result<Vec<(&'static str, Vec<String>)>> {
+    Ok(vec![
+        ("registry", assay_agent_registry::migrate(&settings.registry).await.context("registry")?),
+        ("ingest", assay_ingest::migrate(&settings.ingest).await.context("ingest")?),
+        ("scoring", assay_scoring_worker::migrate(&settings.scoring).await.context("scoring")?),
+        ("export", assay_export::migrate(&settings.export).await.context("export")?),
+    ])
+}

@@ -1,0 +1,40 @@
+//! One file for each command that is more than a line.
+
+mod healthcheck;
+mod keys;
+mod migrate;
+mod openapi;
+mod score;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+pub use self::migrate::migrate_all;
+use crate::cli::Command;
+use crate::import;
+use crate::roles::{self, Role};
+use crate::standalone;
+
+/// Done in part: some lines were refused.
+pub const PARTLY: u8 = 3;
+
+/// Runs a command; its exit code, or why it failed.
+pub async fn run(command: Command) -> Result<ExitCode> {
+    match command {
+        Command::Standalone(arguments) => standalone::run(arguments).await?,
+        Command::Gateway => roles::run(Role::Gateway).await?,
+        Command::Ingest => roles::run(Role::Ingest).await?,
+        Command::AgentRegistry => roles::run(Role::AgentRegistry).await?,
+        Command::ScoringWorker => roles::run(Role::ScoringWorker).await?,
+        Command::Export => roles::run(Role::Export).await?,
+        Command::ExportWorker => roles::run(Role::ExportWorker).await?,
+        Command::Migrate => migrate::run().await?,
+        Command::Keys(command) => keys::run(command).await?,
+        Command::Import(arguments) => return import::run(arguments).await,
+        Command::Score { file } => return score::run(&file),
+        Command::Healthcheck { url } => healthcheck::run(url).await?,
+        Command::Openapi => openapi::run()?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

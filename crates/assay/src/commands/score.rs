@@ -1,0 +1,55 @@
+//! `assay score`: the engine on a file, without a server.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Write, stdin, stdout};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use assay_contracts::conversation::Conversation;
+use assay_contracts::fault::BodyError;
+use assay_scoring::Scorer;
+
+use super::PARTLY;
+
+/// Prints one evaluation for each line. A faulty line is reported on standard error, and the others go on.
+#[allow(clippy::print_stderr, reason = "a command line tool reports faulty lines there")]
+pub fn run(file: &Path) -> Result<ExitCode> {
+    let input: Box<dyn BufRead> = if file == Path::new("-") {
+        Box::new(stdin().lock())
+    } else {
+        Box::new(BufReader::new(File::open(file).with_context(|| format!("cannot open {}", file.display()))?))
+    };
+    let scorer = Scorer::builtin()?;
+    let mut output = BufWriter::new(stdout().lock());
+    let mut all_scored = true;
+    for (index, line) in input.lines().enumerate() {
+        let line = line.with_context(|| format!("cannot read line {}", index + 1))?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        match Conversation::parse(line.as_bytes()) {
+            Ok(conversation) => {
+                serde_json::to_writer(&mut output, &scorer.evaluate(&conversation))?;
+                output.write_all(b"\n")?;
+            }
+            Err(error) => {
+                all_scored = false;
+                eprintln!("line {}: {}", index + 1, describe(&error));
+            }
+        }
+    }
+    output.flush()?;
+    Ok(if all_scored { ExitCode::SUCCESS } else { ExitCode::from(PARTLY) })
+}
+
+fn describe(error: &BodyError) -> String {
+    match error {
+        BodyError::Malformed(detail) => detail.clone(),
+        BodyError::Invalid(faults) => {
+            let faults: Vec<String> =
+                faults.iter().map(|fault| format!("{} {}", fault.pointer, fault.detail)).collect();
+            faults.join("; ")
+        }
+    }
+}

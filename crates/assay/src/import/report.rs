@@ -1,0 +1,98 @@
+//! What became of the lines: a summary for people, and the refused lines with their reasons in a file.
+
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use super::client::Refusal;
+use super::lines::Line;
+
+/// What became of the lines.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    /// 202.
+    pub accepted: u64,
+    /// 409: imported before.
+    pub duplicate: u64,
+    /// Any other answer that a retry would not change.
+    pub refused: u64,
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} accepted, {} duplicate, {} refused", self.accepted, self.duplicate, self.refused)
+    }
+}
+
+impl Summary {
+    /// Prints it on standard output.
+    pub fn print(&self, elapsed: Duration, refused: Option<&Path>) -> Result<()> {
+        let mut output = std::io::stdout();
+        writeln!(output, "{self} in {:.1} s", elapsed.as_secs_f64())?;
+        if let Some(path) = refused {
+            writeln!(output, "refused lines and reasons: {}", path.display())?;
+        }
+        Ok(())
+    }
+}
+
+/// The file of refused lines; made when the first one is refused.
+pub struct Refusals {
+    path: PathBuf,
+    append: bool,
+    file: Option<File>,
+}
+
+#[derive(Serialize)]
+struct RefusedLine<'a> {
+    line: u64,
+    #[serde(flatten)]
+    refusal: &'a Refusal,
+    body: &'a str,
+}
+
+impl Refusals {
+    /// Writes to `path`: behind what an interrupted import wrote there, or anew.
+    pub fn open(path: &Path, append: bool) -> Result<Self> {
+        if !append && path.exists() {
+            std::fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
+        }
+        Ok(Self { path: path.to_owned(), append, file: None })
+    }
+
+    /// Adds a line.
+    pub fn write(&mut self, line: &Line, refusal: &Refusal) -> Result<()> {
+        let refused = RefusedLine { line: line.number, refusal, body: &line.body };
+        let mut text = serde_json::to_string(&refused)?;
+        text.push('\n');
+        let path = self.path.clone();
+        self.file()?.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    /// Makes sure that everything is in the file.
+    pub fn flush(&mut self) -> Result<()> {
+        match &mut self.file {
+            Some(file) => file.sync_all().with_context(|| format!("cannot write {}", self.path.display())),
+            None => Ok(()),
+        }
+    }
+
+    fn file(&mut self) -> Result<&mut File> {
+        let file = match self.file.take() {
+            Some(file) => file,
+            None => OpenOptions::new()
+                .create(true)
+                .append(self.append)
+                .write(true)
+                .truncate(!self.append)
+                .open(&self.path)
+                .with_context(|| format!("cannot write {}", self.path.display()))?,
+        };
+        Ok(self.file.insert(file))
+    }
+}

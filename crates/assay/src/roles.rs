@@ -1,0 +1,105 @@
+//! Running one role as a process of its own: in a container, or under `make stack`.
+
+use std::net::{SocketAddr, TcpListener};
+
+use anyhow::{Context, Result};
+use assay_messaging::Bus;
+use assay_platform::db::{Database, Migrations};
+use assay_platform::runtime::{Readiness, Tasks};
+use assay_platform::telemetry;
+
+use crate::settings::Settings;
+use crate::signals::StopSignals;
+
+/// A role that runs alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    Gateway,
+    Ingest,
+    AgentRegistry,
+    ScoringWorker,
+    Export,
+    ExportWorker,
+}
+
+/// Runs a role until it is told to stop.
+pub async fn run(role: Role) -> Result<()> {
+    let settings = Settings::load()?;
+    telemetry::start(&settings.telemetry)?;
+    let mut tasks = Tasks::new(Readiness::default());
+    start(role, &settings, &mut tasks).with_context(|| format!("{role:?} cannot start"))?;
+    tracing::info!(?role, version = env!("CARGO_PKG_VERSION"), "started");
+    run_until_stopped(tasks, &settings).await
+}
+
+/// Runs the tasks until a signal or a failure; a second signal ends the process at once.
+pub async fn run_until_stopped(tasks: Tasks, settings: &Settings) -> Result<()> {
+    let mut first = StopSignals::listen()?;
+    let mut second = StopSignals::listen()?;
+    let stop = async move {
+        first.next().await;
+        tracing::info!("stopping; a second signal ends the process at once");
+    };
+    tokio::select! {
+        result = tasks.run(stop, settings.budgets()) => Ok(result?),
+        () = async { second.next().await; second.next().await } => {
+            anyhow::bail!("ended at once by a second signal")
+        }
+    }
+}
+
+fn start(role: Role, settings: &Settings, tasks: &mut Tasks) -> Result<()> {
+    match role {
+        Role::Gateway => {
+            let listener = bind(settings.gateway.listen)?;
+            start_gateway(settings, listener, tasks)
+        }
+        Role::AgentRegistry => start_registry(settings, bind(settings.registry.listen)?, open_bus(settings)?, tasks),
+        Role::Ingest => start_ingest(settings, bind(settings.ingest.listen)?, open_bus(settings)?, tasks),
+        Role::ScoringWorker => start_scoring(settings, bind(settings.scoring.listen)?, open_bus(settings)?, tasks),
+        Role::Export => start_export(settings, bind(settings.export.listen)?, open_bus(settings)?, tasks),
+        Role::ExportWorker => {
+            start_export_worker(settings, bind(settings.export_worker.listen)?, open_bus(settings)?, tasks)
+        }
+    }
+}
+
+/// Binds an address; a port that is taken is the likeliest mistake of a first start.
+pub fn bind(address: SocketAddr) -> Result<TcpListener> {
+    TcpListener::bind(address)
+        .with_context(|| format!("cannot listen on {address}: is another process using the port?"))
+}
+
+pub fn open_bus(settings: &Settings) -> Result<Bus> {
+    Ok(Bus::open(&settings.bus)?)
+}
+
+pub fn start_gateway(settings: &Settings, listener: TcpListener, tasks: &mut Tasks) -> Result<()> {
+    let services = &settings.services;
+    let dependencies = assay_gateway::Dependencies {
+        listener,
+        tokens: settings.tokens()?,
+        registry_url: services.registry_url.clone(),
+        ingest_url: services.ingest_url.clone(),
+        scoring_url: services.scoring_url.clone(),
+        export_url: services.export_url.clone(),
+    };
+    Ok(assay_gateway::start(settings.gateway.clone(), dependencies, tasks)?)
+}
+
+pub fn start_registry(settings: &Settings, listener: TcpListener, bus: Bus, tasks: &mut Tasks) -> Result<()> {
+    let dependencies = assay_agent_registry::Dependencies {
+        listener,
+        tokens: settings.tokens()?,
+        bus,
+        bootstrap: settings.bootstrap()?,
+    };
+    Ok(assay_agent_registry::start(&settings.registry, dependencies, tasks)?)
+}
+
+pub fn start_scoring(settings: &Settings, listener: TcpListener, bus: Bus, tasks: &mut Tasks) -> Result<()> {
+    let ingest_url = settings.services.ingest_url.clone();
+    let dependencies =
+        assay_scoring_worker::Dependencies { listener, tokens: settings.tokens()?, bus, ingest_url };
+    Ok(assay_scoring_worker::start(settings.scoring.clone(), dependencies, tasks)?)
+}

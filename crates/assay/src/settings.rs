@@ -1,0 +1,121 @@
+//! The whole configuration: the sections of all roles.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use assay_messaging::BusSettings;
+use assay_platform::auth::{ApiKey, ServiceTokens, SigningKeys};
+use assay_platform::objects::Objects;
+use assay_platform::runtime::Budgets;
+use assay_platform::settings as source;
+use assay_platform::telemetry::TelemetrySettings;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+use std::time::Duration;
+use url::Url;
+
+/// The reference, built in.
+const DEFAULTS: &str = include_str!("../../../config/default.toml");
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    pub bootstrap_api_key: SecretString,
+    pub bootstrap_organization: String,
+    pub telemetry: TelemetrySettings,
+    pub shutdown: ShutdownSettings,
+    pub security: SecuritySettings,
+    pub services: ServicesSettings,
+    pub bus: BusSettings,
+    pub objects: ObjectsSettings,
+    pub gateway: assay_gateway::Config,
+    pub registry: assay_agent_registry::Config,
+    pub ingest: assay_ingest::Config,
+    pub scoring: assay_scoring_worker::Config,
+    pub export: assay_export::Config,
+    pub export_worker: assay_export_worker::Config,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShutdownSettings {
+    pub drain_milliseconds: u64,
+    pub phase_seconds: u64,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SecuritySettings {
+    pub service_token_secret: SecretString,
+    pub signing_keys: SecretString,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServicesSettings {
+    pub registry_url: Url,
+    pub ingest_url: Url,
+    pub scoring_url: Url,
+    pub export_url: Url,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ObjectsSettings {
+    pub url: String,
+    pub options: BTreeMap<String, String>,
+}
+
+impl Settings {
+    /// From the defaults, the file of `ASSAY_CONFIG` and the environment.
+    pub fn load() -> Result<Self> {
+        let file = source::configuration_file();
+        source::load(DEFAULTS, file.as_deref(), source::environment()).context("settings")
+    }
+
+    pub fn tokens(&self) -> Result<ServiceTokens> {
+        Ok(ServiceTokens::new(&self.security.service_token_secret)?)
+    }
+
+    pub fn signing_keys(&self) -> Result<SigningKeys> {
+        Ok(SigningKeys::parse(&self.security.signing_keys)?)
+    }
+
+    pub fn open_objects(&self) -> Result<Objects> {
+        Ok(Objects::open(&self.objects.url, self.objects.options.clone())?)
+    }
+
+    /// The key that the installation starts with, and its organization.
+    pub fn bootstrap(&self) -> Result<Option<(ApiKey, String)>> {
+        let key = self.bootstrap_api_key.expose_secret();
+        if key.is_empty() {
+            return Ok(None);
+        }
+        let key = ApiKey::parse(key).context("bootstrap_api_key")?;
+        Ok(Some((key, self.bootstrap_organization.clone())))
+    }
+
+    pub fn budgets(&self) -> Budgets {
+        Budgets {
+            per_phase: Duration::from_secs(self.shutdown.phase_seconds),
+            drain: Duration::from_millis(self.shutdown.drain_milliseconds),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_defaults_are_complete_and_hold_no_unknown_key() {
+        source::load::<Settings>(DEFAULTS, None, BTreeMap::new()).unwrap();
+    }
+
+    #[test]
+    fn a_mistyped_setting_is_an_error() {
+        let variables = BTreeMap::from([("ASSAY_INGEST__DATABSE_URL".to_owned(), "x".to_owned())]);
+        let error = source::load::<Settings>(DEFAULTS, None, variables).unwrap_err().to_string();
+        assert!(error.contains("databse_url"), "{error}");
+    }
+}

@@ -1,0 +1,151 @@
+//! The folder of a standalone: one SQLite file for each service, the export files, and the secrets.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use assay_platform::runtime::random_bytes;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use crate::settings::Settings;
+
+/// SQLite allows one writer at a time; these are for readers.
+const POOL_SIZE: u32 = 8;
+
+/// An open folder. As long as this value lives no other standalone may use it.
+pub struct DataFolder {
+    path: PathBuf,
+    _lock: Option<File>,
+}
+
+/// Made on the first start, so that addresses and cursors outlive a restart.
+#[derive(Serialize, Deserialize)]
+struct Secrets {
+    service_token_secret: String,
+    signing_keys: String,
+}
+
+impl DataFolder {
+    /// Makes the folder when it is missing (for its owner only) and takes it.
+    pub fn open(path: &Path) -> Result<Self> {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .with_context(|| format!("cannot make the data folder {}", path.display()))?;
+        let path = fs::canonicalize(path)?;
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(path.join("lock"))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { path, _lock: Some(lock) }),
+            Err(TryLockError::WouldBlock) => {
+                bail!("another assay uses the data folder {}: stop it or choose another --data-dir", path.display())
+            }
+            Err(TryLockError::Error(error)) => Err(error).context("cannot lock the data folder"),
+        }
+    }
+
+    /// The folder of a standalone that may be running.
+    pub fn existing(path: &Path) -> Result<Self> {
+        if !path.join("lock").is_file() {
+            bail!("{} is no data folder of `assay standalone`", path.display());
+        }
+        Ok(Self { path: fs::canonicalize(path)?, _lock: None })
+    }
+
+    /// Points every service at its file.
+    pub fn place_databases(&self, settings: &mut Settings) {
+        let url = |schema: &str| format!("sqlite:{}", self.path.join(format!("{schema}.sqlite")).display()).into();
+        settings.registry.database_url = url("registry");
+        settings.registry.database_pool_size = POOL_SIZE;
+        settings.ingest.database_url = url("ingest");
+        settings.ingest.database_pool_size = POOL_SIZE;
+        settings.scoring.database_url = url("scoring");
+        settings.scoring.database_pool_size = POOL_SIZE;
+        settings.export.database_url = url("export");
+        settings.export.database_pool_size = POOL_SIZE;
+        settings.export_worker.database_url = url("export");
+        settings.export_worker.database_pool_size = POOL_SIZE;
+    }
+
+    /// Keeps export files in the folder.
+    pub fn place_objects(&self, settings: &mut Settings) -> Result<()> {
+        let Ok(url) = Url::from_directory_path(self.path.join("objects")) else {
+            bail!("{} is no absolute path", self.path.display());
+        };
+        settings.objects.url = url.into();
+        Ok(())
+    }
+
+    /// Uses the folder's own secrets where the settings name none.
+    pub fn place_secrets(&self, settings: &mut Settings) -> Result<()> {
+        use secrecy::ExposeSecret;
+        let secrets = self.secrets()?;
+        if settings.security.service_token_secret.expose_secret().is_empty() {
+            settings.security.service_token_secret = secrets.service_token_secret.into();
+        }
+        if settings.security.signing_keys.expose_secret().is_empty() {
+            settings.security.signing_keys = secrets.signing_keys.into();
+        }
+        Ok(())
+    }
+
+    fn secrets(&self) -> Result<Secrets> {
+        let path = self.path.join("secrets.json");
+        match fs::read(&path) {
+            Ok(content) => {
+                serde_json::from_slice(&content).with_context(|| format!("{} cannot be read", path.display()))
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let secrets = Secrets {
+                    service_token_secret: random_hex()?,
+                    signing_keys: format!("k1:{}", random_hex()?),
+                };
+                write_private(&path, &serde_json::to_vec_pretty(&secrets)?)?;
+                Ok(secrets)
+            }
+            Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+        }
+    }
+}
+
+fn random_hex() -> Result<String> {
+    Ok(random_bytes::<32>()?.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Writes a file that only its owner may read, all or nothing.
+fn write_private(path: &Path, content: &[u8]) -> Result<()> {
+    let temporary = path.with_extension("new");
+    let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&temporary)?;
+    file.write_all(content)?;
+    file.sync_all()?;
+    fs::rename(&temporary, path).with_context(|| format!("cannot write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_used_by_one_process_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = DataFolder::open(folder.path()).unwrap();
+        let error = DataFolder::open(folder.path()).err().unwrap().to_string();
+        assert!(error.contains("another assay uses"), "{error}");
+        drop(first);
+        DataFolder::open(folder.path()).unwrap();
+    }
+
+    #[test]
+    fn secrets_outlive_a_restart_and_are_for_the_owner_only() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let first = DataFolder::open(folder.path()).unwrap().secrets().unwrap();
+        let second = DataFolder::open(folder.path()).unwrap().secrets().unwrap();
+        assert_eq!(first.signing_keys, second.signing_keys);
+        let mode = fs::metadata(folder.path().join("secrets.json")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+}

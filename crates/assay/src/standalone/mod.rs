@@ -1,0 +1,106 @@
+//! `assay standalone`: every service in one process, on SQLite, with files on disk. The same code as the distributed
+//! stack: each service listens on a loopback port of its own, and the gateway talks HTTP to all of them.
+
+mod data_folder;
+mod greeting;
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+
+use anyhow::{Context, Result};
+use assay_agent_registry::keys::{self, KeyName, NewKey, OrganizationName};
+use assay_contracts::tenant::Scopes;
+use assay_platform::auth::ApiKey;
+use assay_platform::db::Database;
+use assay_platform::runtime::{Readiness, Tasks};
+use assay_platform::telemetry;
+use url::Url;
+
+pub use self::data_folder::DataFolder;
+use crate::cli::StandaloneArguments;
+use crate::commands::migrate_all;
+use crate::roles;
+use crate::settings::Settings;
+
+/// Runs until it is told to stop.
+pub async fn run(arguments: StandaloneArguments) -> Result<()> {
+    let mut settings = Settings::load()?;
+    if let Some(listen) = arguments.listen {
+        settings.gateway.listen = listen;
+    }
+    telemetry::start(&settings.telemetry)?;
+    let folder = DataFolder::open(&arguments.data_dir)?;
+    folder.place_databases(&mut settings);
+    folder.place_objects(&mut settings)?;
+    folder.place_secrets(&mut settings)?;
+    settings.bus.url = "local:".into();
+    // First of all, so that a taken port is noticed before anything is written.
+    let public = roles::bind(settings.gateway.listen)?;
+    let internal = InternalListeners::bind(&mut settings)?;
+    migrate_all(&settings).await?;
+    let first_key = first_key(&settings).await?;
+
+    let address = public.local_addr()?;
+    let mut tasks = Tasks::new(Readiness::default());
+    start_all(&settings, public, internal, &mut tasks)?;
+    greeting::print(address, first_key.as_ref())?;
+    roles::run_until_stopped(tasks, &settings).await
+}
+
+/// Loopback listeners of the services; the system chooses the ports.
+struct InternalListeners {
+    registry: TcpListener,
+    ingest: TcpListener,
+    scoring: TcpListener,
+    export: TcpListener,
+    export_worker: TcpListener,
+}
+
+impl InternalListeners {
+    fn bind(settings: &mut Settings) -> Result<Self> {
+        let bind = || TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).context("no free loopback port");
+        let listeners =
+            Self { registry: bind()?, ingest: bind()?, scoring: bind()?, export: bind()?, export_worker: bind()? };
+        settings.services.registry_url = address_of(&listeners.registry)?;
+        settings.services.ingest_url = address_of(&listeners.ingest)?;
+        settings.services.scoring_url = address_of(&listeners.scoring)?;
+        settings.services.export_url = address_of(&listeners.export)?;
+        Ok(listeners)
+    }
+}
+
+fn address_of(listener: &TcpListener) -> Result<Url> {
+    Ok(Url::parse(&format!("http://{}", listener.local_addr()?))?)
+}
+
+fn start_all(
+    settings: &Settings,
+    public: TcpListener,
+    internal: InternalListeners,
+    tasks: &mut Tasks,
+) -> Result<()> {
+    let bus = roles::open_bus(settings)?;
+    roles::start_registry(settings, internal.registry, bus.clone(), tasks)?;
+    roles::start_ingest(settings, internal.ingest, bus.clone(), tasks)?;
+    roles::start_scoring(settings, internal.scoring, bus.clone(), tasks)?;
+    roles::start_export(settings, internal.export, bus.clone(), tasks)?;
+    roles::start_export_worker(settings, internal.export_worker, bus, tasks)?;
+    roles::start_gateway(settings, public, tasks)
+}
+
+/// On the very first start, without a key from the settings: an organization and a key for it.
+async fn first_key(settings: &Settings) -> Result<Option<ApiKey>> {
+    if settings.bootstrap()?.is_some() {
+        return Ok(None);
+    }
+    let database = Database::open(&settings.registry.database(), assay_agent_registry::SCHEMA)?;
+    if !keys::list(&database, None).await?.is_empty() {
+        return Ok(None);
+    }
+    let new = NewKey {
+        organization: OrganizationName::parse(&settings.bootstrap_organization).context("bootstrap_organization")?,
+        name: KeyName::parse("first start")?,
+        scopes: Scopes::default_for_keys(),
+        expires_at: None,
+    };
+    Ok(Some(keys::create(&database, new).await?.key))
+}

@@ -1,0 +1,35 @@
+//! `proto-docs/asyncapi/assay.json` tells the truth: its channels are the topics, and its examples are events.
+
+use assay_contracts::event::{AgentCreated, ConversationAccepted, ConversationEvaluated, Event, ExportRequested};
+use serde_json::Value;
+
+const DOCUMENT: &str = include_str!("../../../proto-docs/asyncapi/assay.json");
+
+fn document() -> Value {
+    serde_json::from_str(DOCUMENT).unwrap()
+}
+
+/// Reads the example of an event and writes it again: nothing may be lost or added.
+fn check<E: Event>(document: &Value, message: &str) {
+    let topic = E::TOPIC.name;
+    assert_eq!(document["channels"][topic]["address"], topic);
+    let described = &document["components"]["messages"][message];
+    assert_eq!(described["payload"]["properties"]["type"]["const"], topic);
+    let envelope = &described["examples"][0]["payload"];
+    assert_eq!(envelope["type"], topic);
+    let event: E = serde_json::from_value(envelope["data"].clone()).unwrap();
+    assert_eq!(serde_json::to_value(&event).unwrap(), envelope["data"], "{topic}");
+    let required = described["payload"]["properties"]["data"]["required"].as_array().unwrap();
+    let fields = envelope["data"].as_object().unwrap();
+    assert!(required.iter().all(|field| fields.contains_key(field.as_str().unwrap())), "{topic}");
+}
+
+#[test]
+fn every_documented_event_is_an_event_of_this_version() {
+    let document = document();
+    check::<ConversationAccepted>(&document, "ConversationAccepted");
+    check::<ConversationEvaluated>(&document, "ConversationEvaluated");
+    check::<ExportRequested>(&document, "ExportRequested");
+    check::<AgentCreated>(&document, "AgentCreated");
+    assert_eq!(document["channels"].as_object().unwrap().len(), 4);
+}
