@@ -1,5 +1,7 @@
 //! Every sample with its whole evaluation: a change of any score, reason or quote shows in review.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
 mod support;
 
 use assay_scoring::Scorer;

@@ -1,5 +1,7 @@
 //! Hand-written hard cases from the folder of measurement data; skipped where it is absent.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
 mod support;
 
 use std::collections::BTreeMap;

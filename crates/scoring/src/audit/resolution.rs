@@ -14,6 +14,9 @@ use crate::transcript::{Item, Role, Transcript};
 /// An answer of fewer words is no substantive answer.
 const SUBSTANTIVE_WORDS: u32 = 4;
 
+/// At most so many phrases of a kind are compared with those of another: bounds the work on long texts.
+const COMPARED_PHRASES: usize = 16;
+
 /// The verdict, before it is put into words.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Verdict {
@@ -70,7 +73,8 @@ impl AnswerQuality {
 /// Whether the answer says that something was done, in a sentence that refuses nothing.
 pub(crate) fn tells_of_a_finished_action(item: &Item<'_>) -> bool {
     let content = item.message.content.as_str();
-    let of_group = |group| item.reading.found.iter().filter(move |found| found.group == group);
+    let of_group =
+        |group| item.reading.found.iter().filter(move |found| found.group == group).take(COMPARED_PHRASES);
     of_group(Group::Done).any(|done| {
         !of_group(Group::Refusal).any(|refusal| {
             let between = done.end.min(refusal.end)..done.start.max(refusal.start);

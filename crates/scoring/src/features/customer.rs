@@ -37,8 +37,8 @@ pub(super) fn add(observations: &Observations<'_, '_>, features: &mut FeatureLis
         let marks = marks(transcript, |index, item| {
             item.has(group) && !(group == Group::Disagree && only_answers_no(transcript, index, item))
         });
-        features.lowers(subject, "share", code, share(&marks));
-        features.lowers(subject, "second_half", code, share(second_half(&marks)));
+        features.lowers(subject, "share", code, undiluted(share, &marks));
+        features.lowers(subject, "second_half", code, undiluted(|marks| share(second_half(marks)), &marks));
         features.lowers(subject, "last", code, last(&marks));
         features.lowers(subject, "count", code, dampened(count(&marks)));
     }
@@ -56,7 +56,8 @@ fn add_reactions(observations: &Observations<'_, '_>, features: &mut FeatureList
         "CUSTOMER_REJECTED",
         dampened(observations.course.count(Reaction::Rejects) as usize),
     );
-    features.lowers("customer_rejects", "second_half", "CUSTOMER_REJECTED", share(second_half(&rejects)));
+    let late = undiluted(|marks| share(second_half(marks)), &rejects);
+    features.lowers("customer_rejects", "second_half", "CUSTOMER_REJECTED", late);
     let asks = course.count(Reaction::AsksForHuman) as usize;
     features.lowers("customer_asks_for_human", "count", "HUMAN_REQUESTED", dampened(asks));
     features.lowers("customer_sarcasm", "any", "CUSTOMER_SARCASTIC", flag(course.sarcastic > 0));
@@ -73,6 +74,13 @@ fn marks(transcript: &Transcript<'_>, holds: impl Fn(usize, &Item<'_>) -> bool) 
     marks
 }
 
+/// The higher of the values with and without the last turn: one more turn without a complaint does not take the
+/// earlier ones back.
+fn undiluted(view: impl Fn(&[bool]) -> f64, marks: &[bool]) -> f64 {
+    let before = marks.split_last().map_or(0.0, |(_, before)| view(before));
+    view(marks).max(before)
+}
+
 /// One mark for each turn: whether any message of it reacts this way.
 fn reaction_marks(observations: &Observations<'_, '_>, reaction: Reaction) -> Vec<bool> {
     let mut marks = vec![false; observations.transcript.turn_count()];
@@ -87,7 +95,9 @@ fn reaction_marks(observations: &Observations<'_, '_>, reaction: Reaction) -> Ve
 /// Whether words of `group` are said after an answer, and not to an evaluator.
 fn speaks_for(transcript: &Transcript<'_>, index: usize, item: &Item<'_>, group: Group) -> bool {
     let was_answered = transcript.answer_before(index).is_some();
-    item.has(group) && was_answered && !item.is_injected()
+    // Saying that it works is praise, too.
+    let says = item.has(group) || group == Group::Praise && item.has(Group::Confirmation);
+    says && was_answered && !item.is_injected()
 }
 
 /// Whether the item disagrees with nothing: it begins with the answer "no" to a question.

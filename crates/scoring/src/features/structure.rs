@@ -34,7 +34,7 @@ fn add_effort(observations: &Observations<'_, '_>, features: &mut FeatureList) {
     let findings = observations.effort;
     let words: u32 = transcript.customer_items().map(|item| item.reading.words).sum();
     let questions: u32 = transcript.customer_items().map(|item| item.reading.questions).sum();
-    let last_words = transcript.customer_items().next_back().map_or(0, |item| item.reading.words);
+    let last_words = last_words(observations);
     features.lowers("effort", "turns", "CUSTOMER_TURNS", further(findings.effort.customer_turns as usize));
     features.lowers("effort", "messages", "CUSTOMER_TURNS", further(transcript.customer.len()));
     features.lowers("effort", "words", "CUSTOMER_WROTE_MUCH", dampened(words as usize));
@@ -60,6 +60,18 @@ fn add_coverage(observations: &Observations<'_, '_>, features: &mut FeatureList)
     features.raises("answers", "coverage", "REQUEST_TAKEN_UP", coverage);
     let all = (heard.len() + transcript.turn_count()).max(1);
     features.raises("answers", "share", "CUSTOMER_ANSWERED", heard.len() as f64 / all as f64);
+}
+
+/// Words of the last turn: who has much left to say is not done. A short complaint says as much as the longest
+/// message before it.
+fn last_words(observations: &Observations<'_, '_>) -> u32 {
+    let transcript = observations.transcript;
+    if observations.course.end.is_unhappy() {
+        return transcript.customer_items().map(|item| item.reading.words).max().unwrap_or(0);
+    }
+    let last_turn = transcript.turns.last();
+    let in_last_turn = transcript.turns.iter().filter(|turn| Some(*turn) == last_turn).count();
+    transcript.customer_items().rev().take(in_last_turn).map(|item| item.reading.words).sum()
 }
 
 /// Dampened count beyond the first: one message is what every conversation needs.

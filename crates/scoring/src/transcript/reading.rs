@@ -14,6 +14,8 @@ const NEGATION_REACH: usize = 3;
 const CONDITION_REACH: usize = 4;
 /// Bytes between two phrases beyond which neither acts on the other.
 const LONGEST_GAP: usize = 48;
+/// Characters within which a sentence is expected to end: bounds the work on texts without full stops.
+const LONGEST_SENTENCE: usize = 200;
 /// An identifier has at least so many digits.
 const IDENTIFIER_DIGITS: usize = 3;
 
@@ -137,7 +139,6 @@ fn meanings(text: &str, hits: &[Hit], quoted: &Quoted) -> Vec<Found> {
             found.push(Found { group, ..*hit });
         }
     }
-    found.retain(|hit| !is_part_of_negated(hit, hits));
     found
 }
 
@@ -176,20 +177,14 @@ fn acts_on(text: &str, hits: &[Hit], hit: Hit, actor: Group, reach: usize) -> bo
         })
 }
 
-/// Whether the sentence that goes on at `from` ends as a question.
+/// Whether the sentence that goes on at `from` ends as a question, as far as [`LONGEST_SENTENCE`] shows.
 fn in_question(text: &str, from: usize) -> bool {
     let rest = text.get(from..).unwrap_or("");
-    rest.find(['.', '!', '?', '\n', '？', '！', '。'])
-        .and_then(|at| rest.get(at..))
-        .is_some_and(|mark| mark.starts_with(['?', '？']))
-}
-
-/// Negations that are part of a longer find ("never" in "never mind") are no finds of their own.
-fn is_part_of_negated(found: &Found, hits: &[Hit]) -> bool {
-    found.group == Group::Negated
-        && hits.iter().any(|other| {
-            other.group == Group::Confirmation && other.start <= found.start && other.end > found.end
-        })
+    let end = rest
+        .char_indices()
+        .take(LONGEST_SENTENCE)
+        .find(|(_, character)| matches!(character, '.' | '!' | '?' | '\n' | '？' | '！' | '。'));
+    end.is_some_and(|(_, character)| matches!(character, '?' | '？'))
 }
 
 fn ranges_of(hits: &[Hit], group: Group) -> Vec<(usize, usize)> {

@@ -1,5 +1,10 @@
 //! What the tests share: the samples written for the project, and ways to change a conversation.
 #![allow(dead_code, reason = "every test binary uses a part")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test fails by panicking and says why it is skipped"
+)]
 
 use std::path::{Path, PathBuf};
 
