@@ -2,6 +2,7 @@
 
 use assay_contracts::evaluation::Effort;
 
+use crate::answer::asks_back;
 use crate::customer::repeats_earlier;
 use crate::lexicon::Group;
 use crate::transcript::{Item, Role, Transcript, overlap, shares_any};
@@ -63,12 +64,6 @@ fn loops(transcript: &Transcript<'_>) -> Vec<usize> {
         })
         .map(|(_, index)| index)
         .collect()
-}
-
-/// Whether the answer asks the customer for something other than "anything else?".
-pub(crate) fn asks_back(item: &Item<'_>) -> bool {
-    let courtesy = u32::from(item.has(Group::AnythingElse) || item.has(Group::AsksOutcome));
-    item.has(Group::AskInformation) || item.reading.questions > courtesy
 }
 
 /// Whether the item says, gives or asks again what an earlier one of the customer did.

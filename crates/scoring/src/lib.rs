@@ -12,6 +12,7 @@
 //! - internal comments show human work and nothing else; items with several actors prove nothing;
 //! - a quote is an exact substring; the same transcript and version give the same bytes.
 
+mod answer;
 mod audit;
 mod customer;
 mod doubt;

@@ -6,7 +6,6 @@ mod support;
 
 use assay_contracts::conversation::Conversation;
 use assay_contracts::evaluation::Evaluation;
-use assay_scoring::Scorer;
 use proptest::prelude::*;
 
 /// Scraps that steer a conversation into the corners of the rules.
@@ -112,7 +111,7 @@ proptest! {
 
     #[test]
     fn every_conversation_gets_one_evaluation_with_exact_quotes(conversation in conversation()) {
-        let scorer = Scorer::builtin().unwrap();
+        let scorer = support::scorer();
         let evaluation = scorer.evaluate(&conversation);
         assert_evidence(&conversation, &evaluation);
         prop_assert!(!evaluation.resolution.reason.is_empty());
@@ -120,13 +119,13 @@ proptest! {
         let json = serde_json::to_string(&evaluation).unwrap();
         let read: Evaluation = serde_json::from_str(&json).unwrap();
         prop_assert_eq!(&read, &evaluation);
-        let again = serde_json::to_string(&Scorer::builtin().unwrap().evaluate(&conversation)).unwrap();
+        let again = serde_json::to_string(&support::scorer().evaluate(&conversation)).unwrap();
         prop_assert_eq!(again, json);
     }
 
     #[test]
     fn features_are_finite_and_never_negative(conversation in conversation()) {
-        let (features, _) = Scorer::builtin().unwrap().features(&conversation);
+        let (features, _) = support::scorer().features(&conversation);
         for feature in features {
             prop_assert!(feature.value.is_finite() && feature.value >= 0.0, "{:?}", feature);
         }
@@ -134,10 +133,10 @@ proptest! {
 
     #[test]
     fn no_answer_behind_the_customers_last_word_raises_a_score(conversation in conversation(), answer in content()) {
-        let scorer = Scorer::builtin().unwrap();
+        let scorer = support::scorer();
         let longer = support::with(&conversation, support::Speaker::Ai, &answer);
         if let (Some(before), Some(after)) =
-            (support::scores(&scorer, &conversation), support::scores(&scorer, &longer))
+            (support::scores(scorer, &conversation), support::scores(scorer, &longer))
         {
             prop_assert!(after.0 <= before.0 && after.1 <= before.1, "{:?} -> {:?}", before, after);
         }
@@ -151,6 +150,6 @@ fn long_messages_cost_no_more_than_their_length() {
     for _ in 0..20 {
         conversation = support::with(&conversation, support::Speaker::Customer, &text);
     }
-    let evaluation = Scorer::builtin().unwrap().evaluate(&conversation);
+    let evaluation = support::scorer().evaluate(&conversation);
     assert_evidence(&conversation, &evaluation);
 }

@@ -4,7 +4,7 @@ mod charge;
 mod resolution;
 
 pub(crate) use self::charge::charge;
-pub(crate) use self::resolution::{Verdict, tells_of_a_finished_action};
+pub(crate) use self::resolution::Verdict;
 
 /// Rules on which buyers and vendors differ. The defaults are the cautious ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! What one message of the customer says about the answers before it.
 
+use crate::answer::tells_of_a_finished_action;
 use crate::lexicon::Group;
 use crate::transcript::{Found, Item, Transcript, overlap};
 
@@ -13,7 +14,7 @@ const FEW_WORDS: u32 = 6;
 /// How the customer reacts to what they were answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reaction {
-    /// Says that it works or is solved, or praises and thanks.
+    /// Says that it works or is solved, or praises and thanks for a finished action.
     Confirms,
     /// Thanks or praises.
     Thanks,
@@ -110,7 +111,9 @@ fn content(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {
     }
     let (thanks, praise) = (item.first(Group::Thanks), item.first(Group::Praise));
     if !asks && !opens_a_contrast(item) {
-        if thanks.is_some() && praise.is_some() && !item.has(Group::Request) {
+        // Thanks and praise for a finished action confirm it; for an answer they may be mere politeness.
+        let is_full = thanks.is_some() && praise.is_some() && !item.has(Group::Request);
+        if is_full && tells_of_a_finished_action(answer) {
             return reacted(Reaction::Confirms, praise);
         }
         if let Some(phrase) = thanks.or(praise.filter(|_| !item.has(Group::Request))) {

@@ -2,7 +2,7 @@
 //! rejected, were refused, or had to ask for in vain.
 
 use super::LinearDimension;
-use crate::audit::tells_of_a_finished_action;
+use crate::answer::tells_of_a_finished_action;
 use crate::customer::{CustomerCourse, EndState, Reaction};
 use crate::effort::EffortFindings;
 use crate::handoff::HandoffFindings;
