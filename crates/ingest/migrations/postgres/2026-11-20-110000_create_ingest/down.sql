@@ -1,0 +1,3 @@
+DROP TABLE participants;
+DROP TABLE conversations;
+DROP TABLE identities;

@@ -1,0 +1,2 @@
+DROP TABLE participants;
+DROP TABLE conversations;

@@ -1,0 +1,9 @@
+//! The role's use cases, one file each, and the queue between accepting and writing.
+
+pub mod accept_conversation;
+pub mod import_queue;
+pub mod maintain;
+pub mod read_ticket;
+pub mod read_transcripts;
+pub mod resolve_agents;
+pub mod write_imports;

@@ -1,0 +1,20 @@
+//! Reads a ticket: specification, "GET /v1/tickets/{id}".
+
+use assay_contracts::ids::{OrganizationId, TicketId};
+use assay_contracts::ticket::Ticket;
+use assay_platform::db::DatabaseError;
+
+use crate::store::Store;
+
+/// The ticket with this id, as the caller wrote it; `None` when the organization has none, also when it is no id.
+///
+/// # Errors
+/// When the database fails.
+pub async fn read_ticket(
+    store: &dyn Store,
+    organization_id: OrganizationId,
+    id: &str,
+) -> Result<Option<Ticket>, DatabaseError> {
+    let Ok(id) = id.parse::<TicketId>() else { return Ok(None) };
+    store.find_ticket(organization_id, id).await
+}

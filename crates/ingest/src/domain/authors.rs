@@ -1,0 +1,184 @@
+//! Which registered agent an AI author is: by service id, by external id, or by both, which must then agree
+//! (specification, section "Author variants").
+
+use std::collections::{HashMap, HashSet};
+
+use assay_contracts::conversation::{Author, Conversation};
+use assay_contracts::event::AgentFacts;
+use assay_contracts::fault::{Fault, MAX_REPORTED_FAULTS};
+use assay_contracts::ids::AgentId;
+
+/// What an author says to name an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum AgentReference {
+    /// The service's id.
+    Id(AgentId),
+    /// The caller's id.
+    ExternalId(String),
+}
+
+/// Why the AI authors of a conversation cannot be resolved: where, and at most twenty places.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UnresolvedAuthors {
+    /// No such agent in the organization.
+    Unknown(Vec<Fault>),
+    /// The id and the external id are those of two agents.
+    Mismatch(Vec<Fault>),
+}
+
+/// Every agent that a conversation refers to. Ids that are no UUIDs are left out: they are nobody's.
+pub fn references(conversation: &Conversation) -> HashSet<AgentReference> {
+    let mut references = HashSet::new();
+    for message in &conversation.messages {
+        let Author::Ai { id, external_id, .. } = &message.author else { continue };
+        references.extend(id.as_deref().and_then(by_id));
+        references.extend(external_id.clone().map(AgentReference::ExternalId));
+    }
+    references
+}
+
+/// Completes the AI authors with both ids, and answers the agents in order of first appearance.
+///
+/// # Errors
+/// [`UnresolvedAuthors`] when an agent is not among `known`, or an author's ids do not belong together; an unknown
+/// agent is reported rather than a mismatch, since it may be the cause of it.
+pub fn resolve_authors(
+    conversation: &mut Conversation,
+    known: &HashMap<AgentReference, AgentFacts>,
+) -> Result<Vec<AgentFacts>, UnresolvedAuthors> {
+    let mut agents: Vec<AgentFacts> = Vec::new();
+    let (mut unknown, mut mismatched) = (Vec::new(), Vec::new());
+    for (index, message) in conversation.messages.iter_mut().enumerate() {
+        let Author::Ai { id, external_id, .. } = &mut message.author else { continue };
+        let place = format!("/messages/{index}/author");
+        let by_id = id.as_deref().map(|id| by_id(id).and_then(|reference| known.get(&reference)));
+        let by_external_id =
+            external_id.as_ref().map(|id| known.get(&AgentReference::ExternalId(id.clone())));
+        if by_id == Some(None) {
+            unknown.push(not_registered(format!("{place}/id"), "id"));
+        }
+        if by_external_id == Some(None) {
+            unknown.push(not_registered(format!("{place}/external_id"), "external_id"));
+        }
+        match (by_id.flatten(), by_external_id.flatten()) {
+            (Some(one), Some(other)) if one.id != other.id => mismatched.push(mismatch(place)),
+            (Some(agent), _) | (None, Some(agent)) => {
+                *id = Some(agent.id.to_string());
+                *external_id = Some(agent.external_id.clone());
+                if agents.iter().all(|listed| listed.id != agent.id) {
+                    agents.push(agent.clone());
+                }
+            }
+            (None, None) => {}
+        }
+    }
+    unknown.truncate(MAX_REPORTED_FAULTS);
+    mismatched.truncate(MAX_REPORTED_FAULTS);
+    match (unknown.is_empty(), mismatched.is_empty()) {
+        (true, true) => Ok(agents),
+        (false, _) => Err(UnresolvedAuthors::Unknown(unknown)),
+        (true, false) => Err(UnresolvedAuthors::Mismatch(mismatched)),
+    }
+}
+
+fn by_id(id: &str) -> Option<AgentReference> {
+    id.parse().ok().map(AgentReference::Id)
+}
+
+fn not_registered(pointer: String, field: &str) -> Fault {
+    let detail = format!("no agent with this {field} is registered: create it with POST /v1/agents");
+    Fault { pointer, detail }
+}
+
+fn mismatch(pointer: String) -> Fault {
+    Fault { pointer, detail: "id and external_id name two different agents: send one of them".to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agent(number: u128, external_id: &str) -> AgentFacts {
+        let id = uuid::Uuid::from_u128(number).into();
+        AgentFacts { id, external_id: external_id.to_owned(), name: external_id.to_uppercase() }
+    }
+
+    fn known(agents: &[AgentFacts]) -> HashMap<AgentReference, AgentFacts> {
+        let by_id = agents.iter().map(|agent| (AgentReference::Id(agent.id), agent.clone()));
+        let by_name =
+            agents.iter().map(|agent| (AgentReference::ExternalId(agent.external_id.clone()), agent.clone()));
+        by_id.chain(by_name).collect()
+    }
+
+    /// A conversation whose messages are all by AI authors, each given as its two ids.
+    fn conversation(authors: &[(Option<AgentId>, Option<&str>)]) -> Conversation {
+        let message = |(index, (id, external_id)): (usize, &(Option<AgentId>, Option<&str>))| {
+            let mut author = serde_json::json!({"type": "ai"});
+            if let Some(id) = id {
+                author["id"] = id.to_string().into();
+            }
+            if let Some(external_id) = external_id {
+                author["external_id"] = (*external_id).into();
+            }
+            serde_json::json!({"author": author, "content": "x", "external_id": index.to_string(), "timestamp": 1})
+        };
+        let messages: Vec<_> = authors.iter().enumerate().map(message).collect();
+        let body = serde_json::json!({"ticket_id": "T", "messages": messages});
+        Conversation::parse(body.to_string().as_bytes()).unwrap()
+    }
+
+    fn pointers(faults: &[Fault]) -> Vec<&str> {
+        faults.iter().map(|fault| fault.pointer.as_str()).collect()
+    }
+
+    #[test]
+    fn resolved_authors_carry_both_ids_and_agents_come_in_order_of_appearance() {
+        let (one, two) = (agent(1, "one"), agent(2, "two"));
+        let known = known(&[one.clone(), two.clone()]);
+        let mut conversation =
+            conversation(&[(None, Some("two")), (Some(one.id), None), (Some(two.id), Some("two"))]);
+        assert_eq!(resolve_authors(&mut conversation, &known), Ok(vec![two.clone(), one.clone()]));
+        for (message, agent) in conversation.messages.iter().zip([&two, &one, &two]) {
+            let Author::Ai { id, external_id, .. } = &message.author else { panic!("not an AI author") };
+            assert_eq!(id.as_deref(), Some(agent.id.to_string().as_str()));
+            assert_eq!(external_id.as_deref(), Some(agent.external_id.as_str()));
+        }
+    }
+
+    #[test]
+    fn an_unknown_agent_is_pointed_at() {
+        let (one, two) = (agent(1, "one"), agent(2, "two"));
+        let known = known(&[one.clone()]);
+        let mut conversation = conversation(&[
+            (Some(one.id), Some("one")),
+            (Some(two.id), None),
+            (None, Some("two")),
+            (Some(one.id), Some("two")),
+        ]);
+        let expected =
+            ["/messages/1/author/id", "/messages/2/author/external_id", "/messages/3/author/external_id"];
+        match resolve_authors(&mut conversation, &known) {
+            Err(UnresolvedAuthors::Unknown(faults)) => assert_eq!(pointers(&faults), expected),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn ids_of_two_agents_do_not_belong_together() {
+        let (one, two) = (agent(1, "one"), agent(2, "two"));
+        let mut conversation = conversation(&[(Some(one.id), Some("two"))]);
+        match resolve_authors(&mut conversation, &known(&[one, two])) {
+            Err(UnresolvedAuthors::Mismatch(faults)) => assert_eq!(pointers(&faults), ["/messages/0/author"]),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn at_most_twenty_places_are_reported() {
+        let mut conversation = conversation(&[(None, Some("unknown")); 30]);
+        match resolve_authors(&mut conversation, &HashMap::new()) {
+            Err(UnresolvedAuthors::Unknown(faults)) => assert_eq!(faults.len(), 20),
+            other => panic!("{other:?}"),
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! What an import is and what follows from it.
+
+mod authors;
+mod import;
+mod participant;
+
+pub use self::authors::{AgentReference, UnresolvedAuthors, references, resolve_authors};
+pub use self::import::{Import, ImportOutcome};
+pub use self::participant::{Participant, latest_names};

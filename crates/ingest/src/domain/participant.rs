@@ -1,0 +1,148 @@
+//! The people and programs of a source system, and what they are called: the latest non-empty name becomes the
+//! canonical display name of a provider identity (specification, section "Author variants").
+
+use std::collections::BTreeMap;
+
+use assay_contracts::conversation::{AuthorType, Conversation};
+use assay_contracts::ids::OrganizationId;
+use assay_contracts::time::Timestamp;
+use sha2::{Digest, Sha256};
+
+/// A name of a provider identity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Participant {
+    /// The tenant.
+    pub organization_id: OrganizationId,
+    /// SHA-256 of source, account, author type and external id, which together are longer than an index entry of the
+    /// database may be.
+    pub identity: [u8; 32],
+    /// Source system.
+    pub source: String,
+    /// Account within the source system.
+    pub source_account_id: Option<String>,
+    /// Kind of author; never `mixed`.
+    pub author_type: AuthorType,
+    /// Id within the source system.
+    pub external_id: String,
+    /// Display name, not empty.
+    pub name: String,
+    /// Timestamp of the message that the name came with.
+    pub named_at: Timestamp,
+}
+
+/// The names that a conversation brings, one for each identity: the one of its latest message. Authors without an
+/// external id have no identity, `mixed` ones no name.
+pub fn participants(organization_id: OrganizationId, conversation: &Conversation) -> Vec<Participant> {
+    let named = conversation.messages.iter().filter_map(|message| {
+        let (external_id, name) = (message.author.external_id()?, message.author.name()?);
+        let author_type = message.author.author_type();
+        Some(Participant {
+            organization_id,
+            identity: identity(conversation, author_type, external_id),
+            source: conversation.source.clone(),
+            source_account_id: conversation.source_account_id.clone(),
+            author_type,
+            external_id: external_id.to_owned(),
+            name: name.to_owned(),
+            named_at: message.timestamp,
+        })
+    });
+    latest_names(named)
+}
+
+/// Of the names of each identity the one with the latest timestamp, of those with the same the one that comes last;
+/// ordered by organization and identity, so that all writers lock rows in the same order.
+pub fn latest_names(named: impl IntoIterator<Item = Participant>) -> Vec<Participant> {
+    let mut latest: BTreeMap<(OrganizationId, [u8; 32]), Participant> = BTreeMap::new();
+    for participant in named {
+        let key = (participant.organization_id, participant.identity);
+        let is_older = latest.get(&key).is_some_and(|known| participant.named_at < known.named_at);
+        if !is_older {
+            latest.insert(key, participant);
+        }
+    }
+    latest.into_values().collect()
+}
+
+fn identity(conversation: &Conversation, author_type: AuthorType, external_id: &str) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    // Lengths keep neighbouring texts apart.
+    let mut add = |text: &str| {
+        hasher.update((text.len() as u64).to_be_bytes());
+        hasher.update(text.as_bytes());
+    };
+    add(author_type.as_str());
+    add(&conversation.source);
+    add(external_id);
+    if let Some(account) = &conversation.source_account_id {
+        add(account);
+    }
+    hasher.finalize().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn conversation(head: &str, messages: &str) -> Conversation {
+        let body = format!(r#"{{"ticket_id":"T",{head}"messages":[{messages}]}}"#);
+        Conversation::parse(body.as_bytes()).unwrap()
+    }
+
+    fn message(number: u32, timestamp: i64, author: &str) -> String {
+        format!(r#"{{"author":{{{author}}},"content":"x","external_id":"{number}","timestamp":{timestamp}}}"#)
+    }
+
+    fn organization() -> OrganizationId {
+        uuid::Uuid::nil().into()
+    }
+
+    fn names(conversation: &Conversation) -> Vec<String> {
+        let mut names: Vec<String> =
+            participants(organization(), conversation).into_iter().map(|named| named.name).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn the_latest_name_of_an_identity_counts_and_a_message_without_one_changes_nothing() {
+        let messages = [
+            message(1, 1, r#""type":"contact","external_id":"c","name":"First""#),
+            message(2, 2, r#""type":"contact","external_id":"c","name":"Second""#),
+            message(3, 2, r#""type":"contact","external_id":"c","name":"Third""#),
+            message(4, 3, r#""type":"contact","external_id":"c""#),
+        ];
+        assert_eq!(names(&conversation("", &messages.join(","))), ["Third"]);
+    }
+
+    #[test]
+    fn mixed_authors_and_authors_without_an_identity_are_not_recorded() {
+        let messages = [
+            message(1, 1, r#""type":"mixed","name":"Several""#),
+            message(2, 1, r#""type":"system","name":"Workflow""#),
+            message(3, 1, r#""type":"system","external_id":"s","name":"Rule""#),
+        ];
+        assert_eq!(names(&conversation("", &messages.join(","))), ["Rule"]);
+    }
+
+    #[test]
+    fn types_sources_and_accounts_keep_identities_apart() {
+        let contact = message(1, 1, r#""type":"contact","external_id":"x","name":"n""#);
+        let teammate = message(1, 1, r#""type":"teammate","external_id":"x","name":"n""#);
+        let conversations = [
+            conversation("", &contact),
+            conversation("", &teammate),
+            conversation(r#""source":"zendesk","#, &contact),
+            conversation(r#""source_account_id":"a","#, &contact),
+            conversation(r#""source":"zendesk","source_account_id":"a","#, &contact),
+        ];
+        let mut identities: Vec<[u8; 32]> = conversations
+            .iter()
+            .flat_map(|conversation| participants(organization(), conversation))
+            .map(|participant| participant.identity)
+            .collect();
+        identities.sort_unstable();
+        identities.dedup();
+        assert_eq!(identities.len(), conversations.len());
+    }
+}

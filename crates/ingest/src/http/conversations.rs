@@ -1,0 +1,88 @@
+//! `POST /internal/v1/conversations`: what the gateway passes on from `POST /v1/assess`.
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{ContentType, LOCATION};
+use actix_web::web::{Data, Payload};
+use actix_web::{HttpRequest, HttpResponse};
+use assay_clients::ClientError;
+use assay_contracts::conversation::Conversation;
+use assay_contracts::ids::TicketId;
+use assay_contracts::problem::{Problem, ProblemCode};
+use assay_contracts::tenant::Scope;
+use assay_platform::db::DatabaseError;
+use assay_platform::db::idempotency::{self, Fingerprint, IdempotencyKey, StoredAnswer};
+use assay_platform::web::{Caller, WebError, body_error};
+
+use super::Services;
+use crate::app::accept_conversation::{AcceptConversation, AcceptError};
+use crate::domain::UnresolvedAuthors;
+
+/// Accepts a conversation: 202 with the receipt, once it is committed.
+pub async fn accept(
+    caller: Caller,
+    services: Data<Services>,
+    request: HttpRequest,
+    payload: Payload,
+) -> Result<HttpResponse, WebError> {
+    let organization_id = caller.tenant(Scope::Assess)?.organization_id;
+    let keys = request.headers().get_all(idempotency::HEADER).map(|value| value.as_bytes());
+    let key = IdempotencyKey::from_headers(keys).map_err(Problem::from)?;
+    let body = services.body(&request, payload).await?;
+    let conversation = Conversation::parse(&body).map_err(body_error)?;
+    let idempotency = key.map(|key| (key, Fingerprint::of(&body)));
+    let accept = AcceptConversation { organization_id, conversation, idempotency };
+    respond(services.acceptance.accept(accept).await?)
+}
+
+fn respond(answer: StoredAnswer) -> Result<HttpResponse, WebError> {
+    let status = StatusCode::from_u16(answer.status).map_err(|error| WebError::internal(&error))?;
+    let mut response = HttpResponse::build(status);
+    if let Some(location) = answer.location {
+        response.insert_header((LOCATION, location));
+    }
+    Ok(response.content_type(ContentType::json()).body(answer.body))
+}
+
+impl From<AcceptError> for WebError {
+    fn from(error: AcceptError) -> Self {
+        match error {
+            AcceptError::Authors(unresolved) => author_problem(unresolved).into(),
+            AcceptError::Duplicate(ticket_id) => duplicate_import(ticket_id).into(),
+            AcceptError::IdempotencyConflict => idempotency::conflict().into(),
+            AcceptError::Registry(cause) => registry_error(&cause),
+            AcceptError::QueueFull(_) | AcceptError::TooSlow(_) | AcceptError::Stopping => {
+                Self::unavailable(&error)
+            }
+            AcceptError::Json(_) | AcceptError::Event(_) => Self::internal(&error),
+            AcceptError::Database(cause) => database_error(&cause),
+        }
+    }
+}
+
+fn author_problem(unresolved: UnresolvedAuthors) -> Problem {
+    match unresolved {
+        UnresolvedAuthors::Unknown(faults) => {
+            let places: Vec<&str> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
+            let detail = format!("no such agent in your organization: {}", places.join(", "));
+            Problem::new(ProblemCode::UnknownAgent, detail).with_errors(faults)
+        }
+        UnresolvedAuthors::Mismatch(faults) => {
+            let places: Vec<&str> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
+            let detail = format!("id and external_id name different agents: {}", places.join(", "));
+            Problem::new(ProblemCode::AgentMismatch, detail).with_errors(faults)
+        }
+    }
+}
+
+fn duplicate_import(ticket_id: TicketId) -> Problem {
+    let detail = format!("this identity was imported as ticket {ticket_id}");
+    Problem::new(ProblemCode::DuplicateImport, detail).with_ticket(ticket_id)
+}
+
+fn registry_error(cause: &ClientError) -> WebError {
+    if cause.is_transient() { WebError::unavailable(cause) } else { WebError::internal(cause) }
+}
+
+fn database_error(cause: &DatabaseError) -> WebError {
+    if cause.is_transient() { WebError::unavailable(cause) } else { WebError::internal(cause) }
+}

@@ -1,0 +1,50 @@
+//! The role's internal HTTP interface. Every call needs a service token made for ingest.
+
+mod conversations;
+mod tickets;
+mod transcripts;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::HttpRequest;
+use actix_web::middleware::from_fn;
+use actix_web::web::{Bytes, Data, Payload, ServiceConfig, get, post, scope};
+use assay_platform::web::{BodyLimits, ServiceAuth, WebError, read_body, resource, service_auth_middleware};
+
+use crate::app::accept_conversation::Acceptance;
+use crate::store::Store;
+
+/// The gateway has the whole body already: it only has to cross the house.
+const BODY_DEADLINE: Duration = Duration::from_secs(10);
+
+/// What the handlers work with.
+pub struct Services {
+    /// The conversations.
+    pub store: Arc<dyn Store>,
+    /// Accepts them.
+    pub acceptance: Acceptance,
+    /// Largest body that is read, in bytes.
+    pub max_body_bytes: usize,
+}
+
+/// Every route.
+pub fn configure(services: Services, auth: ServiceAuth) -> impl Fn(&mut ServiceConfig) + Clone + Send {
+    let (services, auth) = (Data::new(services), Data::new(auth));
+    move |config| {
+        config.app_data(services.clone()).app_data(auth.clone()).service(
+            scope("/internal/v1")
+                .wrap(from_fn(service_auth_middleware))
+                .service(resource("/conversations", vec![("POST", post().to(conversations::accept))]))
+                .service(resource("/tickets/{id}", vec![("GET", get().to(tickets::read))]))
+                .service(resource("/transcripts", vec![("POST", post().to(transcripts::read))])),
+        );
+    }
+}
+
+impl Services {
+    async fn body(&self, request: &HttpRequest, payload: Payload) -> Result<Bytes, WebError> {
+        let limits = BodyLimits { max_bytes: self.max_body_bytes, deadline: BODY_DEADLINE };
+        read_body(request, payload, limits).await
+    }
+}

@@ -1,0 +1,34 @@
+//! `POST /internal/v1/transcripts`: what the scoring worker reads.
+
+use actix_web::HttpRequest;
+use actix_web::web::{Data, Json, Payload};
+use assay_contracts::internal::{ReadTranscripts, Transcripts};
+use assay_contracts::problem::ProblemCode;
+use assay_platform::web::{Caller, WebError};
+
+use super::Services;
+use crate::app::read_transcripts::{ReadTranscriptsError, read_transcripts};
+
+/// Transcripts of any organization, for services only.
+pub async fn read(
+    caller: Caller,
+    services: Data<Services>,
+    request: HttpRequest,
+    payload: Payload,
+) -> Result<Json<Transcripts>, WebError> {
+    caller.require_service()?;
+    let body = services.body(&request, payload).await?;
+    let wanted: ReadTranscripts = serde_json::from_slice(&body)
+        .map_err(|error| WebError::new(ProblemCode::InvalidRequest, error.to_string()))?;
+    let transcripts = read_transcripts(services.store.as_ref(), wanted.tickets).await?;
+    Ok(Json(Transcripts { transcripts }))
+}
+
+impl From<ReadTranscriptsError> for WebError {
+    fn from(error: ReadTranscriptsError) -> Self {
+        match error {
+            ReadTranscriptsError::TooMany => Self::new(ProblemCode::InvalidRequest, error.to_string()),
+            ReadTranscriptsError::Database(cause) => cause.into(),
+        }
+    }
+}

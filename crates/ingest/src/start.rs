@@ -1,0 +1,104 @@
+//! Starts the role: the only place that knows all of its parts.
+
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use assay_clients::{ClientError, HttpSettings, RegistryClient, Service, http_client};
+use assay_messaging::Bus;
+use assay_messaging::outbox::{self, Outbox};
+use assay_platform::auth::{Audience, ServiceTokens};
+use assay_platform::db::{Database, DatabaseError};
+use assay_platform::runtime::{Phase, Tasks, periodically};
+use assay_platform::web::{ServerSettings, ServiceAuth, serve};
+use url::Url;
+
+use crate::app::accept_conversation::Acceptance;
+use crate::app::import_queue::ImportQueue;
+use crate::app::maintain::maintain;
+use crate::app::resolve_agents::AgentDirectory;
+use crate::app::write_imports::write_imports;
+use crate::http::{Services, configure};
+use crate::{Config, MIGRATIONS, SCHEMA, store};
+
+/// How often the tables are prepared for the time ahead and expired records are removed.
+const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(60 * 60);
+
+/// What the role needs from the process it runs in.
+pub struct Dependencies {
+    /// Where it serves; bound already.
+    pub listener: TcpListener,
+    /// Checks and makes tokens.
+    pub tokens: ServiceTokens,
+    /// Where its events go.
+    pub bus: Bus,
+    /// Where agent-registry listens.
+    pub registry_url: Url,
+}
+
+/// Why the role cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The database's address cannot be used.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// No HTTP client.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// The listener cannot be used.
+    #[error("ingest cannot listen: {0}")]
+    Listen(#[from] std::io::Error),
+}
+
+/// Starts the role's tasks. The database, the bus and agent-registry may come up later.
+///
+/// # Errors
+/// When something that was given cannot be used.
+pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
+    let Dependencies { listener, tokens, bus, registry_url } = dependencies;
+    let database = Database::open(&config.database(), SCHEMA)?;
+    let store = store::open(&database);
+    let outbox = Outbox::new(database.clone());
+    let queue = ImportQueue::new(config.accept_queue);
+    let registry = registry_client(&config, registry_url, tokens.clone())?;
+
+    register_checks(&config, tasks, &database, &bus, &outbox);
+    for number in 1..=store.concurrent_writers(config.writers) {
+        let (store, outbox, queue) = (Arc::clone(&store), outbox.clone(), queue.clone());
+        // After the server: it waits for the writers to answer what it has taken in.
+        tasks.spawn(Phase::Relay, format!("ingest writer {number}"), move |stop| {
+            write_imports(store, outbox, queue, stop)
+        });
+    }
+    tasks.spawn(Phase::Relay, "ingest relay", move |stop| outbox::relay(outbox, bus, stop));
+    let maintained = Arc::clone(&store);
+    tasks.spawn(Phase::Relay, "ingest maintenance", move |stop| {
+        periodically("ingest maintenance", MAINTENANCE_INTERVAL, stop, move || {
+            let store = Arc::clone(&maintained);
+            async move { maintain(store.as_ref()).await }
+        })
+    });
+
+    let acceptance = Acceptance {
+        agents: AgentDirectory::new(registry, config.agent_cache_entries),
+        queue,
+        deadline: Duration::from_millis(config.accept_deadline_milliseconds),
+    };
+    let services = Services { store, acceptance, max_body_bytes: config.max_body_bytes };
+    let routes = configure(services, ServiceAuth { tokens, audience: Audience::Ingest });
+    serve(tasks, Phase::ServeInternal, "ingest", listener, ServerSettings::default(), routes)?;
+    Ok(())
+}
+
+fn registry_client(config: &Config, url: Url, tokens: ServiceTokens) -> Result<RegistryClient, ClientError> {
+    let deadline = Duration::from_millis(config.registry_deadline_milliseconds);
+    let http = http_client(HttpSettings::default())?;
+    Ok(RegistryClient::new(Service::new(http, url, Audience::AgentRegistry, tokens, deadline)))
+}
+
+fn register_checks(config: &Config, tasks: &Tasks, database: &Database, bus: &Bus, outbox: &Outbox) {
+    let readiness = tasks.readiness();
+    assay_platform::db::register_readiness(readiness, SCHEMA, database, MIGRATIONS);
+    let max_age = Duration::from_secs(config.max_outbox_age_seconds);
+    assay_messaging::register_readiness(readiness, SCHEMA, bus, outbox, max_age);
+}

@@ -1,0 +1,54 @@
+//! Where conversations are kept: one trait of the role's use cases, one implementation for each database.
+
+mod postgres;
+mod rows;
+mod sqlite;
+
+use std::sync::Arc;
+
+use assay_contracts::ids::{OrganizationId, TicketId};
+use assay_contracts::internal::{TicketReference, Transcript};
+use assay_contracts::ticket::Ticket;
+use assay_contracts::time::Timestamp;
+use assay_platform::db::{Database, DatabaseError};
+use async_trait::async_trait;
+
+use self::postgres::PostgresStore;
+use self::sqlite::SqliteStore;
+use crate::domain::{Import, ImportOutcome};
+
+/// The conversations.
+#[async_trait]
+pub trait Store: Send + Sync {
+    /// Prepares the tables for what will be written in the coming months. Safe to be called at any time.
+    async fn prepare(&self, now: Timestamp) -> Result<(), DatabaseError>;
+
+    /// Writes imports in one transaction, and answers what came of each, in the same order. Their idempotency keys
+    /// must all be different (by organization and key); their identities need not be: the first one wins.
+    async fn accept_batch(&self, imports: Vec<Arc<Import>>) -> Result<Vec<ImportOutcome>, DatabaseError>;
+
+    /// A ticket of an organization.
+    async fn find_ticket(
+        &self,
+        organization_id: OrganizationId,
+        id: TicketId,
+    ) -> Result<Option<Ticket>, DatabaseError>;
+
+    /// Those of the tickets that exist.
+    async fn read_transcripts(&self, tickets: Vec<TicketReference>)
+    -> Result<Vec<Transcript>, DatabaseError>;
+
+    /// Removes a batch of expired idempotency records; answers how many.
+    async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError>;
+
+    /// How many batches can be written at the same time, when so many are wanted.
+    fn concurrent_writers(&self, wanted: usize) -> usize;
+}
+
+/// The store in `database`.
+pub fn open(database: &Database) -> Arc<dyn Store> {
+    match database {
+        Database::Postgres(postgres) => Arc::new(PostgresStore::new(postgres.clone())),
+        Database::Sqlite(sqlite) => Arc::new(SqliteStore::new(sqlite.clone())),
+    }
+}

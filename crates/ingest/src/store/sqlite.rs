@@ -1,0 +1,182 @@
+//! Conversations in SQLite. Statements are one to a row here: inside the process they cost next to nothing, and what
+//! a batch saves is the commit.
+
+use std::sync::Arc;
+
+use assay_contracts::ids::{OrganizationId, TicketId};
+use assay_contracts::internal::{TicketReference, Transcript};
+use assay_contracts::ticket::Ticket;
+use assay_contracts::time::Timestamp;
+use assay_messaging::outbox;
+use assay_platform::db::idempotency::{forget_sqlite, prune_sqlite, store_sqlite};
+use assay_platform::db::{DatabaseError, Sqlite};
+use async_trait::async_trait;
+use diesel::prelude::*;
+use diesel::sql_query;
+use diesel::sql_types::{BigInt, Binary, Nullable, Text};
+use diesel::sqlite::SqliteConnection;
+
+use super::Store;
+use super::rows::{TicketRow, TranscriptRow};
+use crate::domain::{Import, ImportOutcome, Participant};
+
+const INSERT_CONVERSATION: &str = "
+    INSERT INTO conversations (id, organization_id, identity_sha256, external_id, source, source_account_id, subject,
+                               started_at, ended_at, created_at, agents, messages)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (organization_id, identity_sha256) DO NOTHING";
+
+const FIND_FIRST_TICKET: &str =
+    "SELECT id FROM conversations WHERE organization_id = ? AND identity_sha256 = ?";
+
+/// A name is replaced by one of a later or the same moment.
+const UPSERT_NAME: &str = "
+    INSERT INTO participants (organization_id, identity_sha256, source, source_account_id, author_type,
+                              external_id, name, named_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (organization_id, identity_sha256) DO UPDATE
+       SET name = excluded.name, named_at = excluded.named_at
+     WHERE participants.named_at <= excluded.named_at";
+
+const FIND_TICKET: &str =
+    "SELECT external_id, subject, created_at FROM conversations WHERE id = ? AND organization_id = ?";
+
+const READ_TRANSCRIPT: &str = "
+    SELECT id, organization_id, external_id, source, source_account_id, subject,
+           started_at, ended_at, created_at, agents, messages
+    FROM conversations WHERE id = ? AND organization_id = ?";
+
+#[derive(QueryableByName)]
+struct TicketIdRow {
+    #[diesel(sql_type = Text)]
+    id: String,
+}
+
+pub struct SqliteStore {
+    sqlite: Sqlite,
+}
+
+impl SqliteStore {
+    pub fn new(sqlite: Sqlite) -> Self {
+        Self { sqlite }
+    }
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    /// Nothing to prepare: there are no partitions.
+    async fn prepare(&self, _now: Timestamp) -> Result<(), DatabaseError> {
+        Ok(())
+    }
+
+    async fn accept_batch(&self, imports: Vec<Arc<Import>>) -> Result<Vec<ImportOutcome>, DatabaseError> {
+        self.sqlite.write(move |tx| imports.iter().map(|import| accept(tx, import)).collect()).await
+    }
+
+    async fn find_ticket(
+        &self,
+        organization_id: OrganizationId,
+        id: TicketId,
+    ) -> Result<Option<Ticket>, DatabaseError> {
+        let work = move |connection: &mut SqliteConnection| -> Result<Option<TicketRow>, DatabaseError> {
+            Ok(sql_query(FIND_TICKET)
+                .bind::<Text, _>(id.to_string())
+                .bind::<Text, _>(organization_id.to_string())
+                .get_result(connection)
+                .optional()?)
+        };
+        Ok(self.sqlite.read(work).await?.map(|row| row.into_ticket(id)))
+    }
+
+    async fn read_transcripts(
+        &self,
+        tickets: Vec<TicketReference>,
+    ) -> Result<Vec<Transcript>, DatabaseError> {
+        let work = move |connection: &mut SqliteConnection| {
+            let mut transcripts = Vec::with_capacity(tickets.len());
+            for ticket in &tickets {
+                transcripts.extend(read_transcript(connection, ticket)?);
+            }
+            Ok(transcripts)
+        };
+        self.sqlite.read(work).await
+    }
+
+    async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError> {
+        self.sqlite.write(move |tx| prune_sqlite(tx, now)).await
+    }
+
+    fn concurrent_writers(&self, _wanted: usize) -> usize {
+        1
+    }
+}
+
+fn accept(connection: &mut SqliteConnection, import: &Import) -> Result<ImportOutcome, DatabaseError> {
+    let record = import.record.as_slice();
+    let earlier = store_sqlite(connection, record, import.accepted_at)?.into_iter().flatten().next();
+    if let Some(earlier) = earlier {
+        return Ok(ImportOutcome::Earlier(earlier));
+    }
+    if insert_conversation(connection, import)? == 0 {
+        let keys: Vec<_> = record.iter().map(|record| (record.organization_id, &record.key)).collect();
+        forget_sqlite(connection, &keys)?;
+        return Ok(ImportOutcome::Duplicate(find_first_ticket(connection, import)?));
+    }
+    for participant in &import.participants {
+        upsert_name(connection, participant)?;
+    }
+    outbox::enqueue_sqlite(connection, std::slice::from_ref(&import.event))?;
+    Ok(ImportOutcome::Accepted)
+}
+
+fn insert_conversation(connection: &mut SqliteConnection, import: &Import) -> Result<usize, DatabaseError> {
+    let conversation = &import.conversation;
+    Ok(sql_query(INSERT_CONVERSATION)
+        .bind::<Text, _>(import.ticket_id.to_string())
+        .bind::<Text, _>(import.organization_id.to_string())
+        .bind::<Binary, _>(import.identity.as_bytes().as_slice())
+        .bind::<Text, _>(&conversation.ticket_id)
+        .bind::<Text, _>(&conversation.source)
+        .bind::<Nullable<Text>, _>(conversation.source_account_id.as_deref())
+        .bind::<Nullable<Text>, _>(conversation.subject.as_deref())
+        .bind::<BigInt, _>(conversation.started_at().as_millis())
+        .bind::<BigInt, _>(conversation.ended_at().as_millis())
+        .bind::<BigInt, _>(import.accepted_at.as_millis())
+        .bind::<Text, _>(&import.agents_json)
+        .bind::<Text, _>(&import.messages_json)
+        .execute(connection)?)
+}
+
+fn find_first_ticket(connection: &mut SqliteConnection, import: &Import) -> Result<TicketId, DatabaseError> {
+    let row: TicketIdRow = sql_query(FIND_FIRST_TICKET)
+        .bind::<Text, _>(import.organization_id.to_string())
+        .bind::<Binary, _>(import.identity.as_bytes().as_slice())
+        .get_result(connection)?;
+    row.id.parse().map_err(|_| DatabaseError::Corrupt(format!("ticket id `{}` is no UUID", row.id)))
+}
+
+fn upsert_name(connection: &mut SqliteConnection, named: &Participant) -> Result<(), DatabaseError> {
+    sql_query(UPSERT_NAME)
+        .bind::<Text, _>(named.organization_id.to_string())
+        .bind::<Binary, _>(named.identity.as_slice())
+        .bind::<Text, _>(&named.source)
+        .bind::<Nullable<Text>, _>(named.source_account_id.as_deref())
+        .bind::<Text, _>(named.author_type.as_str())
+        .bind::<Text, _>(&named.external_id)
+        .bind::<Text, _>(&named.name)
+        .bind::<BigInt, _>(named.named_at.as_millis())
+        .execute(connection)?;
+    Ok(())
+}
+
+fn read_transcript(
+    connection: &mut SqliteConnection,
+    ticket: &TicketReference,
+) -> Result<Option<Transcript>, DatabaseError> {
+    let row: Option<TranscriptRow> = sql_query(READ_TRANSCRIPT)
+        .bind::<Text, _>(ticket.ticket_id.to_string())
+        .bind::<Text, _>(ticket.organization_id.to_string())
+        .get_result(connection)
+        .optional()?;
+    row.map(TranscriptRow::into_transcript).transpose()
+}
