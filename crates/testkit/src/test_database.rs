@@ -23,7 +23,7 @@ const LONGEST_NAME: usize = 40;
 pub struct Template {
     name: String,
     fingerprint: String,
-    service: Option<ServiceRole>,
+    services: Vec<ServiceRole>,
 }
 
 impl Template {
@@ -31,20 +31,23 @@ impl Template {
     /// of the migrations: another fingerprint makes another template.
     #[must_use]
     pub fn new(name: impl Into<String>, fingerprint: impl Into<String>) -> Self {
-        Self { name: name.into(), fingerprint: fingerprint.into(), service: None }
+        Self { name: name.into(), fingerprint: fingerprint.into(), services: Vec::new() }
     }
 
-    /// Makes the role, and its schema in the template; migration and tests then connect as that role.
+    /// Makes the role, and its schema in the template; migration and tests then connect as that role. With several
+    /// roles they connect as the first one; [`TestDatabase::url_as`] is for the others.
     #[must_use]
     pub fn owned_by(mut self, service: ServiceRole) -> Self {
-        self.service = Some(service);
+        self.services.push(service);
         self
     }
 
     fn database(&self) -> String {
         let mut hasher = DefaultHasher::new();
-        (&self.name, &self.fingerprint, self.service.map(|service| (service.role, service.schema)))
-            .hash(&mut hasher);
+        (&self.name, &self.fingerprint).hash(&mut hasher);
+        for service in &self.services {
+            (service.role, service.schema).hash(&mut hasher);
+        }
         let readable: String =
             self.name.chars().filter(char::is_ascii_alphanumeric).take(LONGEST_NAME - 16).collect();
         format!("template_{}_{:016x}", readable.to_lowercase(), hasher.finish())
@@ -102,6 +105,15 @@ impl TestDatabase {
         self.url.as_str()
     }
 
+    /// The URL for the code under test as one of the template's roles.
+    ///
+    /// # Errors
+    /// When the role's name cannot be part of a URL.
+    pub fn url_as(&self, service: ServiceRole) -> Result<String> {
+        let url = self.server.with_database(&self.name).with_user(service.role, &role_password(&self.server))?;
+        Ok(url.as_str().to_owned())
+    }
+
     /// The administrator's URL of this database.
     #[must_use]
     pub fn admin_url(&self) -> String {
@@ -140,9 +152,9 @@ fn make_template(
     let (unfinished_name, final_name) = (quote_name(&unfinished), quote_name(name));
     administrator.batch_execute(&format!("DROP DATABASE IF EXISTS {unfinished_name} WITH (FORCE)"))?;
     administrator.batch_execute(&format!("CREATE DATABASE {unfinished_name} TEMPLATE template0"))?;
-    if let Some(service) = template.service {
+    for service in &template.services {
         roles::ensure_role(administrator, service.role, &role_password(server))?;
-        roles::ensure_schema(&mut roles::connect(server.with_database(&unfinished).as_str())?, service)?;
+        roles::ensure_schema(&mut roles::connect(server.with_database(&unfinished).as_str())?, *service)?;
     }
     migrate(user_url(server, template, &unfinished)?.as_str()).context("the migration failed")?;
     administrator.batch_execute(&format!("ALTER DATABASE {unfinished_name} RENAME TO {final_name}"))?;
@@ -156,7 +168,7 @@ fn exists(administrator: &mut PgConnection, database: &str) -> Result<bool> {
 
 fn user_url(server: &DatabaseUrl, template: &Template, database: &str) -> Result<DatabaseUrl> {
     let url = server.with_database(database);
-    match template.service {
+    match template.services.first() {
         Some(service) => url.with_user(service.role, &role_password(server)),
         None => Ok(url),
     }

@@ -118,6 +118,20 @@ fn a_template_of_a_service_belongs_to_its_role_and_schema() -> Result<()> {
 }
 
 #[test]
+fn a_template_of_several_services_gives_each_its_role_and_schema() -> Result<()> {
+    const EXPORT: ServiceRole = ServiceRole { role: "assay_export", schema: "export" };
+    let template = fresh_template()?.owned_by(INGEST).owned_by(EXPORT);
+    let database = TestDatabase::create(&template, |_url| Ok(()))?;
+    for (service, own, foreign) in [(INGEST, "ingest", "export"), (EXPORT, "export", "ingest")] {
+        let mut connection = PgConnection::establish(&database.url_as(service)?)?;
+        connection.batch_execute(&format!("CREATE TABLE {own}.words (word text)"))?;
+        let refusal = connection.batch_execute(&format!("CREATE TABLE {foreign}.other (word text)"));
+        ensure!(refusal.is_err(), "{} may write into {foreign}", service.role);
+    }
+    Ok(())
+}
+
+#[test]
 fn random_names_differ_and_keep_their_prefix() -> Result<()> {
     let (first, second) = (random_name("events")?, random_name("events")?);
     ensure!(first != second && first.starts_with("events-"));
