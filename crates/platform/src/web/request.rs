@@ -51,14 +51,9 @@ async fn handle(
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let began = Instant::now();
     let response = match check_head(&request) {
-        Ok(()) => {
-            // An error of a middleware further in has no response yet; here it gets one, within the request's context.
-            let plain_request = request.request().clone();
-            match next.call(request).await {
-                Ok(response) => response.map_into_boxed_body(),
-                Err(error) => ServiceResponse::new(plain_request, error.error_response()),
-            }
-        }
+        // Routing needs the request for itself, so no clone is kept here to answer an error with: middlewares further
+        // in answer their errors themselves, within the request's context.
+        Ok(()) => next.call(request).await?.map_into_boxed_body(),
         Err(error) => request.error_response(error),
     };
     let status = response.status().as_u16();
