@@ -1,13 +1,12 @@
 //! The section `[registry]` of the configuration.
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use assay_platform::db::DatabaseSettings;
 use secrecy::SecretString;
 use serde::Deserialize;
 
-/// Settings of the agent-registry role.
+/// How the registry is kept. Every key is described in `config/default.toml`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
@@ -17,9 +16,8 @@ pub struct Config {
     pub database_url: SecretString,
     /// Connections at most.
     pub database_pool_size: u32,
-    /// Not ready while an event waits longer than this to be published, in seconds.
-    #[serde(default = "default_outbox_age_limit_seconds")]
-    pub outbox_age_limit_seconds: u32,
+    /// Not ready when an event waits to be published for longer, in seconds.
+    pub max_outbox_age_seconds: u64,
 }
 
 impl Config {
@@ -30,12 +28,4 @@ impl Config {
             database_pool_size: self.database_pool_size,
         }
     }
-
-    pub(crate) fn outbox_age_limit(&self) -> Duration {
-        Duration::from_secs(u64::from(self.outbox_age_limit_seconds))
-    }
-}
-
-fn default_outbox_age_limit_seconds() -> u32 {
-    60
 }

@@ -1,0 +1,7 @@
+//! The role as its callers see it: over HTTP and through its library functions, on both databases.
+
+mod agents;
+mod idempotency;
+mod keys;
+mod stage;
+mod start;
