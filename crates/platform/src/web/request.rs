@@ -2,11 +2,12 @@
 
 use std::time::Instant;
 
-use actix_web::Error;
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::error::InternalError;
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::Next;
+use actix_web::{Error, HttpResponse};
 use assay_contracts::problem::ProblemCode;
 use tracing::Instrument;
 
@@ -37,33 +38,43 @@ pub async fn request_middleware(
         method = %request.method(),
         path = %request.path(),
     );
-    let handled = context.scope(handle(request, next).instrument(span));
-    let mut response = handled.await?;
-    if let Ok(value) = HeaderValue::from_str(&request_id) {
-        response.headers_mut().insert(REQUEST_ID_HEADER, value);
+    let handled = context.scope(handle(request, next).instrument(span)).await;
+    let request_id = HeaderValue::from_str(&request_id).ok();
+    match handled {
+        Ok(mut response) => {
+            request_id.map(|id| response.headers_mut().insert(REQUEST_ID_HEADER, id));
+            Ok(response)
+        }
+        Err(mut response) => {
+            request_id.map(|id| response.headers_mut().insert(REQUEST_ID_HEADER, id));
+            Err(InternalError::from_response("refused by a middleware", *response).into())
+        }
     }
-    Ok(response)
 }
 
+/// An error of a middleware further in is answered here, while the request's context is at hand. It stays an error all
+/// the same: a [`ServiceResponse`] needs the request, and routing panics on a request that somebody keeps a clone of.
 async fn handle(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
-) -> Result<ServiceResponse<BoxBody>, Error> {
+) -> Result<ServiceResponse<BoxBody>, Box<HttpResponse>> {
     let began = Instant::now();
-    let response = match check_head(&request) {
-        // Routing needs the request for itself, so no clone is kept here to answer an error with: middlewares further
-        // in answer their errors themselves, within the request's context.
-        Ok(()) => next.call(request).await?.map_into_boxed_body(),
-        Err(error) => request.error_response(error),
+    let handled = match check_head(&request) {
+        Ok(()) => next.call(request).await.map(ServiceResponse::map_into_boxed_body),
+        Err(error) => Ok(request.error_response(error)),
     };
-    let status = response.status().as_u16();
+    let answer = handled.map_err(|error| Box::new(error.error_response()));
+    let status = match &answer {
+        Ok(response) => response.status().as_u16(),
+        Err(response) => response.status().as_u16(),
+    };
     let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     if status >= 500 {
         tracing::warn!(status, milliseconds, "answered");
     } else {
         tracing::debug!(status, milliseconds, "answered");
     }
-    Ok(response)
+    answer
 }
 
 fn check_head(request: &ServiceRequest) -> Result<(), WebError> {

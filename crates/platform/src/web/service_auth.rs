@@ -81,14 +81,9 @@ pub async fn service_auth_middleware(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<impl MessageBody>, Error> {
-    match verify(&request) {
-        Ok(caller) => {
-            request.extensions_mut().insert(caller);
-            Ok(next.call(request).await?.map_into_left_body())
-        }
-        // A response and not an error, which would be answered outside of the request's context.
-        Err(error) => Ok(request.error_response(error).map_into_right_body()),
-    }
+    let caller = verify(&request)?;
+    request.extensions_mut().insert(caller);
+    next.call(request).await
 }
 
 fn verify(request: &ServiceRequest) -> Result<Caller, WebError> {
