@@ -149,7 +149,10 @@ async fn a_call_needs_a_token_of_the_right_kind_and_scope() -> Result<()> {
     let member = stage.member().await?;
     let body = r#"{"external_id":"bot","name":"Bot"}"#.to_owned();
     let url = format!("{}/internal/v1/agents", stage.address);
-    assert_eq!(stage.http.post(&url).body(body.clone()).send().await?.status(), 401);
+    let response = stage.http.post(&url).body(body.clone()).send().await?;
+    assert_eq!(response.status(), 401);
+    let request_id = response.headers()["x-request-id"].to_str()?.to_owned();
+    assert_eq!(response.json::<Value>().await?["request_id"], request_id);
 
     let tenant = for_member(&member, Scope::Agents);
     let foreign = stage.tokens.issue(Audience::Ingest, &tenant, now())?;
