@@ -17,7 +17,10 @@ mod test_databases;
 
 use assay_platform::db::Migrations;
 
-pub use self::bus::{Bus, BusError, Delivery, Handler, Outcome, PublishError, Subscription};
+pub use self::bus::{
+    Bus, BusError, DeadLetter, DeadLetterDecision, DeadLetterError, DeadLetterReview, Delivery, Handler,
+    Outcome, PublishError, Subscription,
+};
 pub use self::envelope::{DecodeError, EncodeError, OutgoingEvent};
 pub use self::readiness::register_readiness;
 pub use self::settings::{BusSettings, RetryDelay};

@@ -1,5 +1,6 @@
 //! Publishing and consuming, on RabbitMQ or inside the process.
 
+mod dead_letters;
 mod delivery;
 mod handling;
 mod local;
@@ -12,6 +13,7 @@ use assay_platform::runtime::BoxError;
 use secrecy::ExposeSecret;
 use tokio_util::sync::CancellationToken;
 
+pub use self::dead_letters::{DeadLetter, DeadLetterDecision, DeadLetterError, DeadLetterReview};
 pub use self::delivery::{Delivery, Handler, Outcome};
 use self::local::LocalBus;
 use self::rabbit::RabbitBus;
@@ -137,6 +139,22 @@ impl Bus {
         match &*self.kind {
             Kind::Local(_) => Ok(()),
             Kind::Rabbit(rabbit) => rabbit.ping().await,
+        }
+    }
+    /// Shows the dead letters of `queue` (named as in [`Subscription`]) to `decide`, oldest first and `limit` at most,
+    /// and does with each what it says.
+    ///
+    /// # Errors
+    /// When there is no such queue, the broker is not there, or the bus is a local one.
+    pub async fn review_dead_letters(
+        &self,
+        queue: &str,
+        limit: u64,
+        mut decide: impl FnMut(&DeadLetter) -> DeadLetterDecision + Send,
+    ) -> Result<DeadLetterReview, DeadLetterError> {
+        match &*self.kind {
+            Kind::Local(_) => Err(DeadLetterError::LocalBus),
+            Kind::Rabbit(rabbit) => rabbit.review_dead_letters(queue, limit, &mut decide).await,
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod connection;
 mod consumer;
+mod dead_letters;
 mod message;
 mod names;
 mod publisher;
@@ -23,6 +24,7 @@ use self::consumer::Consumer;
 use self::message::Message;
 use self::names::Names;
 use self::publisher::{Publisher, SendError};
+use super::dead_letters::{DeadLetter, DeadLetterDecision, DeadLetterError, DeadLetterReview};
 use super::{BusError, Handler, PublishError, Subscription};
 use crate::envelope::OutgoingEvent;
 use crate::settings::{BusSettings, RetryDelay};
@@ -89,6 +91,15 @@ impl RabbitBus {
             return Err(format!("{connected} of {running} consumers are connected"));
         }
         self.broker.publisher.ping().await
+    }
+
+    pub(super) async fn review_dead_letters(
+        &self,
+        queue: &str,
+        limit: u64,
+        decide: &mut (dyn FnMut(&DeadLetter) -> DeadLetterDecision + Send),
+    ) -> Result<DeadLetterReview, DeadLetterError> {
+        self.broker.review_dead_letters(queue, limit, decide).await
     }
 }
 

@@ -1,0 +1,193 @@
+//! The bus inside a process: an event is handed over when its consumers have handled it.
+
+mod support;
+
+use std::collections::HashSet;
+
+use anyhow::Result;
+use assay_contracts::event::{ConversationAccepted, Event as _};
+use assay_messaging::{Bus, BusSettings, Outcome, OutgoingEvent, PublishError, Subscription};
+use assay_platform::runtime::RequestContext;
+use tokio::time::timeout;
+
+use support::{
+    ACCEPTED, DEADLINE, Running, Scripted, accepted, agent_created, eventually, local_bus, publish,
+    publish_all,
+};
+
+#[tokio::test]
+async fn publishing_ends_only_when_the_consumer_is_done() -> Result<()> {
+    let bus = local_bus();
+    let handler = Scripted::gated(|_| Outcome::Done);
+    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    let events = [accepted()];
+    let publishing = publish_all(&bus, &events);
+    tokio::pin!(publishing);
+    tokio::select! {
+        result = &mut publishing => panic!("published before it was handled: {result:?}"),
+        waited = eventually("the handler to begin", || async { Ok(handler.begun() == 1) }) => waited?,
+    }
+    handler.open();
+    assert_eq!(timeout(DEADLINE, publishing).await?, [Ok(())]);
+    assert_eq!(handler.deliveries()[0].id, events[0].id());
+    consumer.stop().await
+}
+
+#[tokio::test]
+async fn an_event_that_needs_a_consumer_and_has_none_is_an_error() {
+    let result = local_bus().publish(&[accepted()]).await;
+    assert_eq!(
+        result,
+        [Err(PublishError::Unroutable { topic: ConversationAccepted::TOPIC.name.to_owned() })]
+    );
+}
+
+#[tokio::test]
+async fn an_informative_event_needs_no_consumer() {
+    assert_eq!(local_bus().publish(&[agent_created()]).await, [Ok(())]);
+}
+
+#[tokio::test]
+async fn what_a_consumer_answers_is_told_to_the_producer() -> Result<()> {
+    let bus = local_bus();
+    let (retried, rejected, done) = (accepted(), accepted(), accepted());
+    let (retried_id, rejected_id) = (retried.id(), rejected.id());
+    let handler = Scripted::new(move |delivery| match delivery.id {
+        id if id == retried_id => Outcome::Retry { reason: "busy".to_owned() },
+        id if id == rejected_id => Outcome::Reject { reason: "poisoned".to_owned() },
+        _ => Outcome::Done,
+    });
+    let consumer = Running::consumer(&bus, ACCEPTED, handler);
+    publish(&bus, &done).await?;
+    let expected = [
+        Err(PublishError::Retry { reason: "busy".to_owned() }),
+        Err(PublishError::Rejected { reason: "poisoned".to_owned() }),
+        Ok(()),
+    ];
+    assert_eq!(bus.publish(&[retried, rejected, done]).await, expected);
+    consumer.stop().await
+}
+
+#[tokio::test]
+async fn the_last_attempt_becomes_a_rejection() -> Result<()> {
+    let bus = Bus::open(&BusSettings { max_attempts: 1, ..BusSettings::new("local:") })?;
+    let handler = Scripted::new(|_| Outcome::Retry { reason: "busy".to_owned() });
+    let consumer = Running::consumer(&bus, ACCEPTED, handler);
+    let expected = PublishError::Rejected { reason: "attempt 1 of 1: busy".to_owned() };
+    assert_eq!(publish_all(&bus, &[accepted()]).await, [Err(expected)]);
+    consumer.stop().await
+}
+
+#[tokio::test]
+async fn a_handler_that_panics_or_miscounts_is_a_failed_attempt() -> Result<()> {
+    let bus = local_bus();
+    let handler = Scripted::new(|_| panic!("out of order"));
+    let consumer = Running::consumer(&bus, ACCEPTED, handler);
+    let expected = PublishError::Retry { reason: "handler panicked: out of order".to_owned() };
+    assert_eq!(publish_all(&bus, &[accepted()]).await, [Err(expected)]);
+    consumer.stop().await?;
+
+    let consumer = Running::consumer(&bus, ACCEPTED, std::sync::Arc::new(Silent));
+    let expected = PublishError::Retry { reason: "handler answered 0 outcomes for 1 deliveries".to_owned() };
+    assert_eq!(publish_all(&bus, &[accepted()]).await, [Err(expected)]);
+    consumer.stop().await
+}
+
+#[tokio::test]
+async fn each_queue_gets_every_event_and_consumers_of_one_queue_share_them() -> Result<()> {
+    let bus = local_bus();
+    let (first, second, other) = (Scripted::done(), Scripted::done(), Scripted::done());
+    let other_queue = Subscription { queue: "auditor.conversation-accepted", ..ACCEPTED };
+    let consumers = [
+        Running::consumer(&bus, ACCEPTED, first.clone()),
+        Running::consumer(&bus, ACCEPTED, second.clone()),
+        Running::consumer(&bus, other_queue, other.clone()),
+    ];
+    let used = |handler: &Scripted| !handler.deliveries().is_empty();
+    eventually("all consumers to be used", || async {
+        Ok(bus.publish(&[accepted()]).await == [Ok(())] && used(&first) && used(&second) && used(&other))
+    })
+    .await?;
+    let before = first.ids().union(&second.ids()).copied().collect::<HashSet<_>>();
+    let events: Vec<OutgoingEvent> = (0..100).map(|_| accepted()).collect();
+    assert!(bus.publish(&events).await.iter().all(Result::is_ok));
+    let (of_first, of_second) = (first.ids(), second.ids());
+    assert!(of_first.is_disjoint(&of_second), "an event was handled by both");
+    let shared: HashSet<_> = of_first.union(&of_second).copied().collect();
+    let expected: HashSet<_> = events.iter().map(OutgoingEvent::id).collect();
+    assert_eq!(shared.difference(&before).copied().collect::<HashSet<_>>(), expected);
+    assert!(other.ids().is_superset(&expected));
+    for consumer in consumers {
+        consumer.stop().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn deliveries_come_in_batches_within_the_bounds_of_the_subscription() -> Result<()> {
+    let bus = local_bus();
+    let handler = Scripted::gated(|_| Outcome::Done);
+    let subscription = Subscription { max_batch: 4, max_in_flight: 10, ..ACCEPTED };
+    let consumer = Running::consumer(&bus, subscription, handler.clone());
+    let events: Vec<OutgoingEvent> = (0..50).map(|_| accepted()).collect();
+    let publishing = publish_all(&bus, &events);
+    tokio::pin!(publishing);
+    tokio::select! {
+        _ = &mut publishing => panic!("published before it was handled"),
+        waited = eventually("as much work as allowed", || async { Ok(handler.begun() == 10) }) => waited?,
+    }
+    handler.open();
+    assert!(timeout(DEADLINE, publishing).await?.iter().all(Result::is_ok));
+    let sizes: Vec<usize> = handler.batches().iter().map(Vec::len).collect();
+    assert_eq!(sizes.iter().sum::<usize>(), 50);
+    assert!(sizes.iter().all(|size| *size <= 4) && sizes.iter().any(|size| *size > 1), "{sizes:?}");
+    consumer.stop().await
+}
+
+#[tokio::test]
+async fn a_stopping_consumer_finishes_what_it_began_and_gives_back_the_rest() -> Result<()> {
+    let bus = local_bus();
+    let handler = Scripted::gated(|_| Outcome::Done);
+    let subscription = Subscription { max_batch: 1, max_in_flight: 1, ..ACCEPTED };
+    let mut consumer = Running::consumer(&bus, subscription, handler.clone());
+    let events = [accepted(), accepted(), accepted()];
+    let publishing = publish_all(&bus, &events);
+    tokio::pin!(publishing);
+    tokio::select! {
+        _ = &mut publishing => panic!("published before it was handled"),
+        waited = eventually("the handler to begin", || async { Ok(handler.begun() == 1) }) => waited?,
+    }
+    consumer.begin_stop();
+    assert!(consumer.is_running(), "it left its work behind");
+    handler.open();
+    let results = timeout(DEADLINE, publishing).await?;
+    let returned = Err(PublishError::Unavailable("the consumer has stopped".to_owned()));
+    assert_eq!(results, [Ok(()), returned.clone(), returned]);
+    assert_eq!(handler.deliveries().len(), 1);
+    consumer.stop().await
+}
+
+#[tokio::test]
+async fn the_request_that_led_to_an_event_goes_with_it() -> Result<()> {
+    let bus = local_bus();
+    let handler = Scripted::done();
+    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    let traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let context = RequestContext::from_headers(Some("request-1"), Some(traceparent));
+    let event = context.clone().scope(async { accepted() }).await;
+    publish(&bus, &event).await?;
+    publish(&bus, &accepted()).await?;
+    let deliveries = handler.deliveries();
+    assert_eq!(deliveries[0].context(), Some(context));
+    assert_eq!(deliveries[1].context(), None);
+    consumer.stop().await
+}
+
+struct Silent;
+
+#[async_trait::async_trait]
+impl assay_messaging::Handler for Silent {
+    async fn handle(&self, _deliveries: &[assay_messaging::Delivery]) -> Vec<Outcome> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,89 @@
+//! What consumers and publishers do when the broker goes away.
+
+mod support;
+
+use anyhow::{Context as _, Result};
+use assay_messaging::{Bus, Outcome, PublishError};
+
+use support::proxy::Proxy;
+use support::{ACCEPTED, Running, Scripted, accepted, eventually, publish, rabbit_settings};
+
+#[tokio::test]
+async fn a_bus_can_be_opened_before_the_broker_is_there() -> Result<()> {
+    let (proxy, bus) = behind_a_proxy().await?;
+    proxy.cut();
+    let handler = Scripted::done();
+    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    let results = bus.publish(&[accepted()]).await;
+    assert!(matches!(results[..], [Err(PublishError::Unavailable(_))]), "{results:?}");
+    assert!(bus.ping().await.is_err());
+
+    proxy.heal();
+    eventually("the bus to be ready", || async { Ok(bus.ping().await.is_ok()) }).await?;
+    publish(&bus, &accepted()).await?;
+    handler.wait_for(1).await?;
+    consumer.stop().await
+}
+
+#[tokio::test]
+async fn publisher_and_consumer_come_back_after_the_connection_was_cut() -> Result<()> {
+    let (proxy, bus) = behind_a_proxy().await?;
+    let handler = Scripted::done();
+    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    publish(&bus, &accepted()).await?;
+    handler.wait_for(1).await?;
+    for round in 1..=3 {
+        proxy.cut();
+        eventually("the outage to be noticed", || async { Ok(bus.ping().await.is_err()) }).await?;
+        let results = bus.publish(&[accepted()]).await;
+        assert!(matches!(results[..], [Err(PublishError::Unavailable(_))]), "round {round}: {results:?}");
+        proxy.heal();
+        eventually("the bus to be ready", || async { Ok(bus.ping().await.is_ok()) }).await?;
+        publish(&bus, &accepted()).await?;
+        handler.wait_for(round + 1).await?;
+    }
+    consumer.stop().await
+}
+
+#[tokio::test]
+async fn deliveries_in_hand_when_the_connection_is_cut_come_again() -> Result<()> {
+    let (proxy, bus) = behind_a_proxy().await?;
+    let handler = Scripted::gated(|_| Outcome::Done);
+    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    let event = accepted();
+    publish(&bus, &event).await?;
+    eventually("the handler to begin", || async { Ok(handler.begun() == 1) }).await?;
+    proxy.cut();
+    eventually("the outage to be noticed", || async { Ok(bus.ping().await.is_err()) }).await?;
+    proxy.heal();
+    eventually("the delivery to come again", || async { Ok(handler.begun() == 2) }).await?;
+    handler.open();
+    handler.wait_for(2).await?;
+    consumer.stop().await?;
+    assert_eq!(handler.ids(), [event.id()].into());
+    let attempts: Vec<u32> = handler.deliveries().iter().map(|delivery| delivery.attempt).collect();
+    assert_eq!(attempts, [1, 1], "a cut connection is no failed attempt");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_consumer_can_be_stopped_during_an_outage() -> Result<()> {
+    let (proxy, bus) = behind_a_proxy().await?;
+    let handler = Scripted::done();
+    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    publish(&bus, &accepted()).await?;
+    handler.wait_for(1).await?;
+    proxy.cut();
+    eventually("the outage to be noticed", || async { Ok(bus.ping().await.is_err()) }).await?;
+    consumer.stop().await
+}
+
+/// A bus whose connections can be cut.
+async fn behind_a_proxy() -> Result<(Proxy, Bus)> {
+    let url = assay_testkit::services::rabbit()?;
+    let (before, rest) = url.split_once('@').context("an address with credentials")?;
+    let (server, after) = rest.split_once('/').context("an address with a virtual host")?;
+    let proxy = Proxy::to(server.to_owned()).await?;
+    let bus = Bus::open(&rabbit_settings(format!("{before}@{}/{after}", proxy.address()))?)?;
+    Ok((proxy, bus))
+}

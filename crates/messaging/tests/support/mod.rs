@@ -1,0 +1,247 @@
+//! What the suites of the bus share: events, handlers that follow a script, and waiting with a deadline.
+
+#![allow(dead_code, reason = "every suite uses a part of it")]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that cannot go on ends")]
+
+pub mod proxy;
+
+use std::collections::HashSet;
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use assay_contracts::event::{AgentCreated, AgentFacts, ConversationAccepted, Event as _};
+use assay_contracts::ids::EventId;
+use assay_messaging::{
+    Bus, BusSettings, Delivery, Handler, Outcome, OutgoingEvent, PublishError, RetryDelay, Subscription,
+};
+use assay_platform::runtime::{new_id, now};
+use async_trait::async_trait;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+/// Far beyond what anything here takes on a busy machine.
+pub const DEADLINE: Duration = Duration::from_secs(60);
+
+/// A queue that takes accepted conversations, one by one.
+pub const ACCEPTED: Subscription = Subscription {
+    queue: "scorer.conversation-accepted",
+    topics: &[ConversationAccepted::TOPIC],
+    max_batch: 16,
+    max_in_flight: 64,
+};
+
+/// The local bus as it is configured by default.
+pub fn local_bus() -> Bus {
+    Bus::open(&BusSettings::new("local:")).expect("the address of the local bus")
+}
+
+/// RabbitMQ under a namespace of its own, with short delays and three attempts.
+pub fn rabbit_settings(url: impl Into<secrecy::SecretString>) -> Result<BusSettings> {
+    Ok(BusSettings {
+        namespace: assay_testkit::random_name("messaging")?,
+        retry_delays: [100, 300].map(RetryDelay::from_millis).to_vec(),
+        max_attempts: 3,
+        ..BusSettings::new(url)
+    })
+}
+
+pub fn rabbit_bus() -> Result<Bus> {
+    Ok(Bus::open(&rabbit_settings(assay_testkit::services::rabbit()?)?)?)
+}
+
+/// An event that needs a consumer.
+pub fn accepted() -> OutgoingEvent {
+    let event = ConversationAccepted { organization_id: new_id(), ticket_id: new_id(), accepted_at: now() };
+    OutgoingEvent::new(new_id(), now(), &event).expect("an event can be encoded")
+}
+
+/// An event that nobody has to listen to.
+pub fn agent_created() -> OutgoingEvent {
+    let agent = AgentFacts { id: new_id(), external_id: "fin".to_owned(), name: "Fin".to_owned() };
+    let event = AgentCreated { organization_id: new_id(), agent, created_at: now() };
+    OutgoingEvent::new(new_id(), now(), &event).expect("an event can be encoded")
+}
+
+/// A handler that notes what it is given and answers what the script says.
+pub struct Scripted {
+    script: Box<dyn Fn(&Delivery) -> Outcome + Send + Sync>,
+    gate: Semaphore,
+    batches: Mutex<Vec<Vec<Delivery>>>,
+    begun: Mutex<usize>,
+}
+
+impl Scripted {
+    /// Answers at once.
+    pub fn new(script: impl Fn(&Delivery) -> Outcome + Send + Sync + 'static) -> Arc<Self> {
+        let handler = Self::gated(script);
+        handler.open();
+        handler
+    }
+
+    /// Answers only when [`Self::open`] has been called.
+    pub fn gated(script: impl Fn(&Delivery) -> Outcome + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Self {
+            script: Box::new(script),
+            gate: Semaphore::new(0),
+            batches: Mutex::default(),
+            begun: Mutex::default(),
+        })
+    }
+
+    pub fn done() -> Arc<Self> {
+        Self::new(|_| Outcome::Done)
+    }
+
+    pub fn open(&self) {
+        self.gate.add_permits(Semaphore::MAX_PERMITS);
+    }
+
+    /// Deliveries that were handed over, whether they are answered or not.
+    pub fn begun(&self) -> usize {
+        *self.begun.lock().unwrap()
+    }
+
+    /// Deliveries that were answered, in the batches they came in.
+    pub fn batches(&self) -> Vec<Vec<Delivery>> {
+        self.batches.lock().unwrap().clone()
+    }
+
+    pub fn deliveries(&self) -> Vec<Delivery> {
+        self.batches().concat()
+    }
+
+    pub fn ids(&self) -> HashSet<EventId> {
+        self.deliveries().iter().map(|delivery| delivery.id).collect()
+    }
+
+    pub async fn wait_for(&self, deliveries: usize) -> Result<()> {
+        let what = format!("{deliveries} deliveries");
+        eventually(&what, || async { Ok(self.deliveries().len() >= deliveries) }).await
+    }
+}
+
+#[async_trait]
+impl Handler for Scripted {
+    async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
+        *self.begun.lock().unwrap() += deliveries.len();
+        let _passed = self.gate.acquire().await.expect("the gate is never removed");
+        self.batches.lock().unwrap().push(deliveries.to_vec());
+        deliveries.iter().map(|delivery| (self.script)(delivery)).collect()
+    }
+}
+
+/// A handler that never comes to an end with one event and is done with all others.
+pub struct Selective {
+    endless: EventId,
+    done: Mutex<HashSet<EventId>>,
+}
+
+impl Selective {
+    pub fn new(endless: EventId) -> Arc<Self> {
+        Arc::new(Self { endless, done: Mutex::default() })
+    }
+
+    pub fn done(&self) -> HashSet<EventId> {
+        self.done.lock().unwrap().clone()
+    }
+}
+
+#[async_trait]
+impl Handler for Selective {
+    async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
+        if deliveries.iter().any(|delivery| delivery.id == self.endless) {
+            std::future::pending::<()>().await;
+        }
+        self.done.lock().unwrap().extend(deliveries.iter().map(|delivery| delivery.id));
+        deliveries.iter().map(|_| Outcome::Done).collect()
+    }
+}
+
+/// Tasks of a test, which end with it.
+pub struct Running {
+    stop: CancellationToken,
+    tasks: JoinSet<()>,
+}
+
+impl Running {
+    pub fn start<F, E>(task: impl FnOnce(CancellationToken) -> F) -> Self
+    where
+        F: Future<Output = Result<(), E>> + Send + 'static,
+        E: std::fmt::Debug,
+    {
+        let stop = CancellationToken::new();
+        let future = task(stop.clone());
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move { future.await.expect("a task that ends in order") });
+        Self { stop, tasks }
+    }
+
+    /// A consumer of `subscription`.
+    pub fn consumer(bus: &Bus, subscription: Subscription, handler: Arc<dyn Handler>) -> Self {
+        let bus = bus.clone();
+        Self::start(|stop| async move { bus.consume(subscription, handler, stop).await })
+    }
+
+    /// Asks the task to end without waiting for it.
+    pub fn begin_stop(&self) {
+        self.stop.cancel();
+    }
+
+    pub fn is_running(&mut self) -> bool {
+        self.tasks.try_join_next().is_none()
+    }
+
+    /// Ends the task as a crash would.
+    pub async fn abort(mut self) {
+        self.tasks.shutdown().await;
+    }
+
+    /// Asks the task to end and waits until it has.
+    pub async fn stop(mut self) -> Result<()> {
+        self.stop.cancel();
+        timeout(DEADLINE, async {
+            while self.tasks.join_next().await.transpose()?.is_some() {}
+            anyhow::Ok(())
+        })
+        .await
+        .context("the task did not stop")?
+    }
+}
+
+/// Waits until a condition holds.
+pub async fn eventually<F>(what: &str, mut condition: impl FnMut() -> F) -> Result<()>
+where
+    F: Future<Output = Result<bool>>,
+{
+    let deadline = Instant::now() + DEADLINE;
+    while !condition().await? {
+        if Instant::now() > deadline {
+            bail!("waited in vain for {what}");
+        }
+        sleep(Duration::from_millis(10)).await;
+    }
+    Ok(())
+}
+
+/// Publishes an event, as [`publish_all`].
+pub async fn publish(bus: &Bus, event: &OutgoingEvent) -> Result<()> {
+    let results = publish_all(bus, std::slice::from_ref(event)).await;
+    results.into_iter().collect::<Result<(), _>>().context("the event was not published")
+}
+
+/// Publishes events of one topic as soon as it has a consumer, which may still be starting.
+pub async fn publish_all(bus: &Bus, events: &[OutgoingEvent]) -> Vec<Result<(), PublishError>> {
+    let deadline = Instant::now() + DEADLINE;
+    loop {
+        let results = bus.publish(events).await;
+        let is_unroutable = |result: &Result<(), _>| matches!(result, Err(PublishError::Unroutable { .. }));
+        if !results.iter().all(is_unroutable) || Instant::now() > deadline {
+            return results;
+        }
+        sleep(Duration::from_millis(10)).await;
+    }
+}
