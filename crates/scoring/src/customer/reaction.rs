@@ -87,12 +87,33 @@ fn complaint(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {
             return rejects(phrase);
         }
     }
+    if let Some(phrase) = annoyance(item).or_else(|| trouble(item, answer)).or_else(|| denial(item, answer)) {
+        return rejects(phrase);
+    }
     let leading_no = leading_no(item)?;
     match question_of(answer) {
         Question::AboutTheOutcome => rejects(leading_no),
         Question::AnythingElse | Question::Other => None,
         Question::None => rejects(leading_no),
     }
+}
+
+/// Annoyance without a friendly word.
+fn annoyance(item: &Item<'_>) -> Option<Found> {
+    let friendly = item.has_any(&[Group::Thanks, Group::Praise, Group::Confirmation]);
+    item.first(Group::Frustration).filter(|_| !friendly)
+}
+
+/// Trouble after an answer that asked nothing: told to a question it would be information.
+fn trouble(item: &Item<'_>, answer: &Item<'_>) -> Option<Found> {
+    let helped = item.has_any(&[Group::Thanks, Group::Confirmation]) || item.reading.questions > 0;
+    item.first(Group::Trouble).filter(|_| !helped && question_of(answer) != Question::Other)
+}
+
+/// "It did not", when asked whether it helped.
+fn denial(item: &Item<'_>, answer: &Item<'_>) -> Option<Found> {
+    let asked = question_of(answer) == Question::AboutTheOutcome;
+    item.first(Group::Negation).filter(|_| asked && !item.has(Group::Confirmation))
 }
 
 fn content(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {

@@ -35,6 +35,7 @@ groups! {
     Outcome = "outcome",
     Negation = "negation",
     Rejection = "rejection",
+    Trouble = "trouble",
     Still = "still",
     StillBenign = "still_benign",
     Frustration = "frustration",
