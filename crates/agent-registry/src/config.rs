@@ -17,7 +17,7 @@ pub struct Config {
     /// Connections at most.
     pub database_pool_size: u32,
     /// Not ready when an event waits to be published for longer, in seconds.
-    pub max_outbox_age_seconds: u64,
+    pub outbox_age_limit_seconds: u64,
 }
 
 impl Config {

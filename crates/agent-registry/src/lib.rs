@@ -13,7 +13,7 @@ mod store;
 use assay_platform::db::{Migrations, embed, idempotency};
 
 pub use self::config::Config;
-pub use self::start::{Dependencies, StartError, start};
+pub use self::start::{Dependencies, StartError, migrate, start};
 
 /// API keys and the organizations they belong to: what an operator does on the command line.
 pub mod keys {

@@ -49,6 +49,15 @@ pub enum StartError {
     Organization(#[from] InvalidLabel),
 }
 
+/// Brings the schema up to date; the names of the migrations that were applied.
+///
+/// # Errors
+/// When the database cannot be reached or a migration fails.
+pub async fn migrate(config: &Config) -> Result<Vec<String>, DatabaseError> {
+    let database = Database::open(&config.database(), SCHEMA)?;
+    database.migrate(MIGRATIONS).await
+}
+
 /// Starts the role's tasks. The database and the bus may come up later; until then the role is not ready.
 ///
 /// # Errors
@@ -100,6 +109,6 @@ fn start_bootstrap(tasks: &mut Tasks, database: Database, key: ApiKey, organizat
 fn register_checks(config: &Config, tasks: &Tasks, database: &Database, bus: &Bus, outbox: &Outbox) {
     let readiness = tasks.readiness();
     assay_platform::db::register_readiness(readiness, SCHEMA, database, MIGRATIONS);
-    let max_age = Duration::from_secs(config.max_outbox_age_seconds);
+    let max_age = Duration::from_secs(config.outbox_age_limit_seconds);
     assay_messaging::register_readiness(readiness, SCHEMA, bus, outbox, max_age);
 }

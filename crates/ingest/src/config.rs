@@ -29,7 +29,7 @@ pub struct Config {
     /// Largest body that is read, in bytes; not below the gateway's limit.
     pub max_body_bytes: usize,
     /// Not ready when an event waits to be published for longer, in seconds.
-    pub max_outbox_age_seconds: u64,
+    pub outbox_age_limit_seconds: u64,
 }
 
 impl Config {

@@ -13,7 +13,7 @@ mod store;
 use assay_platform::db::{Migrations, embed, idempotency};
 
 pub use self::config::Config;
-pub use self::start::{Dependencies, StartError, start};
+pub use self::start::{Dependencies, StartError, migrate, start};
 
 /// The schema in PostgreSQL, and the name of the file in standalone.
 pub const SCHEMA: &str = "ingest";

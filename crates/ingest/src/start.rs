@@ -9,7 +9,7 @@ use assay_messaging::Bus;
 use assay_messaging::outbox::{self, Outbox};
 use assay_platform::auth::{Audience, ServiceTokens};
 use assay_platform::db::{Database, DatabaseError};
-use assay_platform::runtime::{Phase, Tasks, periodically};
+use assay_platform::runtime::{Phase, Tasks, now, periodically};
 use assay_platform::web::{ServerSettings, ServiceAuth, serve};
 use url::Url;
 
@@ -48,6 +48,17 @@ pub enum StartError {
     /// The listener cannot be used.
     #[error("ingest cannot listen: {0}")]
     Listen(#[from] std::io::Error),
+}
+
+/// Brings the schema up to date; the names of the migrations that were applied.
+///
+/// # Errors
+/// When the database cannot be reached or a migration fails.
+pub async fn migrate(config: &Config) -> Result<Vec<String>, DatabaseError> {
+    let database = Database::open(&config.database(), SCHEMA)?;
+    let applied = database.migrate(MIGRATIONS).await?;
+    store::open(&database).prepare(now()).await?;
+    Ok(applied)
 }
 
 /// Starts the role's tasks. The database, the bus and agent-registry may come up later.
@@ -99,6 +110,6 @@ fn registry_client(config: &Config, url: Url, tokens: ServiceTokens) -> Result<R
 fn register_checks(config: &Config, tasks: &Tasks, database: &Database, bus: &Bus, outbox: &Outbox) {
     let readiness = tasks.readiness();
     assay_platform::db::register_readiness(readiness, SCHEMA, database, MIGRATIONS);
-    let max_age = Duration::from_secs(config.max_outbox_age_seconds);
+    let max_age = Duration::from_secs(config.outbox_age_limit_seconds);
     assay_messaging::register_readiness(readiness, SCHEMA, bus, outbox, max_age);
 }

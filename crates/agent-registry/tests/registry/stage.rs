@@ -165,7 +165,7 @@ async fn migration_names() -> Result<Vec<String>> {
 fn config(settings: DatabaseSettings) -> Result<Config> {
     let DatabaseSettings { database_url, database_pool_size } = settings;
     let listen = "127.0.0.1:0".parse()?;
-    Ok(Config { listen, database_url, database_pool_size, max_outbox_age_seconds: 60 })
+    Ok(Config { listen, database_url, database_pool_size, outbox_age_limit_seconds: 60 })
 }
 
 /// Waits for a condition.
