@@ -50,7 +50,8 @@ impl PostgresBinaries {
                 }
             }
         }
-        Ok(found.into_iter().max_by_key(|binaries| binaries.major))
+        // Of equal versions the first candidate: the last maximum of the reversed list.
+        Ok(found.into_iter().rev().max_by_key(|binaries| binaries.major))
     }
 }
 

@@ -68,9 +68,14 @@ fn serve(name: &str, setting: &str) -> Result<()> {
     let listener = TcpListener::bind(&address).with_context(|| format!("cannot listen on {address}"))?;
     for stream in listener.incoming() {
         let mut stream = stream?;
-        let mut request = String::new();
-        BufReader::new(&stream).read_line(&mut request)?;
-        let status = if request.starts_with("GET /readyz ") { status } else { "404 Not Found" };
+        // To its end: closing a connection with unread bytes resets it, and the answer may be lost.
+        let request: Vec<String> = BufReader::new(&stream)
+            .lines()
+            .map_while(Result::ok)
+            .take_while(|line| !line.is_empty())
+            .collect();
+        let is_known = request.first().is_some_and(|line| line.starts_with("GET /readyz "));
+        let status = if is_known { status } else { "404 Not Found" };
         // A client that has gone is its own affair.
         let _ = write!(stream, "HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     }

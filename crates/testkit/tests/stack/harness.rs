@@ -11,7 +11,8 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail, ensure};
-use assay_testkit::{ProcessIdentity, Template, TestDatabase, wait::wait_for};
+use assay_testkit::{PostgresOptions, PrivatePostgres, ProcessIdentity, wait::wait_for};
+use diesel::{Connection as _, PgConnection, connection::SimpleConnection as _};
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
@@ -37,7 +38,7 @@ pub const PROCESSES: [&str; 8] = [
 pub struct TestStack {
     home: TempDir,
     variables: Vec<(String, String)>,
-    _database: Option<TestDatabase>,
+    _postgres: Option<PrivatePostgres>,
 }
 
 /// A supervisor in the foreground; killed, and the stack taken down, when the test is over.
@@ -55,16 +56,24 @@ impl TestStack {
         // The user of PostgreSQL must be able to reach the data inside.
         fs::set_permissions(home.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
         fs::create_dir(home.path().join("recorded"))?;
-        Ok(Self { home, variables: Vec::new(), _database: None })
+        Ok(Self { home, variables: Vec::new(), _postgres: None })
     }
 
-    /// A stack on servers that somebody else runs. The stand-in never talks to the broker.
+    /// A stack on servers that somebody else runs, with an administrator who is no superuser, as on rented servers.
+    ///
+    /// Not on the server that tests share: a stack sets the passwords of roles that other tests log in with. The
+    /// stand-in never talks to the broker.
     pub fn on_named_servers() -> Result<Self> {
-        let database = TestDatabase::create(&Template::new("stack", "empty"), |_url| Ok(()))?;
+        let postgres = PrivatePostgres::start(&PostgresOptions::for_tests())?;
+        PgConnection::establish(&postgres.url())?
+            .batch_execute("CREATE ROLE owner LOGIN CREATEROLE PASSWORD 'word'")?;
+        PgConnection::establish(&postgres.url())?.batch_execute("CREATE DATABASE rented OWNER owner")?;
+        let mut url = url::Url::parse(&postgres.admin_url("rented"))?;
+        ensure!(url.set_username("owner").is_ok() && url.set_password(Some("word")).is_ok());
         let mut stack = Self::on_private_servers()?
-            .with("ASSAY_POSTGRES_URL", &database.admin_url())
+            .with("ASSAY_POSTGRES_URL", url.as_str())
             .with("ASSAY_AMQP_URL", "amqp://somebody:else@broker.example/%2f");
-        stack._database = Some(database);
+        stack._postgres = Some(postgres);
         Ok(stack)
     }
 

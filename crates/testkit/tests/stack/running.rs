@@ -107,8 +107,9 @@ fn named_servers_are_used_and_not_supervised() -> Result<()> {
     let _supervisor = stack.up()?;
     let files = stack.pid_files()?;
     ensure!(!files.contains(&"postgres".to_owned()) && !files.contains(&"rabbitmq".to_owned()), "{files:?}");
-    let administrator = stack.setting("ASSAY_EXPORT__DATABASE_URL")?;
-    ensure!(administrator.starts_with("postgres://assay_export:"), "{administrator}");
+    let url = stack.setting("ASSAY_EXPORT__DATABASE_URL")?;
+    ensure!(url.starts_with("postgres://assay_export:") && url.ends_with("/rented"), "{url}");
+    ensure!(allowed(&stack, "ASSAY_EXPORT__DATABASE_URL", "CREATE TABLE export.proof (n int)")?);
     Ok(())
 }
 
