@@ -110,7 +110,8 @@ impl TestDatabase {
     /// # Errors
     /// When the role's name cannot be part of a URL.
     pub fn url_as(&self, service: ServiceRole) -> Result<String> {
-        let url = self.server.with_database(&self.name).with_user(service.role, &role_password(&self.server))?;
+        let url =
+            self.server.with_database(&self.name).with_user(service.role, &role_password(&self.server))?;
         Ok(url.as_str().to_owned())
     }
 
