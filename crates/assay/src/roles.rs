@@ -4,7 +4,6 @@ use std::net::{SocketAddr, TcpListener};
 
 use anyhow::{Context, Result};
 use assay_messaging::Bus;
-use assay_platform::db::{Database, Migrations};
 use assay_platform::runtime::{Readiness, Tasks};
 use assay_platform::telemetry;
 
@@ -94,7 +93,7 @@ pub fn start_registry(settings: &Settings, listener: TcpListener, bus: Bus, task
         bus,
         bootstrap: settings.bootstrap()?,
     };
-    Ok(assay_agent_registry::start(&settings.registry, dependencies, tasks)?)
+    Ok(assay_agent_registry::start(settings.registry.clone(), dependencies, tasks)?)
 }
 
 pub fn start_scoring(settings: &Settings, listener: TcpListener, bus: Bus, tasks: &mut Tasks) -> Result<()> {
@@ -102,4 +101,26 @@ pub fn start_scoring(settings: &Settings, listener: TcpListener, bus: Bus, tasks
     let dependencies =
         assay_scoring_worker::Dependencies { listener, tokens: settings.tokens()?, bus, ingest_url };
     Ok(assay_scoring_worker::start(settings.scoring.clone(), dependencies, tasks)?)
+}
+
+pub fn start_ingest(settings: &Settings, listener: TcpListener, bus: Bus, tasks: &mut Tasks) -> Result<()> {
+    let registry_url = settings.services.registry_url.clone();
+    let dependencies = assay_ingest::Dependencies { listener, tokens: settings.tokens()?, bus, registry_url };
+    Ok(assay_ingest::start(settings.ingest.clone(), dependencies, tasks)?)
+}
+
+pub fn start_export(settings: &Settings, listener: TcpListener, bus: Bus, tasks: &mut Tasks) -> Result<()> {
+    let dependencies = assay_export::Dependencies {
+        listener,
+        tokens: settings.tokens()?,
+        signing_keys: settings.signing_keys()?,
+        bus,
+        objects: settings.open_objects()?,
+    };
+    Ok(assay_export::start(&settings.export, dependencies, tasks)?)
+}
+
+pub fn start_export_worker(settings: &Settings, listener: TcpListener, bus: Bus, tasks: &mut Tasks) -> Result<()> {
+    let dependencies = assay_export_worker::Dependencies { listener, bus, objects: settings.open_objects()? };
+    Ok(assay_export_worker::start(&settings.export_worker, dependencies, tasks)?)
 }

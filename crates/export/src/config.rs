@@ -25,7 +25,7 @@ pub struct Config {
     pub max_in_flight: usize,
     /// Not ready while an event waits longer than this to be published, in seconds.
     #[serde(default = "default_outbox_age_limit_seconds")]
-    pub outbox_age_limit_seconds: u32,
+    pub outbox_age_limit_seconds: u64,
 }
 
 impl Config {
@@ -38,7 +38,7 @@ impl Config {
     }
 
     pub(crate) fn outbox_age_limit(&self) -> Duration {
-        Duration::from_secs(u64::from(self.outbox_age_limit_seconds))
+        Duration::from_secs(self.outbox_age_limit_seconds)
     }
 }
 
@@ -50,6 +50,6 @@ fn default_max_in_flight() -> usize {
     512
 }
 
-fn default_outbox_age_limit_seconds() -> u32 {
+fn default_outbox_age_limit_seconds() -> u64 {
     60
 }

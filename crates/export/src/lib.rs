@@ -14,7 +14,7 @@ pub mod store;
 use assay_platform::db::{Migrations, embed, idempotency};
 
 pub use self::config::Config;
-pub use self::start::{Dependencies, StartError, start};
+pub use self::start::{Dependencies, StartError, migrate, start};
 
 /// The schema that the role owns.
 pub const SCHEMA: &str = "export";

@@ -47,6 +47,17 @@ pub enum StartError {
     Listener(#[from] std::io::Error),
 }
 
+/// Brings the schema up to date; the names of the migrations that were applied.
+///
+/// # Errors
+/// When the database cannot be reached or a migration fails; the next call goes on where this one ended.
+pub async fn migrate(config: &Config) -> Result<Vec<String>, DatabaseError> {
+    let database = Database::open(&config.database(), SCHEMA)?;
+    let applied = database.migrate(MIGRATIONS).await?;
+    export_store(&database).ensure_partitions(now()).await?;
+    Ok(applied)
+}
+
 /// Starts the role's tasks. The database and the bus may come up later; until then the role is not ready.
 ///
 /// # Errors

@@ -23,7 +23,7 @@ pub struct Config {
     /// How long ingest may take to answer, in milliseconds.
     pub ingest_deadline_milliseconds: u64,
     /// Not ready when an event waits to be published for longer, in seconds.
-    pub outbox_age_limit_seconds: u32,
+    pub outbox_age_limit_seconds: u64,
 }
 
 impl Config {

@@ -104,6 +104,6 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
 fn register_checks(config: &Config, tasks: &Tasks, database: &Database, bus: &Bus, outbox: &Outbox) {
     let readiness = tasks.readiness();
     assay_platform::db::register_readiness(readiness, SCHEMA, database, MIGRATIONS);
-    let max_age = Duration::from_secs(config.outbox_age_limit_seconds.into());
+    let max_age = Duration::from_secs(config.outbox_age_limit_seconds);
     assay_messaging::register_readiness(readiness, SCHEMA, bus, outbox, max_age);
 }

@@ -23,7 +23,7 @@ use url::Url;
 use self::checkpoint::Checkpoint;
 use self::client::{Answer, Client};
 use self::lines::{Line, Lines};
-use self::report::{Refusals, Summary};
+use self::report::Refusals;
 use crate::cli::ImportArguments;
 use crate::commands::PARTLY;
 

@@ -27,10 +27,22 @@ pub enum SettingsError {
     Invalid(#[from] ConfigError),
 }
 
-/// The `ASSAY_…` variables of this process, but for [`CONFIG_FILE_VARIABLE`].
+/// Read by the commands that talk to a service; themselves no settings.
+pub const CLIENT_VARIABLES: [&str; 2] = ["ASSAY_URL", "ASSAY_API_KEY"];
+
+/// The `ASSAY_…` variables of this process that are settings.
 #[allow(clippy::disallowed_methods, reason = "the one place that may")]
 pub fn environment() -> BTreeMap<String, String> {
-    std::env::vars().filter(|(name, _)| name.starts_with("ASSAY_") && name != CONFIG_FILE_VARIABLE).collect()
+    std::env::vars()
+        .filter(|(name, _)| name.starts_with("ASSAY_") && name != CONFIG_FILE_VARIABLE)
+        .filter(|(name, _)| !CLIENT_VARIABLES.contains(&name.as_str()))
+        .collect()
+}
+
+/// One of [`CLIENT_VARIABLES`], when it is set and not empty.
+#[allow(clippy::disallowed_methods, reason = "the one place that may")]
+pub fn client_variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// The configuration file named by [`CONFIG_FILE_VARIABLE`].

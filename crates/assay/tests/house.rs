@@ -1,0 +1,134 @@
+//! The rules of ARCHITECTURE.md about who may import whom, checked on what cargo knows and on the sources.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+const ROLES: [&str; 6] = ["gateway", "ingest", "agent-registry", "scoring-worker", "export", "export-worker"];
+
+/// Our own crates that each of our crates ships with, without the prefix `assay-`.
+fn imports() -> BTreeMap<String, Vec<String>> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version=1", "--no-deps", "--offline"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let ours = |name: &str| name.strip_prefix("assay-").map(str::to_owned);
+    let mut imports = BTreeMap::new();
+    for package in metadata["packages"].as_array().unwrap() {
+        let name = package["name"].as_str().unwrap();
+        let dependencies = package["dependencies"].as_array().unwrap().iter();
+        let shipped = dependencies.filter(|dependency| dependency["kind"].is_null());
+        let imported = shipped.filter_map(|dependency| ours(dependency["name"].as_str().unwrap())).collect();
+        imports.insert(ours(name).unwrap_or_else(|| name.to_owned()), imported);
+    }
+    imports
+}
+
+#[test]
+fn crates_import_only_what_they_may() {
+    let allowed: BTreeMap<&str, &[&str]> = BTreeMap::from([
+        ("contracts", &[][..]),
+        ("platform", &["contracts"][..]),
+        ("messaging", &["contracts", "platform"]),
+        ("clients", &["contracts", "platform"]),
+        ("scoring", &["contracts"]),
+        ("testkit", &[]),
+        ("gateway", &["clients", "contracts", "platform"]),
+        ("agent-registry", &["contracts", "messaging", "platform"]),
+        ("ingest", &["clients", "contracts", "messaging", "platform"]),
+        ("scoring-worker", &["clients", "contracts", "messaging", "platform", "scoring"]),
+        ("export", &["contracts", "messaging", "platform"]),
+        ("export-worker", &["contracts", "export", "messaging", "platform"]),
+    ]);
+    for (name, imported) in imports() {
+        let Some(allowed) = allowed.get(name.as_str()) else {
+            assert_eq!(name, "assay", "a new crate: say in ARCHITECTURE.md and here what it may import");
+            continue;
+        };
+        for import in imported {
+            assert!(allowed.contains(&import.as_str()), "{name} must not import {import}");
+        }
+    }
+}
+
+/// Every source file below `crates/*/src`, with its path from the workspace's root.
+fn sources() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let mut found = Vec::new();
+    let mut folders: Vec<PathBuf> = fs::read_dir(root.join("crates"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path().join("src"))
+        .collect();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let name = path.strip_prefix(&root).unwrap().to_string_lossy().into_owned();
+                found.push((name, fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    assert!(found.len() > 100, "the sources were not found");
+    found
+}
+
+/// A word of a path in code: `diesel::`, `use diesel`, and not `a_diesel::` or a comment about diesel.
+fn uses(source: &str, library: &str) -> bool {
+    source.lines().map(str::trim_start).filter(|line| !line.starts_with("//")).any(|line| {
+        line.match_indices(library).any(|(at, _)| {
+            let before = line[..at].chars().next_back();
+            let after = &line[at + library.len()..];
+            let starts_a_path = !before.is_some_and(|before| before.is_alphanumeric() || "_:/\"".contains(before));
+            starts_a_path && after.starts_with("::")
+        })
+    })
+}
+
+#[test]
+fn libraries_stay_in_their_rooms() {
+    let rules: [(&str, &[&str]); 4] = [
+        ("diesel", &["/platform/src/db/", "/messaging/src/outbox/", "/messaging/src/inbox/", "/store/", "/testkit/"]),
+        ("actix_web", &["/platform/src/web/", "/http/", "/start.rs", "/gateway/src/app/forward_call.rs"]),
+        ("lapin", &["/messaging/src/bus/rabbit/", "/testkit/"]),
+        ("std::env::var", &["/platform/src/settings/", "/testkit/"]),
+    ];
+    let mut strays = Vec::new();
+    for (name, source) in sources() {
+        for (library, rooms) in &rules {
+            let at_home = rooms.iter().any(|room| name.contains(room));
+            if !at_home && uses(&source, library) {
+                strays.push(format!("{library} in {name}"));
+            }
+        }
+    }
+    assert!(strays.is_empty(), "{}", strays.join("\n"));
+}
+
+#[test]
+fn every_role_has_the_same_rooms() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for role in ROLES {
+        for room in ["lib.rs", "config.rs", "start.rs", "app"] {
+            assert!(root.join(role).join("src").join(room).exists(), "{role} has no {room}");
+        }
+    }
+}
+
+#[test]
+fn no_source_file_is_longer_than_four_hundred_lines() {
+    let long: Vec<String> = sources()
+        .into_iter()
+        .map(|(name, source)| (name, source.lines().count()))
+        .filter(|(_, lines)| *lines > 400)
+        .map(|(name, lines)| format!("{name}: {lines}"))
+        .collect();
+    assert!(long.is_empty(), "two rooms each? {long:?}");
+}
