@@ -80,10 +80,15 @@ fn start_all(
 ) -> Result<()> {
     let bus = roles::open_bus(settings)?;
     roles::start_registry(settings, internal.registry, bus.clone(), tasks)?;
+    tasks.begin_role();
     roles::start_ingest(settings, internal.ingest, bus.clone(), tasks)?;
+    tasks.begin_role();
     roles::start_scoring(settings, internal.scoring, bus.clone(), tasks)?;
+    tasks.begin_role();
     roles::start_export(settings, internal.export, bus.clone(), tasks)?;
+    tasks.begin_role();
     roles::start_export_worker(settings, internal.export_worker, bus, tasks)?;
+    tasks.begin_role();
     roles::start_gateway(settings, public, tasks)
 }
 

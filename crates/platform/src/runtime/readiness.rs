@@ -14,7 +14,7 @@ const CHECK_DEADLINE: Duration = Duration::from_secs(2);
 
 type Check = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> + Send + Sync>;
 
-/// The readiness of a process. Cloned freely; all clones are one.
+/// The readiness of a role. Cloned freely; all clones are one.
 #[derive(Clone, Default)]
 pub struct Readiness {
     shared: Arc<Shared>,
@@ -22,7 +22,7 @@ pub struct Readiness {
 
 #[derive(Default)]
 struct Shared {
-    stopping: AtomicBool,
+    stopping: Arc<AtomicBool>,
     checks: RwLock<BTreeMap<String, Check>>,
 }
 
@@ -46,6 +46,13 @@ pub struct ReadinessReport {
 }
 
 impl Readiness {
+    /// Another role of the same process: checks of its own, and the same latch for shutdown.
+    #[must_use]
+    pub fn sibling(&self) -> Self {
+        let stopping = self.shared.stopping.clone();
+        Self { shared: Arc::new(Shared { stopping, checks: RwLock::default() }) }
+    }
+
     /// Adds a check. Its error text is logged, never answered.
     pub fn register<F, Fut>(&self, name: impl Into<String>, check: F)
     where
@@ -104,6 +111,16 @@ mod tests {
         assert!(!report.ready);
         assert_eq!(report.checks["bus"], CheckOutcome::Failing);
         assert_eq!(report.checks["database"], CheckOutcome::Ok);
+    }
+
+    #[tokio::test]
+    async fn roles_of_one_process_have_checks_of_their_own_and_stop_together() {
+        let one = Readiness::default();
+        one.register("bus", || async { Err("connection refused".to_owned()) });
+        let other = one.sibling();
+        assert!(other.report().await.ready);
+        one.begin_shutdown();
+        assert!(!other.report().await.ready);
     }
 
     #[tokio::test]

@@ -74,7 +74,13 @@ impl Tasks {
         Self { running: JoinSet::new(), names: HashMap::new(), stops, readiness }
     }
 
-    /// The readiness of the process.
+    /// From now on tasks and checks belong to another role of this process, whose readiness is its own: a role that asks
+    /// another one whether it is ready must not end up asking itself.
+    pub fn begin_role(&mut self) {
+        self.readiness = self.readiness.sibling();
+    }
+
+    /// The readiness of the role that is being started.
     pub fn readiness(&self) -> &Readiness {
         &self.readiness
     }
