@@ -17,7 +17,7 @@ pub fn print(address: SocketAddr, first_key: Option<&ApiKey>) -> Result<()> {
         writeln!(output)?;
         writeln!(output, "  {key}")?;
         writeln!(output)?;
-        writeln!(output, "Send a first conversation:")?;
+        writeln!(output, "Register an AI agent and send its first conversation:")?;
         writeln!(output)?;
         writeln!(output, "{}", first_request(address, key))?;
     }
@@ -27,12 +27,16 @@ pub fn print(address: SocketAddr, first_key: Option<&ApiKey>) -> Result<()> {
 
 fn first_request(address: SocketAddr, key: &str) -> String {
     format!(
-        r#"curl -i http://{address}/v1/assess \
+        r#"curl -sS http://{address}/v1/agents \
   -H 'Authorization: Bearer {key}' \
   -H 'Content-Type: application/json' \
-  -d '{{"ticket_id":"first-ticket","subject":"Where is my refund?","messages":[
-    {{"external_id":"m-1","timestamp":1763600000000,"author":{{"type":"contact","external_id":"ann"}},"content":"Where is my refund?"}},
-    {{"external_id":"m-2","timestamp":1763600060000,"author":{{"type":"teammate","external_id":"bob"}},"content":"It was sent today and arrives by Friday."}},
-    {{"external_id":"m-3","timestamp":1763600120000,"author":{{"type":"contact","external_id":"ann"}},"content":"Great, thank you!"}}]}}'"#
+  -d '{{"external_id":"my-bot","name":"My bot"}}'
+curl -sS http://{address}/v1/assess \
+  -H 'Authorization: Bearer {key}' \
+  -H 'Content-Type: application/json' \
+  -d '{{"ticket_id":"first-ticket","subject":"Delivery address","messages":[
+    {{"external_id":"m-1","timestamp":1763600000000,"author":{{"type":"contact","external_id":"ann"}},"content":"Can I still change my delivery address?"}},
+    {{"external_id":"m-2","timestamp":1763600060000,"author":{{"type":"ai","external_id":"my-bot"}},"content":"Yes. I have changed it to 12 Mill Lane, as in your account."}},
+    {{"external_id":"m-3","timestamp":1763600120000,"author":{{"type":"contact","external_id":"ann"}},"content":"Perfect, thank you!"}}]}}'"#
     )
 }
