@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn an_unknown_agent_is_pointed_at() {
         let (one, two) = (agent(1, "one"), agent(2, "two"));
-        let known = known(&[one.clone()]);
+        let known = known(std::slice::from_ref(&one));
         let mut conversation = conversation(&[
             (Some(one.id), Some("one")),
             (Some(two.id), None),

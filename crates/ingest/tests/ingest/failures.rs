@@ -1,0 +1,89 @@
+//! What happens to imports when the database refuses or does not answer.
+
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, anyhow};
+use assay_platform::db::{Database, DatabaseError};
+use diesel::Connection as _;
+use diesel::connection::SimpleConnection as _;
+use futures_util::future::{join, try_join_all};
+use serde_json::Value;
+
+use crate::stage::{Stage, conversation, execute, on_both_databases, postgres_place};
+
+on_both_databases! {
+    an_import_that_the_database_refuses_takes_no_other_down,
+}
+
+async fn an_import_that_the_database_refuses_takes_no_other_down(stage: Stage) -> Result<()> {
+    let poison = match &stage.database {
+        Database::Postgres(_) => "ALTER TABLE conversations ADD CHECK (external_id <> 'poison')",
+        Database::Sqlite(_) => {
+            "CREATE TRIGGER poison BEFORE INSERT ON conversations WHEN new.external_id = 'poison'
+             BEGIN SELECT RAISE(ABORT, 'poisoned'); END"
+        }
+    };
+    execute(&stage.database, poison).await?;
+    let tickets: Vec<String> =
+        (0..40).map(|n| if n % 10 == 0 { "poison".into() } else { format!("T-{n}") }).collect();
+    let submit = async |ticket: &String| {
+        let response = stage.submit(&conversation(ticket)).await?;
+        anyhow::Ok((ticket.clone(), response.status().as_u16(), response.text().await?))
+    };
+    let answers = try_join_all(tickets.iter().map(submit)).await?;
+    for (ticket, status, body) in answers {
+        assert_eq!(status, if ticket == "poison" { 500 } else { 202 }, "{ticket}: {body}");
+        assert!(
+            !body.contains("poisoned") && !body.contains("check"),
+            "the cause is not for clients: {body}"
+        );
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_the_database_is_blocked_imports_are_refused_in_time_and_accepted_afterwards() -> Result<()> {
+    let (mut config, place) = postgres_place().await?;
+    config.accept_queue = 4;
+    config.accept_deadline_milliseconds = 300;
+    let stage = Stage::run(config, place)?;
+    stage.accepted(&conversation("before")).await?;
+
+    let (blocked, is_blocked) = mpsc::channel();
+    let (release, released) = mpsc::channel();
+    let Database::Postgres(postgres) = stage.database.clone() else { return Err(anyhow!("not PostgreSQL")) };
+    let blocker = postgres.run(move |connection| {
+        connection.transaction(|tx| {
+            tx.batch_execute("LOCK TABLE identities IN ACCESS EXCLUSIVE MODE")?;
+            // A test that gave up listens to neither.
+            let _ = (blocked.send(()), released.recv());
+            Ok::<(), DatabaseError>(())
+        })
+    });
+    let requests = async {
+        tokio::task::block_in_place(|| is_blocked.recv_timeout(Duration::from_secs(10)))
+            .context("no lock")?;
+        let began = Instant::now();
+        let answers = try_join_all((0..30).map(|number| {
+            let stage = &stage;
+            async move {
+                let response = stage.submit(&conversation(&format!("T-{number}"))).await?;
+                let retry_after = response.headers().contains_key("retry-after");
+                anyhow::Ok((response.status().as_u16(), retry_after, response.json::<Value>().await?))
+            }
+        }))
+        .await?;
+        assert!(began.elapsed() < Duration::from_secs(5), "answered after {:?}", began.elapsed());
+        for (status, retry_after, problem) in answers {
+            assert_eq!((status, retry_after, &problem["code"]), (503, true, &"unavailable".into()));
+        }
+        release.send(())?;
+        anyhow::Ok(())
+    };
+    let (unblocked, requested) = join(blocker, requests).await;
+    requested?;
+    unblocked?;
+    stage.accepted(&conversation("after")).await?;
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! Display names of the people and programs of a source system.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use crate::stage::{Stage, conversation_of, message, on_both_databases, query};
+
+on_both_databases! {
+    the_latest_name_by_message_then_by_arrival_is_kept,
+    names_belong_to_a_type_a_source_and_an_account,
+    a_mixed_author_is_never_recorded,
+    an_agent_is_named_by_its_external_id,
+}
+
+const NAMES: &str = "SELECT author_type || ' ' || external_id || ' ' || name AS value FROM participants
+                     ORDER BY author_type, external_id, source, source_account_id, name";
+
+async fn the_latest_name_by_message_then_by_arrival_is_kept(stage: Stage) -> Result<()> {
+    let steps = [
+        (5_000, Some("First"), "First"),
+        (4_000, Some("Older"), "First"),
+        (5_000, Some("Same moment"), "Same moment"),
+        (9_000, None, "Same moment"),
+        (6_000, Some("Later"), "Later"),
+    ];
+    for (number, (timestamp, name, expected)) in steps.into_iter().enumerate() {
+        let mut author = json!({"type": "contact", "external_id": "c"});
+        if let Some(name) = name {
+            author["name"] = name.into();
+        }
+        let messages = json!([message("1", timestamp, author)]);
+        stage.accepted(&conversation_of(&format!("T-{number}"), messages)).await?;
+        assert_eq!(query(&stage.database, NAMES).await?, [format!("contact c {expected}")]);
+    }
+    Ok(())
+}
+
+async fn names_belong_to_a_type_a_source_and_an_account(stage: Stage) -> Result<()> {
+    let submit = |number: u32, author_type: &str, extra: Value| {
+        let author = json!({"type": author_type, "external_id": "x", "name": format!("N{number}")});
+        let mut body = conversation_of(&format!("T-{number}"), json!([message("1", 1, author)]));
+        if let (Some(body), Some(extra)) = (body.as_object_mut(), extra.as_object()) {
+            body.extend(extra.clone());
+        }
+        body
+    };
+    stage.accepted(&submit(1, "contact", json!({}))).await?;
+    stage.accepted(&submit(2, "teammate", json!({}))).await?;
+    stage.accepted(&submit(3, "contact", json!({"source": "zendesk"}))).await?;
+    stage.accepted(&submit(4, "contact", json!({"source": "zendesk", "source_account_id": "a"}))).await?;
+    let mut names = query(&stage.database, NAMES).await?;
+    names.sort();
+    assert_eq!(names, ["contact x N1", "contact x N3", "contact x N4", "teammate x N2"]);
+    Ok(())
+}
+
+async fn a_mixed_author_is_never_recorded(stage: Stage) -> Result<()> {
+    let messages = json!([
+        message("1", 1, json!({"type": "mixed", "name": "Several"})),
+        message("2", 2, json!({"type": "system", "external_id": "s", "name": "Workflow"})),
+    ]);
+    stage.accepted(&conversation_of("T-1", messages)).await?;
+    assert_eq!(query(&stage.database, NAMES).await?, ["system s Workflow"]);
+    let stored = query(&stage.database, "SELECT CAST(messages AS text) AS value FROM conversations").await?;
+    assert!(stored.len() == 1 && !stored[0].contains("Several"), "{stored:?}");
+    Ok(())
+}
+
+async fn an_agent_is_named_by_its_external_id(stage: Stage) -> Result<()> {
+    let agent = stage.registry.register(stage.organization, "bot")?;
+    let messages = json!([message("1", 1, json!({"type": "ai", "id": agent.id, "name": "Robbie"}))]);
+    stage.accepted(&conversation_of("T-1", messages)).await?;
+    assert_eq!(query(&stage.database, NAMES).await?, ["ai bot Robbie"]);
+    Ok(())
+}
