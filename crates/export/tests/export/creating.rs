@@ -1,0 +1,176 @@
+//! `POST /internal/v1/exports`.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use anyhow::Result;
+use assay_contracts::event::{Event, ExportRequested, Topic};
+use assay_contracts::export::{ExportKind, ExportStatus};
+use assay_contracts::ids::{ExportId, OrganizationId};
+use assay_contracts::tenant::Scope;
+use assay_messaging::{Delivery, Handler, Outcome, Subscription};
+use assay_platform::auth::{Audience, ServiceClaims};
+use assay_platform::runtime::{new_id, now};
+use async_trait::async_trait;
+use reqwest::Method;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::place::{DEADLINE, number, on_both_databases};
+use crate::stage::{Stage, claims, header, problem};
+
+async fn an_export_is_created_pending_and_answered_with_its_address(stage: Stage) -> Result<()> {
+    let organization: OrganizationId = new_id();
+    let body = r#"{"kind":"resolution_audit","format":"csv","filters":{"from":5,"to":7},"extra":1}"#;
+    let response = stage.post(organization, body, None).await?;
+    assert_eq!(response.status(), 201);
+    let location = header(&response, "location").unwrap_or_default();
+    assert_eq!(header(&response, "content-type").as_deref(), Some("application/json"));
+    let created: serde_json::Value = response.json().await?;
+    let id = created["id"].as_str().unwrap_or_default();
+    assert_eq!(location, format!("/v1/evaluations/exports/{id}"));
+    let at = created["created_at"].as_i64().unwrap_or_default();
+    let expected = serde_json::json!({
+        "id": id, "kind": "resolution_audit", "format": "csv", "status": "pending",
+        "filters": {"from": 5, "to": 7}, "created_at": at, "updated_at": at,
+    });
+    assert_eq!(created, expected);
+    assert!((now().as_millis() - at).abs() < 60_000);
+    let read = stage.read(organization, id.parse()?).await?;
+    assert_eq!((read.kind, read.status), (ExportKind::ResolutionAudit, ExportStatus::Pending));
+    Ok(())
+}
+
+async fn faults_of_the_body_are_named(stage: Stage) -> Result<()> {
+    let cases = [
+        (r#"{}"#, "invalid-request", "/kind"),
+        (r#"{"kind":"x"}"#, "invalid-request", "/kind"),
+        (r#"{"kind":"axis","format":"xlsx"}"#, "invalid-request", "/format"),
+        (r#"{"kind":"axis","filters":{"from":2,"to":1}}"#, "invalid-request", "/filters/from"),
+        (r#"{"kind":"axis","filters":{"from":-1}}"#, "invalid-request", "/filters/from"),
+        (r#"{"kind":"axis","filters":{"to":"1"}}"#, "invalid-request", "/filters/to"),
+        (r#"{"kind":"#, "malformed-json", ""),
+    ];
+    for (body, code, pointer) in cases {
+        let problem = problem(stage.post(new_id(), body, None).await?, 400, code).await?;
+        let found: Vec<&str> = problem.errors.iter().map(|fault| fault.pointer.as_str()).collect();
+        let expected: Vec<&str> = Some(pointer).filter(|pointer| !pointer.is_empty()).into_iter().collect();
+        assert_eq!(found, expected, "{body}");
+    }
+    assert_eq!(number(&stage.located.database, "SELECT count(*) FROM exports").await?, 0);
+    Ok(())
+}
+
+async fn a_worker_is_told_of_each_job_once(stage: Stage) -> Result<()> {
+    let (sender, mut told) = mpsc::unbounded_channel();
+    let (bus, stop) = (stage.bus.clone(), CancellationToken::new());
+    let subscription =
+        Subscription { queue: "test.export-requested", topics: TOPICS, max_batch: 1, max_in_flight: 1 };
+    let listening = bus.consume(subscription, Arc::new(Listener { sender }), stop.clone());
+    let asking = async {
+        let organization: OrganizationId = new_id();
+        let mut created = HashSet::new();
+        let mut heard = HashSet::new();
+        for _ in 0..3 {
+            created.insert(stage.create(organization).await?.id);
+        }
+        while heard.len() < created.len() {
+            let event = timeout(DEADLINE, told.recv()).await?.expect("the listener is alive");
+            assert_eq!((event.organization_id, event.kind), (organization, ExportKind::Axis));
+            assert!(heard.insert(event.export_id));
+        }
+        assert_eq!(heard, created);
+        stop.cancel();
+        anyhow::Ok(())
+    };
+    let (listened, asked) = tokio::join!(listening, asking);
+    listened.map_err(|error| anyhow::anyhow!(error))?;
+    asked
+}
+
+const TOPICS: &[Topic] = &[ExportRequested::TOPIC];
+
+struct Listener {
+    sender: mpsc::UnboundedSender<ExportRequested>,
+}
+
+#[async_trait]
+impl Handler for Listener {
+    async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
+        for delivery in deliveries {
+            let event = delivery.decode().expect("an event of the right shape");
+            self.sender.send(event).expect("the test listens");
+        }
+        vec![Outcome::Done; deliveries.len()]
+    }
+}
+
+async fn the_same_request_again_gets_the_first_answer_and_no_second_export(stage: Stage) -> Result<()> {
+    let organization: OrganizationId = new_id();
+    let body = r#"{"kind":"axis"}"#;
+    let first = stage.post(organization, body, Some("key-1")).await?;
+    let (location, first) = (header(&first, "location"), first.text().await?);
+    let again = stage.post(organization, body, Some("key-1")).await?;
+    assert_eq!((again.status().as_u16(), header(&again, "location")), (201, location));
+    assert_eq!(again.text().await?, first);
+    let other_body = stage.post(organization, r#"{"kind":"resolution_audit"}"#, Some("key-1")).await?;
+    problem(other_body, 422, "idempotency-conflict").await?;
+    assert_eq!(stage.post(new_id(), body, Some("key-1")).await?.status(), 201);
+    assert_eq!(number(&stage.located.database, "SELECT count(*) FROM exports").await?, 2);
+    problem(stage.post(organization, body, Some("")).await?, 400, "invalid-request").await?;
+    Ok(())
+}
+
+async fn of_equal_simultaneous_requests_one_creates_an_export(stage: Stage) -> Result<()> {
+    let organization: OrganizationId = new_id();
+    let asking = (0..8).map(|_| async {
+        let response = stage.post(organization, r#"{"kind":"axis"}"#, Some("same")).await?;
+        anyhow::Ok((response.status().as_u16(), response.text().await?))
+    });
+    let mut answers = HashSet::new();
+    for answer in futures_util::future::join_all(asking).await {
+        answers.insert(answer?);
+    }
+    assert_eq!(answers.len(), 1, "{answers:?}");
+    assert_eq!(number(&stage.located.database, "SELECT count(*) FROM exports").await?, 1);
+    Ok(())
+}
+
+async fn a_call_needs_a_token_for_this_service_with_the_scope(stage: Stage) -> Result<()> {
+    let id: ExportId = new_id();
+    let organization: OrganizationId = new_id();
+    let calls = [
+        (Method::POST, String::new()),
+        (Method::GET, String::new()),
+        (Method::GET, format!("/{id}")),
+        (Method::GET, format!("/{id}/download")),
+    ];
+    for (method, path) in calls {
+        let address = format!("{}/internal/v1/exports{path}", stage.address);
+        let plain = stage.http.request(method.clone(), &address);
+        problem(plain.send().await?, 401, "unauthorized").await?;
+        let own = claims(organization, Scope::Exports);
+        let elsewhere = stage.tokens.issue(Audience::Ingest, &own, now())?;
+        let foreign = stage.http.request(method.clone(), &address).bearer_auth(elsewhere);
+        problem(foreign.send().await?, 401, "unauthorized").await?;
+        let nobody = stage.request(method.clone(), &path, &ServiceClaims::Service)?;
+        problem(nobody.send().await?, 401, "unauthorized").await?;
+        let powerless = stage.request(method, &path, &claims(organization, Scope::Assess))?;
+        problem(powerless.send().await?, 403, "missing-scope").await?;
+    }
+    let wrong_method =
+        stage.request(Method::DELETE, "", &claims(organization, Scope::Exports))?.send().await?;
+    assert_eq!(header(&wrong_method, "allow").as_deref(), Some("GET, POST"));
+    problem(wrong_method, 405, "method-not-allowed").await?;
+    Ok(())
+}
+
+on_both_databases! { crate::stage::stage:
+    an_export_is_created_pending_and_answered_with_its_address,
+    faults_of_the_body_are_named,
+    a_worker_is_told_of_each_job_once,
+    the_same_request_again_gets_the_first_answer_and_no_second_export,
+    of_equal_simultaneous_requests_one_creates_an_export,
+    a_call_needs_a_token_for_this_service_with_the_scope,
+}

@@ -1,0 +1,241 @@
+//! Workers and their holds on jobs.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use assay_contracts::event::ExportRequested;
+use assay_contracts::export::{ExportKind, ExportStatus, NewExport};
+use assay_contracts::ids::{ExportId, OrganizationId};
+use assay_contracts::time::Timestamp;
+use assay_export::domain::job::{Job, JobState};
+use assay_export::domain::lease::{Claim, ClaimTerms, FinishedFile};
+use assay_export::store::{Creation, ExportStore, WorkStore, export_store, work_store};
+use assay_messaging::OutgoingEvent;
+use assay_platform::runtime::new_id;
+
+use crate::place::{Located, execute, number, on_both_databases};
+
+const NOW: Timestamp = Timestamp::saturating_from_millis(1_795_158_000_000);
+const LEASE: i64 = 60_000;
+const MAX_TRIES: u32 = 3;
+
+pub struct Jobs {
+    located: Located,
+    exports: Arc<dyn ExportStore>,
+    work: Arc<dyn WorkStore>,
+    organization_id: OrganizationId,
+}
+
+fn jobs(located: Located) -> Result<Jobs> {
+    let (exports, work) = (export_store(&located.database), work_store(&located.database));
+    Ok(Jobs { located, exports, work, organization_id: new_id() })
+}
+
+impl Jobs {
+    async fn create(&self, created_at: Timestamp) -> Result<ExportId> {
+        let export = NewExport::parse(br#"{"kind":"axis","filters":{"from":1,"to":2}}"#);
+        let job = Job::new(
+            new_id(),
+            self.organization_id,
+            &export.map_err(|e| anyhow::anyhow!("{e:?}"))?,
+            created_at,
+        );
+        let requested =
+            ExportRequested { organization_id: self.organization_id, export_id: job.id, kind: job.kind };
+        let event = OutgoingEvent::new(new_id(), created_at, &requested)?;
+        let id = job.id;
+        self.exports.create(Creation { job, event, record: None }).await?;
+        Ok(id)
+    }
+
+    async fn claim_at(&self, now: Timestamp) -> Result<Option<Claim>> {
+        Ok(self.work.claim(terms(now, now)).await?)
+    }
+
+    async fn claim(&self) -> Result<Claim> {
+        self.claim_at(NOW).await?.context("no job waits")
+    }
+
+    async fn job(&self, id: ExportId) -> Result<Job> {
+        self.exports.find(self.organization_id, id).await?.context("no such job")
+    }
+}
+
+fn terms(now: Timestamp, pending_before: Timestamp) -> ClaimTerms {
+    ClaimTerms { owner: new_id(), now, lease_millis: LEASE, pending_before, max_tries: MAX_TRIES }
+}
+
+fn file(claim: &Claim) -> FinishedFile {
+    FinishedFile {
+        object_key: claim.object_key(),
+        bytes: 10,
+        rows: 1,
+        sha256: "ab".to_owned(),
+        expires_at: NOW.plus_millis(1_000),
+    }
+}
+
+async fn the_oldest_job_is_claimed_first_with_all_that_a_worker_needs(jobs: Jobs) -> Result<()> {
+    let young = jobs.create(NOW.plus_millis(-1)).await?;
+    let old = jobs.create(NOW.plus_millis(-2)).await?;
+    let claim = jobs.claim().await?;
+    assert_eq!((claim.id, claim.kind, claim.attempt, claim.try_number), (old, ExportKind::Axis, 1, 1));
+    assert_eq!(claim.organization_id, jobs.organization_id);
+    let filters = claim.filters;
+    assert_eq!(
+        (filters.from.map(Timestamp::as_millis), filters.to.map(Timestamp::as_millis)),
+        (Some(1), Some(2))
+    );
+    assert_eq!(jobs.claim().await?.id, young);
+    assert_eq!(jobs.claim_at(NOW).await?, None);
+    assert_eq!(jobs.job(old).await?.status(), ExportStatus::Running);
+    Ok(())
+}
+
+async fn a_job_goes_to_one_worker_only(jobs: Jobs) -> Result<()> {
+    let mut created = HashSet::new();
+    for _ in 0..4 {
+        created.insert(jobs.create(NOW).await?);
+    }
+    let claims = futures_util::future::join_all((0..12).map(|_| jobs.claim_at(NOW))).await;
+    let mut claimed = Vec::new();
+    for claim in claims {
+        claimed.extend(claim?.map(|claim| claim.id));
+    }
+    assert_eq!(claimed.len(), 4);
+    assert_eq!(claimed.into_iter().collect::<HashSet<_>>(), created);
+    Ok(())
+}
+
+async fn a_young_job_is_left_to_the_worker_that_is_told_of_it(jobs: Jobs) -> Result<()> {
+    let id = jobs.create(NOW).await?;
+    let before = NOW.plus_millis(-1);
+    assert_eq!(jobs.work.claim(terms(NOW, before)).await?, None);
+    assert_eq!(jobs.work.claim(terms(NOW, NOW)).await?.map(|claim| claim.id), Some(id));
+    Ok(())
+}
+
+async fn a_hold_that_ended_is_taken_over_and_its_worker_changes_nothing_more(jobs: Jobs) -> Result<()> {
+    let id = jobs.create(NOW).await?;
+    let dead = jobs.claim().await?;
+    assert_eq!(jobs.claim_at(NOW.plus_millis(LEASE - 1)).await?, None);
+    let later = NOW.plus_millis(LEASE);
+    let heir = jobs.claim_at(later).await?.context("not taken over")?;
+    assert_eq!((heir.id, heir.attempt, heir.try_number), (id, 2, 2));
+    assert_ne!(heir.object_key(), dead.object_key());
+
+    assert!(!jobs.work.heartbeat(&dead, later, later.plus_millis(LEASE)).await?);
+    assert!(!jobs.work.complete(&dead, file(&dead), later).await?);
+    assert!(!jobs.work.fail(&dead, "no", later).await?);
+    assert!(!jobs.work.retry_later(&dead, later, later).await?);
+    assert!(!jobs.work.hand_back(&dead, later).await?);
+    assert!(jobs.work.complete(&heir, file(&heir), later).await?);
+    let job = jobs.job(id).await?;
+    assert!(matches!(job.state, JobState::Complete(file) if file.object_key == heir.object_key()));
+    Ok(())
+}
+
+async fn a_heartbeat_prolongs_the_hold_and_moves_the_job(jobs: Jobs) -> Result<()> {
+    let id = jobs.create(NOW).await?;
+    let claim = jobs.claim().await?;
+    let beat = NOW.plus_millis(LEASE - 1);
+    assert!(jobs.work.heartbeat(&claim, beat, beat.plus_millis(LEASE)).await?);
+    assert_eq!(jobs.job(id).await?.updated_at, beat);
+    assert_eq!(jobs.claim_at(NOW.plus_millis(LEASE)).await?, None);
+    // A clock that is behind does not move it back.
+    assert!(jobs.work.heartbeat(&claim, NOW, beat.plus_millis(LEASE)).await?);
+    assert_eq!(jobs.job(id).await?.updated_at, beat);
+    Ok(())
+}
+
+async fn showing_the_same_file_twice_succeeds(jobs: Jobs) -> Result<()> {
+    let id = jobs.create(NOW).await?;
+    let claim = jobs.claim().await?;
+    for _ in 0..2 {
+        assert!(jobs.work.complete(&claim, file(&claim), NOW).await?);
+    }
+    let job = jobs.job(id).await?;
+    let shown = job.file_at(NOW).context("no file")?;
+    assert_eq!((shown.bytes, shown.sha256.as_str()), (10, "ab"));
+    assert_eq!(job.file_at(NOW.plus_millis(1_000)), None);
+    assert_eq!(jobs.claim_at(NOW.plus_millis(LEASE)).await?, None);
+    Ok(())
+}
+
+async fn a_job_that_was_put_off_waits_and_one_that_was_given_back_does_not(jobs: Jobs) -> Result<()> {
+    let id = jobs.create(NOW).await?;
+    let claim = jobs.claim().await?;
+    assert!(jobs.work.retry_later(&claim, NOW.plus_millis(50), NOW).await?);
+    assert_eq!(jobs.job(id).await?.status(), ExportStatus::Running);
+    assert_eq!(jobs.claim_at(NOW.plus_millis(49)).await?, None);
+    let claim = jobs.claim_at(NOW.plus_millis(50)).await?.context("not due")?;
+    assert_eq!((claim.attempt, claim.try_number), (2, 2));
+    let now = NOW.plus_millis(60);
+    assert!(jobs.work.hand_back(&claim, now).await?);
+    let claim = jobs.claim_at(now).await?.context("not given back")?;
+    // Another attempt writes another file, but it was no fault of the job.
+    assert_eq!((claim.attempt, claim.try_number), (3, 2));
+    Ok(())
+}
+
+async fn a_job_whose_workers_died_with_every_try_fails(jobs: Jobs) -> Result<()> {
+    let id = jobs.create(NOW).await?;
+    let mut now = NOW;
+    for try_number in 1..=MAX_TRIES {
+        assert_eq!(jobs.work.fail_exhausted(MAX_TRIES, "no use", now).await?, 0);
+        let claim = jobs.claim_at(now).await?.context("not claimed")?;
+        assert_eq!(claim.try_number, try_number);
+        now = now.plus_millis(LEASE);
+    }
+    assert_eq!(jobs.claim_at(now).await?, None);
+    assert_eq!(jobs.work.fail_exhausted(MAX_TRIES, "no use", now).await?, 1);
+    let job = jobs.job(id).await?;
+    assert_eq!((job.state, job.updated_at), (JobState::Failed { message: "no use".to_owned() }, now));
+    Ok(())
+}
+
+async fn the_database_refuses_every_step_that_a_job_cannot_make(jobs: Jobs) -> Result<()> {
+    let complete = "status = 'complete', lease_owner = NULL, lease_until = NULL, error_message = NULL, \
+                    object_key = 'k', file_bytes = 1, file_rows = 0, file_sha256 = 'x', file_expires_at = 1";
+    let failed = "status = 'failed', lease_owner = NULL, lease_until = NULL, error_message = 'm', \
+                  object_key = NULL, file_bytes = NULL, file_rows = NULL, file_sha256 = NULL, file_expires_at = NULL";
+    let running = "status = 'running', lease_until = 1, error_message = NULL, \
+                   object_key = NULL, file_bytes = NULL, file_rows = NULL, file_sha256 = NULL, file_expires_at = NULL";
+    let pending = "status = 'pending', lease_until = NULL, lease_owner = NULL, error_message = NULL, \
+                   object_key = NULL, file_bytes = NULL, file_rows = NULL, file_sha256 = NULL, file_expires_at = NULL";
+    let (steps_to_complete, steps_to_failed) = ([running, complete], [running, failed]);
+    let cases: [(&[&str], &str); 8] = [
+        (&[], complete),
+        (&[], failed),
+        (&[running], pending),
+        (&steps_to_complete, running),
+        (&steps_to_complete, failed),
+        (&steps_to_complete, pending),
+        (&steps_to_failed, complete),
+        (&steps_to_failed, running),
+    ];
+    let database = &jobs.located.database;
+    for (path, refused) in cases {
+        let id = jobs.create(NOW).await?;
+        for step in path {
+            assert_eq!(execute(database, format!("UPDATE exports SET {step} WHERE id = '{id}'")).await?, 1);
+        }
+        let refusal = execute(database, format!("UPDATE exports SET {refused} WHERE id = '{id}'")).await;
+        assert!(refusal.is_err(), "{path:?} -> {refused}");
+    }
+    assert_eq!(number(database, "SELECT count(*) FROM exports").await?, 8);
+    Ok(())
+}
+
+on_both_databases! { super::jobs:
+    the_oldest_job_is_claimed_first_with_all_that_a_worker_needs,
+    a_job_goes_to_one_worker_only,
+    a_young_job_is_left_to_the_worker_that_is_told_of_it,
+    a_hold_that_ended_is_taken_over_and_its_worker_changes_nothing_more,
+    a_heartbeat_prolongs_the_hold_and_moves_the_job,
+    showing_the_same_file_twice_succeeds,
+    a_job_that_was_put_off_waits_and_one_that_was_given_back_does_not,
+    a_job_whose_workers_died_with_every_try_fails,
+    the_database_refuses_every_step_that_a_job_cannot_make,
+}

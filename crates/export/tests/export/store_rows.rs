@@ -1,0 +1,243 @@
+//! The read model: which evaluation of a ticket counts, and what a snapshot of it holds.
+
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use assay_contracts::event::ConversationEvaluated;
+use assay_contracts::export::{ExportFilters, ExportKind};
+use assay_contracts::ids::{EventId, OrganizationId};
+use assay_contracts::time::Timestamp;
+use assay_export::domain::csv::render;
+use assay_export::domain::evaluation_row::EvaluationRow;
+use assay_export::store::{
+    ExportStore, ReceivedRow, Selection, SnapshotError, WorkStore, export_store, line_channel, work_store,
+};
+use assay_platform::runtime::{new_id, now};
+
+use crate::place::{Located, execute, number, on_both_databases};
+use crate::samples::{STARTED, evaluated, evaluated_again};
+
+pub struct Rows {
+    located: Located,
+    exports: Arc<dyn ExportStore>,
+    work: Arc<dyn WorkStore>,
+    organization_id: OrganizationId,
+}
+
+fn rows(located: Located) -> Result<Rows> {
+    let (exports, work) = (export_store(&located.database), work_store(&located.database));
+    Ok(Rows { located, exports, work, organization_id: new_id() })
+}
+
+impl Rows {
+    fn evaluated_at_second(&self, second: i64) -> ConversationEvaluated {
+        evaluated(self.organization_id, STARTED.plus_millis(second * 1_000))
+    }
+
+    async fn record(&self, events: &[&ConversationEvaluated]) -> Result<()> {
+        let received = events.iter().map(|event| received(new_id(), event)).collect();
+        Ok(self.exports.record_rows(received, now()).await?)
+    }
+
+    fn selection(&self, filters: ExportFilters) -> Selection {
+        Selection { organization_id: self.organization_id, kind: ExportKind::Axis, filters }
+    }
+
+    async fn snapshot(&self, selection: Selection) -> Result<String> {
+        let (sink, mut lines) = line_channel();
+        let receiving = async {
+            let mut content = Vec::new();
+            while let Some(chunk) = lines.recv().await {
+                content.extend_from_slice(&chunk);
+            }
+            content
+        };
+        let (count, content) = tokio::join!(self.work.copy_lines(selection, sink), receiving);
+        let content = String::from_utf8(content)?;
+        assert_eq!(count?, content.matches(",scored,").count() as u64);
+        Ok(content)
+    }
+
+    async fn everything(&self) -> Result<String> {
+        self.snapshot(self.selection(ExportFilters::default())).await
+    }
+}
+
+fn received(event_id: EventId, event: &ConversationEvaluated) -> ReceivedRow {
+    ReceivedRow { event_id, row: EvaluationRow::of(event) }
+}
+
+fn file_of(events: &[&ConversationEvaluated]) -> String {
+    events.iter().map(|event| render(ExportKind::Axis, event) + "\r\n").collect()
+}
+
+async fn a_newer_evaluation_replaces_the_row_and_an_older_one_never_does(rows: Rows) -> Result<()> {
+    let first = rows.evaluated_at_second(0);
+    let newer = evaluated_again(&first, "newer", 1);
+    let older = evaluated_again(&first, "older", -1);
+    rows.record(&[&first]).await?;
+    rows.record(&[&newer]).await?;
+    rows.record(&[&older]).await?;
+    assert_eq!(rows.everything().await?, file_of(&[&newer]));
+    Ok(())
+}
+
+async fn of_several_evaluations_in_one_batch_the_newest_counts(rows: Rows) -> Result<()> {
+    let first = rows.evaluated_at_second(0);
+    let newest = evaluated_again(&first, "newest", 5);
+    let older = evaluated_again(&first, "older", 3);
+    rows.record(&[&first, &newest, &older]).await?;
+    assert_eq!(rows.everything().await?, file_of(&[&newest]));
+    Ok(())
+}
+
+async fn an_event_is_handled_once(rows: Rows) -> Result<()> {
+    let first = rows.evaluated_at_second(0);
+    let changed = evaluated_again(&first, "changed", 1);
+    let event_id: EventId = new_id();
+    rows.exports.record_rows(vec![received(event_id, &first)], now()).await?;
+    // Not a thing that happens: it only shows that the event is not looked at again.
+    rows.exports.record_rows(vec![received(event_id, &changed)], now()).await?;
+    assert_eq!(rows.everything().await?, file_of(&[&first]));
+    Ok(())
+}
+
+async fn a_snapshot_is_ordered_by_date_and_ticket(rows: Rows) -> Result<()> {
+    let [a, b] = [rows.evaluated_at_second(5), rows.evaluated_at_second(5)];
+    let [late, early] = [rows.evaluated_at_second(9), rows.evaluated_at_second(1)];
+    assert!(a.ticket.id < b.ticket.id);
+    rows.record(&[&late, &b, &early]).await?;
+    rows.record(&[&a]).await?;
+    assert_eq!(rows.everything().await?, file_of(&[&early, &a, &b, &late]));
+    Ok(())
+}
+
+async fn filters_are_half_open_on_the_conversations_date(rows: Rows) -> Result<()> {
+    let events: Vec<_> = (0..4).map(|second| rows.evaluated_at_second(second)).collect();
+    rows.record(&events.iter().collect::<Vec<_>>()).await?;
+    let at = |second: i64| Some(STARTED.plus_millis(second * 1_000));
+    let cases: [(Option<Timestamp>, Option<Timestamp>, std::ops::Range<usize>); 6] = [
+        (None, None, 0..4),
+        (at(1), None, 1..4),
+        (None, at(1), 0..1),
+        (at(1), at(3), 1..3),
+        (at(2), at(2), 2..2),
+        (at(9), None, 4..4),
+    ];
+    for (from, to, expected) in cases {
+        let selected = rows.snapshot(rows.selection(ExportFilters { from, to })).await?;
+        let expected: Vec<_> = events[expected].iter().collect();
+        assert_eq!(selected, file_of(&expected), "{from:?} {to:?}");
+    }
+    Ok(())
+}
+
+async fn an_organization_sees_its_own_rows_only(rows: Rows) -> Result<()> {
+    let own = rows.evaluated_at_second(0);
+    let foreign = evaluated(new_id(), STARTED);
+    rows.record(&[&own, &foreign]).await?;
+    assert_eq!(rows.everything().await?, file_of(&[&own]));
+    Ok(())
+}
+
+async fn each_kind_of_file_has_its_own_lines(rows: Rows) -> Result<()> {
+    let event = rows.evaluated_at_second(0);
+    rows.record(&[&event]).await?;
+    let kind = ExportKind::ResolutionAudit;
+    let selection = Selection { kind, ..rows.selection(ExportFilters::default()) };
+    assert_eq!(rows.snapshot(selection).await?, render(kind, &event) + "\r\n");
+    Ok(())
+}
+
+async fn lines_of_a_newer_release_are_refused(rows: Rows) -> Result<()> {
+    rows.record(&[&rows.evaluated_at_second(0)]).await?;
+    execute(&rows.located.database, "UPDATE evaluation_rows SET columns_version = 99").await?;
+    let (sink, _lines) = line_channel();
+    match rows.work.copy_lines(rows.selection(ExportFilters::default()), sink).await {
+        Err(SnapshotError::Columns(unknown)) => assert_eq!(unknown.0, 99),
+        other => bail!("{other:?}"),
+    }
+    Ok(())
+}
+
+async fn a_snapshot_does_not_see_what_comes_later(rows: Rows) -> Result<()> {
+    // Several times what fits between the reader and the receiver.
+    let mut events: Vec<_> = (0..40).map(|second| rows.evaluated_at_second(second)).collect();
+    for event in &mut events {
+        event.ticket.subject = Some("x".repeat(200_000));
+    }
+    rows.record(&events.iter().collect::<Vec<_>>()).await?;
+    let (sink, mut lines) = line_channel();
+    let selection = rows.selection(ExportFilters::default());
+    let receiving = async {
+        let mut content = lines.recv().await.map(Vec::from).unwrap_or_default();
+        // The snapshot is under way now; the new row would be its last.
+        rows.record(&[&rows.evaluated_at_second(1_000)]).await?;
+        while let Some(chunk) = lines.recv().await {
+            content.extend_from_slice(&chunk);
+        }
+        anyhow::Ok(content)
+    };
+    let (count, content) = tokio::join!(rows.work.copy_lines(selection, sink), receiving);
+    assert_eq!(count?, 40);
+    assert!(String::from_utf8(content?)? == file_of(&events.iter().collect::<Vec<_>>()));
+    assert_eq!(number(&rows.located.database, "SELECT count(*) FROM evaluation_rows").await?, 41);
+    Ok(())
+}
+
+async fn a_reader_stops_when_nobody_receives(rows: Rows) -> Result<()> {
+    let mut event = rows.evaluated_at_second(0);
+    event.ticket.subject = Some("x".repeat(400_000));
+    rows.record(&[&event]).await?;
+    let (sink, lines) = line_channel();
+    drop(lines);
+    let result = rows.work.copy_lines(rows.selection(ExportFilters::default()), sink).await;
+    assert!(matches!(result, Err(SnapshotError::Abandoned)), "{result:?}");
+    // The connection is as good as new.
+    assert_eq!(rows.everything().await?, file_of(&[&event]));
+    Ok(())
+}
+
+async fn two_writers_of_the_same_tickets_do_not_block_each_other_for_ever(rows: Rows) -> Result<()> {
+    let events: Vec<_> = (0..20).map(|second| rows.evaluated_at_second(second)).collect();
+    let again: Vec<_> = events.iter().rev().map(|event| evaluated_again(event, "again", 1)).collect();
+    let (forward, backward): (Vec<_>, Vec<_>) = (events.iter().collect(), again.iter().collect());
+    for _ in 0..5 {
+        let (one, other) = tokio::join!(rows.record(&forward), rows.record(&backward));
+        one.and(other)?;
+    }
+    let expected: Vec<_> = again.iter().rev().collect();
+    assert_eq!(rows.everything().await?, file_of(&expected));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_coming_months_get_their_partitions_again_and_again() -> Result<()> {
+    let rows = rows(crate::place::postgres().await?)?;
+    let count = "SELECT count(*) FROM pg_inherits WHERE inhparent = 'evaluation_rows'::regclass";
+    assert_eq!(number(&rows.located.database, count).await?, 1);
+    for _ in 0..2 {
+        rows.exports.ensure_partitions(now()).await?;
+        // The default, last month's, this month's and the next three.
+        assert_eq!(number(&rows.located.database, count).await?, 6);
+    }
+    rows.record(&[&rows.evaluated_at_second(0)]).await?;
+    let in_default = "SELECT count(*) FROM evaluation_rows_default";
+    assert_eq!(number(&rows.located.database, in_default).await?, 0);
+    assert_eq!(number(&rows.located.database, "SELECT count(*) FROM evaluation_rows").await?, 1);
+    Ok(())
+}
+
+on_both_databases! { super::rows:
+    a_newer_evaluation_replaces_the_row_and_an_older_one_never_does,
+    of_several_evaluations_in_one_batch_the_newest_counts,
+    an_event_is_handled_once,
+    a_snapshot_is_ordered_by_date_and_ticket,
+    filters_are_half_open_on_the_conversations_date,
+    an_organization_sees_its_own_rows_only,
+    each_kind_of_file_has_its_own_lines,
+    lines_of_a_newer_release_are_refused,
+    a_snapshot_does_not_see_what_comes_later,
+    a_reader_stops_when_nobody_receives,
+    two_writers_of_the_same_tickets_do_not_block_each_other_for_ever,
+}
