@@ -1,11 +1,11 @@
 //! What the scorer does not know: reasons to trust an evaluation less, and to have a person look.
 
-use assay_contracts::conversation::AuthorType;
-use assay_contracts::evaluation::Flag;
+use assay_contracts::conversation::MAX_MESSAGES;
+use assay_contracts::evaluation::{Flag, HandoffState};
 
 use crate::handoff::HandoffFindings;
+use crate::lexicon::Group;
 use crate::transcript::{Role, Transcript};
-use assay_contracts::evaluation::HandoffState;
 
 /// A customer who wrote fewer words has hardly said anything.
 const FEW_WORDS: u32 = 4;
@@ -73,11 +73,9 @@ fn is_foreign(transcript: &Transcript<'_>) -> bool {
 /// Whether the transcript seems to begin or end in the middle: it holds as many items as an import may, or the
 /// human who took over is missing although the system says that one came.
 fn is_cut(transcript: &Transcript<'_>, handoff: &HandoffFindings) -> bool {
-    let full = transcript.items.len() >= assay_contracts::conversation::MAX_MESSAGES;
-    let handed_over_by_system = transcript.items.iter().any(|item| {
-        item.message.author.author_type() == AuthorType::System
-            && item.has(crate::lexicon::Group::TransferEvent)
-    });
+    let full = transcript.items.len() >= MAX_MESSAGES;
+    let handed_over_by_system =
+        transcript.items.iter().any(|item| item.role == Role::System && item.has(Group::TransferEvent));
     let human_missing = handoff.handoff.state == HandoffState::RequestedNotCompleted && handed_over_by_system;
     full || human_missing
 }

@@ -54,10 +54,9 @@ fn reasons(verdict: &Verdict, course: &CustomerCourse, handoff: &HandoffFindings
     let planned = state == HandoffState::Completed
         && handoff.handoff.requested_by == Some(HandoffRequester::System)
         && !course.end.is_unhappy();
-    let partial =
-        verdict.status == ResolutionStatus::Partial && verdict.basis != ResolutionBasis::SilenceOnly;
     let silent = verdict.basis == ResolutionBasis::SilenceOnly
         || (verdict.status == ResolutionStatus::Partial && verdict.basis == ResolutionBasis::ActionCompleted);
+    let partial = verdict.status == ResolutionStatus::Partial && !silent;
     let cases = [
         (verdict.resolved_by == ResolvedBy::Human, ChargeReason::HumanResolved),
         (passed_on, ChargeReason::Escalated),

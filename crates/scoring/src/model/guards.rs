@@ -1,6 +1,8 @@
 //! Rules that hold whatever the weights say: floors for what the customer confirmed, ceilings for what they
 //! rejected, were refused, or had to ask for in vain.
 
+use assay_contracts::evaluation::HandoffState;
+
 use super::LinearDimension;
 use crate::answer::tells_of_a_finished_action;
 use crate::customer::{CustomerCourse, EndState, Reaction};
@@ -8,7 +10,6 @@ use crate::effort::EffortFindings;
 use crate::handoff::HandoffFindings;
 use crate::lexicon::Group;
 use crate::transcript::{Item, Role, Transcript};
-use assay_contracts::evaluation::HandoffState;
 
 /// An answer of fewer words says nothing.
 pub(crate) const SUBSTANTIVE_WORDS: u32 = 3;

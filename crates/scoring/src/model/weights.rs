@@ -135,3 +135,39 @@ impl Weights {
 fn is_magnitude(weight: f64) -> bool {
     weight.is_finite() && weight >= 0.0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lexicon::Lexicon;
+    use crate::{empty_conversation, features_of};
+
+    fn refusal(text: &str) -> String {
+        let features = features_of(&Lexicon::builtin().unwrap(), &empty_conversation());
+        Weights::parse(text, &features).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn weights_that_do_not_fit_the_features_are_refused_by_name() {
+        let cases = [
+            (
+                BUILTIN.replace("\"end.rejected\"", "\"end.refused\""),
+                "no weight for the feature `end.rejected`",
+            ),
+            (BUILTIN.replacen("\"why\"", "\"reason\"", 1), "missing field `why`"),
+            (BUILTIN.replace("\"gave_up\"", "\"gave_in\""), "no confidence for the end state `gave_up`"),
+        ];
+        for (text, reason) in cases {
+            let refused = refusal(&text);
+            assert!(refused.contains(reason), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_weight_cannot_turn_the_direction_of_a_feature() {
+        let line = BUILTIN.lines().find(|line| line.contains("\"end.rejected\"")).unwrap();
+        let turned = line.replace("\"resolution_accuracy\": ", "\"resolution_accuracy\": -");
+        let refused = refusal(&BUILTIN.replace(line, &turned));
+        assert!(refused.contains("direction of a feature is fixed"), "{refused}");
+    }
+}

@@ -97,8 +97,10 @@ impl Reading {
     }
 
     fn read_identifiers(&mut self, text: &str, quoted: &Quoted) {
+        let mut behind = 0;
         for chunk in text.split_whitespace() {
-            let start = chunk.as_ptr() as usize - text.as_ptr() as usize;
+            let start = behind + text.get(behind..).and_then(|rest| rest.find(chunk)).unwrap_or(0);
+            behind = start + chunk.len();
             let bare = chunk.trim_matches(|character: char| !character.is_alphanumeric());
             let digits = bare.bytes().filter(u8::is_ascii_digit).count();
             let is_address = bare.contains('@') && bare.contains('.');
