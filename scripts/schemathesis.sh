@@ -39,6 +39,7 @@ done
 "$assay" import --url "$address" --key "$key" --agents "$root/examples/agents.jsonl" \
   --refused "$folder/refused" "$root/examples/conversations.jsonl" >/dev/null
 
+cd "$folder"
 "$environment/bin/schemathesis" run "$address/openapi.json" \
   --header "Authorization: Bearer $key" \
   --checks not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,response_schema_conformance \

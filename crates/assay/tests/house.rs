@@ -38,7 +38,7 @@ fn crates_import_only_what_they_may() {
         ("messaging", &["contracts", "platform"]),
         ("clients", &["contracts", "platform"]),
         ("scoring", &["contracts"]),
-        ("testkit", &[]),
+        ("testkit", &["platform"]),
         ("gateway", &["clients", "contracts", "platform"]),
         ("agent-registry", &["contracts", "messaging", "platform"]),
         ("ingest", &["clients", "contracts", "messaging", "platform"]),

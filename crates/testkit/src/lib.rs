@@ -30,6 +30,7 @@ mod random;
 mod roles;
 mod scratch;
 mod search_path;
+mod service_database;
 mod test_database;
 
 pub use identity::{ProcessIdentity, processes_in_folder};
@@ -38,4 +39,5 @@ pub use postgres::{Location, PostgresOptions, PrivatePostgres};
 pub use rabbit::{PrivateRabbit, RabbitOptions};
 pub use random::random_name;
 pub use roles::ServiceRole;
+pub use service_database::{ServiceDatabase, eventually};
 pub use test_database::{Template, TestDatabase};

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use assay_platform::runtime::random_bytes;
 use serde::{Deserialize, Serialize};
 
 use super::lines::Line;
@@ -15,6 +16,8 @@ const SAVE_EVERY: u64 = 100;
 /// How far a file is done.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Checkpoint {
+    /// Names this import, over all its interruptions: an import of the same file later is another one.
+    pub run: String,
     /// Lines done: all of them up to this number.
     pub lines: u64,
     /// Bytes done.
@@ -31,26 +34,26 @@ pub struct Checkpoint {
 
 impl Checkpoint {
     /// Nothing done, and nothing written down.
-    pub fn none() -> Self {
-        Self::default()
+    pub fn none() -> Result<Self> {
+        let random: [u8; 8] = random_bytes()?;
+        Ok(Self { run: random.iter().map(|byte| format!("{byte:02x}")).collect(), ..Self::default() })
     }
 
     /// What is known of `file`. Standard input cannot be resumed.
     pub fn load(file: &Path) -> Result<Self> {
         if file == Path::new("-") {
-            return Ok(Self::none());
+            return Self::none();
         }
         let mut name = file.as_os_str().to_owned();
         name.push(".progress.json");
         let path = PathBuf::from(name);
-        let mut checkpoint = match fs::read(&path) {
+        let checkpoint = match fs::read(&path) {
             Ok(content) => serde_json::from_slice(&content)
                 .with_context(|| format!("{} cannot be read: remove it to send all of the file", path.display()))?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Self::default(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Self::none()?,
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
         };
-        checkpoint.path = Some(path);
-        Ok(checkpoint)
+        Ok(Self { path: Some(path), ..checkpoint })
     }
 
     /// Where it is written down.

@@ -73,8 +73,10 @@ impl Client {
     /// Sends a line until there is an answer that counts.
     ///
     /// A busy or absent service is asked again, after as long as it says (`Retry-After`) or else after a growing pause.
-    /// A refused key ends the import: no other line would fare better.
-    pub async fn send(&self, path: &str, line: &Line) -> Result<Answer> {
+    /// A refused key ends the import: no other line would fare better. `run` names the import: the same line of the
+    /// same import is answered once, that of a later import anew.
+    pub async fn send(&self, path: &str, run: &str, line: &Line) -> Result<Answer> {
+        let key = format!("assay-import-{run}-{}-{}", line.number, line.fingerprint());
         let mut pauses = ExponentialBuilder::default()
             .with_jitter()
             .with_min_delay(Duration::from_millis(200))
@@ -82,7 +84,7 @@ impl Client {
             .with_max_times(usize::from(self.attempts) - 1)
             .build();
         loop {
-            let (problem, asked_pause) = match self.try_send(path, line).await {
+            let (problem, asked_pause) = match self.try_send(path, &key, line).await {
                 Ok(response) if is_temporary(response.status()) => {
                     (format!("the service answered {}", response.status()), retry_after(&response))
                 }
@@ -96,11 +98,11 @@ impl Client {
         }
     }
 
-    async fn try_send(&self, path: &str, line: &Line) -> Result<Response> {
+    async fn try_send(&self, path: &str, key: &str, line: &Line) -> Result<Response> {
         let request = self
             .http
             .post(format!("{}{path}", self.url))
-            .header("idempotency-key", format!("assay-import-{}", line.fingerprint()))
+            .header("idempotency-key", key)
             .body(line.body.clone());
         request.send().await.with_context(|| format!("{} cannot be reached", self.url))
     }

@@ -41,15 +41,18 @@ pub async fn run(arguments: ImportArguments) -> Result<ExitCode> {
     let refused_path = arguments.refused.clone().unwrap_or_else(|| beside(&arguments.file, "refused.jsonl"));
     let mut progress = Progress::resume(&arguments.file, &refused_path)?;
     let lines = Lines::open(&arguments.file, &progress.checkpoint)?;
+    // Before the first request, whose idempotency key holds the name of this import.
+    progress.checkpoint.save()?;
+    let run = progress.checkpoint.run.clone();
     let bar = progress_bar(lines.total_bytes(), progress.checkpoint.bytes);
     let began = Instant::now();
 
     let mut answers = read_ahead(lines)
         .map(|line| {
-            let client = &client;
+            let (client, run) = (&client, &run);
             async move {
                 let line = line?;
-                let answer = client.send("/v1/assess", &line).await;
+                let answer = client.send("/v1/assess", run, &line).await;
                 Ok::<_, anyhow::Error>((line, answer))
             }
         })
@@ -141,9 +144,10 @@ fn client(arguments: &ImportArguments) -> Result<Client> {
 
 /// Registers agents; one that exists already is fine.
 async fn register_agents(client: &Client, file: &Path) -> Result<()> {
-    for line in Lines::open(file, &Checkpoint::none())? {
+    let nothing = Checkpoint::none()?;
+    for line in Lines::open(file, &nothing)? {
         let line = line?;
-        match client.send("/v1/agents", &line).await? {
+        match client.send("/v1/agents", &nothing.run, &line).await? {
             Answer::Accepted | Answer::Duplicate => {}
             Answer::Refused(refusal) => {
                 bail!("agent in line {} of {} was refused: {}", line.number, file.display(), refusal.describe())

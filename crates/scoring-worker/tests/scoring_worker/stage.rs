@@ -1,0 +1,202 @@
+//! A running role on a fresh database of either kind, with an ingest that says what the test wants.
+
+use std::collections::HashMap;
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use actix_web::web::{self, Data, Json};
+use actix_web::{App, HttpResponse, HttpServer};
+use anyhow::{Result, anyhow};
+use assay_contracts::conversation::Conversation;
+use assay_contracts::event::{ConversationAccepted, ConversationEvaluated, Event, TicketFacts, Topic};
+use assay_contracts::ids::{OrganizationId, TicketId};
+use assay_contracts::internal::{ReadTranscripts, Transcript, Transcripts};
+use assay_contracts::tenant::{Scope, Scopes, Tenant};
+use assay_messaging::{
+    Bus, BusSettings, Delivery, Handler, Outcome, OutgoingEvent, PublishError, Subscription,
+};
+use assay_platform::auth::{Audience, ServiceClaims, ServiceTokens};
+use assay_platform::runtime::{Phase, Readiness, Tasks, new_id, now};
+use assay_scoring_worker::{Config, Dependencies, MIGRATIONS, SCHEMA, start};
+use assay_testkit::ServiceDatabase;
+use async_trait::async_trait;
+use reqwest::{Client, Response};
+
+const TOPICS: &[Topic] = &[ConversationEvaluated::TOPIC];
+
+pub struct Stage {
+    pub ingest: Arc<StubIngest>,
+    pub heard: Arc<Mutex<Vec<ConversationEvaluated>>>,
+    pub organization: OrganizationId,
+    bus: Bus,
+    tokens: ServiceTokens,
+    http: Client,
+    address: String,
+    _tasks: Tasks,
+    _database: ServiceDatabase,
+}
+
+/// An ingest with the transcripts that a test gives it.
+#[derive(Default)]
+pub struct StubIngest {
+    pub transcripts: Mutex<HashMap<TicketId, Transcript>>,
+    pub away: AtomicBool,
+    pub calls: AtomicUsize,
+}
+
+struct Listener(Arc<Mutex<Vec<ConversationEvaluated>>>);
+
+#[async_trait]
+impl Handler for Listener {
+    async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
+        let events = deliveries.iter().filter_map(|delivery| delivery.decode().ok());
+        if let Ok(mut heard) = self.0.lock() {
+            heard.extend(events);
+        }
+        deliveries.iter().map(|_| Outcome::Done).collect()
+    }
+}
+
+impl Stage {
+    pub async fn on_sqlite() -> Result<Self> {
+        Self::run(ServiceDatabase::sqlite(SCHEMA, MIGRATIONS).await?)
+    }
+
+    pub async fn on_postgres() -> Result<Self> {
+        Self::run(ServiceDatabase::postgres(SCHEMA, MIGRATIONS).await?)
+    }
+
+    fn run(database: ServiceDatabase) -> Result<Self> {
+        let bus = Bus::open(&BusSettings::new("local:".to_owned()))?;
+        let tokens = ServiceTokens::new(&"a secret of the tests of the scoring worker".to_owned().into())?;
+        let mut tasks = Tasks::new(Readiness::default());
+        let ingest = Arc::new(StubIngest::default());
+        let ingest_url = serve_ingest(&mut tasks, ingest.clone())?.parse()?;
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let (listening, handler) = (bus.clone(), Arc::new(Listener(heard.clone())));
+        let subscription = Subscription {
+            queue: "test.conversation-evaluated",
+            topics: TOPICS,
+            max_batch: 16,
+            max_in_flight: 16,
+        };
+        tasks.spawn(Phase::Consume, "listener", move |stop| async move {
+            listening.consume(subscription, handler, stop).await
+        });
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let address = format!("http://{}", listener.local_addr()?);
+        let dependencies = Dependencies { listener, tokens: tokens.clone(), bus: bus.clone(), ingest_url };
+        start(config(&database)?, dependencies, &mut tasks)?;
+        let http = Client::builder().no_proxy().build()?;
+        let organization = new_id();
+        Ok(Self {
+            ingest,
+            heard,
+            organization,
+            bus,
+            tokens,
+            http,
+            address,
+            _tasks: tasks,
+            _database: database,
+        })
+    }
+
+    /// Puts a conversation into the stub and says that it was accepted; the event that says so.
+    pub async fn accept(&self, body: &serde_json::Value) -> Result<(ConversationAccepted, OutgoingEvent)> {
+        let accepted = self.store(body)?;
+        let event = OutgoingEvent::new(new_id(), now(), &accepted)?;
+        self.publish(&event).await?;
+        Ok((accepted, event))
+    }
+
+    /// Puts a conversation into the stub.
+    pub fn store(&self, body: &serde_json::Value) -> Result<ConversationAccepted> {
+        let conversation =
+            Conversation::parse(body.to_string().as_bytes()).map_err(|error| anyhow!("{error:?}"))?;
+        let ticket_id = new_id();
+        let ticket = TicketFacts {
+            id: ticket_id,
+            external_id: conversation.ticket_id.clone(),
+            source: conversation.source.clone(),
+            source_account_id: None,
+            subject: None,
+            started_at: conversation.started_at(),
+            ended_at: conversation.ended_at(),
+            imported_at: now(),
+            agents: Vec::new(),
+        };
+        let transcript = Transcript { organization_id: self.organization, ticket, conversation };
+        self.ingest.transcripts.lock().map_err(|_| anyhow!("poisoned"))?.insert(ticket_id, transcript);
+        Ok(ConversationAccepted { organization_id: self.organization, ticket_id, accepted_at: now() })
+    }
+
+    /// Publishes until the consumer is there and has handled it.
+    pub async fn publish(&self, event: &OutgoingEvent) -> Result<()> {
+        loop {
+            match self.try_publish(event).await {
+                Ok(()) => return Ok(()),
+                Err(PublishError::Unroutable { .. } | PublishError::Retry { .. }) => {
+                    tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Publishes once.
+    pub async fn try_publish(&self, event: &OutgoingEvent) -> Result<(), PublishError> {
+        self.bus.publish(std::slice::from_ref(event)).await.remove(0)
+    }
+
+    /// Reads an evaluation as a key of `organization` with `scope`.
+    pub async fn read(&self, organization: OrganizationId, scope: Scope, id: &str) -> Result<Response> {
+        let tenant = Tenant { organization_id: organization, scopes: Scopes::from_iter([scope]) };
+        let token = self.tokens.issue(Audience::Scoring, &ServiceClaims::Tenant(tenant), now())?;
+        let url = format!("{}/internal/v1/tickets/{id}/evaluation", self.address);
+        Ok(self.http.get(url).bearer_auth(token).send().await?)
+    }
+
+    /// How often the others were told of an evaluation of this ticket.
+    pub fn told(&self, ticket_id: TicketId) -> Result<usize> {
+        let heard = self.heard.lock().map_err(|_| anyhow!("poisoned"))?;
+        Ok(heard.iter().filter(|event| event.ticket.id == ticket_id).count())
+    }
+}
+
+fn config(database: &ServiceDatabase) -> Result<Config> {
+    let settings = database.settings();
+    Ok(Config {
+        listen: "127.0.0.1:0".parse()?,
+        database_url: settings.database_url,
+        database_pool_size: settings.database_pool_size,
+        batch_size: 16,
+        max_in_flight: 64,
+        ingest_deadline_milliseconds: 5000,
+        outbox_age_limit_seconds: 60,
+    })
+}
+
+fn serve_ingest(tasks: &mut Tasks, ingest: Arc<StubIngest>) -> Result<String> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = format!("http://{}", listener.local_addr()?);
+    let data = Data::from(ingest);
+    let server = HttpServer::new(move || {
+        App::new().app_data(data.clone()).route("/internal/v1/transcripts", web::post().to(read_transcripts))
+    });
+    let server = server.workers(1).disable_signals().listen(listener)?.run();
+    tasks.spawn(Phase::ServeInternal, "stub ingest", |_| server);
+    Ok(address)
+}
+
+async fn read_transcripts(ingest: Data<StubIngest>, request: Json<ReadTranscripts>) -> HttpResponse {
+    ingest.calls.fetch_add(1, Ordering::SeqCst);
+    if ingest.away.load(Ordering::SeqCst) {
+        return HttpResponse::ServiceUnavailable().finish();
+    }
+    let Ok(stored) = ingest.transcripts.lock() else { return HttpResponse::InternalServerError().finish() };
+    let transcripts =
+        request.tickets.iter().filter_map(|reference| stored.get(&reference.ticket_id).cloned()).collect();
+    HttpResponse::Ok().json(Transcripts { transcripts })
+}

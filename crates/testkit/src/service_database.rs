@@ -1,0 +1,117 @@
+//! The database of a service under test, of either kind: the same tests run on both.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow};
+use assay_platform::db::{Database, DatabaseSettings, Migrations};
+use assay_platform::runtime::blocking;
+use tempfile::TempDir;
+
+use crate::roles::ServiceRole;
+use crate::test_database::{Template, TestDatabase};
+
+/// How long [`eventually`] waits.
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// A migrated database of one test. Dropping it drops the database.
+pub struct ServiceDatabase {
+    settings: DatabaseSettings,
+    _place: Place,
+}
+
+enum Place {
+    Sqlite(#[allow(dead_code, reason = "removes the folder when dropped")] TempDir),
+    Postgres(#[allow(dead_code, reason = "drops the database when dropped")] TestDatabase),
+}
+
+impl ServiceDatabase {
+    /// On SQLite, migrated.
+    pub async fn sqlite(schema: &'static str, migrations: &'static [Migrations]) -> Result<Self> {
+        let this = Self::empty_sqlite(schema)?;
+        this.open(schema)?.migrate(migrations).await?;
+        Ok(this)
+    }
+
+    /// On SQLite, with nothing in it.
+    pub fn empty_sqlite(schema: &str) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let database_url =
+            format!("sqlite:{}", folder.path().join(format!("{schema}.sqlite")).display()).into();
+        let settings = DatabaseSettings { database_url, database_pool_size: 4 };
+        Ok(Self { settings, _place: Place::Sqlite(folder) })
+    }
+
+    /// On PostgreSQL, as the service's own role `assay_<schema>`, cloned from a template that is migrated once.
+    pub async fn postgres(schema: &'static str, migrations: &'static [Migrations]) -> Result<Self> {
+        // What an empty database lacks names the version of the tables.
+        let pending = Self::empty_sqlite(schema)?.open(schema)?.pending_migrations(migrations).await?;
+        let template = Template::new(schema, pending.join(" ")).owned_by(role_of(schema)?);
+        let runtime = tokio::runtime::Handle::current();
+        let migrate = move |url: &str| {
+            let settings = DatabaseSettings { database_url: url.to_owned().into(), database_pool_size: 1 };
+            runtime.block_on(async { Database::open(&settings, schema)?.migrate(migrations).await })?;
+            Ok(())
+        };
+        let database = blocking(move || TestDatabase::create(&template, migrate)).await??;
+        let database_url = database.url().to_owned().into();
+        let settings = DatabaseSettings { database_url, database_pool_size: 8 };
+        Ok(Self { settings, _place: Place::Postgres(database) })
+    }
+
+    /// Where it is.
+    pub fn settings(&self) -> DatabaseSettings {
+        self.settings.clone()
+    }
+
+    /// Opens it.
+    pub fn open(&self, schema: &'static str) -> Result<Database> {
+        Ok(Database::open(&self.settings, schema)?)
+    }
+}
+
+fn role_of(schema: &'static str) -> Result<ServiceRole> {
+    let role = match schema {
+        "registry" => "assay_registry",
+        "ingest" => "assay_ingest",
+        "scoring" => "assay_scoring",
+        "export" => "assay_export",
+        other => return Err(anyhow!("there is no service with the schema `{other}`")),
+    };
+    Ok(ServiceRole { role, schema })
+}
+
+/// Waits for a condition, and says what for when it does not come true.
+pub async fn eventually<F: Future<Output = Result<bool>>>(
+    what: &str,
+    condition: impl Fn() -> F,
+) -> Result<()> {
+    let polled = async {
+        while !condition().await? {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        Ok(())
+    };
+    tokio::time::timeout(DEADLINE, polled).await.with_context(|| format!("waited in vain for {what}"))?
+}
+
+/// Each of these tests once on SQLite and once on PostgreSQL: `on_both_databases! { Stage { a_test, another_test } }`, where
+/// `Stage` has the functions `on_sqlite` and `on_postgres`, and a test is a function from a stage to a result.
+#[macro_export]
+macro_rules! on_both_databases {
+    ($stage:ty { $($test:ident,)* }) => {
+        mod on_sqlite {
+            use super::*;
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $test() -> anyhow::Result<()> {
+                super::$test(<$stage>::on_sqlite().await?).await
+            })*
+        }
+        mod on_postgres {
+            use super::*;
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $test() -> anyhow::Result<()> {
+                super::$test(<$stage>::on_postgres().await?).await
+            })*
+        }
+    };
+}
