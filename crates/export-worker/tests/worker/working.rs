@@ -1,0 +1,103 @@
+//! Jobs that come to a good end.
+
+use anyhow::Result;
+use assay_contracts::export::{ExportFilters, ExportKind};
+use assay_platform::runtime::now;
+
+use crate::place::{eventually, on_both_databases};
+use crate::samples::{STARTED, evaluated};
+use crate::stage::{Stage, file_of, stop};
+
+const DAY: i64 = 24 * 60 * 60 * 1_000;
+
+async fn a_file_holds_the_selected_rows_in_order(stage: Stage) -> Result<()> {
+    let at = |second: i64| STARTED.plus_millis(second * 1_000);
+    let mut events: Vec<_> = [3, 1, 2, 0].map(|second| evaluated(stage.organization_id, at(second))).to_vec();
+    stage.record(&events).await?;
+    events.sort_by_key(|event| event.ticket.started_at);
+    let filters = ExportFilters { from: Some(at(1)), to: Some(at(3)) };
+    let audit = stage.create(ExportKind::ResolutionAudit, filters).await?;
+    let axis = stage.create(ExportKind::Axis, ExportFilters::default()).await?;
+    let _worker = stage.worker(&stage.config()?)?;
+    assert_eq!(stage.content(audit).await?, file_of(ExportKind::ResolutionAudit, &events[1..3]));
+    assert_eq!(stage.content(axis).await?, file_of(ExportKind::Axis, &events));
+    assert_eq!((stage.column(audit, "file_rows").await?, stage.column(axis, "file_rows").await?), (2, 4));
+    let file = stage.file(axis).await?;
+    assert_eq!(file.object_key, stage.key(axis, 1));
+    let kept = file.expires_at.millis_since(now());
+    assert!((29 * DAY..=30 * DAY).contains(&kept), "{kept}");
+    Ok(())
+}
+
+async fn a_file_without_rows_is_its_header(stage: Stage) -> Result<()> {
+    let _worker = stage.worker(&stage.config()?)?;
+    for kind in ExportKind::ALL {
+        let id = stage.create(kind, ExportFilters::default()).await?;
+        let content = stage.content(id).await?;
+        assert_eq!(content, file_of(kind, []));
+        let mut reader = csv::Reader::from_reader(content.as_bytes());
+        assert_eq!((reader.headers()?.len(), reader.records().count()), (43, 0));
+    }
+    Ok(())
+}
+
+async fn an_event_wakes_a_worker_that_would_look_for_jobs_much_later(stage: Stage) -> Result<()> {
+    let mut config = stage.config()?;
+    config.poll_interval_milliseconds = 3_600_000;
+    config.pending_grace_milliseconds = 3_600_000;
+    let _worker = stage.worker(&config)?;
+    let mut jobs = Vec::new();
+    for _ in 0..3 {
+        let (id, event) = stage.create_with_event(ExportKind::Axis, ExportFilters::default()).await?;
+        jobs.push(id);
+        let event = [event];
+        // The consumer may not listen yet; a second delivery of the same event changes nothing.
+        eventually("the consumer", || async { Ok(stage.bus.publish(&event).await[0].is_ok()) }).await?;
+        stage.bus.publish(&event).await[0].clone()?;
+    }
+    for id in jobs {
+        assert_eq!(stage.content(id).await?, file_of(ExportKind::Axis, []));
+        assert_eq!(stage.column(id, "attempts").await?, 1);
+    }
+    Ok(())
+}
+
+async fn several_workers_do_each_job_once(stage: Stage) -> Result<()> {
+    let event = evaluated(stage.organization_id, STARTED);
+    stage.record(std::slice::from_ref(&event)).await?;
+    let mut jobs = Vec::new();
+    for _ in 0..10 {
+        jobs.push(stage.create(ExportKind::Axis, ExportFilters::default()).await?);
+    }
+    let _workers = [stage.worker(&stage.config()?)?, stage.worker(&stage.config()?)?];
+    for id in jobs {
+        assert_eq!(stage.content(id).await?, file_of(ExportKind::Axis, [&event]));
+        assert_eq!(stage.column(id, "attempts").await?, 1);
+    }
+    Ok(())
+}
+
+async fn a_worker_says_that_it_is_ready_and_stops_when_asked(stage: Stage) -> Result<()> {
+    let worker = stage.worker(&stage.config()?)?;
+    let readiness = worker.readiness().clone();
+    eventually("readiness", || async { Ok(readiness.report().await.ready) }).await?;
+    Ok(stop(worker).await?)
+}
+
+#[tokio::test]
+async fn a_pool_that_jobs_would_use_up_is_refused() -> Result<()> {
+    let stage = crate::stage::stage(crate::place::sqlite().await?)?;
+    let mut config = stage.config()?;
+    config.database_pool_size = config.parallel_jobs + 1;
+    let refusal = stage.worker(&config).err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(refusal.contains("export_worker.database_pool_size"), "{refusal}");
+    Ok(())
+}
+
+on_both_databases! { crate::stage::stage:
+    a_file_holds_the_selected_rows_in_order,
+    a_file_without_rows_is_its_header,
+    an_event_wakes_a_worker_that_would_look_for_jobs_much_later,
+    several_workers_do_each_job_once,
+    a_worker_says_that_it_is_ready_and_stops_when_asked,
+}
