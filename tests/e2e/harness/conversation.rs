@@ -1,0 +1,77 @@
+//! Conversations to be sent.
+
+use serde_json::{Value, json};
+
+/// The moment of the first message, epoch milliseconds: 2025-11-20T00:53:20.000Z.
+const BEGIN: i64 = 1_763_600_000_000;
+
+/// A good conversation of a customer and a human: three messages, no agent needed.
+pub fn conversation(ticket_id: &str) -> Value {
+    let ann = json!({"type": "contact", "external_id": "ann", "name": "Ann"});
+    let bob = json!({"type": "teammate", "external_id": "bob", "name": "Bob"});
+    json!({
+        "ticket_id": ticket_id,
+        "subject": "Where is my refund?",
+        "messages": [
+            message(0, &ann, "Where is my refund?"),
+            message(1, &bob, "It was sent today and arrives by Friday."),
+            message(2, &ann, "Great, thank you!"),
+        ],
+    })
+}
+
+/// A message with the external id `m-NUMBER`, so many minutes after the first one.
+pub fn message(number: usize, author: &Value, content: &str) -> Value {
+    let timestamp = BEGIN + i64::try_from(number).unwrap_or_default() * 60_000;
+    json!({"external_id": format!("m-{number}"), "timestamp": timestamp, "author": author, "content": content})
+}
+
+/// So many messages of one customer.
+pub fn messages(count: usize) -> Value {
+    let ann = json!({"type": "contact", "external_id": "ann"});
+    (0..count).map(|number| message(number, &ann, "Hello?")).collect()
+}
+
+/// One change of a body.
+#[derive(Debug, Clone)]
+pub enum Edit {
+    /// Puts a value at a JSON Pointer.
+    Set(&'static str, Value),
+    /// Takes away what is at a JSON Pointer.
+    Unset(&'static str),
+}
+
+/// Puts a value at a JSON Pointer.
+pub fn set(pointer: &'static str, value: impl Into<Value>) -> Edit {
+    Edit::Set(pointer, value.into())
+}
+
+/// Takes away what is at a JSON Pointer.
+pub fn unset(pointer: &'static str) -> Edit {
+    Edit::Unset(pointer)
+}
+
+/// The body with the changes made. The parent of every pointer must be an object.
+pub fn edited(mut body: Value, edits: &[Edit]) -> Value {
+    for edit in edits {
+        let pointer = match edit {
+            Edit::Set(pointer, _) | Edit::Unset(pointer) => *pointer,
+        };
+        let (parent, name) = pointer.rsplit_once('/').unwrap_or_default();
+        let parent = body.pointer_mut(parent);
+        match (parent, edit) {
+            (Some(Value::Object(fields)), Edit::Set(_, value)) => {
+                fields.insert(name.to_owned(), value.clone());
+            }
+            (Some(Value::Object(fields)), Edit::Unset(_)) => {
+                fields.remove(name);
+            }
+            (Some(Value::Array(items)), Edit::Set(_, value)) => {
+                let index = name.parse().unwrap_or(items.len());
+                items[index] = value.clone();
+            }
+            (parent, edit) => unreachable!("{edit:?} has no place in {parent:?}"),
+        }
+    }
+    body
+}

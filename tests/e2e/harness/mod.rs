@@ -1,0 +1,54 @@
+//! Starting a stack, talking to it, and saying what went wrong.
+
+mod api;
+mod cases;
+mod conversation;
+mod deployment;
+mod raw;
+mod reply;
+mod stack;
+mod table;
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+pub use self::api::Api;
+pub use self::cases::Cases;
+pub use self::conversation::{Edit, conversation, edited, message, messages, set, unset};
+pub use self::raw::RawConnection;
+pub use self::reply::Reply;
+pub use self::stack::{Kind, Stack};
+pub use self::table::Table;
+
+/// How long anything may take that is waited for.
+pub const LIMIT: Duration = Duration::from_secs(60);
+
+/// Runs a scenario on a stack of its own. Its logs are kept, and shown when it fails.
+pub fn run(kind: Kind, name: &str, scenario: impl AsyncFnOnce(&mut Stack) -> Result<()>) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    runtime.block_on(async {
+        let mut stack = Stack::prepare(kind, name)?;
+        let outcome = match stack.start().await {
+            Ok(()) => scenario(&mut stack).await,
+            Err(error) => Err(error.context("the stack does not start")),
+        };
+        if outcome.is_err() {
+            stack.show_logs();
+        }
+        outcome
+    })
+}
+
+/// Looks again and again until `attempt` has a value; an error when that takes longer than [`LIMIT`].
+pub async fn until<T>(what: &str, mut attempt: impl AsyncFnMut() -> Result<Option<T>>) -> Result<T> {
+    let waited = tokio::time::timeout(LIMIT, async {
+        loop {
+            if let Some(value) = attempt().await? {
+                return Ok(value);
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    });
+    waited.await.unwrap_or_else(|_| anyhow::bail!("waited {} s in vain for {what}", LIMIT.as_secs()))
+}

@@ -1,0 +1,77 @@
+//! An answer, and what every answer must keep.
+
+use anyhow::{Context, Result, ensure};
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+
+/// An answer, read to its end.
+#[derive(Debug)]
+pub struct Reply {
+    /// What was asked, for messages.
+    pub question: String,
+    /// HTTP status code.
+    pub status: u16,
+    /// Headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl Reply {
+    /// A header's text; empty when it is absent.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+
+    /// The body as text, shortened, for messages.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).chars().take(1_500).collect()
+    }
+
+    /// The body as JSON, when the status is as expected.
+    pub fn expect(&self, status: u16) -> Result<Value> {
+        self.expect_status(status)?;
+        serde_json::from_slice(&self.body).with_context(|| format!("{}: no JSON: {}", self.question, self.text()))
+    }
+
+    /// The status is as expected.
+    pub fn expect_status(&self, status: u16) -> Result<()> {
+        ensure!(self.status == status, "{}: {} instead of {status}: {}", self.question, self.status, self.text());
+        Ok(())
+    }
+
+    /// The answer is this problem, and keeps every rule of error answers (specification, "Problem object"; RFC 9457).
+    pub fn problem(&self, status: u16, code: &str) -> Result<Value> {
+        let problem = self.expect(status)?;
+        let question = &self.question;
+        ensure!(problem["code"] == code, "{question}: code {} instead of {code}: {problem}", problem["code"]);
+        ensure!(
+            self.header("content-type") == "application/problem+json",
+            "{question}: content type {:?}",
+            self.header("content-type")
+        );
+        ensure!(problem["status"] == status, "{question}: status in the body: {problem}");
+        ensure!(problem["title"].as_str().is_some_and(|title| !title.is_empty()), "{question}: title: {problem}");
+        ensure!(problem["type"] == format!("urn:assay:problem:{code}"), "{question}: type: {problem}");
+        let request_id = self.header("x-request-id");
+        ensure!(!request_id.is_empty() && problem["request_id"] == request_id, "{question}: request id: {problem}");
+        let known = ["status", "title", "detail", "type", "code", "request_id", "errors", "ticket_id"];
+        let unknown = problem.as_object().into_iter().flatten().find(|(name, _)| !known.contains(&name.as_str()));
+        ensure!(unknown.is_none(), "{question}: unknown member {unknown:?}");
+        Ok(problem)
+    }
+
+    /// The answer is `invalid-request`, and one of its faults is at `pointer`.
+    pub fn fault_at(&self, pointer: &str) -> Result<Value> {
+        let problem = self.problem(400, "invalid-request")?;
+        let faults = problem["errors"].as_array().with_context(|| format!("no errors: {problem}"))?;
+        let complete = faults.iter().all(|fault| fault["detail"].as_str().is_some_and(|text| !text.is_empty()));
+        ensure!(complete, "{}: a fault without an explanation: {problem}", self.question);
+        ensure!(
+            faults.iter().any(|fault| fault["pointer"] == pointer),
+            "{}: no fault at {pointer:?}: {problem}",
+            self.question
+        );
+        Ok(problem)
+    }
+}

@@ -1,0 +1,156 @@
+//! Specification, "POST /v1/agents"; and AI authors, which refer to agents.
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use crate::harness::{Api, Cases, Stack, conversation, edited, set};
+
+/// Registration and use.
+pub async fn run(stack: &mut Stack) -> Result<()> {
+    let api = stack.api()?;
+    let mut cases = Cases::default();
+    cases.check("a new agent", created(&api).await);
+    cases.check("refused bodies", refused(&api).await);
+    cases.check("accepted bodies", accepted(&api).await);
+    cases.check("a repeated external_id", repeated(&api).await);
+    cases.check("use", used(&api).await);
+    cases.check("unknown agents", unknown(&api).await);
+    cases.check("an agent registered after a refusal", registered_later(&api).await);
+    cases.finish()
+}
+
+async fn created(api: &Api) -> Result<()> {
+    let reply = api.post("/v1/agents", &json!({"external_id": "a-1", "name": "Support Bot", "type": "custom"})).await?;
+    let agent = reply.expect(201)?;
+    let (id, created_at) = (agent["id"].as_str().context("id")?, agent["created_at"].as_i64().context("created_at")?);
+    let expected =
+        json!({"id": id, "external_id": "a-1", "name": "Support Bot", "type": "custom", "created_at": created_at});
+    ensure!(agent == expected, "{agent}");
+    ensure!(reply.header("location").ends_with(id), "Location: {:?}", reply.header("location"));
+    Ok(())
+}
+
+async fn refused(api: &Api) -> Result<()> {
+    let agent = |member: &str, value: Value| {
+        let mut agent = json!({"external_id": "refused", "name": "Refused", "type": "custom"});
+        agent[member] = value;
+        agent
+    };
+    let mut table = vec![
+        (json!({"name": "Refused"}), "/external_id"),
+        (json!({"external_id": "refused"}), "/name"),
+        (json!({}), "/name"),
+        (json!([]), ""),
+        (json!("agent"), ""),
+    ];
+    for (member, pointer) in [("external_id", "/external_id"), ("name", "/name")] {
+        let values = [json!(""), json!(null), json!(1), json!({}), json!("a\0"), json!("x".repeat(1_025)), json!("x".repeat(10_240))];
+        table.extend(values.map(|value| (agent(member, value), pointer)));
+    }
+    for value in [json!(""), json!("Custom"), json!("zendesk"), json!(null), json!(1)] {
+        table.push((agent("type", value), "/type"));
+    }
+    let mut cases = Cases::default();
+    for (body, pointer) in table {
+        let reply = api.post("/v1/agents", &body).await?;
+        let name: String = body.to_string().chars().take(100).collect();
+        cases.check(name, reply.fault_at(pointer).map(drop));
+    }
+    // A refused request claims nothing.
+    cases.check("afterwards", api.register("refused").await.map(drop));
+    cases.finish()
+}
+
+async fn accepted(api: &Api) -> Result<()> {
+    let longest = "😀".repeat(1_024);
+    for body in [
+        json!({"external_id": "no-type", "name": "x"}),
+        json!({"external_id": longest, "name": longest}),
+        json!({"external_id": "unknown-member", "name": "x", "tool": "y"}),
+        json!({"external_id": "NO-TYPE", "name": "x"}),
+        json!({"external_id": " ", "name": " "}),
+    ] {
+        let agent = api.post("/v1/agents", &body).await?.expect(201)?;
+        ensure!(agent["type"] == "custom" && agent["external_id"] == body["external_id"], "{agent}");
+    }
+    Ok(())
+}
+
+async fn repeated(api: &Api) -> Result<()> {
+    let id = api.register("repeated").await?;
+    for name in ["Agent repeated", "Another name"] {
+        let body = json!({"external_id": "repeated", "name": name});
+        api.post("/v1/agents", &body).await?.problem(409, "duplicate-agent")?;
+    }
+    // The first one stays as it is.
+    import(api, "repeated", &json!({"type": "ai", "id": id, "external_id": "repeated"})).await?.expect(202).map(drop)
+}
+
+async fn import(api: &Api, ticket: &str, author: &Value) -> Result<crate::harness::Reply> {
+    api.post("/v1/assess", &edited(conversation(ticket), &[set("/messages/1/author", author.clone())])).await
+}
+
+/// At once, by either id or both; the evaluation names the agent.
+async fn used(api: &Api) -> Result<()> {
+    for number in 0..20 {
+        let external_id = format!("used-{number}");
+        let id = api.register(&external_id).await?;
+        for (kind, author) in [
+            ("id", json!({"type": "ai", "id": id})),
+            ("external_id", json!({"type": "ai", "external_id": external_id})),
+            ("both", json!({"type": "ai", "id": id, "external_id": external_id})),
+        ] {
+            import(api, &format!("{external_id} by {kind}"), &author).await?.expect(202)?;
+        }
+    }
+    let id = api.register("named").await?;
+    let ticket = import(api, "named", &json!({"type": "ai", "id": id})).await?.expect(202)?;
+    let evaluation = api.evaluation(ticket["id"].as_str().context("id")?).await?;
+    let tool = &evaluation["ai_tools"][0];
+    ensure!(tool["agent_id"] == id.as_str() && tool["agent_external_id"] == "named", "{tool}");
+    Ok(())
+}
+
+async fn unknown(api: &Api) -> Result<()> {
+    let (one, other) = (api.register("one").await?, api.register("other").await?);
+    let mismatches = [
+        json!({"type": "ai", "id": one, "external_id": "other"}),
+        json!({"type": "ai", "id": other, "external_id": "one"}),
+    ];
+    let mut cases = Cases::default();
+    for author in mismatches {
+        let reply = import(api, "unknown", &author).await?;
+        cases.check(&author, reply.problem(400, "agent-mismatch").and_then(|problem| names_message(&problem)));
+    }
+    for author in [
+        json!({"type": "ai", "external_id": "nobody"}),
+        json!({"type": "ai", "external_id": "One"}),
+        json!({"type": "ai", "id": "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11"}),
+        json!({"type": "ai", "id": "one"}),
+        json!({"type": "ai", "id": one.to_uppercase()}),
+        json!({"type": "ai", "id": "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11", "external_id": "nobody"}),
+    ] {
+        let reply = import(api, "unknown", &author).await?;
+        cases.check(&author, reply.problem(404, "unknown-agent").and_then(|problem| names_message(&problem)));
+    }
+    cases.check("afterwards", import(api, "unknown", &json!({"type": "ai", "id": one})).await?.expect(202).map(drop));
+    cases.finish()
+}
+
+fn names_message(problem: &Value) -> Result<()> {
+    let pointer = problem["errors"][0]["pointer"].as_str().unwrap_or_default();
+    ensure!(pointer.starts_with("/messages/1/author"), "the message is not named: {problem}");
+    Ok(())
+}
+
+/// That an agent is unknown is not remembered.
+async fn registered_later(api: &Api) -> Result<()> {
+    for number in 0..10 {
+        let external_id = format!("later-{number}");
+        let author = json!({"type": "ai", "external_id": external_id});
+        import(api, &external_id, &author).await?.problem(404, "unknown-agent")?;
+        api.register(&external_id).await?;
+        import(api, &external_id, &author).await?.expect(202)?;
+    }
+    Ok(())
+}

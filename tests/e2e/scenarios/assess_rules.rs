@@ -1,0 +1,240 @@
+//! Specification, sections "Conversation import request", "Message object" and "Author variants": every rule, from
+//! both sides.
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use crate::harness::{Api, Cases, Edit, Stack, conversation, edited, message, messages, set, unset};
+
+/// A refused body: what is changed in a good one, and where the fault must be found.
+struct Refusal {
+    name: &'static str,
+    edits: Vec<Edit>,
+    pointer: &'static str,
+}
+
+/// Every rule has a refusal that names the field, and the identity stays free for a good body.
+pub async fn run(stack: &mut Stack) -> Result<()> {
+    let api = stack.api()?;
+    api.register("bot").await?;
+    let mut cases = Cases::default();
+    let tables = [required_and_typed(), names_and_texts(), lists_and_choices(), times(), authors()];
+    for (number, refusal) in tables.into_iter().flatten().enumerate() {
+        let ticket = format!("refused-{number}");
+        cases.check(refusal.name, is_refused(&api, &ticket, &refusal).await);
+    }
+    for (number, (name, edits)) in acceptable().into_iter().enumerate() {
+        let body = edited(conversation(&format!("accepted-{number}")), &edits);
+        cases.check(name, api.import(&body).await.map(drop));
+    }
+    cases.check("all faults in one answer", all_faults_are_reported(&api).await);
+    cases.check("no more than twenty faults", twenty_faults_are_reported(&api).await);
+    cases.check("no object", no_object(&api).await);
+    cases.finish()
+}
+
+async fn is_refused(api: &Api, ticket: &str, refusal: &Refusal) -> Result<()> {
+    let good = conversation(ticket);
+    let bad = edited(good.clone(), &refusal.edits);
+    ensure!(bad != good, "the case changes nothing");
+    api.post("/v1/assess", &bad).await?.fault_at(refusal.pointer)?;
+    // A refused request claims nothing, whatever identity it would have had.
+    let same_identity = match (bad["ticket_id"].as_str(), bad["source"].as_str(), bad["source_account_id"].as_str()) {
+        (Some(_), None, None) => good,
+        _ => return Ok(()),
+    };
+    api.import(&same_identity).await.context("the identity is not free after the refusal").map(drop)
+}
+
+fn refusal(name: &'static str, edits: impl IntoIterator<Item = Edit>, pointer: &'static str) -> Refusal {
+    Refusal { name, edits: edits.into_iter().collect(), pointer }
+}
+
+/// A refusal whose fault is where the change is.
+fn wrong(name: &'static str, pointer: &'static str, value: impl Into<Value>) -> Refusal {
+    refusal(name, [set(pointer, value)], pointer)
+}
+
+fn required_and_typed() -> Vec<Refusal> {
+    let required = [
+        "/messages",
+        "/ticket_id",
+        "/messages/0/author",
+        "/messages/1/content",
+        "/messages/0/external_id",
+        "/messages/2/timestamp",
+        "/messages/0/author/type",
+        "/messages/0/author/external_id",
+        "/messages/1/author/external_id",
+    ];
+    let texts = [
+        "/ticket_id",
+        "/source",
+        "/source_account_id",
+        "/subject",
+        "/messages/0/content",
+        "/messages/0/external_id",
+        "/messages/0/kind",
+        "/messages/0/ai_tool",
+        "/messages/0/author/type",
+        "/messages/0/author/external_id",
+        "/messages/0/author/name",
+    ];
+    let mut table: Vec<_> = required.map(|pointer| refusal(pointer, [unset(pointer)], pointer)).into();
+    for pointer in texts {
+        table.extend([json!(null), json!(7), json!(true), json!(["x"]), json!({})].map(|value| wrong(pointer, pointer, value)));
+    }
+    for pointer in ["/messages/0", "/messages/0/author"] {
+        table.extend([json!(null), json!("x"), json!([])].map(|value| wrong(pointer, pointer, value)));
+    }
+    table.extend([json!(null), json!({}), json!("x"), json!(1)].map(|value| wrong("messages", "/messages", value)));
+    table
+}
+
+fn names_and_texts() -> Vec<Refusal> {
+    let names = [
+        "/ticket_id",
+        "/source",
+        "/source_account_id",
+        "/messages/0/external_id",
+        "/messages/0/author/external_id",
+        "/messages/0/author/name",
+        "/messages/1/author/name",
+    ];
+    let mut table = Vec::new();
+    for pointer in names {
+        let too_long = ["x".repeat(1_025), "é".repeat(1_025), "😀".repeat(1_025), "x".repeat(10_240)];
+        table.push(wrong(pointer, pointer, ""));
+        table.push(wrong(pointer, pointer, "a\0b"));
+        table.extend(too_long.map(|text| wrong(pointer, pointer, text)));
+    }
+    table.push(wrong("content empty", "/messages/1/content", ""));
+    table.push(wrong("NUL in content", "/messages/1/content", "a\0"));
+    table.push(wrong("NUL in subject", "/subject", "\0"));
+    table
+}
+
+fn lists_and_choices() -> Vec<Refusal> {
+    let mut table = vec![
+        wrong("no message", "/messages", json!([])),
+        wrong("51 messages", "/messages", messages(51)),
+        wrong("500 messages", "/messages", messages(500)),
+    ];
+    for kind in ["", "Message", "note", "message "] {
+        table.push(wrong("kind", "/messages/0/kind", kind));
+    }
+    for author in ["", "Contact", "customer", "bot"] {
+        table.push(wrong("author type", "/messages/0/author/type", author));
+    }
+    for tool in ["", "Custom", "helpscout", "help_scout", "openai"] {
+        let ai = set("/messages/1/author", json!({"type": "ai", "external_id": "bot"}));
+        table.push(refusal("ai_tool", [ai, set("/messages/1/ai_tool", tool)], "/messages/1/ai_tool"));
+    }
+    table.push(refusal("repeated message id", [set("/messages/2/external_id", "m-0")], "/messages/2/external_id"));
+    let comment = |index| if index == 0 { "/messages/0/kind" } else { "/messages/1/kind" };
+    let both = [set(comment(0), "comment"), set(comment(1), "comment"), set("/messages/1/external_id", "m-0")];
+    table.push(refusal("repeated comment id", both, "/messages/1/external_id"));
+    table
+}
+
+fn times() -> Vec<Refusal> {
+    let timestamp = "/messages/0/timestamp";
+    let integer = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+    let mut table = vec![
+        refusal("order", [set("/messages/1/timestamp", 1_763_599_999_999_i64)], "/messages/1/timestamp"),
+        refusal("order behind a gap", [set("/messages/2/timestamp", 1_763_600_059_999_i64)], "/messages/2/timestamp"),
+        wrong("timestamp -1", timestamp, -1),
+        wrong("timestamp beyond the year 9999", timestamp, 253_402_300_800_000_i64),
+        wrong("timestamp as text", timestamp, "1763600000000"),
+        wrong("timestamp as ISO 8601", timestamp, "2025-11-20T00:53:20Z"),
+        wrong("timestamp with a fraction", timestamp, 1.5),
+        wrong("timestamp null", timestamp, json!(null)),
+        wrong("timestamp true", timestamp, true),
+    ];
+    for number in ["9223372036854775808", "18446744073709551616", "123456789012345678901234567890", "1e300"] {
+        table.push(wrong("timestamp too large", timestamp, integer(number)));
+    }
+    table
+}
+
+fn authors() -> Vec<Refusal> {
+    let author = "/messages/1/author";
+    let case = |name, value: Value, pointer| refusal(name, [set(author, value)], pointer);
+    vec![
+        case("contact without an id", json!({"type": "contact", "name": "Ann"}), "/messages/1/author/external_id"),
+        case("teammate without an id", json!({"type": "teammate"}), "/messages/1/author/external_id"),
+        case("ai without any id", json!({"type": "ai", "name": "Bot"}), author),
+        case("ai with an empty external_id", json!({"type": "ai", "external_id": ""}), "/messages/1/author/external_id"),
+        case("ai with an empty id", json!({"type": "ai", "id": "", "external_id": "bot"}), "/messages/1/author/id"),
+        case("ai with a number as id", json!({"type": "ai", "id": 7}), "/messages/1/author/id"),
+        case("ai with an empty name", json!({"type": "ai", "external_id": "bot", "name": ""}), "/messages/1/author/name"),
+        case("system with an empty id", json!({"type": "system", "external_id": ""}), "/messages/1/author/external_id"),
+        case("system with an empty name", json!({"type": "system", "name": ""}), "/messages/1/author/name"),
+        case("mixed with an empty name", json!({"type": "mixed", "name": ""}), "/messages/1/author/name"),
+        case("mixed with a number as name", json!({"type": "mixed", "name": 1}), "/messages/1/author/name"),
+    ]
+}
+
+fn acceptable() -> Vec<(&'static str, Vec<Edit>)> {
+    let author = |value: Value| vec![set("/messages/1/author", value)];
+    let mut table = vec![
+        ("one message", vec![set("/messages", messages(1))]),
+        ("50 messages", vec![set("/messages", messages(50))]),
+        ("no subject", vec![unset("/subject")]),
+        ("empty subject", vec![set("/subject", "")]),
+        ("long subject", vec![set("/subject", "s".repeat(5_000))]),
+        ("equal timestamps", vec![set("/messages/1/timestamp", 1_763_600_000_000_i64)]),
+        ("first moment", vec![set("/messages/0/timestamp", 0)]),
+        ("last moment", vec![set("/messages/2/timestamp", 253_402_300_799_999_i64)]),
+        ("integer with a zero fraction", vec![set("/messages/0/timestamp", 1_763_600_000_000.0)]),
+        ("unknown fields", vec![set("/x", 1), set("/messages/0/x", json!({})), set("/messages/0/author/x", json!([]))]),
+        ("comment with a message's id", vec![set("/messages/1/kind", "comment"), set("/messages/1/external_id", "m-0")]),
+        ("ai_tool of somebody who is no AI", vec![set("/messages/0/ai_tool", "zendesk")]),
+        ("ai by external_id", author(json!({"type": "ai", "external_id": "bot", "name": "Bot"}))),
+        ("system with nothing else", author(json!({"type": "system"}))),
+        ("system with an id and a name", author(json!({"type": "system", "external_id": "s", "name": "Router"}))),
+        ("mixed with nothing else", author(json!({"type": "mixed"}))),
+        ("mixed with a name", author(json!({"type": "mixed", "name": "Thread"}))),
+        ("mixed with an empty id", author(json!({"type": "mixed", "external_id": ""}))),
+        ("contact with an id that is not used", author(json!({"type": "contact", "external_id": "c", "id": 7}))),
+        ("a megabyte of text", vec![set("/messages/1/content", "word ".repeat(200_000))]),
+    ];
+    for tool in
+        ["custom", "intercom", "zendesk", "salesforce", "hubspot", "freshdesk", "gorgias", "front", "helpScout", "ada", "decagon"]
+    {
+        let mut edits = author(json!({"type": "ai", "external_id": "bot"}));
+        edits.push(set("/messages/1/ai_tool", tool));
+        table.push((tool, edits));
+    }
+    for text in ["x".repeat(1_024), "é".repeat(1_024), "😀".repeat(1_024)] {
+        let names = ["/ticket_id", "/source", "/source_account_id", "/messages/0/external_id", "/messages/0/author/external_id"];
+        table.push(("names of 1,024 characters", names.map(|pointer| set(pointer, text.clone())).into()));
+        table.push(("a name of 1,024 characters", vec![set("/messages/0/author/name", text)]));
+    }
+    table
+}
+
+async fn all_faults_are_reported(api: &Api) -> Result<()> {
+    let edits = [unset("/ticket_id"), set("/source", ""), set("/messages/0/content", ""), set("/messages/2/kind", "x")];
+    let reply = api.post("/v1/assess", &edited(conversation(""), &edits)).await?;
+    for pointer in ["/ticket_id", "/source", "/messages/0/content", "/messages/2/kind"] {
+        reply.fault_at(pointer)?;
+    }
+    Ok(())
+}
+
+async fn twenty_faults_are_reported(api: &Api) -> Result<()> {
+    let bad: Value = (0..50).map(|number| message(number, &json!({"type": "contact"}), "")).collect();
+    let body = edited(conversation("twenty"), &[set("/messages", bad)]);
+    let problem = api.post("/v1/assess", &body).await?.fault_at("/messages/0/content")?;
+    let count = problem["errors"].as_array().map_or(0, Vec::len);
+    ensure!(count == 20, "{count} faults");
+    Ok(())
+}
+
+async fn no_object(api: &Api) -> Result<()> {
+    for body in [json!([]), json!("x"), json!(null), json!(1), json!([conversation("inside a list")])] {
+        api.post("/v1/assess", &body).await?.fault_at("")?;
+    }
+    Ok(())
+}

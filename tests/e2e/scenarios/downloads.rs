@@ -1,0 +1,210 @@
+//! Specification, "GET /v1/evaluations/exports/{id}/download", and the signed address that it leads to.
+
+use anyhow::{Context, Result, ensure};
+use reqwest::Method;
+use serde_json::json;
+
+use crate::harness::{Api, Cases, Reply, Stack, conversation};
+
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// A complete export, its address, and clients with a key and without.
+struct Download {
+    api: Api,
+    anyone: Api,
+    path: String,
+    address: String,
+    file: Vec<u8>,
+}
+
+/// The redirect and the file.
+pub async fn run(stack: &mut Stack) -> Result<()> {
+    let api = stack.api()?;
+    let ticket = api.import(&conversation("download")).await?;
+    api.evaluation(&ticket).await?;
+    let export = api.export(&json!({"kind": "axis"})).await?;
+    let download = Download {
+        path: format!("/v1/evaluations/exports/{}/download", export["id"].as_str().context("id")?),
+        address: export["download_url"].as_str().context("download_url")?.to_owned(),
+        file: api.file(&export).await?,
+        anyone: stack.api_with(None)?,
+        api,
+    };
+    ensure!(download.address.starts_with(stack.base_url()), "the address leads elsewhere: {}", download.address);
+    ensure!(String::from_utf8_lossy(&download.file).contains(&ticket), "the ticket is not in the file");
+    let mut cases = Cases::default();
+    cases.check("negotiation", download.negotiation().await);
+    cases.check("the file", download.whole_file().await);
+    cases.check("HEAD", download.head().await);
+    cases.check("ranges", download.ranges().await);
+    cases.check("validators", download.validators().await);
+    cases.check("byte-order mark", download.with_mark().await);
+    cases.check("altered addresses", download.altered().await);
+    cases.check("not ready", not_ready(&download.api).await);
+    cases.finish()
+}
+
+impl Download {
+    async fn negotiation(&self) -> Result<()> {
+        for (accept, json) in [
+            (None, false),
+            (Some("*/*"), false),
+            (Some("text/csv"), false),
+            (Some("application/json"), true),
+            (Some("application/json; charset=utf-8"), true),
+            (Some("application/json, text/plain, */*"), true),
+            (Some("application/json;q=0.5, text/csv;q=0.4"), true),
+            (Some("text/html, application/json;q=0.9"), false),
+            (Some("application/json;q=0"), false),
+        ] {
+            let mut request = self.api.request(Method::GET, &self.path);
+            if let Some(accept) = accept {
+                request = request.header("accept", accept);
+            }
+            let reply = self.api.reply(request).await?;
+            ensure!(reply.header("cache-control") == "no-store", "{accept:?}: {:?}", reply.headers);
+            let address = if json {
+                let body = reply.expect(200).with_context(|| format!("{accept:?}"))?;
+                ensure!(body.as_object().is_some_and(|body| body.len() == 1), "{body}");
+                body["download_url"].as_str().context("download_url")?.to_owned()
+            } else {
+                reply.expect_status(302).with_context(|| format!("{accept:?}"))?;
+                reply.header("location").to_owned()
+            };
+            let file = self.get(&address, &[]).await?;
+            ensure!(file.status == 200 && file.body == self.file, "{accept:?}: another file at {address}");
+        }
+        Ok(())
+    }
+
+    /// Nothing but the address is needed: no key.
+    async fn get(&self, address: &str, headers: &[(&str, &str)]) -> Result<Reply> {
+        let request = self.anyone.request(Method::GET, address);
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        self.anyone.reply(request).await
+    }
+
+    async fn whole_file(&self) -> Result<()> {
+        let reply = self.get(&self.address, &[]).await?;
+        reply.expect_status(200)?;
+        self.has_headers(&reply, self.file.len())
+    }
+
+    fn has_headers(&self, reply: &Reply, length: usize) -> Result<()> {
+        ensure!(reply.header("content-type") == "text/csv; charset=utf-8", "{:?}", reply.headers);
+        ensure!(reply.header("content-length") == length.to_string(), "{:?}", reply.headers);
+        ensure!(reply.header("accept-ranges") == "bytes", "{:?}", reply.headers);
+        let disposition = reply.header("content-disposition");
+        let named = disposition.starts_with("attachment; filename=\"") && disposition.ends_with(".csv\"");
+        ensure!(named, "Content-Disposition: {disposition}");
+        let etag = reply.header("etag");
+        ensure!(etag.starts_with('"') && etag.ends_with('"') && etag.len() > 2, "ETag: {etag}");
+        Ok(())
+    }
+
+    async fn head(&self) -> Result<()> {
+        let reply = self.anyone.reply(self.anyone.request(Method::HEAD, &self.address)).await?;
+        reply.expect_status(200)?;
+        ensure!(reply.body.is_empty(), "a body: {}", reply.text());
+        self.has_headers(&reply, self.file.len())
+    }
+
+    async fn ranges(&self) -> Result<()> {
+        let length = self.file.len();
+        let beyond = format!("bytes={length}-");
+        for (range, part) in [
+            ("bytes=0-0", Some(0..1)),
+            ("bytes=0-9", Some(0..10)),
+            ("bytes=10-", Some(10..length)),
+            ("bytes=-7", Some(length - 7..length)),
+            ("bytes=5-999999999", Some(5..length)),
+            ("bytes=-999999999", Some(0..length)),
+            (beyond.as_str(), None),
+            ("bytes=-0", None),
+        ] {
+            let reply = self.get(&self.address, &[("range", range)]).await?;
+            let Some(part) = part else {
+                reply.problem(416, "range-not-satisfiable").context(range.to_owned())?;
+                ensure!(reply.header("content-range") == format!("bytes */{length}"), "{range}: {:?}", reply.headers);
+                continue;
+            };
+            reply.expect_status(206).context(range.to_owned())?;
+            let told = format!("bytes {}-{}/{length}", part.start, part.end - 1);
+            ensure!(reply.header("content-range") == told, "{range}: {:?}", reply.header("content-range"));
+            ensure!(reply.body == self.file[part], "{range}: another part");
+        }
+        // What is no byte range is passed over.
+        for range in ["lines=0-1", "bytes=x", "bytes=9-1"] {
+            let reply = self.get(&self.address, &[("range", range)]).await?;
+            ensure!(reply.status == 200 && reply.body == self.file, "{range}: {}", reply.status);
+        }
+        Ok(())
+    }
+
+    async fn validators(&self) -> Result<()> {
+        let etag = self.get(&self.address, &[]).await?.header("etag").to_owned();
+        let known = self.get(&self.address, &[("if-none-match", &etag)]).await?;
+        ensure!(known.status == 304 && known.body.is_empty(), "{}", known.status);
+        ensure!(known.header("etag") == etag, "304 without its ETag");
+        self.get(&self.address, &[("if-none-match", "\"another\"")]).await?.expect_status(200)?;
+        let range = ("range", "bytes=0-3");
+        self.get(&self.address, &[range, ("if-range", &etag)]).await?.expect_status(206)?;
+        self.get(&self.address, &[range, ("if-range", "\"another\"")]).await?.expect_status(200)
+    }
+
+    async fn with_mark(&self) -> Result<()> {
+        let address = format!("{}&bom=1", self.address);
+        let marked = [BYTE_ORDER_MARK, &self.file].concat();
+        let reply = self.get(&address, &[]).await?;
+        reply.expect_status(200)?;
+        self.has_headers(&reply, marked.len())?;
+        ensure!(reply.body == marked, "no mark in front, or another file");
+        let plain = self.get(&self.address, &[]).await?;
+        ensure!(plain.header("etag") != reply.header("etag"), "one ETag for two files");
+        let part = self.get(&address, &[("range", "bytes=1-6")]).await?;
+        ensure!(part.status == 206 && part.body == marked[1..7], "{}: {:?}", part.status, part.body);
+        Ok(())
+    }
+
+    async fn altered(&self) -> Result<()> {
+        let (path, query) = self.address.split_once('?').context("no query")?;
+        let pairs: Vec<(&str, &str)> = query.split('&').filter_map(|pair| pair.split_once('=')).collect();
+        let mut cases = Cases::default();
+        for (index, (name, value)) in pairs.iter().enumerate() {
+            let last = if value.ends_with('1') { "2" } else { "1" };
+            for change in [String::new(), format!("{}{last}", &value[..value.len() - 1]), format!("{value}0"), "%00".to_owned()] {
+                let mut altered: Vec<String> = pairs.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                altered[index] = format!("{name}={change}");
+                let reply = self.get(&format!("{path}?{}", altered.join("&")), &[]).await?;
+                cases.check(format!("{name}={change}"), reply.problem(403, "invalid-signature").map(drop));
+            }
+            let mut without = pairs.clone();
+            without.remove(index);
+            let rest: Vec<String> = without.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            let reply = self.get(&format!("{path}?{}", rest.join("&")), &[]).await?;
+            cases.check(format!("without {name}"), reply.problem(403, "invalid-signature").map(drop));
+        }
+        let other = self.api.export(&json!({"kind": "axis"})).await?;
+        let other = other["download_url"].as_str().and_then(|url| url.split_once('?')).context("address")?.0;
+        for address in [path.to_owned(), format!("{other}?{query}"), format!("{path}x?{query}"), format!("{}&{query}", self.address)] {
+            let reply = self.get(&address, &[]).await?;
+            cases.check(address, reply.problem(403, "invalid-signature").map(drop));
+        }
+        cases.finish()
+    }
+}
+
+/// Asked right after its creation, an export is complete or it is said when to ask again.
+async fn not_ready(api: &Api) -> Result<()> {
+    for _ in 0..20 {
+        let export = api.post("/v1/evaluations/exports", &json!({"kind": "axis"})).await?.expect(201)?;
+        let id = export["id"].as_str().context("id")?;
+        let reply = api.get(&format!("/v1/evaluations/exports/{id}/download")).await?;
+        if reply.status != 302 {
+            reply.problem(409, "export-not-ready")?;
+            ensure!(reply.header("retry-after").parse::<u32>().is_ok(), "Retry-After: {:?}", reply.headers);
+            return Ok(());
+        }
+    }
+    anyhow::bail!("twenty exports were all complete before they could be asked for")
+}

@@ -1,0 +1,128 @@
+//! 202 means durable: whatever is killed right after it, the ticket is there, is evaluated once and exported once.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result, ensure};
+use futures_util::StreamExt;
+use futures_util::stream::{self, FuturesUnordered};
+use serde_json::{Value, json};
+
+use crate::harness::{Api, Stack, Table, conversation, edited, set, until};
+
+/// Processes that hold work of others. The standalone is one process: all of it is killed.
+const KILLED: [&str; 3] = ["ingest", "scoring-worker", "export-worker"];
+/// Imports of each round, and after how many answers the processes are killed.
+const IMPORTS: usize = 150;
+const KILL_AFTER: usize = 60;
+const ROUNDS: usize = 2;
+
+/// Two crashes in the middle of imports, and one with exports under way.
+pub async fn run(stack: &mut Stack) -> Result<()> {
+    stack.api()?.register("bot").await?;
+    let mut accepted = BTreeSet::new();
+    for round in 0..ROUNDS {
+        accepted.extend(import_until_killed(stack, round).await?);
+        stack.start().await?;
+    }
+    let api = stack.api()?;
+    for id in &accepted {
+        api.get(&format!("/v1/tickets/{id}")).await?.expect(200).context("accepted, and lost")?;
+    }
+    let all = send_all_again(&api).await?;
+    ensure!(all.len() == ROUNDS * IMPORTS, "{} tickets for {} conversations", all.len(), ROUNDS * IMPORTS);
+    ensure!(accepted.is_subset(&all), "an accepted ticket has another id now");
+    for id in &all {
+        let evaluation = api.evaluation(id).await?;
+        ensure!(evaluation["status"] == "scored", "{evaluation}");
+    }
+    let exports = exports_survive(stack).await?;
+    let api = stack.api()?;
+    for id in &exports {
+        api.complete(id).await?;
+    }
+    rows_are_complete(&api, &all).await
+}
+
+/// The ticket ids of the answers that came before the processes were killed, and of those that came nevertheless.
+async fn import_until_killed(stack: &mut Stack, round: usize) -> Result<BTreeSet<String>> {
+    let api = stack.api()?;
+    let mut answers = stream::iter(0..IMPORTS)
+        .map(|number| {
+            let (api, body) = (api.clone(), body(round, number));
+            async move { api.post("/v1/assess", &body).await }
+        })
+        .buffer_unordered(16)
+        .boxed();
+    let mut accepted = BTreeSet::new();
+    let mut is_killed = false;
+    while let Some(reply) = answers.next().await {
+        match reply {
+            Ok(reply) if reply.status == 202 => {
+                let receipt = reply.expect(202)?;
+                accepted.insert(receipt["id"].as_str().context("no id")?.to_owned());
+            }
+            Ok(reply) if is_killed => drop(reply.problem(503, "unavailable")?),
+            Ok(reply) => reply.expect_status(202)?,
+            Err(error) => ensure!(is_killed, "before anything was killed: {error:#}"),
+        }
+        if accepted.len() == KILL_AFTER && !is_killed {
+            stack.kill(&KILLED);
+            is_killed = true;
+        }
+    }
+    ensure!(is_killed, "nothing was killed");
+    Ok(accepted)
+}
+
+fn body(round: usize, number: usize) -> Value {
+    let bot = json!({"type": "ai", "external_id": "bot"});
+    edited(conversation(&format!("round-{round}-{number}")), &[set("/messages/1/author", bot)])
+}
+
+/// What was accepted is a duplicate now; the rest is accepted. The ticket ids of all.
+async fn send_all_again(api: &Api) -> Result<BTreeSet<String>> {
+    let mut ids = BTreeSet::new();
+    for round in 0..ROUNDS {
+        for number in 0..IMPORTS {
+            let reply = api.post("/v1/assess", &body(round, number)).await?;
+            let id = match reply.status {
+                409 => reply.problem(409, "duplicate-import")?["ticket_id"].clone(),
+                _ => reply.expect(202)?["id"].clone(),
+            };
+            ids.insert(id.as_str().context("no id")?.to_owned());
+        }
+    }
+    Ok(ids)
+}
+
+/// Queues exports and kills their worker at once: their ids.
+async fn exports_survive(stack: &mut Stack) -> Result<Vec<String>> {
+    let api = stack.api()?;
+    let mut created: FuturesUnordered<_> = (0..8)
+        .map(|_| async { api.post("/v1/evaluations/exports", &json!({"kind": "axis"})).await?.expect(201) })
+        .collect();
+    let mut ids = Vec::new();
+    while let Some(export) = created.next().await {
+        ids.push(export?["id"].as_str().context("no id")?.to_owned());
+    }
+    drop(created);
+    stack.kill(&["export-worker"]);
+    stack.start().await?;
+    Ok(ids)
+}
+
+/// One row for each ticket: none is missing, none is there twice.
+async fn rows_are_complete(api: &Api, tickets: &BTreeSet<String>) -> Result<()> {
+    for kind in ["axis", "resolution_audit"] {
+        until("an export of all evaluations", async || {
+            let table = Table::read(&api.file(&api.export(&json!({"kind": kind})).await?).await?)?;
+            let found = table.column("ticket_id");
+            let distinct: BTreeSet<String> = found.iter().map(|id| (*id).to_owned()).collect();
+            ensure!(distinct.len() == found.len(), "a ticket has two rows");
+            ensure!(distinct.is_subset(tickets), "a row of a ticket that nobody knows");
+            Ok((distinct == *tickets).then_some(()))
+        })
+        .await?;
+    }
+    Ok(())
+}

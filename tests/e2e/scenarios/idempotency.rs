@@ -1,0 +1,97 @@
+//! `Idempotency-Key` on the three creating operations.
+
+use anyhow::{Result, ensure};
+use futures_util::future::join_all;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::harness::{Api, Cases, Reply, Stack, conversation};
+
+/// Two different bodies for each of the operations.
+fn operations() -> [(&'static str, u16, Value, Value); 3] {
+    [
+        ("/v1/assess", 202, conversation("idempotent"), conversation("another")),
+        ("/v1/agents", 201, json!({"external_id": "a", "name": "A"}), json!({"external_id": "b", "name": "B"})),
+        ("/v1/evaluations/exports", 201, json!({"kind": "axis"}), json!({"kind": "resolution_audit"})),
+    ]
+}
+
+/// The same key: the same answer, or 422 for another body.
+pub async fn run(stack: &mut Stack) -> Result<()> {
+    let api = stack.api()?;
+    let stranger = stack.api_of("stranger").await?;
+    let mut cases = Cases::default();
+    for (path, status, body, other) in operations() {
+        cases.check(format!("{path}: repeated"), repeated(&api, path, status, &body, &other).await);
+        cases.check(format!("{path}: another organization"), elsewhere(&stranger, path, status, &other).await);
+        cases.check(format!("{path}: invalid keys"), invalid_keys(&api, path, &body).await);
+    }
+    cases.check("a refusal does not use a key up", after_refusal(&api).await);
+    cases.check("at once", at_once(&api).await);
+    cases.finish()
+}
+
+async fn send(api: &Api, path: &str, key: &str, body: &Value) -> Result<Reply> {
+    api.reply(api.request(Method::POST, path).header("idempotency-key", key).json(body)).await
+}
+
+async fn repeated(api: &Api, path: &str, status: u16, body: &Value, other: &Value) -> Result<()> {
+    let first = send(api, path, "key-1", body).await?;
+    first.expect(status)?;
+    for _ in 0..3 {
+        let again = send(api, path, "key-1", body).await?;
+        again.expect(status)?;
+        ensure!(again.body == first.body, "{} instead of {}", again.text(), first.text());
+        ensure!(again.header("location") == first.header("location"), "Location: {:?}", again.header("location"));
+    }
+    send(api, path, "key-1", other).await?.problem(422, "idempotency-conflict")?;
+    // The refused body claimed nothing; a key that differs in case is another key.
+    send(api, path, "KEY-1", other).await?.expect(status).map(drop)
+}
+
+async fn elsewhere(stranger: &Api, path: &str, status: u16, other: &Value) -> Result<()> {
+    send(stranger, path, "key-1", other).await?.expect(status).map(drop)
+}
+
+async fn invalid_keys(api: &Api, path: &str, body: &Value) -> Result<()> {
+    let too_long = "k".repeat(256);
+    for key in ["", "two words", "tab\tbed", too_long.as_str()] {
+        send(api, path, key, body).await?.problem(400, "invalid-request")?;
+    }
+    let twice = api.request(Method::POST, path).header("idempotency-key", "a").header("idempotency-key", "b").json(body);
+    api.reply(twice).await?.problem(400, "invalid-request")?;
+    Ok(())
+}
+
+async fn after_refusal(api: &Api) -> Result<()> {
+    for (path, status, body) in [
+        ("/v1/assess", 202, conversation("after-refusal")),
+        ("/v1/agents", 201, json!({"external_id": "after-refusal", "name": "A"})),
+        ("/v1/evaluations/exports", 201, json!({"kind": "axis", "filters": {"from": 7}})),
+    ] {
+        send(api, path, "refused", &json!({})).await?.problem(400, "invalid-request")?;
+        send(api, path, "refused", &body).await?.expect(status)?;
+    }
+    Ok(())
+}
+
+/// Of many equal requests at once one is done; the others get its answer, or are told to ask again.
+async fn at_once(api: &Api) -> Result<()> {
+    for (path, status, body) in [
+        ("/v1/assess", 202, conversation("at-once")),
+        ("/v1/agents", 201, json!({"external_id": "at-once", "name": "A"})),
+        ("/v1/evaluations/exports", 201, json!({"kind": "axis", "filters": {"from": 8}})),
+    ] {
+        let replies = join_all((0..20).map(|_| send(api, path, "at-once", &body))).await;
+        let mut ids = Vec::new();
+        for reply in replies {
+            let reply = reply?;
+            match reply.status {
+                409 => drop(reply.problem(409, "idempotency-in-progress")?),
+                _ => ids.push(reply.expect(status)?["id"].clone()),
+            }
+        }
+        ensure!(!ids.is_empty() && ids.iter().all(|id| *id == ids[0]), "{path}: {ids:?}");
+    }
+    Ok(())
+}

@@ -1,0 +1,148 @@
+//! Specification, "Identity and duplicate rules"; and organizations, which never see each other.
+
+use anyhow::{Context, Result, ensure};
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+
+use crate::harness::{Api, Cases, Stack, conversation, edited, set};
+
+/// How many equal imports are sent at once.
+const AT_ONCE: usize = 50;
+
+/// One 202 for each identity and organization.
+pub async fn run(stack: &mut Stack) -> Result<()> {
+    let api = stack.api()?;
+    let mut cases = Cases::default();
+    cases.check("equal imports at once", at_once(&api, &conversation("at-once")).await);
+    let with_account = edited(conversation("at-once"), &[set("/source_account_id", "eu")]);
+    cases.check("equal imports of an account at once", at_once(&api, &with_account).await);
+    cases.check("a changed transcript", changed_transcript(&api).await);
+    cases.check("namespaces", namespaces(&api).await);
+    cases.check("organizations", organizations(stack).await);
+    cases.finish()
+}
+
+async fn at_once(api: &Api, body: &Value) -> Result<()> {
+    let replies = join_all((0..AT_ONCE).map(|_| api.post("/v1/assess", body))).await;
+    let mut accepted = Vec::new();
+    let mut duplicates = Vec::new();
+    for reply in replies {
+        let reply = reply?;
+        if reply.status == 202 {
+            accepted.push(reply.expect(202)?["id"].clone());
+        } else {
+            duplicates.push(reply.problem(409, "duplicate-import")?["ticket_id"].clone());
+        }
+    }
+    ensure!(accepted.len() == 1, "{} of {AT_ONCE} were accepted", accepted.len());
+    ensure!(duplicates.iter().all(|id| *id == accepted[0]), "{duplicates:?} instead of {}", accepted[0]);
+    Ok(())
+}
+
+/// The identity is what counts, not the rest of the body.
+async fn changed_transcript(api: &Api) -> Result<()> {
+    let id = api.import(&conversation("changed")).await?;
+    let changed = edited(conversation("changed"), &[set("/subject", "Other"), set("/messages/0/content", "Other")]);
+    is_duplicate(api, &changed, &id).await
+}
+
+async fn is_duplicate(api: &Api, body: &Value, id: &str) -> Result<()> {
+    let problem = api.post("/v1/assess", body).await?.problem(409, "duplicate-import")?;
+    ensure!(problem["ticket_id"] == id, "{} instead of {id}", problem["ticket_id"]);
+    Ok(())
+}
+
+/// `(account, ticket)` and `(source, ticket)` are disjoint; with an account the source does not count.
+async fn namespaces(api: &Api) -> Result<()> {
+    let body = |source: Option<&str>, account: Option<&str>, ticket: &str| {
+        let mut body = conversation(ticket);
+        body["source"] = json!(source.unwrap_or("custom"));
+        if source.is_none() {
+            body.as_object_mut().map(|body| body.remove("source"));
+        }
+        if let Some(account) = account {
+            body["source_account_id"] = json!(account);
+        }
+        body
+    };
+    let first = [
+        body(None, None, "t"),
+        body(Some("zendesk"), None, "t"),
+        body(Some("Zendesk"), None, "t"),
+        body(Some("zendesk "), None, "t"),
+        body(None, Some("zendesk"), "t"),
+        body(None, Some("custom"), "t"),
+        body(None, None, "T"),
+        body(None, None, " t"),
+        body(None, None, "tt"),
+        body(Some("zendeskt"), None, "t"),
+        // One letter in two forms of Unicode: other bytes, another identity.
+        body(None, None, "caf\u{e9}"),
+        body(None, None, "cafe\u{301}"),
+        body(None, None, "ß"),
+        body(None, None, "ss"),
+    ];
+    let again = [
+        (0, body(Some("custom"), None, "t")),
+        (1, body(Some("zendesk"), None, "t")),
+        (4, body(Some("zendesk"), Some("zendesk"), "t")),
+        (4, body(Some("another"), Some("zendesk"), "t")),
+        (5, body(Some("zendesk"), Some("custom"), "t")),
+    ];
+    let mut ids = Vec::new();
+    for body in &first {
+        ids.push(api.import(body).await.with_context(|| format!("{body}"))?);
+    }
+    for (index, body) in &again {
+        is_duplicate(api, body, &ids[*index]).await.with_context(|| format!("{body}"))?;
+    }
+    Ok(())
+}
+
+async fn organizations(stack: &Stack) -> Result<()> {
+    let (one, other) = (stack.api_of("one").await?, stack.api_of("other").await?);
+    let mine = one.import(&conversation("shared")).await?;
+    let theirs = other.import(&conversation("shared")).await?;
+    ensure!(mine != theirs, "one ticket for two organizations");
+    one.evaluation(&mine).await?;
+    for path in [format!("/v1/tickets/{mine}"), format!("/v1/tickets/{mine}/evaluation")] {
+        one.get(&path).await?.expect(200)?;
+        other.get(&path).await?.problem(404, "ticket-not-found")?;
+    }
+    agents_apart(&one, &other).await?;
+    exports_apart(&one, &other, &mine).await
+}
+
+async fn agents_apart(one: &Api, other: &Api) -> Result<()> {
+    let mine = one.register("bot").await?;
+    for author in [json!({"type": "ai", "id": mine}), json!({"type": "ai", "external_id": "bot"})] {
+        let body = edited(conversation("agents"), &[set("/messages/1/author", author)]);
+        other.post("/v1/assess", &body).await?.problem(404, "unknown-agent")?;
+    }
+    let theirs = other.register("bot").await?;
+    ensure!(mine != theirs, "one agent for two organizations");
+    let body = edited(conversation("agents"), &[set("/messages/1/author", json!({"type": "ai", "id": mine}))]);
+    other.post("/v1/assess", &body).await?.problem(404, "unknown-agent")?;
+    one.import(&body).await.map(drop)
+}
+
+async fn exports_apart(one: &Api, other: &Api, ticket_id: &str) -> Result<()> {
+    let request = json!({"kind": "axis"});
+    let export = one.export(&request).await?;
+    one.export(&request).await?;
+    let id = export["id"].as_str().context("no id")?;
+    for path in [format!("/v1/evaluations/exports/{id}"), format!("/v1/evaluations/exports/{id}/download")] {
+        other.get(&path).await?.problem(404, "export-not-found")?;
+    }
+    let list = other.get("/v1/evaluations/exports").await?.expect(200)?;
+    ensure!(list["data"] == json!([]), "another organization's exports: {list}");
+    let page = one.get("/v1/evaluations/exports?limit=1").await?.expect(200)?;
+    let cursor = page["page_info"]["next_cursor"].as_str().context("no cursor")?;
+    let path = format!("/v1/evaluations/exports?limit=1&cursor={cursor}");
+    one.get(&path).await?.expect(200)?;
+    other.get(&path).await?.problem(400, "invalid-cursor")?;
+    let mine = String::from_utf8(one.file(&export).await?)?;
+    let theirs = String::from_utf8(other.file(&other.export(&request).await?).await?)?;
+    ensure!(mine.contains(ticket_id) && !theirs.contains(ticket_id), "a ticket in another organization's file");
+    Ok(())
+}

@@ -1,0 +1,223 @@
+//! `assay import`: what it reports, and that it can be interrupted.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
+
+use crate::harness::{Cases, LIMIT, Stack, conversation, edited, set, unset};
+
+/// Lines of the import that is interrupted.
+const MANY: usize = 1_500;
+
+/// Reports, exit codes, standard input, interruption.
+pub async fn run(stack: &mut Stack) -> Result<()> {
+    let mut cases = Cases::default();
+    cases.check("a good file", good_file(stack).await);
+    cases.check("refused lines", refused_lines(stack).await);
+    cases.check("a conversation twice in a file", twice_in_a_file(stack).await);
+    cases.check("agents", agents(stack).await);
+    cases.check("standard input", standard_input(stack).await);
+    cases.check("a wrong key", wrong_key(stack).await);
+    cases.check("nobody there", nobody_there(stack).await);
+    cases.check("wrong usage", wrong_usage(stack).await);
+    cases.check("an interruption", interruption(stack).await);
+    cases.check("a changed file", changed_file(stack).await);
+    cases.finish()
+}
+
+/// Accepted at first, duplicates afterwards.
+async fn good_file(stack: &Stack) -> Result<()> {
+    let file = write(stack, "good.jsonl", &numbered("good", 5))?;
+    // Line ends of Windows and empty lines do no harm.
+    fs::write(&file, fs::read_to_string(&file)?.replace('\n', "\r\n\r\n"))?;
+    finishes(&import(stack, &file, &[]).await?, 0, (5, 0, 0))?;
+    finishes(&import(stack, &file, &[]).await?, 0, (0, 5, 0))?;
+    let rest: Vec<_> = beside(&file)?.into_iter().filter(|path| *path != file).collect();
+    ensure!(rest.is_empty(), "left behind: {rest:?}");
+    Ok(())
+}
+
+async fn refused_lines(stack: &Stack) -> Result<()> {
+    let mut bodies = numbered("mixed", 6);
+    bodies[1] = edited(bodies[1].clone(), &[unset("/messages/0/author")]);
+    bodies[3] = edited(bodies[3].clone(), &[set("/messages/1/author", json!({"type": "ai", "external_id": "nobody"}))]);
+    let file = write(stack, "mixed.jsonl", &bodies)?;
+    fs::write(&file, fs::read_to_string(&file)? + "{\"ticket_id\":\n")?;
+    let output = import(stack, &file, &[]).await?;
+    finishes(&output, 3, (4, 0, 3))?;
+    let refused = file.with_file_name("mixed.jsonl.refused.jsonl");
+    ensure!(String::from_utf8_lossy(&output.stdout).contains(refused.to_str().context("text")?), "{output:?}");
+    let lines = fs::read_to_string(&refused)?;
+    let lines: Vec<Value> = lines.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    let told = |index: usize| (lines[index]["line"].clone(), lines[index]["status"].clone(), lines[index]["code"].clone());
+    ensure!(lines.len() == 3, "{lines:?}");
+    ensure!(told(0) == (json!(2), json!(400), json!("invalid-request")), "{}", lines[0]);
+    ensure!(lines[0]["errors"][0]["pointer"] == "/messages/0/author", "{}", lines[0]);
+    ensure!(told(1) == (json!(4), json!(404), json!("unknown-agent")), "{}", lines[1]);
+    ensure!(told(2) == (json!(7), json!(400), json!("malformed-json")), "{}", lines[2]);
+    let body: Value = serde_json::from_str(lines[0]["body"].as_str().context("body")?)?;
+    ensure!(body == bodies[1], "the refused body is not in the file: {}", lines[0]);
+    // Mended, the rest goes in; another file for refusals can be named.
+    let mended = write(stack, "mended.jsonl", &numbered("mixed", 6))?;
+    let elsewhere = stack.folder().join("elsewhere.jsonl");
+    let output = import(stack, &mended, &["--refused", elsewhere.to_str().context("text")?]).await?;
+    finishes(&output, 0, (2, 4, 0))?;
+    ensure!(!elsewhere.exists(), "a file of refusals without a refusal");
+    Ok(())
+}
+
+async fn twice_in_a_file(stack: &Stack) -> Result<()> {
+    let mut bodies = numbered("twice", 3);
+    bodies.extend(numbered("twice", 3));
+    let file = write(stack, "twice.jsonl", &bodies)?;
+    finishes(&import(stack, &file, &["--concurrency", "1"]).await?, 0, (3, 3, 0))
+}
+
+async fn agents(stack: &Stack) -> Result<()> {
+    let bodies: Vec<Value> = numbered("with-agent", 3)
+        .into_iter()
+        .map(|body| edited(body, &[set("/messages/1/author", json!({"type": "ai", "external_id": "imported"}))]))
+        .collect();
+    let file = write(stack, "with-agent.jsonl", &bodies)?;
+    let agents = write(stack, "agents.jsonl", &[json!({"external_id": "imported", "name": "Imported"})])?;
+    let agents = agents.to_str().context("text")?;
+    finishes(&import(stack, &file, &["--agents", agents]).await?, 0, (3, 0, 0))?;
+    // An agent that exists is fine.
+    finishes(&import(stack, &file, &["--agents", agents]).await?, 0, (0, 3, 0))?;
+    let bad = write(stack, "bad-agents.jsonl", &[json!({"external_id": "x"})])?;
+    let output = import(stack, &file, &["--agents", bad.to_str().context("text")?]).await?;
+    fails(&output, &["line 1", "/name"])
+}
+
+async fn standard_input(stack: &Stack) -> Result<()> {
+    let mut command = stack.assay(&["import", "-"]);
+    // The address and the key may come from the environment.
+    command.env("ASSAY_URL", stack.base_url()).env("ASSAY_API_KEY", stack.bootstrap_key());
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let mut input = child.stdin.take().context("no standard input")?;
+    let mut text = lines(&numbered("stdin", 4));
+    text.push_str("{}\n");
+    input.write_all(text.as_bytes()).await?;
+    drop(input);
+    let output = tokio::time::timeout(LIMIT, child.wait_with_output()).await??;
+    finishes(&output, 3, (4, 0, 1))?;
+    let refused = fs::read_to_string(stack.folder().join("stdin.refused.jsonl"))?;
+    ensure!(refused.lines().count() == 1, "{refused}");
+    Ok(())
+}
+
+async fn wrong_key(stack: &Stack) -> Result<()> {
+    let file = write(stack, "wrong-key.jsonl", &numbered("wrong-key", 3))?;
+    let path = file.to_str().context("text")?;
+    let url = ["--url", stack.base_url()];
+    let refused = stack.assay(&[&["import", path, "--key", "no-such-key-but-long-enough"], &url[..]].concat()).output().await?;
+    fails(&refused, &["API key"])?;
+    let missing = stack.assay(&[&["import", path], &url[..]].concat()).output().await?;
+    fails(&missing, &["--key", "ASSAY_API_KEY"])?;
+    let scoped = stack.create_key(&["--organization", "default", "--scopes", "exports"]).await?;
+    let scoped = stack.assay(&[&["import", path, "--key", &scoped], &url[..]].concat()).output().await?;
+    fails(&scoped, &["assess"])?;
+    // None of it got in.
+    finishes(&import(stack, &file, &[]).await?, 0, (3, 0, 0))
+}
+
+async fn nobody_there(stack: &Stack) -> Result<()> {
+    let file = write(stack, "nobody.jsonl", &numbered("nobody", 3))?;
+    let address = format!("http://127.0.0.1:{}", assay_testkit::free_port()?);
+    let arguments = ["import", file.to_str().context("text")?, "--url", &address, "--key", "k", "--attempts", "2"];
+    fails(&stack.assay(&arguments).output().await?, &["line 1", &address, "start the same command again"])
+}
+
+async fn wrong_usage(stack: &Stack) -> Result<()> {
+    let output = stack.assay(&["import"]).output().await?;
+    ensure!(output.status.code() == Some(2), "{output:?}");
+    let missing = stack.folder().join("missing.jsonl");
+    fails(&import(stack, &missing, &[]).await?, &["missing.jsonl"])
+}
+
+/// Killed in the middle and started again: every line is accepted once, and the report is of all of them.
+async fn interruption(stack: &Stack) -> Result<()> {
+    let file = write(stack, "many.jsonl", &numbered("many", MANY))?;
+    let progress = file.with_file_name("many.jsonl.progress.json");
+    let mut child = stack.assay(&arguments(stack, &file, &["--concurrency", "16"])?).spawn()?;
+    let interrupted = tokio::time::timeout(LIMIT, async {
+        loop {
+            let done = fs::read(&progress).ok().and_then(|text| serde_json::from_slice::<Value>(&text).ok());
+            if done.is_some_and(|done| done["lines"].as_u64() >= Some(200)) {
+                return anyhow::Ok(());
+            }
+            ensure!(child.try_wait()?.is_none(), "the import ended before it could be interrupted");
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    });
+    interrupted.await??;
+    child.kill().await?;
+    finishes(&import(stack, &file, &["--concurrency", "16"]).await?, 0, (MANY, 0, 0))?;
+    ensure!(!progress.exists(), "the progress of a finished import is left behind");
+    finishes(&import(stack, &file, &["--concurrency", "16"]).await?, 0, (0, MANY, 0))
+}
+
+/// An interrupted import does not go on with another file.
+async fn changed_file(stack: &Stack) -> Result<()> {
+    let file = write(stack, "changed.jsonl", &numbered("changed", 3))?;
+    let progress = file.with_file_name("changed.jsonl.progress.json");
+    let done = json!({"run": "0", "lines": 2, "bytes": 10, "last_fingerprint": "0",
+        "summary": {"accepted": 2, "duplicate": 0, "refused": 0}});
+    fs::write(&progress, done.to_string())?;
+    fails(&import(stack, &file, &[]).await?, &["was changed", "changed.jsonl.progress.json"])
+}
+
+fn numbered(name: &str, count: usize) -> Vec<Value> {
+    (0..count).map(|number| conversation(&format!("{name}-{number}"))).collect()
+}
+
+fn lines(bodies: &[Value]) -> String {
+    bodies.iter().map(|body| format!("{body}\n")).collect()
+}
+
+fn write(stack: &Stack, name: &str, bodies: &[Value]) -> Result<PathBuf> {
+    let file = stack.folder().join(name);
+    fs::write(&file, lines(bodies))?;
+    Ok(file)
+}
+
+/// Files whose names begin like that of `file`.
+fn beside(file: &Path) -> Result<Vec<PathBuf>> {
+    let (folder, name) = (file.parent().context("folder")?, file.file_name().context("name")?);
+    let paths: Vec<PathBuf> = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+    let name = name.to_string_lossy().into_owned();
+    Ok(paths.into_iter().filter(|path| path.to_string_lossy().contains(&name)).collect())
+}
+
+fn arguments<'a>(stack: &'a Stack, file: &'a Path, more: &[&'a str]) -> Result<Vec<&'a str>> {
+    let file = file.to_str().context("text")?;
+    Ok([&["import", file, "--url", stack.base_url(), "--key", stack.bootstrap_key()], more].concat())
+}
+
+async fn import(stack: &Stack, file: &Path, more: &[&str]) -> Result<Output> {
+    let mut command = stack.assay(&arguments(stack, file, more)?);
+    Ok(tokio::time::timeout(LIMIT, command.output()).await??)
+}
+
+/// The exit code, and the summary in the first line of the output.
+fn finishes(output: &Output, code: i32, (accepted, duplicate, refused): (usize, usize, usize)) -> Result<()> {
+    let told = format!("{accepted} accepted, {duplicate} duplicate, {refused} refused in ");
+    ensure!(output.status.code() == Some(code), "exit code {:?} instead of {code}: {output:?}", output.status.code());
+    ensure!(String::from_utf8_lossy(&output.stdout).starts_with(&told), "{told:?} is not in {output:?}");
+    Ok(())
+}
+
+/// Exit code 1, and a message on standard error that says all of this.
+fn fails(output: &Output, told: &[&str]) -> Result<()> {
+    ensure!(output.status.code() == Some(1), "exit code {:?} instead of 1: {output:?}", output.status.code());
+    let message = String::from_utf8_lossy(&output.stderr);
+    for part in told {
+        ensure!(message.contains(part), "{part:?} is not in {message:?}");
+    }
+    Ok(())
+}

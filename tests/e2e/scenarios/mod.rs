@@ -1,0 +1,15 @@
+//! The scenarios. Each is a function of a stack that nothing else uses.
+
+pub mod agents;
+pub mod assess_rules;
+pub mod bodies;
+pub mod credentials;
+pub mod downloads;
+pub mod durability;
+pub mod exports;
+pub mod http_edges;
+pub mod idempotency;
+pub mod identity;
+pub mod import_command;
+pub mod tickets;
+pub mod whole_path;

@@ -1,0 +1,170 @@
+//! Receipts, tickets and evaluations: exactly the documented members.
+
+use std::collections::BTreeSet;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use crate::harness::{Api, Cases, Stack, conversation, edited, set, unset};
+
+/// The shape of what comes back.
+pub async fn run(stack: &mut Stack) -> Result<()> {
+    let api = stack.api()?;
+    api.register("bot").await?;
+    let mut cases = Cases::default();
+    cases.check("receipt and ticket", receipt_and_ticket(&api).await);
+    cases.check("a ticket without a subject", without_subject(&api).await);
+    cases.check("ids that nobody has", unknown_ids(&api).await);
+    cases.check("an evaluation", scored(&api).await);
+    cases.check("different conversations get different scores", different_scores(&api).await);
+    cases.check("without an AI agent", not_applicable(&api, false).await);
+    cases.check("without a customer", not_applicable(&api, true).await);
+    cases.finish()
+}
+
+async fn receipt_and_ticket(api: &Api) -> Result<()> {
+    let before = now();
+    let body = edited(conversation("T-1"), &[set("/source", "zendesk"), set("/source_account_id", "eu")]);
+    let reply = api.post("/v1/assess", &body).await?;
+    let receipt = reply.expect(202)?;
+    let id = receipt["id"].as_str().context("no id")?;
+    let expected = json!({"id": id, "external_ticket_id": "T-1", "source": "zendesk", "status": "accepted"});
+    ensure!(receipt == expected, "receipt: {receipt}");
+    ensure!(is_uuid_v7(id), "{id} is no UUIDv7");
+    ensure!(reply.header("location") == format!("/v1/tickets/{id}"), "Location: {}", reply.header("location"));
+    ensure!(reply.header("content-type").starts_with("application/json"), "{}", reply.header("content-type"));
+    // Read at once: 202 means durable.
+    let ticket = api.get(reply.header("location")).await?.expect(200)?;
+    let created_at = ticket["created_at"].as_i64().context("created_at")?;
+    let expected =
+        json!({"id": id, "external_id": "T-1", "subject": "Where is my refund?", "created_at": created_at});
+    ensure!(ticket == expected, "ticket: {ticket}");
+    ensure!((before..=now()).contains(&created_at), "created_at {created_at} is not between {before} and {}", now());
+    let default = api.post("/v1/assess", &conversation("T-1")).await?.expect(202)?;
+    ensure!(default["source"] == "custom", "default source: {default}");
+    Ok(())
+}
+
+async fn without_subject(api: &Api) -> Result<()> {
+    for (ticket, edits) in [("no-subject", vec![unset("/subject")]), ("empty-subject", vec![set("/subject", "")])] {
+        let id = api.import(&edited(conversation(ticket), &edits)).await?;
+        let ticket = api.get(&format!("/v1/tickets/{id}")).await?.expect(200)?;
+        ensure!(ticket["subject"] == "", "{ticket}");
+    }
+    Ok(())
+}
+
+async fn unknown_ids(api: &Api) -> Result<()> {
+    let id = api.import(&conversation("known")).await?;
+    let long = "x".repeat(2_000);
+    let upper = id.to_uppercase();
+    for id in ["0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11", "1", "known", "%00", "%FF", "..%2f..", "'", long.as_str(), upper.as_str()] {
+        for path in [format!("/v1/tickets/{id}"), format!("/v1/tickets/{id}/evaluation")] {
+            api.get(&path).await?.problem(404, "ticket-not-found")?;
+        }
+    }
+    Ok(())
+}
+
+async fn scored(api: &Api) -> Result<()> {
+    let id = api.import(&with_ai("scored", "Thank you, that solved it!")).await?;
+    let evaluation = api.evaluation(&id).await?;
+    ensure!(evaluation["status"] == "scored", "{evaluation}");
+    ensure!(evaluation["ticket_id"] == id.as_str() && evaluation["external_ticket_id"] == "scored", "{evaluation}");
+    ensure!(evaluation["id"].as_str().is_some_and(is_uuid_v7), "evaluation id: {}", evaluation["id"]);
+    let axis = &evaluation["axis"];
+    let dimensions = ["resolution_accuracy", "interaction_effort", "handoff_smoothness"];
+    let mut sum = 0.0;
+    for name in dimensions {
+        let dimension = &axis["dimensions"][name];
+        let score = dimension["score"].as_f64().with_context(|| format!("{name}: {axis}"))?;
+        ensure!((1.0..=5.0).contains(&score), "{name}: {score}");
+        ensure!(dimension["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{name} has no reason");
+        sum += score;
+    }
+    let score = axis["score"].as_f64().context("axis score")?;
+    ensure!((score - sum / 3.0).abs() < 0.0501, "{score} is not the mean of {axis}");
+    evidence_is_quoted(&evaluation)?;
+    let members: BTreeSet<&str> = evaluation.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+    let documented = [
+        "id", "ticket_id", "created_at", "external_ticket_id", "status", "schema_version", "transcript_sha256",
+        "language", "ai_involvement", "ai_tools", "axis", "resolution", "charge", "handoff", "sentiment", "effort",
+        "counts", "timeline", "evidence", "flags", "scorer",
+    ];
+    ensure!(members == BTreeSet::from(documented), "members: {members:?}");
+    // Read twice, the same.
+    ensure!(api.evaluation(&id).await? == evaluation, "two reads differ");
+    Ok(())
+}
+
+/// Every quote stands in the message that it names.
+fn evidence_is_quoted(evaluation: &Value) -> Result<()> {
+    let sent = with_ai("scored", "Thank you, that solved it!");
+    let evidence = evaluation["evidence"].as_array().context("no evidence")?;
+    ensure!(!evidence.is_empty(), "no evidence");
+    for item in evidence {
+        let messages = sent["messages"].as_array().into_iter().flatten();
+        let message = messages.filter(|message| message["external_id"] == item["message_external_id"]).next();
+        let content = message.and_then(|message| message["content"].as_str()).context("evidence of no message")?;
+        let at = |member: &str| usize::try_from(item[member].as_u64().unwrap_or(u64::MAX));
+        let quote = content.get(at("start")?..at("end")?);
+        ensure!(quote.is_some() && item["quote"].as_str() == quote, "{item} in {content:?}");
+    }
+    Ok(())
+}
+
+async fn different_scores(api: &Api) -> Result<()> {
+    let good = api.import(&with_ai("good", "Perfect, thank you so much, that solved it!")).await?;
+    let bad = api.import(&with_ai("bad", "No, that is wrong and useless. I want to talk to a human being!")).await?;
+    let score = async |id: &str| {
+        let evaluation = api.evaluation(id).await?;
+        evaluation["axis"]["score"].as_f64().with_context(|| format!("no score: {evaluation}"))
+    };
+    let (good, bad) = (score(&good).await?, score(&bad).await?);
+    ensure!(good > bad, "a solved issue has {good}, a rejected answer {bad}");
+    Ok(())
+}
+
+/// AXIS is absent, never 0; the audit is there.
+async fn not_applicable(api: &Api, without_customer: bool) -> Result<()> {
+    let ticket = format!("not-applicable-{without_customer}");
+    let body = if without_customer {
+        let bot = json!({"type": "ai", "external_id": "bot"});
+        let changed = [set("/messages/0/author", bot.clone()), set("/messages/1/author", bot.clone()), set("/messages/2/author", bot)];
+        edited(conversation(&ticket), &changed)
+    } else {
+        conversation(&ticket)
+    };
+    let evaluation = api.evaluation(&api.import(&body).await?).await?;
+    ensure!(evaluation["status"] == "not_applicable" && evaluation["axis"].is_null(), "{evaluation}");
+    ensure!(evaluation["resolution"]["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{evaluation}");
+    Ok(())
+}
+
+fn with_ai(ticket: &str, last_words: &str) -> Value {
+    let edits = [
+        set("/messages/1/author", json!({"type": "ai", "external_id": "bot"})),
+        set("/messages/1/ai_tool", "zendesk"),
+        set("/messages/2/content", last_words),
+    ];
+    edited(conversation(ticket), &edits)
+}
+
+fn now() -> i64 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// RFC 9562, section 5.7: version 7, variant 10.
+fn is_uuid_v7(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    text.len() == 36
+        && text == text.to_lowercase()
+        && bytes.iter().enumerate().all(|(index, byte)| match index {
+            8 | 13 | 18 | 23 => *byte == b'-',
+            14 => *byte == b'7',
+            19 => b"89ab".contains(byte),
+            _ => byte.is_ascii_hexdigit(),
+        })
+}
