@@ -62,13 +62,14 @@ impl From<Error> for DatabaseError {
 }
 
 fn is_outage(message: &str) -> bool {
-    const OUTAGES: [&str; 9] = [
+    const OUTAGES: [&str; 10] = [
         "server closed the connection",
         "terminating connection",
         "the database system is",
         "connection to server",
         "could not receive data",
         "could not send data",
+        "canceling statement due to",
         "deadlock detected",
         "database is locked",
         "disk is full",
