@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow};
 use assay_platform::db::{Database, DatabaseError};
-use diesel::Connection as _;
 use diesel::connection::SimpleConnection as _;
+use diesel::{Connection as _, PgConnection};
 use futures_util::future::{join, try_join_all};
 use serde_json::Value;
 
-use crate::stage::{Stage, conversation, eventually, execute, on_both_databases, postgres_place};
+use crate::stage::{Place, Stage, conversation, eventually, execute, on_both_databases, postgres_place};
 
 on_both_databases! {
     an_import_that_the_database_refuses_takes_no_other_down,
@@ -90,4 +90,29 @@ async fn while_the_database_is_blocked_imports_are_refused_in_time_and_accepted_
     requested?;
     unblocked?;
     eventually("an import after the outage", || is_accepted("after")).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_all_connections_were_cut_tickets_are_read_and_imports_accepted_again() -> Result<()> {
+    let (config, place) = postgres_place().await?;
+    let Place::Postgres(database) = &place else { return Err(anyhow!("not PostgreSQL")) };
+    let mut administrator = PgConnection::establish(&database.admin_url())?;
+    let stage = Stage::run(config, place)?;
+    let ticket = stage.accepted(&conversation("before")).await?;
+    // Every connection of the pool is in use at once, so that every one is cut.
+    try_join_all((0..20).map(|_| stage.ticket(&ticket))).await?;
+
+    administrator.batch_execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE datname = current_database() AND pid <> pg_backend_pid()",
+    )?;
+    let is_read = || async { Ok(stage.ticket(&ticket).await?.status() == 200) };
+    eventually("a ticket to be read", is_read).await?;
+    let is_accepted = || async { Ok(stage.submit(&conversation("after")).await?.status() == 202) };
+    eventually("an import to be accepted", is_accepted).await?;
+    let all_are_read = || async {
+        let answers = try_join_all((0..20).map(|_| stage.ticket(&ticket))).await?;
+        Ok(answers.iter().all(|answer| answer.status() == 200))
+    };
+    eventually("all connections to be replaced", all_are_read).await
 }
