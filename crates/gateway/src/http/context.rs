@@ -81,14 +81,14 @@ impl Gateway {
     }
 }
 
-/// Copies some of the request's headers for a service.
+/// Copies some of the request's headers for a service; one that was sent more than once is the service's to refuse.
 pub(crate) fn copy_headers(request: &HttpRequest, names: &[&'static str]) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for name in names {
-        let value =
-            request.headers().get(*name).and_then(|value| HeaderValue::from_bytes(value.as_bytes()).ok());
-        if let Some(value) = value {
-            headers.insert(HeaderName::from_static(name), value);
+        for value in request.headers().get_all(*name) {
+            if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {
+                headers.append(HeaderName::from_static(name), value);
+            }
         }
     }
     headers

@@ -1,5 +1,6 @@
 //! `GET /v1/tickets/{id}` (specification, section of that name) and, beyond it, the ticket's evaluation.
 
+use actix_web::http::StatusCode;
 use actix_web::web::{Data, Path};
 use actix_web::{HttpRequest, HttpResponse};
 use assay_contracts::evaluation::{TicketEvaluation, UnscoredStatus};
@@ -68,10 +69,10 @@ pub(crate) async fn get_evaluation(
     let id: TicketId = path_id(&id, ProblemCode::TicketNotFound)?;
     let path = format!("/internal/v1/tickets/{id}/evaluation");
     let evaluation = forward(get(&gateway.scoring, &caller.0, &path)).await?;
-    if evaluation.status() != actix_web::http::StatusCode::NOT_FOUND {
+    if evaluation.status() != StatusCode::NOT_FOUND {
         return Ok(evaluation);
     }
-    // Not evaluated yet, or no such ticket: its owner knows.
+    // Not evaluated yet, or no such ticket: the ticket's owner knows.
     let ticket = read_ticket(&gateway, &caller.0, id).await?;
     if !ticket.status().is_success() {
         return Ok(ticket);
@@ -85,7 +86,12 @@ async fn read_ticket(
     claims: &ServiceClaims,
     id: TicketId,
 ) -> Result<HttpResponse, WebError> {
-    forward(get(&gateway.ingest, claims, &format!("/internal/v1/tickets/{id}"))).await
+    let ticket = forward(get(&gateway.ingest, claims, &format!("/internal/v1/tickets/{id}"))).await?;
+    if ticket.status() == StatusCode::NOT_FOUND {
+        // In the gateway's words: without a valid key the answer must be the same.
+        return Err(ticket_not_found());
+    }
+    Ok(ticket)
 }
 
 fn get<'a>(service: &'a assay_clients::Service, claims: &'a ServiceClaims, path: &'a str) -> Forward<'a> {
