@@ -1,5 +1,5 @@
-//! The wire form of an import request, for documentation. [`super::Conversation::parse`] is what reads it; a test of
-//! the gateway sends documented bodies through it.
+//! The wire form of an import request, for documentation. [`super::Conversation::parse`] is what reads it; tests of
+//! the gateway hold the two together.
 
 #![allow(dead_code, reason = "documentation only: these types are never built")]
 

@@ -1,0 +1,96 @@
+//! What the OpenAPI document says of request bodies is what the parser does: documented bodies are accepted, and a body
+//! without a documented required field is refused at that field.
+
+use assay_contracts::agent::NewAgent;
+use assay_contracts::conversation::Conversation;
+use assay_contracts::export::NewExport;
+use assay_contracts::fault::BodyError;
+use assay_gateway::openapi_document;
+use serde_json::{Map, Value, json};
+
+type Parse = fn(&[u8]) -> Result<(), BodyError>;
+
+const BODIES: [(&str, Parse); 3] = [
+    ("ImportRequest", |body| Conversation::parse(body).map(drop)),
+    ("NewAgentRequest", |body| NewAgent::parse(body).map(drop)),
+    ("NewExportRequest", |body| NewExport::parse(body).map(drop)),
+];
+
+fn schemas() -> Value {
+    serde_json::to_value(openapi_document()).unwrap()["components"]["schemas"].take()
+}
+
+/// Follows a reference.
+fn resolve<'s>(schemas: &'s Value, schema: &'s Value) -> &'s Value {
+    match schema["$ref"].as_str() {
+        Some(reference) => &schemas[reference.rsplit('/').next().unwrap()],
+        None => schema,
+    }
+}
+
+/// A value that a schema documents: every property when `full`, else the required ones.
+fn value_of(schemas: &Value, schema: &Value, full: bool) -> Value {
+    let schema = resolve(schemas, schema);
+    if let Some(variants) = schema["oneOf"].as_array() {
+        return value_of(schemas, &variants[0], full);
+    }
+    if let Some(values) = schema["enum"].as_array() {
+        return values.last().unwrap().clone();
+    }
+    match schema["type"].as_str() {
+        Some("object") => object_of(schemas, schema, full),
+        Some("array") => json!([value_of(schemas, &schema["items"], full)]),
+        Some("integer") => json!(1_763_600_000_000_i64),
+        Some("string") => json!("text"),
+        other => panic!("{other:?} in {schema}"),
+    }
+}
+
+fn object_of(schemas: &Value, schema: &Value, full: bool) -> Value {
+    let required = schema["required"].as_array().cloned().unwrap_or_default();
+    let properties = schema["properties"].as_object().unwrap();
+    let fields = properties
+        .iter()
+        .filter(|(name, _)| full || required.contains(&json!(name)))
+        .map(|(name, property)| (name.clone(), value_of(schemas, property, full)));
+    Value::Object(Map::from_iter(fields))
+}
+
+#[test]
+fn documented_bodies_are_accepted_with_and_without_their_optional_fields() {
+    let schemas = schemas();
+    for (name, parse) in BODIES {
+        for full in [false, true] {
+            let body = value_of(&schemas, &schemas[name], full);
+            let result = parse(body.to_string().as_bytes());
+            assert!(result.is_ok(), "{name}: {body}: {result:?}");
+        }
+    }
+}
+
+#[test]
+fn every_documented_author_is_accepted() {
+    let schemas = schemas();
+    for variant in schemas["ImportAuthor"]["oneOf"].as_array().unwrap() {
+        let mut body = value_of(&schemas, &schemas["ImportRequest"], false);
+        body["messages"][0]["author"] = value_of(&schemas, variant, true);
+        let result = Conversation::parse(body.to_string().as_bytes());
+        assert!(result.is_ok(), "{body}: {result:?}");
+    }
+}
+
+#[test]
+fn a_body_without_a_documented_required_field_is_refused_at_that_field() {
+    let schemas = schemas();
+    for (name, parse) in BODIES {
+        for field in schemas[name]["required"].as_array().unwrap() {
+            let field = field.as_str().unwrap();
+            let mut body = value_of(&schemas, &schemas[name], true);
+            body.as_object_mut().unwrap().remove(field);
+            let Err(BodyError::Invalid(faults)) = parse(body.to_string().as_bytes()) else {
+                panic!("{name} without {field} was accepted");
+            };
+            assert_eq!(faults[0].pointer, format!("/{field}"), "{name}");
+        }
+    }
+}
