@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use assay_contracts::export::{ExportFilters, ExportKind, ExportStatus};
+use assay_testkit::eventually;
 use diesel::PgConnection;
 use diesel::connection::{Connection as _, SimpleConnection as _};
 use secrecy::ExposeSecret as _;
 
-use crate::place::{eventually, execute};
-use crate::stage::{Stage, file_of, stage, stop};
+use crate::place::execute;
+use crate::stage::{Stage, file_of, stop};
 
 /// Holds every reader of the rows until it is dropped.
 struct Lock {
@@ -18,19 +19,15 @@ struct Lock {
 
 impl Lock {
     fn take(stage: &Stage) -> Result<Self> {
-        let mut connection = PgConnection::establish(stage.located.settings.database_url.expose_secret())?;
+        let mut connection = PgConnection::establish(stage.located.settings().database_url.expose_secret())?;
         connection.batch_execute("BEGIN; LOCK TABLE export.evaluation_rows IN ACCESS EXCLUSIVE MODE")?;
         Ok(Self { _connection: connection })
     }
 }
 
-async fn postgres_stage() -> Result<Stage> {
-    stage(crate::place::postgres().await?)
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_that_stops_gives_its_job_back() -> Result<()> {
-    let stage = postgres_stage().await?;
+    let stage = Stage::on_postgres().await?;
     let lock = Lock::take(&stage)?;
     let id = stage.create(ExportKind::Axis, ExportFilters::default()).await?;
     let worker = stage.worker(&stage.config()?)?;
@@ -48,7 +45,7 @@ async fn a_worker_that_stops_gives_its_job_back() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_that_lost_its_hold_shows_nothing() -> Result<()> {
-    let stage = postgres_stage().await?;
+    let stage = Stage::on_postgres().await?;
     let lock = Lock::take(&stage)?;
     let id = stage.create(ExportKind::Axis, ExportFilters::default()).await?;
     let mut config = stage.config()?;
@@ -74,7 +71,7 @@ async fn a_worker_that_lost_its_hold_shows_nothing() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_that_takes_longer_than_its_lease_is_kept_by_heartbeats() -> Result<()> {
-    let stage = postgres_stage().await?;
+    let stage = Stage::on_postgres().await?;
     let lock = Lock::take(&stage)?;
     let id = stage.create(ExportKind::Axis, ExportFilters::default()).await?;
     let mut config = stage.config()?;

@@ -4,16 +4,16 @@ use anyhow::{Context as _, Result};
 use assay_contracts::export::{ExportFilters, ExportKind};
 
 use crate::place::execute;
-use crate::stage::stage;
+use crate::stage::Stage;
 
 const ROWS: u64 = 100_000;
 const LINE_BYTES: u64 = 1_200;
-/// Parts of an upload, chunks under way and one batch of rows; the file has twice as much.
+/// Parts of an upload, chunks under way and one batch of rows; the file has about twice as much.
 const MEMORY_LIMIT: u64 = 64 * 1024 * 1024;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hundred_thousand_rows_are_written_in_bounded_memory() -> Result<()> {
-    let stage = stage(crate::place::postgres().await?)?;
+    let stage = Stage::on_postgres().await?;
     let insert = format!(
         "INSERT INTO evaluation_rows SELECT gen_random_uuid(), '{}', number, 0, gen_random_uuid(), 1,
          lpad(number::text, {LINE_BYTES}, 'x'), '' FROM generate_series({ROWS}, 1, -1) AS number",
@@ -25,7 +25,7 @@ async fn a_hundred_thousand_rows_are_written_in_bounded_memory() -> Result<()> {
     let _worker = stage.worker(&stage.config()?)?;
     let file = stage.file(id).await?;
     let grown = memory("VmHWM:")?.saturating_sub(before);
-    assert!(file.bytes > ROWS * LINE_BYTES && file.bytes > 3 * MEMORY_LIMIT / 2, "{}", file.bytes);
+    assert!(file.bytes > ROWS * LINE_BYTES, "{}", file.bytes);
     assert!(grown < MEMORY_LIMIT, "memory grew by {grown} bytes");
     assert_eq!(u64::try_from(stage.column(id, "file_rows").await?)?, ROWS);
     let content = stage.content(id).await?;

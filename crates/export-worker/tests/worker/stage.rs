@@ -17,10 +17,11 @@ use assay_export_worker::{Config, Dependencies, start};
 use assay_messaging::{Bus, BusSettings, OutgoingEvent};
 use assay_platform::objects::{ObjectError, Objects};
 use assay_platform::runtime::{Budgets, Readiness, TaskFailure, Tasks, new_id, now};
+use assay_testkit::eventually;
 use futures_util::StreamExt as _;
 use tempfile::TempDir;
 
-use crate::place::{Located, eventually, number};
+use crate::place::{Located, number};
 
 pub struct Stage {
     pub located: Located,
@@ -32,26 +33,34 @@ pub struct Stage {
     pub files: TempDir,
 }
 
-pub fn stage(located: Located) -> Result<Stage> {
-    let files = tempfile::tempdir()?;
-    Ok(Stage {
-        exports: export_store(&located.database),
-        work: work_store(&located.database),
-        located,
-        bus: Bus::open(&BusSettings::new("local:".to_owned()))?,
-        objects: Objects::open(&format!("file://{}", files.path().display()), [])?,
-        organization_id: new_id(),
-        files,
-    })
-}
-
 impl Stage {
+    pub async fn on_sqlite() -> Result<Self> {
+        Self::at(Located::sqlite().await?)
+    }
+
+    pub async fn on_postgres() -> Result<Self> {
+        Self::at(Located::postgres().await?)
+    }
+
+    fn at(located: Located) -> Result<Self> {
+        let files = tempfile::tempdir()?;
+        Ok(Self {
+            exports: export_store(&located.database),
+            work: work_store(&located.database),
+            located,
+            bus: Bus::open(&BusSettings::new("local:".to_owned()))?,
+            objects: Objects::open(&format!("file://{}", files.path().display()), [])?,
+            organization_id: new_id(),
+            files,
+        })
+    }
+
     /// Settings under which nothing takes long.
     pub fn config(&self) -> Result<Config> {
         Ok(Config {
             listen: "127.0.0.1:0".parse()?,
-            database_url: self.located.settings.database_url.clone(),
-            database_pool_size: self.located.settings.database_pool_size,
+            database_url: self.located.settings().database_url,
+            database_pool_size: self.located.settings().database_pool_size,
             parallel_jobs: 2,
             lease_milliseconds: 60_000,
             poll_interval_milliseconds: 20,

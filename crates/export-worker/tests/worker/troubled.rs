@@ -3,8 +3,9 @@
 use anyhow::Result;
 use assay_contracts::export::{ExportFilters, ExportKind, ExportStatus};
 use assay_export::domain::job::JobState;
+use assay_testkit::{eventually, on_both_databases};
 
-use crate::place::{execute, on_both_databases};
+use crate::place::execute;
 use crate::samples::{STARTED, evaluated};
 use crate::stage::{Stage, file_of};
 
@@ -17,7 +18,7 @@ async fn a_worker_that_died_hands_its_job_to_another(stage: Stage) -> Result<()>
     let _worker = stage.worker(&stage.config()?)?;
     assert_eq!(stage.content(id).await?, file_of(ExportKind::Axis, []));
     assert_eq!(stage.file(id).await?.object_key, stage.key(id, 2));
-    crate::place::eventually("the removal", || async { Ok(!stage.has_file(&dead.object_key()).await?) }).await
+    eventually("the removal", || async { Ok(!stage.has_file(&dead.object_key()).await?) }).await
 }
 
 async fn a_job_whose_workers_died_with_every_attempt_fails(stage: Stage) -> Result<()> {
@@ -69,16 +70,16 @@ async fn a_job_succeeds_when_the_trouble_is_over_before_the_last_attempt(stage: 
     config.max_attempts = 1_000;
     let id = stage.create(ExportKind::Axis, ExportFilters::default()).await?;
     let _worker = stage.worker(&config)?;
-    crate::place::eventually("an attempt", || async { Ok(stage.column(id, "attempts").await? >= 2) }).await?;
+    eventually("an attempt", || async { Ok(stage.column(id, "attempts").await? >= 2) }).await?;
     std::fs::remove_file(&obstacle)?;
     assert_eq!(stage.content(id).await?, file_of(ExportKind::Axis, []));
     Ok(())
 }
 
-on_both_databases! { crate::stage::stage:
+on_both_databases! { Stage {
     a_worker_that_died_hands_its_job_to_another,
     a_job_whose_workers_died_with_every_attempt_fails,
     a_file_that_cannot_be_stored_fails_after_the_last_attempt,
     rows_that_cannot_be_read_fail_the_job_and_leave_no_file,
     a_job_succeeds_when_the_trouble_is_over_before_the_last_attempt,
-}
+} }

@@ -3,8 +3,8 @@
 use anyhow::Result;
 use assay_contracts::export::{ExportFilters, ExportKind};
 use assay_platform::runtime::now;
+use assay_testkit::{eventually, on_both_databases};
 
-use crate::place::{eventually, on_both_databases};
 use crate::samples::{STARTED, evaluated};
 use crate::stage::{Stage, file_of, stop};
 
@@ -86,7 +86,7 @@ async fn a_worker_says_that_it_is_ready_and_stops_when_asked(stage: Stage) -> Re
 
 #[tokio::test]
 async fn a_pool_that_jobs_would_use_up_is_refused() -> Result<()> {
-    let stage = crate::stage::stage(crate::place::sqlite().await?)?;
+    let stage = Stage::on_sqlite().await?;
     let mut config = stage.config()?;
     config.database_pool_size = config.parallel_jobs + 1;
     let refusal = stage.worker(&config).err().map(|error| error.to_string()).unwrap_or_default();
@@ -94,10 +94,10 @@ async fn a_pool_that_jobs_would_use_up_is_refused() -> Result<()> {
     Ok(())
 }
 
-on_both_databases! { crate::stage::stage:
+on_both_databases! { Stage {
     a_file_holds_the_selected_rows_in_order,
     a_file_without_rows_is_its_header,
     an_event_wakes_a_worker_that_would_look_for_jobs_much_later,
     several_workers_do_each_job_once,
     a_worker_says_that_it_is_ready_and_stops_when_asked,
-}
+} }

@@ -6,8 +6,9 @@ use assay_contracts::export::ExportKind;
 use assay_contracts::time::Timestamp;
 use assay_messaging::{OutgoingEvent, PublishError};
 use assay_platform::runtime::new_id;
+use assay_testkit::{eventually, on_both_databases};
 
-use crate::place::{eventually, number, on_both_databases};
+use crate::place::number;
 use crate::samples::{STARTED, evaluated, evaluated_again};
 use crate::stage::Stage;
 
@@ -18,13 +19,13 @@ fn outgoing(event: &ConversationEvaluated) -> Result<OutgoingEvent> {
 }
 
 /// The local bus answers `Ok` when the consumer has handled the event; before it listens there is nobody to take it.
-async fn publish(stage: &Stage, events: &[OutgoingEvent]) -> Vec<Result<(), PublishError>> {
+async fn publish(stage: &Stage, events: &[OutgoingEvent]) -> Result<Vec<Result<(), PublishError>>> {
     let listens = eventually("the consumer", || async {
         let probe = evaluated(new_id(), Timestamp::MIN);
         Ok(stage.bus.publish(&[outgoing(&probe)?]).await.iter().all(Result::is_ok))
     });
-    listens.await.expect("the consumer listens");
-    stage.bus.publish(events).await
+    listens.await?;
+    Ok(stage.bus.publish(events).await)
 }
 
 async fn an_evaluation_becomes_a_row_once_however_often_it_comes(stage: Stage) -> Result<()> {
@@ -32,10 +33,10 @@ async fn an_evaluation_becomes_a_row_once_however_often_it_comes(stage: Stage) -
     let event = evaluated(organization, STARTED);
     let (first, newer) = (outgoing(&event)?, outgoing(&evaluated_again(&event, "newer", 1))?);
     let other = outgoing(&evaluated(organization, STARTED))?;
-    for result in publish(&stage, &[first.clone(), other, newer, first.clone()]).await {
+    for result in publish(&stage, &[first.clone(), other, newer, first.clone()]).await? {
         result?;
     }
-    for result in publish(&stage, &[first]).await {
+    for result in publish(&stage, &[first]).await? {
         result?;
     }
     let own = format!("{COUNT} WHERE organization_id = '{organization}'");
@@ -49,7 +50,7 @@ async fn every_evaluation_of_many_batches_arrives(stage: Stage) -> Result<()> {
     let organization = new_id();
     let events = (0..200).map(|second| outgoing(&evaluated(organization, STARTED.plus_millis(second))));
     let events = events.collect::<Result<Vec<_>>>()?;
-    for result in publish(&stage, &events).await {
+    for result in publish(&stage, &events).await? {
         result?;
     }
     let own = format!("{COUNT} WHERE organization_id = '{organization}'");
@@ -66,13 +67,13 @@ async fn every_evaluation_of_many_batches_arrives(stage: Stage) -> Result<()> {
 /// A text with a NUL character: PostgreSQL cannot hold it, whatever is tried. SQLite can.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_event_that_cannot_be_stored_does_not_hold_up_its_neighbours() -> Result<()> {
-    let stage = crate::stage::stage(crate::place::postgres().await?)?;
+    let stage = Stage::on_postgres().await?;
     let organization = new_id();
     let mut poison = evaluated(organization, STARTED);
     poison.ticket.external_id = "a\u{0}b".to_owned();
     let events = [evaluated(organization, STARTED), poison, evaluated(organization, STARTED)];
     let events = events.iter().map(outgoing).collect::<Result<Vec<_>>>()?;
-    let results = publish(&stage, &events).await;
+    let results = publish(&stage, &events).await?;
     assert!(results[0].is_ok() && results[2].is_ok(), "{results:?}");
     assert!(matches!(results[1], Err(PublishError::Retry { .. })), "{results:?}");
     let own = format!("{COUNT} WHERE organization_id = '{organization}'");
@@ -80,7 +81,7 @@ async fn an_event_that_cannot_be_stored_does_not_hold_up_its_neighbours() -> Res
     Ok(())
 }
 
-on_both_databases! { crate::stage::stage:
+on_both_databases! { Stage {
     an_evaluation_becomes_a_row_once_however_often_it_comes,
     every_evaluation_of_many_batches_arrives,
-}
+} }

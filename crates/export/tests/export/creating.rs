@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use assay_contracts::event::{Event, ExportRequested, Topic};
 use assay_contracts::export::{ExportKind, ExportStatus};
 use assay_contracts::ids::{ExportId, OrganizationId};
@@ -11,13 +11,15 @@ use assay_contracts::tenant::Scope;
 use assay_messaging::{Delivery, Handler, Outcome, Subscription};
 use assay_platform::auth::{Audience, ServiceClaims};
 use assay_platform::runtime::{new_id, now};
+use assay_testkit::on_both_databases;
 use async_trait::async_trait;
 use reqwest::Method;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::place::{DEADLINE, number, on_both_databases};
+use crate::place::number;
+use crate::stage::DEADLINE;
 use crate::stage::{Stage, claims, header, problem};
 
 async fn an_export_is_created_pending_and_answered_with_its_address(stage: Stage) -> Result<()> {
@@ -76,7 +78,7 @@ async fn a_worker_is_told_of_each_job_once(stage: Stage) -> Result<()> {
             created.insert(stage.create(organization).await?.id);
         }
         while heard.len() < created.len() {
-            let event = timeout(DEADLINE, told.recv()).await?.expect("the listener is alive");
+            let event = timeout(DEADLINE, told.recv()).await?.context("the listener is gone")?;
             assert_eq!((event.organization_id, event.kind), (organization, ExportKind::Axis));
             assert!(heard.insert(event.export_id));
         }
@@ -98,11 +100,11 @@ struct Listener {
 #[async_trait]
 impl Handler for Listener {
     async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
-        for delivery in deliveries {
-            let event = delivery.decode().expect("an event of the right shape");
-            self.sender.send(event).expect("the test listens");
-        }
-        vec![Outcome::Done; deliveries.len()]
+        let tell = |delivery: &Delivery| match delivery.decode().map(|event| self.sender.send(event)) {
+            Ok(_) => Outcome::Done,
+            Err(error) => Outcome::Reject { reason: error.to_string() },
+        };
+        deliveries.iter().map(tell).collect()
     }
 }
 
@@ -166,11 +168,11 @@ async fn a_call_needs_a_token_for_this_service_with_the_scope(stage: Stage) -> R
     Ok(())
 }
 
-on_both_databases! { crate::stage::stage:
+on_both_databases! { Stage {
     an_export_is_created_pending_and_answered_with_its_address,
     faults_of_the_body_are_named,
     a_worker_is_told_of_each_job_once,
     the_same_request_again_gets_the_first_answer_and_no_second_export,
     of_equal_simultaneous_requests_one_creates_an_export,
     a_call_needs_a_token_for_this_service_with_the_scope,
-}
+} }

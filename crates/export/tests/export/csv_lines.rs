@@ -10,7 +10,7 @@ use assay_export::domain::csv::{header, render};
 use assay_platform::runtime::new_id;
 use proptest::prelude::*;
 
-use crate::samples::{STARTED, evaluated, evaluation_of};
+use crate::samples::{STARTED, changed, evaluated};
 
 fn cells(kind: ExportKind, event: &ConversationEvaluated) -> Result<BTreeMap<String, String>> {
     let file = format!("{}{}\r\n", header(kind), render(kind, event));
@@ -118,11 +118,11 @@ fn an_audit_line_tells_the_verdict_and_what_it_rests_on() -> Result<()> {
 
 #[test]
 fn a_conversation_without_axis_keeps_its_row_and_its_audit() -> Result<()> {
-    let mut event = evaluated(new_id(), STARTED);
-    let evaluation = evaluation_of(&mut event);
-    evaluation.status = EvaluationStatus::NotApplicable;
-    evaluation.axis = None;
-    evaluation.timeline.observed_silence_hours = Some(1.5);
+    let event = changed(evaluated(new_id(), STARTED), |evaluation| {
+        evaluation.status = EvaluationStatus::NotApplicable;
+        evaluation.axis = None;
+        evaluation.timeline.observed_silence_hours = Some(1.5);
+    });
     let axis = cells(ExportKind::Axis, &event)?;
     let empty = ["axis_score", "axis_band", "resolution_accuracy", "interaction_effort_reason", "confidence"];
     assert_cells(&axis, &empty.map(|name| (name, "")));
@@ -194,13 +194,13 @@ proptest! {
         quote in nasty_text(),
         agent in nasty_text(),
     ) {
-        let mut event = evaluated(new_id(), STARTED);
+        let mut event = changed(evaluated(new_id(), STARTED), |evaluation| {
+            evaluation.resolution.reason = reason.clone();
+            evaluation.evidence[1].quote = quote.clone();
+        });
         event.ticket.external_id = external_id.clone();
         event.ticket.subject = Some(subject.clone());
         event.ticket.agents[0].name = agent.clone();
-        let evaluation = evaluation_of(&mut event);
-        evaluation.resolution.reason = reason.clone();
-        evaluation.evidence[1].quote = quote.clone();
         let cells = cells(ExportKind::ResolutionAudit, &event).unwrap();
         prop_assert_eq!(&cells["external_ticket_id"], &guarded(&external_id));
         prop_assert_eq!(&cells["subject"], &guarded(&subject));

@@ -4,9 +4,9 @@ use anyhow::{Context as _, Result};
 use assay_contracts::ids::ExportId;
 use assay_export::domain::download_address::{LIFETIME_MILLIS, sign};
 use assay_platform::runtime::{new_id, now};
+use assay_testkit::on_both_databases;
 use reqwest::Response;
 
-use crate::place::on_both_databases;
 use crate::stage::{Stage, header, problem};
 
 const CONTENT: &[u8] = b"ticket_id,subject\r\n1,\"\xC3\xBCber\"\r\n";
@@ -176,7 +176,7 @@ async fn a_large_file_arrives_whole_and_in_parts(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-on_both_databases! { crate::stage::stage:
+on_both_databases! { Stage {
     the_file_comes_with_all_that_a_browser_needs,
     a_byte_order_mark_is_part_of_length_tag_and_ranges,
     one_byte_range_is_answered_alone,
@@ -184,4 +184,4 @@ on_both_databases! { crate::stage::stage:
     an_address_that_was_altered_or_expired_is_refused,
     a_file_that_is_no_longer_kept_is_gone,
     a_large_file_arrives_whole_and_in_parts,
-}
+} }

@@ -10,8 +10,9 @@ use assay_export::store::{Creation, export_store, work_store};
 use assay_messaging::OutgoingEvent;
 use assay_platform::objects::ObjectError;
 use assay_platform::runtime::{new_id, now};
+use assay_testkit::{eventually, on_both_databases};
 
-use crate::place::{Located, eventually, number, on_both_databases};
+use crate::place::{Located, number};
 use crate::stage::{Backstage, Stage, complete};
 
 async fn finished_export(backstage: &Backstage, expires_at: Timestamp) -> Result<(ExportId, String)> {
@@ -52,8 +53,9 @@ async fn the_role_is_ready_when_it_can_work(stage: Stage) -> Result<()> {
 }
 
 mod removing {
-    crate::place::on_both_databases! { crate::stage::backstage: files_are_removed_when_their_time_has_passed, }
-    use super::files_are_removed_when_their_time_has_passed;
+    use super::*;
+
+    on_both_databases! { Backstage { files_are_removed_when_their_time_has_passed, } }
 }
 
-on_both_databases! { crate::stage::stage: the_role_is_ready_when_it_can_work, }
+on_both_databases! { Stage { the_role_is_ready_when_it_can_work, } }

@@ -5,8 +5,9 @@ use assay_contracts::export::Export;
 use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_contracts::page::Page;
 use assay_platform::runtime::new_id;
+use assay_testkit::on_both_databases;
 
-use crate::place::{execute, on_both_databases};
+use crate::place::execute;
 use crate::stage::{Stage, problem};
 
 async fn page(stage: &Stage, organization: OrganizationId, query: &str) -> Result<Page<Export>> {
@@ -111,10 +112,10 @@ async fn an_organization_sees_its_own_exports_only(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-on_both_databases! { crate::stage::stage:
+on_both_databases! { Stage {
     a_page_holds_the_newest_20_exports_unless_asked_otherwise,
     pages_neither_skip_nor_repeat_while_exports_are_created,
     a_parameter_out_of_range_is_named,
     only_our_own_cursors_of_the_same_organization_are_taken,
     an_organization_sees_its_own_exports_only,
-}
+} }

@@ -7,8 +7,8 @@ use assay_contracts::tenant::Scope;
 use assay_contracts::time::Timestamp;
 use assay_platform::auth::Audience;
 use assay_platform::runtime::{new_id, now};
+use assay_testkit::on_both_databases;
 
-use crate::place::on_both_databases;
 use crate::stage::{PUBLIC_BASE, Stage, claim, claims, header, problem};
 
 async fn a_job_that_waits_or_runs_has_no_address_yet(stage: Stage) -> Result<()> {
@@ -92,11 +92,11 @@ async fn a_call_that_does_not_say_where_the_public_is_cannot_be_answered(stage: 
     Ok(())
 }
 
-on_both_databases! { crate::stage::stage:
+on_both_databases! { Stage {
     a_job_that_waits_or_runs_has_no_address_yet,
     a_complete_job_has_a_fresh_absolute_address,
     a_failed_job_says_why,
     a_job_whose_file_is_no_longer_kept_stays_listed,
     what_is_not_there_or_belongs_to_others_is_not_found,
     a_call_that_does_not_say_where_the_public_is_cannot_be_answered,
-}
+} }

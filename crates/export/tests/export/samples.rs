@@ -11,6 +11,7 @@ use assay_contracts::event::{AgentFacts, ConversationEvaluated, EvaluationOutcom
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::time::Timestamp;
 use assay_platform::runtime::new_id;
+use uuid::Uuid;
 
 /// 2026-11-20T07:00:00.000Z.
 pub const STARTED: Timestamp = Timestamp::saturating_from_millis(1_795_158_000_000);
@@ -39,12 +40,15 @@ pub fn evaluated_again(
     again
 }
 
-/// The evaluation inside of an event.
-pub fn evaluation_of(event: &mut ConversationEvaluated) -> &mut Evaluation {
-    match &mut event.outcome {
-        EvaluationOutcome::Evaluated { evaluation } => evaluation,
-        EvaluationOutcome::Failed { .. } => panic!("the sample is evaluated"),
+/// The same conversation with a changed evaluation.
+pub fn changed(
+    mut event: ConversationEvaluated,
+    change: impl FnOnce(&mut Evaluation),
+) -> ConversationEvaluated {
+    if let EvaluationOutcome::Evaluated { evaluation } = &mut event.outcome {
+        change(evaluation);
     }
+    event
 }
 
 fn ticket(started_at: Timestamp) -> TicketFacts {
@@ -58,7 +62,7 @@ fn ticket(started_at: Timestamp) -> TicketFacts {
         ended_at: started_at.plus_millis(61_500),
         imported_at: started_at.plus_millis(90_000),
         agents: vec![AgentFacts {
-            id: "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11".parse().unwrap(),
+            id: Uuid::from_u128(0x0199_f5a4_3c1e_7c52_9d0a_5b0f_6b8f_3a11).into(),
             external_id: "bot".to_owned(),
             name: "Bot, the \"first\"".to_owned(),
         }],

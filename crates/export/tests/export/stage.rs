@@ -2,6 +2,7 @@
 
 use std::net::TcpListener;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use assay_contracts::export::Export;
@@ -20,7 +21,9 @@ use assay_platform::runtime::{Readiness, Tasks, new_id, now};
 use reqwest::{Client, Method, RequestBuilder, Response};
 use tempfile::TempDir;
 
-use crate::place::{DEADLINE, Located};
+use crate::place::Located;
+
+pub const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Where the public is told to find the files.
 pub const PUBLIC_BASE: &str = "https://assay.example";
@@ -46,17 +49,21 @@ pub struct Backstage {
     files: TempDir,
 }
 
-pub fn backstage(located: Located) -> Result<Backstage> {
-    let files = tempfile::tempdir()?;
-    let objects = Objects::open(&format!("file://{}", files.path().display()), [])?;
-    Ok(Backstage { located, objects, files })
-}
-
-pub fn stage(located: Located) -> Result<Stage> {
-    backstage(located)?.start()
-}
-
 impl Backstage {
+    pub async fn on_sqlite() -> Result<Self> {
+        Self::at(Located::sqlite().await?)
+    }
+
+    pub async fn on_postgres() -> Result<Self> {
+        Self::at(Located::postgres().await?)
+    }
+
+    fn at(located: Located) -> Result<Self> {
+        let files = tempfile::tempdir()?;
+        let objects = Objects::open(&format!("file://{}", files.path().display()), [])?;
+        Ok(Self { located, objects, files })
+    }
+
     pub fn start(self) -> Result<Stage> {
         let Self { located, objects, files } = self;
         let listener = TcpListener::bind("127.0.0.1:0")?;
@@ -99,8 +106,8 @@ impl Backstage {
 fn config(located: &Located) -> Result<Config> {
     Ok(Config {
         listen: "127.0.0.1:0".parse()?,
-        database_url: located.settings.database_url.clone(),
-        database_pool_size: located.settings.database_pool_size,
+        database_url: located.settings().database_url,
+        database_pool_size: located.settings().database_pool_size,
         batch_size: 16,
         max_in_flight: 64,
         outbox_age_limit_seconds: 60,
@@ -112,6 +119,14 @@ pub fn claims(organization_id: OrganizationId, scope: Scope) -> ServiceClaims {
 }
 
 impl Stage {
+    pub async fn on_sqlite() -> Result<Self> {
+        Backstage::on_sqlite().await?.start()
+    }
+
+    pub async fn on_postgres() -> Result<Self> {
+        Backstage::on_postgres().await?.start()
+    }
+
     pub fn request(&self, method: Method, path: &str, claims: &ServiceClaims) -> Result<RequestBuilder> {
         let token = self.tokens.issue(Audience::Export, claims, now())?;
         let request = self.http.request(method, format!("{}/internal/v1/exports{path}", self.address));

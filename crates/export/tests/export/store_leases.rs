@@ -13,26 +13,35 @@ use assay_export::domain::lease::{Claim, ClaimTerms, FinishedFile};
 use assay_export::store::{Creation, ExportStore, WorkStore, export_store, work_store};
 use assay_messaging::OutgoingEvent;
 use assay_platform::runtime::new_id;
+use assay_testkit::on_both_databases;
 
-use crate::place::{Located, execute, number, on_both_databases};
+use crate::place::{Located, execute, number};
 
 const NOW: Timestamp = Timestamp::saturating_from_millis(1_795_158_000_000);
 const LEASE: i64 = 60_000;
 const MAX_TRIES: u32 = 3;
 
-pub struct Jobs {
+struct Jobs {
     located: Located,
     exports: Arc<dyn ExportStore>,
     work: Arc<dyn WorkStore>,
     organization_id: OrganizationId,
 }
 
-fn jobs(located: Located) -> Result<Jobs> {
-    let (exports, work) = (export_store(&located.database), work_store(&located.database));
-    Ok(Jobs { located, exports, work, organization_id: new_id() })
-}
-
 impl Jobs {
+    async fn on_sqlite() -> Result<Self> {
+        Ok(Self::at(Located::sqlite().await?))
+    }
+
+    async fn on_postgres() -> Result<Self> {
+        Ok(Self::at(Located::postgres().await?))
+    }
+
+    fn at(located: Located) -> Self {
+        let (exports, work) = (export_store(&located.database), work_store(&located.database));
+        Self { located, exports, work, organization_id: new_id() }
+    }
+
     async fn create(&self, created_at: Timestamp) -> Result<ExportId> {
         let export = NewExport::parse(br#"{"kind":"axis","filters":{"from":1,"to":2}}"#);
         let job = Job::new(
@@ -228,7 +237,7 @@ async fn the_database_refuses_every_step_that_a_job_cannot_make(jobs: Jobs) -> R
     Ok(())
 }
 
-on_both_databases! { super::jobs:
+on_both_databases! { Jobs {
     the_oldest_job_is_claimed_first_with_all_that_a_worker_needs,
     a_job_goes_to_one_worker_only,
     a_young_job_is_left_to_the_worker_that_is_told_of_it,
@@ -238,4 +247,4 @@ on_both_databases! { super::jobs:
     a_job_that_was_put_off_waits_and_one_that_was_given_back_does_not,
     a_job_whose_workers_died_with_every_try_fails,
     the_database_refuses_every_step_that_a_job_cannot_make,
-}
+} }

@@ -13,23 +13,32 @@ use assay_export::store::{
     ExportStore, ReceivedRow, Selection, SnapshotError, WorkStore, export_store, line_channel, work_store,
 };
 use assay_platform::runtime::{new_id, now};
+use assay_testkit::on_both_databases;
 
-use crate::place::{Located, execute, number, on_both_databases};
+use crate::place::{Located, execute, number};
 use crate::samples::{STARTED, evaluated, evaluated_again};
 
-pub struct Rows {
+struct Rows {
     located: Located,
     exports: Arc<dyn ExportStore>,
     work: Arc<dyn WorkStore>,
     organization_id: OrganizationId,
 }
 
-fn rows(located: Located) -> Result<Rows> {
-    let (exports, work) = (export_store(&located.database), work_store(&located.database));
-    Ok(Rows { located, exports, work, organization_id: new_id() })
-}
-
 impl Rows {
+    async fn on_sqlite() -> Result<Self> {
+        Ok(Self::at(Located::sqlite().await?))
+    }
+
+    async fn on_postgres() -> Result<Self> {
+        Ok(Self::at(Located::postgres().await?))
+    }
+
+    fn at(located: Located) -> Self {
+        let (exports, work) = (export_store(&located.database), work_store(&located.database));
+        Self { located, exports, work, organization_id: new_id() }
+    }
+
     fn evaluated_at_second(&self, second: i64) -> ConversationEvaluated {
         evaluated(self.organization_id, STARTED.plus_millis(second * 1_000))
     }
@@ -213,7 +222,7 @@ async fn two_writers_of_the_same_tickets_do_not_block_each_other_for_ever(rows: 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_coming_months_get_their_partitions_again_and_again() -> Result<()> {
-    let rows = rows(crate::place::postgres().await?)?;
+    let rows = Rows::on_postgres().await?;
     let count = "SELECT count(*) FROM pg_inherits WHERE inhparent = 'evaluation_rows'::regclass";
     assert_eq!(number(&rows.located.database, count).await?, 1);
     for _ in 0..2 {
@@ -228,7 +237,7 @@ async fn the_coming_months_get_their_partitions_again_and_again() -> Result<()> 
     Ok(())
 }
 
-on_both_databases! { super::rows:
+on_both_databases! { Rows {
     a_newer_evaluation_replaces_the_row_and_an_older_one_never_does,
     of_several_evaluations_in_one_batch_the_newest_counts,
     an_event_is_handled_once,
@@ -240,4 +249,4 @@ on_both_databases! { super::rows:
     a_snapshot_does_not_see_what_comes_later,
     a_reader_stops_when_nobody_receives,
     two_writers_of_the_same_tickets_do_not_block_each_other_for_ever,
-}
+} }

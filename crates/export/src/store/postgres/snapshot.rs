@@ -1,11 +1,13 @@
 //! Reading the lines of a file.
 //!
-//! A server-side cursor in one read-only transaction. `COPY` would be somewhat faster, but diesel's `copy_to` takes
-//! whole tables only, and leaves its connection unusable when it is given up half-way.
+//! A server-side cursor in one read-only transaction, fetched in batches and read row by row: a line may be long, so
+//! that memory is bounded by one line, and a reader that gives up has to wait for the rest of one batch only. `COPY`
+//! would be somewhat faster, but diesel's `copy_to` takes whole tables only, and leaves its connection unusable when it
+//! is given up half-way.
 
 use assay_platform::db::DatabaseError;
 use diesel::connection::SimpleConnection;
-use diesel::pg::PgConnection;
+use diesel::pg::{PgConnection, PgRowByRowLoadingMode};
 use diesel::prelude::*;
 use diesel::sql_query;
 use diesel::sql_types::{BigInt, SmallInt, Text, Uuid as SqlUuid};
@@ -15,7 +17,7 @@ use assay_contracts::export::ExportKind;
 use crate::store::record::bounds;
 use crate::store::{LineSink, Selection, SnapshotError};
 
-/// Enough to hide the way to the database, few enough for a few megabytes of memory.
+/// Enough rows to hide the way to the database.
 const FETCH: &str = "FETCH FORWARD 2000 FROM export_lines";
 
 /// The file is read to its end, so the plan for all rows is wanted, not the one for the first. The first fetch may
@@ -39,16 +41,24 @@ pub(super) fn copy_lines(
     connection.build_transaction().repeatable_read().read_only().run(|connection| {
         connection.batch_execute(SETTINGS)?;
         declare(connection, &selection)?;
-        loop {
-            let lines: Vec<Line> = sql_query(FETCH).load(connection)?;
-            if lines.is_empty() {
-                return sink.finish();
-            }
-            for line in &lines {
-                sink.push(selection.kind, line.columns_version, &line.line)?;
-            }
-        }
+        while fetch(connection, selection.kind, &mut sink)? > 0 {}
+        sink.finish()
     })
+}
+
+/// Answers how many lines there were; none when the end was reached.
+fn fetch(
+    connection: &mut PgConnection,
+    kind: ExportKind,
+    sink: &mut LineSink,
+) -> Result<usize, SnapshotError> {
+    let mut count = 0;
+    for line in sql_query(FETCH).load_iter::<Line, PgRowByRowLoadingMode>(connection)? {
+        let line = line?;
+        sink.push(kind, line.columns_version, &line.line)?;
+        count += 1;
+    }
+    Ok(count)
 }
 
 fn declare(connection: &mut PgConnection, selection: &Selection) -> Result<(), DatabaseError> {
