@@ -7,7 +7,7 @@ use assay_platform::runtime::new_id;
 use futures_util::future::try_join_all;
 use serde_json::Value;
 
-use crate::stage::{Stage, conversation, on_both_databases};
+use crate::stage::{Stage, conversation, eventually, execute, on_both_databases, query};
 
 on_both_databases! {
     the_same_request_gets_the_first_receipt_byte_for_byte,
@@ -17,6 +17,8 @@ on_both_databases! {
     of_many_equal_requests_at_once_all_get_the_one_receipt,
     of_many_requests_with_one_key_and_different_bodies_one_is_accepted,
     of_many_duplicates_with_one_key_none_is_lost,
+    a_key_is_free_again_after_24_hours,
+    expired_keys_are_removed_and_others_stay,
 }
 
 async fn the_same_request_gets_the_first_receipt_byte_for_byte(stage: Stage) -> Result<()> {
@@ -83,20 +85,43 @@ async fn of_many_requests_with_one_key_and_different_bodies_one_is_accepted(stag
     Ok(())
 }
 
-/// A refused request does not hold its key, so the others behind it must still be looked at.
+/// A refused request does not hold its key, so each of the others behind it must be looked at for itself.
 async fn of_many_duplicates_with_one_key_none_is_lost(stage: Stage) -> Result<()> {
-    for number in 0..20 {
-        stage.accepted(&conversation(&format!("T-{number}"))).await?;
-    }
     let bodies: Vec<Value> = (0..20).map(|number| conversation(&format!("T-{number}"))).collect();
-    let statuses = try_join_all(
-        bodies
-            .iter()
-            .map(|body| async { anyhow::Ok(stage.submit_with_key("key-1", body).await?.status().as_u16()) }),
-    )
+    let mut expected = Vec::new();
+    for body in &bodies {
+        expected.push((409, Value::from(stage.accepted(body).await?)));
+    }
+    let answers = try_join_all(bodies.iter().map(|body| async {
+        let response = stage.submit_with_key("key-1", body).await?;
+        let status = response.status().as_u16();
+        anyhow::Ok((status, response.json::<Value>().await?["ticket_id"].clone()))
+    }))
     .await?;
-    assert_eq!(statuses, [409; 20]);
+    assert_eq!(answers, expected);
     Ok(())
+}
+
+const AGE_BY_24_HOURS: &str = "UPDATE idempotency_keys SET created_at = created_at - 24 * 60 * 60 * 1000";
+
+async fn a_key_is_free_again_after_24_hours(stage: Stage) -> Result<()> {
+    stage.submit_with_key("key-1", &conversation("T-1")).await?.error_for_status()?;
+    execute(&stage.database, AGE_BY_24_HOURS).await?;
+    assert_eq!(stage.submit_with_key("key-1", &conversation("T-2")).await?.status(), 202);
+    assert_eq!(stage.submit_with_key("key-1", &conversation("T-1")).await?.status(), 422);
+    Ok(())
+}
+
+async fn expired_keys_are_removed_and_others_stay(mut stage: Stage) -> Result<()> {
+    stage.submit_with_key("old", &conversation("T-1")).await?.error_for_status()?;
+    execute(&stage.database, AGE_BY_24_HOURS).await?;
+    stage.submit_with_key("new", &conversation("T-2")).await?.error_for_status()?;
+    // Every instance cleans up when it starts.
+    stage.start_replica()?;
+    let only_new_is_left = || async {
+        Ok(query(&stage.database, "SELECT key AS value FROM idempotency_keys").await? == ["new"])
+    };
+    eventually("the expired key to be removed", only_new_is_left).await
 }
 
 #[tokio::test]
