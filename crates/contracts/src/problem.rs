@@ -8,7 +8,7 @@ use crate::fault::Fault;
 use crate::ids::TicketId;
 
 macro_rules! problem_codes {
-    ($($(#[$doc:meta])* $variant:ident = $status:literal, $code:literal, $title:literal;)*) => {
+    ($($(#[$doc:meta])* $variant:ident = $status:tt, $code:tt, $title:tt;)*) => {
         /// The closed list of conditions that clients may match on.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum ProblemCode {

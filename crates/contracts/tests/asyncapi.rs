@@ -1,6 +1,8 @@
 //! `proto-docs/asyncapi/assay.json` tells the truth: its channels are the topics, and its examples are events.
 
-use assay_contracts::event::{AgentCreated, ConversationAccepted, ConversationEvaluated, Event, ExportRequested};
+use assay_contracts::event::{
+    AgentCreated, ConversationAccepted, ConversationEvaluated, Event, ExportRequested,
+};
 use serde_json::Value;
 
 const DOCUMENT: &str = include_str!("../../../proto-docs/asyncapi/assay.json");

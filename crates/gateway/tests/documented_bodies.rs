@@ -2,8 +2,9 @@
 //! without a documented required field is refused at that field.
 
 use assay_contracts::agent::NewAgent;
-use assay_contracts::conversation::Conversation;
-use assay_contracts::export::NewExport;
+use assay_contracts::conversation::{AiTool, Conversation};
+use assay_contracts::evaluation::{ChargeReason, Flag, HandoffState};
+use assay_contracts::export::{ExportStatus, NewExport};
 use assay_contracts::fault::BodyError;
 use assay_gateway::openapi_document;
 use serde_json::{Map, Value, json};
@@ -92,5 +93,27 @@ fn a_body_without_a_documented_required_field_is_refused_at_that_field() {
             };
             assert_eq!(faults[0].pointer, format!("/{field}"), "{name}");
         }
+    }
+}
+
+#[test]
+fn documented_names_are_those_on_the_wire() {
+    let schemas = schemas();
+    let names = |schema: &str| schemas[schema]["enum"].clone();
+    let all = |names: &[&'static str]| json!(names);
+    assert_eq!(names("AiTool"), all(&AiTool::ALL.map_names(|tool| tool.as_str())));
+    assert_eq!(names("ChargeReason"), all(&ChargeReason::ALL.map_names(|reason| reason.as_str())));
+    assert_eq!(names("HandoffState"), all(&HandoffState::ALL.map_names(|state| state.as_str())));
+    assert_eq!(names("Flag"), all(&Flag::ALL.map_names(|flag| flag.as_str())));
+    assert_eq!(names("ExportStatus"), all(&ExportStatus::ALL.map_names(|status| status.as_str())));
+}
+
+trait MapNames<T> {
+    fn map_names(&self, name: fn(&T) -> &'static str) -> Vec<&'static str>;
+}
+
+impl<T> MapNames<T> for [T] {
+    fn map_names(&self, name: fn(&T) -> &'static str) -> Vec<&'static str> {
+        self.iter().map(name).collect()
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 macro_rules! ai_tools {
-    ($($variant:ident = $label:literal,)*) => {
+    ($($variant:ident = $label:tt,)*) => {
         /// Label of the AI tool or provider of a message. A closed list, exact case.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
         #[allow(missing_docs, reason = "the names of products")]

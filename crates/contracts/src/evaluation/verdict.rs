@@ -7,7 +7,7 @@ use super::score::Confidence;
 use crate::time::Timestamp;
 
 macro_rules! named_enum {
-    ($(#[$doc:meta])* $name:ident, $rename:literal { $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)* }) => {
+    ($(#[$doc:meta])* $name:ident, $rename:tt { $($(#[$variant_doc:meta])* $variant:ident = $text:tt,)* }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
         #[serde(rename_all = $rename)]
