@@ -1,7 +1,5 @@
 //! `/internal/v1/agents`: registering agents for the public, finding them for ingest.
 
-use actix_web::http::StatusCode;
-use actix_web::http::header::{ContentType, LOCATION};
 use actix_web::web::{Data, Json, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use assay_contracts::agent::NewAgent;
@@ -9,8 +7,8 @@ use assay_contracts::fault::Fault;
 use assay_contracts::internal::{FindAgents, FoundAgents};
 use assay_contracts::problem::{Problem, ProblemCode};
 use assay_contracts::tenant::Scope;
-use assay_platform::db::idempotency::{self, Fingerprint, IdempotencyKey, StoredAnswer};
-use assay_platform::web::{Caller, WebError, body_error};
+use assay_platform::db::idempotency::{self, Fingerprint, IdempotencyKey};
+use assay_platform::web::{Caller, WebError, body_error, give_stored_answer};
 
 use super::{Services, read, read_as};
 use crate::app::create_agent::{CreateAgent, CreateAgentError, create_agent};
@@ -31,7 +29,7 @@ pub async fn create(
     let idempotency = key.map(|key| (key, Fingerprint::of(&body)));
     let request = CreateAgent { organization_id, agent, idempotency };
     let answer = create_agent(services.store.as_ref(), &services.outbox, request).await?;
-    respond(answer)
+    give_stored_answer(answer)
 }
 
 /// Which of these agents exist?
@@ -45,15 +43,6 @@ pub async fn find(
     let wanted: FindAgents = read_as(&request, payload).await?;
     let agents = find_agents(services.store.as_ref(), organization_id, wanted).await?;
     Ok(Json(FoundAgents { agents }))
-}
-
-fn respond(answer: StoredAnswer) -> Result<HttpResponse, WebError> {
-    let status = StatusCode::from_u16(answer.status).map_err(|error| WebError::internal(&error))?;
-    let mut response = HttpResponse::build(status);
-    if let Some(location) = answer.location {
-        response.insert_header((LOCATION, location));
-    }
-    Ok(response.content_type(ContentType::json()).body(answer.body))
 }
 
 impl From<CreateAgentError> for WebError {

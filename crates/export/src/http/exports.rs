@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use actix_web::http::StatusCode;
-use actix_web::http::header::{ContentType, LOCATION};
 use actix_web::web::{Data, Json, Path, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use assay_contracts::export::{DownloadAddress, Export, NewExport};
@@ -12,8 +10,10 @@ use assay_contracts::internal::PUBLIC_BASE_URL_HEADER;
 use assay_contracts::page::{DEFAULT_LIMIT, MAX_LIMIT, Page};
 use assay_contracts::problem::{Problem, ProblemCode};
 use assay_contracts::tenant::Scope;
-use assay_platform::db::idempotency::{self, Fingerprint, IdempotencyKey, StoredAnswer};
-use assay_platform::web::{BodyLimits, Caller, WebError, body_error, query_pairs, read_body};
+use assay_platform::db::idempotency::{self, Fingerprint, IdempotencyKey};
+use assay_platform::web::{
+    BodyLimits, Caller, WebError, body_error, give_stored_answer, query_pairs, read_body,
+};
 
 use super::Services;
 use crate::app::create_export::{CreateExport, create_export};
@@ -38,7 +38,7 @@ pub(super) async fn create(
     let export = NewExport::parse(&body).map_err(body_error)?;
     let idempotency = key.map(|key| (key, Fingerprint::of(&body)));
     let request = CreateExport { organization_id, export, idempotency };
-    respond(create_export(services.store.as_ref(), &services.outbox, request).await?)
+    give_stored_answer(create_export(services.store.as_ref(), &services.outbox, request).await?)
 }
 
 /// A page of exports.
@@ -76,15 +76,6 @@ pub(super) async fn download(
     let organization_id = caller.tenant(Scope::Exports)?.organization_id;
     let base = public_base(&request)?;
     Ok(Json(find_download(services.store.as_ref(), &services.keys, &base, organization_id, &id).await?))
-}
-
-fn respond(answer: StoredAnswer) -> Result<HttpResponse, WebError> {
-    let status = StatusCode::from_u16(answer.status).map_err(|error| WebError::internal(&error))?;
-    let mut response = HttpResponse::build(status);
-    if let Some(location) = answer.location {
-        response.insert_header((LOCATION, location));
-    }
-    Ok(response.content_type(ContentType::json()).body(answer.body))
 }
 
 /// `cursor`, at least one character, and `limit`, 1 to [`MAX_LIMIT`].

@@ -1,7 +1,5 @@
 //! `POST /internal/v1/conversations`: what the gateway passes on from `POST /v1/assess`.
 
-use actix_web::http::StatusCode;
-use actix_web::http::header::{ContentType, LOCATION};
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use assay_clients::ClientError;
@@ -10,8 +8,8 @@ use assay_contracts::ids::TicketId;
 use assay_contracts::problem::{Problem, ProblemCode};
 use assay_contracts::tenant::Scope;
 use assay_platform::db::DatabaseError;
-use assay_platform::db::idempotency::{self, Fingerprint, IdempotencyKey, StoredAnswer};
-use assay_platform::web::{Caller, WebError, body_error};
+use assay_platform::db::idempotency::{self, Fingerprint, IdempotencyKey};
+use assay_platform::web::{Caller, WebError, body_error, give_stored_answer};
 
 use super::Services;
 use crate::app::accept_conversation::{AcceptConversation, AcceptError};
@@ -31,16 +29,7 @@ pub async fn accept(
     let conversation = Conversation::parse(&body).map_err(body_error)?;
     let idempotency = key.map(|key| (key, Fingerprint::of(&body)));
     let accept = AcceptConversation { organization_id, conversation, idempotency };
-    respond(services.acceptance.accept(accept).await?)
-}
-
-fn respond(answer: StoredAnswer) -> Result<HttpResponse, WebError> {
-    let status = StatusCode::from_u16(answer.status).map_err(|error| WebError::internal(&error))?;
-    let mut response = HttpResponse::build(status);
-    if let Some(location) = answer.location {
-        response.insert_header((LOCATION, location));
-    }
-    Ok(response.content_type(ContentType::json()).body(answer.body))
+    give_stored_answer(services.acceptance.accept(accept).await?)
 }
 
 impl From<AcceptError> for WebError {
