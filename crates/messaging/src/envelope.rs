@@ -148,3 +148,81 @@ struct Envelope<D> {
     traceparent: Option<String>,
     data: D,
 }
+
+#[cfg(test)]
+mod tests {
+    use assay_contracts::event::ConversationAccepted;
+    use assay_contracts::ids::TicketId;
+    use serde_json::{Value, json};
+    use uuid::Uuid;
+
+    use super::*;
+
+    const TRACEPARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+    #[tokio::test]
+    async fn an_event_is_a_cloudevent_in_structured_mode() {
+        let context = RequestContext::from_headers(Some("request-1"), Some(TRACEPARENT));
+        let event = context.scope(async { event() }).await;
+        let expected = json!({
+            "specversion": "1.0",
+            "id": "00000000-0000-0000-0000-000000000001",
+            "source": "/assay",
+            "type": "conversation.accepted.v1",
+            "time": "2026-11-20T07:06:34.123Z",
+            "datacontenttype": "application/json",
+            "organizationid": "00000000-0000-0000-0000-000000000002",
+            "requestid": "request-1",
+            "traceparent": TRACEPARENT,
+            "data": {
+                "organization_id": "00000000-0000-0000-0000-000000000002",
+                "ticket_id": "00000000-0000-0000-0000-000000000003",
+                "accepted_at": 1_795_158_394_000_i64,
+            },
+        });
+        assert_eq!(serde_json::from_str::<Value>(&event.payload).unwrap(), expected);
+    }
+
+    #[test]
+    fn what_was_written_is_read_again() {
+        let event = IncomingEvent::parse(event().payload.as_bytes()).unwrap();
+        assert_eq!(event.id, EventId::from(Uuid::from_u128(1)));
+        assert_eq!(event.organization_id, OrganizationId::from(Uuid::from_u128(2)));
+        assert_eq!(event.occurred_at.as_millis(), 1_795_158_394_123);
+        assert_eq!((event.request_id, event.traceparent), (None, None));
+    }
+
+    #[test]
+    fn attributes_of_others_are_ignored() {
+        let payload = event().payload.replacen('{', "{\"comexampleother\": 1, ", 1);
+        assert!(IncomingEvent::parse(payload.as_bytes()).is_ok());
+    }
+
+    #[test]
+    fn what_is_no_envelope_of_ours_is_refused() {
+        let good = event().payload;
+        let cases = [
+            "".to_owned(),
+            "[]".to_owned(),
+            good.replace("\"specversion\":\"1.0\"", "\"specversion\":\"0.3\""),
+            good.replace("2026-11-20T07:06:34.123Z", "yesterday"),
+            good.replace("organizationid", "organisation"),
+            good.replace("\"id\":\"0", "\"id\":\"x"),
+            good.replace("\"data\"", "\"date\""),
+        ];
+        for payload in cases {
+            let result = IncomingEvent::parse(payload.as_bytes());
+            assert!(matches!(result, Err(DecodeError::Envelope(_))), "{payload}");
+        }
+    }
+
+    fn event() -> OutgoingEvent {
+        let accepted = ConversationAccepted {
+            organization_id: Uuid::from_u128(2).into(),
+            ticket_id: TicketId::from(Uuid::from_u128(3)),
+            accepted_at: Timestamp::from_millis(1_795_158_394_000).unwrap(),
+        };
+        let occurred_at = Timestamp::from_millis(1_795_158_394_123).unwrap();
+        OutgoingEvent::new(Uuid::from_u128(1).into(), occurred_at, &accepted).unwrap()
+    }
+}

@@ -7,6 +7,8 @@
 
 mod backoff;
 mod bus;
+#[cfg(test)]
+mod conformance;
 mod envelope;
 pub mod inbox;
 pub mod outbox;

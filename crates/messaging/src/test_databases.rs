@@ -37,25 +37,3 @@ fn open(url: &str) -> Result<Database> {
     let settings = DatabaseSettings { database_url: url.into(), database_pool_size: 8 };
     Ok(Database::open(&settings, "messaging")?)
 }
-
-/// Runs each of the named checks on both databases.
-macro_rules! on_both_databases {
-    ($($check:ident),+ $(,)?) => {
-        mod on_postgres {
-            $(#[tokio::test]
-            async fn $check() -> anyhow::Result<()> {
-                let fresh = super::test_databases::postgres(&super::MIGRATIONS).await?;
-                super::$check(fresh.database.clone()).await
-            })+
-        }
-        mod on_sqlite {
-            $(#[tokio::test]
-            async fn $check() -> anyhow::Result<()> {
-                let fresh = super::test_databases::sqlite(&super::MIGRATIONS).await?;
-                super::$check(fresh.database.clone()).await
-            })+
-        }
-    };
-}
-
-pub(crate) use on_both_databases;

@@ -105,7 +105,8 @@ async fn a_dead_letter_that_is_retried_begins_with_its_first_attempt() -> Result
     handler.wait_for(2).await?;
     consumer.stop().await?;
     assert!(handler.deliveries().iter().all(|delivery| delivery.attempt == 1));
-    assert!(letters(&bus, 10).await?.is_empty());
+    let left = letters(&bus, 10).await?;
+    assert!(left.is_empty(), "{left:?}");
     Ok(())
 }
 

@@ -2,11 +2,10 @@
 
 mod support;
 
-use anyhow::{Context as _, Result};
-use assay_messaging::{Bus, Outcome, PublishError};
+use anyhow::Result;
+use assay_messaging::{Outcome, PublishError};
 
-use support::proxy::Proxy;
-use support::{ACCEPTED, Running, Scripted, accepted, eventually, publish, rabbit_settings};
+use support::{ACCEPTED, Running, Scripted, accepted, behind_a_proxy, eventually, publish};
 
 #[tokio::test]
 async fn a_bus_can_be_opened_before_the_broker_is_there() -> Result<()> {
@@ -76,14 +75,4 @@ async fn a_consumer_can_be_stopped_during_an_outage() -> Result<()> {
     proxy.cut();
     eventually("the outage to be noticed", || async { Ok(bus.ping().await.is_err()) }).await?;
     consumer.stop().await
-}
-
-/// A bus whose connections can be cut.
-async fn behind_a_proxy() -> Result<(Proxy, Bus)> {
-    let url = assay_testkit::services::rabbit()?;
-    let (before, rest) = url.split_once('@').context("an address with credentials")?;
-    let (server, after) = rest.split_once('/').context("an address with a virtual host")?;
-    let proxy = Proxy::to(server.to_owned()).await?;
-    let bus = Bus::open(&rabbit_settings(format!("{before}@{}/{after}", proxy.address()))?)?;
-    Ok((proxy, bus))
 }

@@ -11,7 +11,8 @@ use diesel::Connection;
 use futures_util::future::try_join;
 
 use super::{forget_postgres, forget_sqlite, record_postgres, record_sqlite};
-use crate::test_databases::{self, on_both_databases};
+use crate::conformance::on_both_databases;
+use crate::test_databases;
 
 static MIGRATIONS: [Migrations; 1] = [crate::MIGRATIONS];
 

@@ -38,12 +38,14 @@ pub struct Outbox {
 }
 
 /// How an outbox does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutboxStatus {
     /// Events that wait for the bus.
     pub pending: u64,
     /// When the oldest of them was written.
     pub oldest_pending: Option<Timestamp>,
+    /// Why the oldest of those that were refused before was refused. An outage of the bus refuses nothing.
+    pub last_error: Option<String>,
     /// Events that were given up.
     pub dead: u64,
 }

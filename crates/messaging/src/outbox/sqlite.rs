@@ -148,8 +148,16 @@ pub(super) fn oldest_pending(connection: &mut SqliteConnection) -> Result<Option
 pub(super) fn status(connection: &mut SqliteConnection) -> Result<OutboxStatus, DatabaseError> {
     let pending = outbox::table.filter(outbox::dead_at.is_null()).select(count_star()).first(connection)?;
     let dead = outbox::table.filter(outbox::dead_at.is_not_null()).select(count_star()).first(connection)?;
+    let last_error = outbox::table
+        .filter(outbox::dead_at.is_null())
+        .filter(outbox::last_error.is_not_null())
+        .order(outbox::created_at)
+        .select(outbox::last_error)
+        .first(connection)
+        .optional()?
+        .flatten();
     let oldest_pending = oldest_pending(connection)?.map(Timestamp::saturating_from_millis);
-    Ok(OutboxStatus { pending: count(pending), oldest_pending, dead: count(dead) })
+    Ok(OutboxStatus { pending: count(pending), oldest_pending, last_error, dead: count(dead) })
 }
 
 pub(super) fn dead_events(

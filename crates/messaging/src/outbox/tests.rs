@@ -16,8 +16,9 @@ use futures_util::future::try_join_all;
 use super::{
     LATEST_ATTEMPT_MILLIS, LEASE_MILLIS, Outbox, Postponed, Settlement, enqueue_postgres, enqueue_sqlite,
 };
+use crate::conformance::on_both_databases;
 use crate::envelope::OutgoingEvent;
-use crate::test_databases::{self, on_both_databases};
+use crate::test_databases;
 
 static MIGRATIONS: [Migrations; 1] = [crate::MIGRATIONS];
 

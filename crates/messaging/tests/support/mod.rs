@@ -23,6 +23,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use self::proxy::Proxy;
+
 /// Far beyond what anything here takes on a busy machine.
 pub const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -51,6 +53,16 @@ pub fn rabbit_settings(url: impl Into<secrecy::SecretString>) -> Result<BusSetti
 
 pub fn rabbit_bus() -> Result<Bus> {
     Ok(Bus::open(&rabbit_settings(assay_testkit::services::rabbit()?)?)?)
+}
+
+/// A bus whose connections can be cut.
+pub async fn behind_a_proxy() -> Result<(Proxy, Bus)> {
+    let url = assay_testkit::services::rabbit()?;
+    let (before, rest) = url.split_once('@').context("an address with credentials")?;
+    let (server, after) = rest.split_once('/').context("an address with a virtual host")?;
+    let proxy = Proxy::to(server.to_owned()).await?;
+    let bus = Bus::open(&rabbit_settings(format!("{before}@{}/{after}", proxy.address()))?)?;
+    Ok((proxy, bus))
 }
 
 /// An event that needs a consumer.

@@ -15,7 +15,7 @@ const CLOSE_DEADLINE: Duration = Duration::from_secs(2);
 /// A peer that is silent for twice as long is gone, unless the URL says otherwise.
 const HEARTBEAT_SECONDS: u16 = 10;
 /// Reply code of a normal close (AMQP 0-9-1, section 1.4.2.10, reply-success).
-const REPLY_SUCCESS: u16 = 200;
+pub(super) const REPLY_SUCCESS: u16 = 200;
 
 /// Knows the broker's address and credentials.
 #[derive(Clone)]

@@ -1,18 +1,26 @@
 //! Looking at dead letters: each is taken from its queue, and given back unless it was decided otherwise.
 
+use std::time::Duration;
+
 use assay_contracts::time::Timestamp;
 use lapin::message::{BasicGetMessage, Delivery};
 use lapin::options::{BasicAckOptions, BasicGetOptions, QueueDeclareOptions};
 use lapin::protocol::{AMQPErrorKind, AMQPSoftError};
 use lapin::types::{AMQPValue, FieldTable, ShortString};
 use lapin::{BasicProperties, Channel, Connection, ErrorKind};
+use tokio::time::{sleep, timeout};
 
+use super::connection::REPLY_SUCCESS;
 use super::message::{self, Message};
 use super::{Broker, connection};
 use crate::bus::dead_letters::{DeadLetter, DeadLetterDecision, DeadLetterError, DeadLetterReview};
 
 /// Where the broker notes whenever it dead-letters a message (RabbitMQ manual, dead letter exchanges, effects).
 const HISTORY_HEADER: &str = "x-death";
+
+/// How long the broker is given for putting kept dead letters back.
+const RETURN_DEADLINE: Duration = Duration::from_secs(2);
+const RETURN_POLL: Duration = Duration::from_millis(20);
 
 impl Broker {
     /// Shows the dead letters of `queue` to `decide`, oldest first, `limit` at most. What is kept goes back to its
@@ -26,8 +34,27 @@ impl Broker {
         let connection = self.connector.connect("assay dead letters").await;
         let connection = connection.map_err(DeadLetterError::Unavailable)?;
         let review = self.review_on(&connection, queue, limit, decide).await;
+        if let Ok(review) = &review {
+            self.await_return(&connection, queue, review).await;
+        }
         connection::close(&connection).await;
         review
+    }
+
+    /// The broker gives back what was kept a little after it was told to. Whoever looks again must find it.
+    async fn await_return(&self, connection: &Connection, queue: &str, review: &DeadLetterReview) {
+        let kept = review.total - review.retried - review.dropped;
+        let returned = async {
+            let channel = connection.create_channel().await.map_err(unavailable)?;
+            while count(&channel, self.names.dead_letter_queue(queue), queue).await? < kept {
+                sleep(RETURN_POLL).await;
+            }
+            Ok::<_, DeadLetterError>(())
+        };
+        // Somebody else may be looking at them, or have taken some away.
+        if !matches!(timeout(RETURN_DEADLINE, returned).await, Ok(Ok(()))) {
+            tracing::debug!(queue, "dead letters that were kept are not back yet");
+        }
     }
 
     async fn review_on(
@@ -56,6 +83,8 @@ impl Broker {
             }
             delivery.acker.ack(BasicAckOptions::default()).await.map_err(unavailable)?;
         }
+        // Gives back what is not acknowledged.
+        channel.close(REPLY_SUCCESS, "OK".into()).await.map_err(unavailable)?;
         Ok(review)
     }
 

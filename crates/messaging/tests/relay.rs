@@ -1,0 +1,284 @@
+//! From a committed transaction to the consumer's own, on each database and each bus.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
+
+mod support;
+#[path = "../src/test_databases.rs"]
+mod test_databases;
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+
+use anyhow::Result;
+use assay_contracts::ids::EventId;
+use assay_messaging::outbox::{Outbox, enqueue_postgres, enqueue_sqlite, relay};
+use assay_messaging::{Bus, Delivery, Handler, MIGRATIONS, Outcome, OutgoingEvent, inbox};
+use assay_platform::db::{Database, DatabaseError, Migrations};
+use assay_platform::runtime::now;
+use async_trait::async_trait;
+use tokio_util::sync::CancellationToken;
+
+use support::{
+    ACCEPTED, Running, Scripted, accepted, behind_a_proxy, eventually, local_bus, publish, publish_all,
+    rabbit_bus,
+};
+
+static TABLES: [Migrations; 1] = [MIGRATIONS];
+
+/// Runs each of the named checks on each pair of a database and a bus.
+macro_rules! on_every_stack {
+    ($($check:ident),+ $(,)?) => {
+        on_every_stack!(@ postgres_and_rabbit, postgres, rabbit_bus()?, $($check),+);
+        on_every_stack!(@ postgres_and_local_bus, postgres, local_bus(), $($check),+);
+        on_every_stack!(@ sqlite_and_rabbit, sqlite, rabbit_bus()?, $($check),+);
+        on_every_stack!(@ sqlite_and_local_bus, sqlite, local_bus(), $($check),+);
+    };
+    (@ $stack:ident, $database:ident, $bus:expr, $($check:ident),+) => {
+        mod $stack {
+            use super::*;
+            $(#[tokio::test]
+            async fn $check() -> anyhow::Result<()> {
+                let fresh = test_databases::$database(&TABLES).await?;
+                super::$check(fresh.database.clone(), $bus).await
+            })+
+        }
+    };
+}
+
+on_every_stack!(
+    committed_events_reach_their_consumer_and_leave_the_outbox,
+    an_event_that_is_delivered_again_is_worked_on_once,
+    an_event_waits_for_its_consumer_to_start,
+    a_failed_attempt_is_followed_by_another,
+    relays_share_an_outbox,
+    a_relay_that_is_stopped_publishes_what_is_due,
+);
+
+async fn committed_events_reach_their_consumer_and_leave_the_outbox(
+    database: Database,
+    bus: Bus,
+) -> Result<()> {
+    let handler = Scripted::done();
+    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    let outbox = Outbox::new(database.clone());
+    let relay = start_relay(&outbox, &bus);
+    let events: Vec<OutgoingEvent> = (0..600).map(|_| accepted()).collect();
+    enqueue(&database, &events).await?;
+    outbox.wake();
+    handler.wait_for(events.len()).await?;
+    eventually("an empty outbox", || async { Ok(outbox.status().await?.pending == 0) }).await?;
+    relay.stop().await?;
+    consumer.stop().await?;
+    assert_eq!(handler.ids(), events.iter().map(OutgoingEvent::id).collect());
+    assert_eq!(outbox.status().await?.dead, 0);
+    Ok(())
+}
+
+async fn an_event_that_is_delivered_again_is_worked_on_once(database: Database, bus: Bus) -> Result<()> {
+    let handler = Arc::new(OncePerEvent::new(database.clone()));
+    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    let events: Vec<OutgoingEvent> = (0..20).map(|_| accepted()).collect();
+    for _ in 0..3 {
+        assert!(publish_all(&bus, &events).await.iter().all(Result::is_ok));
+    }
+    eventually("all deliveries", || async { Ok(handler.deliveries() >= 60) }).await?;
+    consumer.stop().await?;
+    let worked_on = handler.worked_on();
+    assert_eq!(worked_on.len(), events.len(), "some work was done twice or never");
+    assert_eq!(worked_on.into_iter().collect::<HashSet<_>>(), events.iter().map(OutgoingEvent::id).collect());
+    Ok(())
+}
+
+async fn an_event_waits_for_its_consumer_to_start(database: Database, bus: Bus) -> Result<()> {
+    let outbox = Outbox::new(database.clone());
+    let relay = start_relay(&outbox, &bus);
+    let event = accepted();
+    enqueue(&database, std::slice::from_ref(&event)).await?;
+    outbox.wake();
+    let refused = || async { Ok(outbox.status().await?.last_error.is_some()) };
+    eventually("the event to be refused", refused).await?;
+    let handler = Scripted::done();
+    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    handler.wait_for(1).await?;
+    eventually("an empty outbox", || async { Ok(outbox.status().await?.pending == 0) }).await?;
+    relay.stop().await?;
+    consumer.stop().await?;
+    assert_eq!(handler.ids(), [event.id()].into());
+    Ok(())
+}
+
+async fn a_failed_attempt_is_followed_by_another(database: Database, bus: Bus) -> Result<()> {
+    let handler = Scripted::new(|delivery| match delivery.attempt {
+        1 => Outcome::Retry { reason: "busy".to_owned() },
+        _ => Outcome::Done,
+    });
+    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    let outbox = Outbox::new(database.clone());
+    let relay = start_relay(&outbox, &bus);
+    enqueue(&database, &[accepted()]).await?;
+    outbox.wake();
+    handler.wait_for(2).await?;
+    eventually("an empty outbox", || async { Ok(outbox.status().await?.pending == 0) }).await?;
+    relay.stop().await?;
+    consumer.stop().await?;
+    let attempts: Vec<u32> = handler.deliveries().iter().map(|delivery| delivery.attempt).collect();
+    assert_eq!(attempts, [1, 2]);
+    Ok(())
+}
+
+async fn relays_share_an_outbox(database: Database, bus: Bus) -> Result<()> {
+    let handler = Scripted::done();
+    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    // While a queue comes into being, events of one batch may be refused that it has taken; that is not the matter here.
+    assert_eq!(publish_all(&bus, &[accepted()]).await, [Ok(())]);
+    let events: Vec<OutgoingEvent> = (0..1_000).map(|_| accepted()).collect();
+    enqueue(&database, &events).await?;
+    let outboxes: Vec<Outbox> = (0..3).map(|_| Outbox::new(database.clone())).collect();
+    let relays: Vec<Running> = outboxes.iter().map(|outbox| start_relay(outbox, &bus)).collect();
+    eventually("an empty outbox", || async { Ok(outboxes[0].status().await?.pending == 0) }).await?;
+    handler.wait_for(events.len() + 1).await?;
+    for relay in relays {
+        relay.stop().await?;
+    }
+    consumer.stop().await?;
+    assert_eq!(handler.deliveries().len(), events.len() + 1, "an event was published twice");
+    let handled = handler.ids();
+    assert!(events.iter().all(|event| handled.contains(&event.id())), "an event was lost");
+    Ok(())
+}
+
+async fn a_relay_that_is_stopped_publishes_what_is_due(database: Database, bus: Bus) -> Result<()> {
+    let handler = Scripted::done();
+    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    assert_eq!(publish_all(&bus, &[accepted()]).await, [Ok(())]);
+    let events: Vec<OutgoingEvent> = (0..700).map(|_| accepted()).collect();
+    enqueue(&database, &events).await?;
+    let outbox = Outbox::new(database);
+    let stopped = CancellationToken::new();
+    stopped.cancel();
+    relay(outbox.clone(), bus.clone(), stopped).await.map_err(anyhow::Error::from_boxed)?;
+    assert_eq!(outbox.status().await?.pending, 0);
+    handler.wait_for(events.len() + 1).await?;
+    consumer.stop().await
+}
+
+#[tokio::test]
+async fn on_the_local_bus_a_rejected_event_is_dead_in_the_outbox_until_it_is_retried() -> Result<()> {
+    let fresh = test_databases::sqlite(&TABLES).await?;
+    let (database, bus) = (fresh.database.clone(), local_bus());
+    let outbox = Outbox::new(database.clone());
+    let relay = start_relay(&outbox, &bus);
+    let rejecting = Scripted::new(|_| Outcome::Reject { reason: "unknown kind of author".to_owned() });
+    let consumer = Running::consumer(&bus, ACCEPTED, rejecting);
+    let event = accepted();
+    enqueue(&database, std::slice::from_ref(&event)).await?;
+    outbox.wake();
+    eventually("a dead event", || async { Ok(outbox.status().await?.dead == 1) }).await?;
+    consumer.stop().await?;
+    let dead = outbox.dead_events(10).await?;
+    assert_eq!(dead[0].id, event.id());
+    assert_eq!(dead[0].last_error, "consumer rejected the event: unknown kind of author");
+
+    let handler = Scripted::done();
+    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    assert!(outbox.retry_dead(event.id()).await?);
+    handler.wait_for(1).await?;
+    relay.stop().await?;
+    consumer.stop().await
+}
+
+#[tokio::test]
+async fn events_wait_in_the_outbox_while_the_broker_is_away() -> Result<()> {
+    let fresh = test_databases::sqlite(&TABLES).await?;
+    let outbox = Outbox::new(fresh.database.clone());
+    let (proxy, bus) = behind_a_proxy().await?;
+    let handler = Scripted::done();
+    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    publish(&bus, &accepted()).await?;
+    proxy.cut();
+    eventually("the outage to be noticed", || async { Ok(bus.ping().await.is_err()) }).await?;
+
+    let relay = start_relay(&outbox, &bus);
+    let events: Vec<OutgoingEvent> = (0..300).map(|_| accepted()).collect();
+    enqueue(&fresh.database, &events).await?;
+    outbox.wake();
+    // A relay that is asked to stop has tried once more.
+    relay.stop().await?;
+    let status = outbox.status().await?;
+    assert_eq!((status.pending, status.dead), (300, 0));
+
+    let relay = start_relay(&outbox, &bus);
+    proxy.heal();
+    handler.wait_for(301).await?;
+    eventually("an empty outbox", || async { Ok(outbox.status().await?.pending == 0) }).await?;
+    relay.stop().await?;
+    consumer.stop().await?;
+    let handled = handler.ids();
+    assert!(events.iter().all(|event| handled.contains(&event.id())), "an event was lost");
+    Ok(())
+}
+
+fn start_relay(outbox: &Outbox, bus: &Bus) -> Running {
+    let (outbox, bus) = (outbox.clone(), bus.clone());
+    Running::start(|stop| relay(outbox, bus, stop))
+}
+
+async fn enqueue(database: &Database, events: &[OutgoingEvent]) -> Result<(), DatabaseError> {
+    let events = events.to_vec();
+    match database {
+        Database::Postgres(postgres) => {
+            postgres.run(move |connection| enqueue_postgres(connection, &events)).await
+        }
+        Database::Sqlite(sqlite) => sqlite.write(move |connection| enqueue_sqlite(connection, &events)).await,
+    }
+}
+
+/// A consumer as it should be: it works on what its inbox did not hold.
+struct OncePerEvent {
+    database: Database,
+    deliveries: Mutex<usize>,
+    worked_on: Mutex<Vec<EventId>>,
+}
+
+impl OncePerEvent {
+    fn new(database: Database) -> Self {
+        Self { database, deliveries: Mutex::default(), worked_on: Mutex::default() }
+    }
+
+    fn deliveries(&self) -> usize {
+        *self.deliveries.lock().unwrap()
+    }
+
+    fn worked_on(&self) -> Vec<EventId> {
+        self.worked_on.lock().unwrap().clone()
+    }
+
+    async fn record(&self, ids: Vec<EventId>) -> Result<HashSet<EventId>, DatabaseError> {
+        match &self.database {
+            Database::Postgres(postgres) => {
+                postgres
+                    .run(move |connection| inbox::record_postgres(connection, "scorer", &ids, now()))
+                    .await
+            }
+            Database::Sqlite(sqlite) => {
+                sqlite.write(move |connection| inbox::record_sqlite(connection, "scorer", &ids, now())).await
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Handler for OncePerEvent {
+    async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
+        let ids = deliveries.iter().map(|delivery| delivery.id).collect();
+        let outcome = match self.record(ids).await {
+            Ok(new) => {
+                self.worked_on.lock().unwrap().extend(new);
+                Outcome::Done
+            }
+            Err(error) => Outcome::Retry { reason: error.to_string() },
+        };
+        *self.deliveries.lock().unwrap() += deliveries.len();
+        vec![outcome; deliveries.len()]
+    }
+}

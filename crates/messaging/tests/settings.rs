@@ -1,0 +1,52 @@
+//! The section `[bus]` of the configuration.
+
+use anyhow::Result;
+use assay_messaging::{Bus, BusSettings, RetryDelay};
+
+#[test]
+fn the_address_is_enough_and_the_rest_has_defaults() -> Result<()> {
+    let settings: BusSettings = serde_json::from_str(r#"{"url": "local:"}"#)?;
+    assert_eq!(settings.namespace, "assay");
+    let delays: Vec<u32> = settings.retry_delays.iter().map(|delay| delay.as_millis()).collect();
+    assert_eq!(delays, [1_000, 10_000, 60_000, 300_000]);
+    assert_eq!(settings.max_attempts, 28);
+    Ok(())
+}
+
+#[test]
+fn every_key_can_be_set_and_an_unknown_one_is_an_error() -> Result<()> {
+    let text = r#"{"url": "local:", "namespace": "blue", "retry_delays_ms": [5, 50], "max_attempts": 3}"#;
+    let settings: BusSettings = serde_json::from_str(text)?;
+    assert_eq!((settings.namespace.as_str(), settings.max_attempts), ("blue", 3));
+    assert_eq!(settings.retry_delays, [5, 50].map(RetryDelay::from_millis));
+    assert!(serde_json::from_str::<BusSettings>(r#"{"url": "local:", "name_space": "blue"}"#).is_err());
+    Ok(())
+}
+
+#[test]
+fn settings_that_cannot_be_used_are_refused_with_the_key_and_without_the_password() {
+    let with = |url: &str| BusSettings::new(url);
+    let cases = [
+        (with("kafka://user:secret@host"), "bus.url must begin with"),
+        (with("amqp://user:secret@host:port/%2f"), "bus.url cannot be parsed"),
+        (with("amqp://user:secret@host/%2f?heartbeat=secret"), "bus.url cannot be parsed"),
+        (with("secret"), "bus.url must begin with"),
+        (with("local:secret"), "bus.url must begin with"),
+        (BusSettings { namespace: String::new(), ..with("amqp://host") }, "bus.namespace"),
+        (BusSettings { namespace: "a b".to_owned(), ..with("amqp://host") }, "bus.namespace"),
+        (BusSettings { namespace: "a".repeat(65), ..with("amqp://host") }, "bus.namespace"),
+        (BusSettings { max_attempts: 0, ..with("local:") }, "bus.max_attempts"),
+        (BusSettings { retry_delays: Vec::new(), ..with("amqp://host") }, "bus.retry_delays_ms"),
+    ];
+    for (settings, expected) in cases {
+        let error = Bus::open(&settings).err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(error.starts_with(expected), "{settings:?}: {error:?}");
+        assert!(!error.contains("secret"), "{error}");
+    }
+}
+
+#[test]
+fn the_bus_opens_although_no_broker_is_there() {
+    assert!(Bus::open(&BusSettings::new("amqp://guest:guest@127.0.0.1:1/%2f")).is_ok());
+    assert!(Bus::open(&BusSettings::new("local:")).is_ok());
+}
