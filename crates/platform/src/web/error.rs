@@ -3,7 +3,9 @@
 use std::fmt;
 
 use actix_web::http::StatusCode;
-use actix_web::http::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use actix_web::http::header::{
+    ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use actix_web::{HttpResponse, ResponseError};
 use assay_contracts::fault::BodyError;
 use assay_contracts::problem::{Problem, ProblemCode};
@@ -125,7 +127,12 @@ impl ResponseError for WebError {
         problem.request_id = RequestContext::current().map(|context| context.request_id);
         let mut response = HttpResponse::build(self.status_code());
         for header in &self.headers {
-            response.insert_header(header.clone());
+            if header.0 == CONNECTION {
+                // The server writes this header itself: as a mere header it would be left out.
+                response.force_close();
+            } else {
+                response.insert_header(header.clone());
+            }
         }
         response.insert_header((CONTENT_TYPE, PROBLEM_CONTENT_TYPE));
         match serde_json::to_vec(&problem) {

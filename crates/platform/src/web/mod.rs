@@ -8,6 +8,7 @@ mod routes;
 mod server;
 mod service_auth;
 mod stored_answer;
+mod unread_body;
 
 pub use self::body::{BodyLimits, read_body};
 pub use self::error::{PROBLEM_CONTENT_TYPE, WebError, body_error};

@@ -12,6 +12,7 @@ use assay_contracts::problem::ProblemCode;
 use tracing::Instrument;
 
 use super::error::WebError;
+use super::unread_body::UnreadBody;
 use crate::runtime::RequestContext;
 
 /// Follows a request across services, and back to the client.
@@ -55,10 +56,11 @@ pub async fn request_middleware(
 /// An error of a middleware further in is answered here, while the request's context is at hand. It stays an error all
 /// the same: a [`ServiceResponse`] needs the request, and routing panics on a request that somebody keeps a clone of.
 async fn handle(
-    request: ServiceRequest,
+    mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Box<HttpResponse>> {
     let began = Instant::now();
+    let unread = UnreadBody::hold(&mut request);
     let handled = match check_head(&request) {
         Ok(()) => next.call(request).await.map(ServiceResponse::map_into_boxed_body),
         Err(error) => Ok(request.error_response(error)),
@@ -74,7 +76,11 @@ async fn handle(
     } else {
         tracing::debug!(status, milliseconds, "answered");
     }
-    answer
+    let Some(unread) = unread else { return answer };
+    match answer {
+        Ok(response) => Ok(response.map_body(|_, body| unread.beside(body))),
+        Err(response) => Err(Box::new(response.map_body(|_, body| unread.beside(body)))),
+    }
 }
 
 fn check_head(request: &ServiceRequest) -> Result<(), WebError> {
