@@ -63,10 +63,15 @@ pub fn completion(kind: ExportKind, version: i16) -> Result<String, UnknownColum
         ExportKind::Axis => &AXIS_HISTORY,
         ExportKind::ResolutionAudit => &AUDIT_HISTORY,
     };
+    let missing = missing_cells(history, columns(kind).count(), version)?;
+    Ok(",".repeat(missing) + LINE_END)
+}
+
+/// How many of `columns` a line of `version` lacks.
+fn missing_cells(history: &[usize], columns: usize, version: i16) -> Result<usize, UnknownColumns> {
     let index = usize::try_from(version).ok().and_then(|version| version.checked_sub(1));
     let had = index.and_then(|index| history.get(index)).ok_or(UnknownColumns(version))?;
-    let missing = columns(kind).count().saturating_sub(*had);
-    Ok(",".repeat(missing) + LINE_END)
+    Ok(columns.saturating_sub(*had))
 }
 
 fn columns(kind: ExportKind) -> impl Iterator<Item = &'static Column> {
@@ -113,6 +118,13 @@ mod tests {
             assert_eq!(history.last(), Some(&columns(kind).count()), "{kind:?}");
             assert!(history.is_sorted(), "columns are only ever appended");
         }
+    }
+
+    #[test]
+    fn a_line_of_an_older_release_lacks_the_columns_that_were_appended_since() {
+        let missing = |version| missing_cells(&[3, 5, 6], 6, version);
+        assert_eq!([missing(1), missing(2), missing(3)], [Ok(3), Ok(1), Ok(0)]);
+        assert_eq!(missing(4), Err(UnknownColumns(4)));
     }
 
     #[test]

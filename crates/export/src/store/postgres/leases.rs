@@ -3,9 +3,10 @@
 
 use assay_contracts::time::Timestamp;
 use assay_platform::db::DatabaseError;
+use diesel::dsl::sql;
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
-use diesel::sql_types::BigInt;
+use diesel::sql_types::{BigInt, Bool};
 
 use super::schema::exports;
 use crate::domain::lease::{Claim, ClaimTerms, FinishedFile};
@@ -30,8 +31,8 @@ pub(super) fn claim(
     connection.transaction(|connection| {
         let due: Option<StoredId> = exports::table
             .select(exports::id)
-            // What the partial index covers.
-            .filter(exports::status.eq_any(["pending", "running"]))
+            // A literal, word for word that of the partial index: a bound value would not be recognised.
+            .filter(sql::<Bool>("status IN ('pending', 'running')"))
             .filter(waiting.or(left_behind))
             .order((exports::created_at, exports::id))
             .for_update()
@@ -156,7 +157,7 @@ pub(super) fn fail_exhausted(
 ) -> Result<usize, DatabaseError> {
     let tries = exports::attempts - exports::hand_backs;
     let changed = diesel::update(exports::table)
-        .filter(exports::status.eq("running"))
+        .filter(sql::<Bool>("status = 'running'"))
         .filter(exports::lease_until.le(now.as_millis()))
         .filter(tries.ge(max_tries(limit)))
         .set((
