@@ -30,7 +30,8 @@ impl Api {
 
     /// A request with the key; `path` may also be a whole address.
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        let address = if path.starts_with("http") { path.to_owned() } else { format!("{}{path}", self.base_url) };
+        let address =
+            if path.starts_with("http") { path.to_owned() } else { format!("{}{path}", self.base_url) };
         let request = self.http.request(method, address);
         match &self.key {
             Some(key) => request.bearer_auth(key),
@@ -96,7 +97,8 @@ impl Api {
         let mut highest = 0;
         until(&format!("export {export_id}"), async || {
             let export = self.get(&format!("/v1/evaluations/exports/{export_id}")).await?.expect(200)?;
-            let rank = ["pending", "running", "complete"].iter().position(|status| export["status"] == *status);
+            let rank =
+                ["pending", "running", "complete"].iter().position(|status| export["status"] == *status);
             let rank = rank.with_context(|| format!("unexpected status: {export}"))?;
             ensure!(rank >= highest, "went back: {export}");
             highest = rank;

@@ -60,7 +60,8 @@ pub struct Deployment {
 
 /// One process with everything in it; its data in `folder`.
 pub fn standalone(folder: &Path) -> Deployment {
-    let member = Member { name: "standalone", arguments: standalone_arguments(folder, "127.0.0.1:0"), address: None };
+    let member =
+        Member { name: "standalone", arguments: standalone_arguments(folder, "127.0.0.1:0"), address: None };
     Deployment { members: vec![member], settings: common(), _database: None }
 }
 
@@ -72,8 +73,9 @@ pub fn standalone_arguments(folder: &Path, address: &str) -> Vec<String> {
 
 /// A process for every role, on a database and in a broker namespace of their own; files in `folder`.
 pub fn distributed(folder: &Path) -> Result<Deployment> {
-    let template =
-        DATABASES.iter().fold(Template::new("e2e", "roles and schemas"), |template, (role, _)| template.owned_by(*role));
+    let template = DATABASES
+        .iter()
+        .fold(Template::new("e2e", "roles and schemas"), |template, (role, _)| template.owned_by(*role));
     let database = TestDatabase::create(&template, |_url| Ok(()))?;
     let mut settings = common();
     let mut set = |name: &str, value: String| settings.push((name.to_owned(), value));

@@ -34,6 +34,7 @@ impl RawConnection {
     /// Sends `chunk` again and again until an answer begins or the connection breaks: how many bytes were taken.
     pub async fn send_until_answered(&mut self, chunk: &[u8], at_most: usize) -> Result<usize> {
         let mut sent = 0;
+        // A chunk may be taken in parts.
         while sent < at_most {
             tokio::select! {
                 biased;
@@ -41,7 +42,7 @@ impl RawConnection {
                     read.context("the connection broke before an answer")?;
                     return Ok(sent);
                 }
-                written = self.writer.write(chunk) => sent += written.context("the connection broke")?,
+                written = self.writer.write(&chunk[sent % chunk.len()..]) => sent += written.context("the connection broke")?,
             }
         }
         Ok(sent)
@@ -67,12 +68,14 @@ impl RawConnection {
         };
         let head = String::from_utf8(self.received.drain(..end + 4).collect())?;
         let mut lines = head.lines();
-        let status = lines.next().and_then(|line| line.split(' ').nth(1)).context("no status line")?.parse()?;
+        let status =
+            lines.next().and_then(|line| line.split(' ').nth(1)).context("no status line")?.parse()?;
         let mut headers = HeaderMap::new();
         for (name, value) in lines.filter_map(|line| line.split_once(": ")) {
             headers.insert(name.parse::<HeaderName>()?, value.parse::<HeaderValue>()?);
         }
-        let length = headers.get("content-length").and_then(|value| value.to_str().ok()?.parse().ok()).unwrap_or(0);
+        let length =
+            headers.get("content-length").and_then(|value| value.to_str().ok()?.parse().ok()).unwrap_or(0);
         while self.received.len() < length {
             self.read_more().await?;
         }

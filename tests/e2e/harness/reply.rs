@@ -31,12 +31,19 @@ impl Reply {
     /// The body as JSON, when the status is as expected.
     pub fn expect(&self, status: u16) -> Result<Value> {
         self.expect_status(status)?;
-        serde_json::from_slice(&self.body).with_context(|| format!("{}: no JSON: {}", self.question, self.text()))
+        serde_json::from_slice(&self.body)
+            .with_context(|| format!("{}: no JSON: {}", self.question, self.text()))
     }
 
     /// The status is as expected.
     pub fn expect_status(&self, status: u16) -> Result<()> {
-        ensure!(self.status == status, "{}: {} instead of {status}: {}", self.question, self.status, self.text());
+        ensure!(
+            self.status == status,
+            "{}: {} instead of {status}: {}",
+            self.question,
+            self.status,
+            self.text()
+        );
         Ok(())
     }
 
@@ -51,12 +58,19 @@ impl Reply {
             self.header("content-type")
         );
         ensure!(problem["status"] == status, "{question}: status in the body: {problem}");
-        ensure!(problem["title"].as_str().is_some_and(|title| !title.is_empty()), "{question}: title: {problem}");
+        ensure!(
+            problem["title"].as_str().is_some_and(|title| !title.is_empty()),
+            "{question}: title: {problem}"
+        );
         ensure!(problem["type"] == format!("urn:assay:problem:{code}"), "{question}: type: {problem}");
         let request_id = self.header("x-request-id");
-        ensure!(!request_id.is_empty() && problem["request_id"] == request_id, "{question}: request id: {problem}");
+        ensure!(
+            !request_id.is_empty() && problem["request_id"] == request_id,
+            "{question}: request id: {problem}"
+        );
         let known = ["status", "title", "detail", "type", "code", "request_id", "errors", "ticket_id"];
-        let unknown = problem.as_object().into_iter().flatten().find(|(name, _)| !known.contains(&name.as_str()));
+        let unknown =
+            problem.as_object().into_iter().flatten().find(|(name, _)| !known.contains(&name.as_str()));
         ensure!(unknown.is_none(), "{question}: unknown member {unknown:?}");
         Ok(problem)
     }
@@ -65,7 +79,8 @@ impl Reply {
     pub fn fault_at(&self, pointer: &str) -> Result<Value> {
         let problem = self.problem(400, "invalid-request")?;
         let faults = problem["errors"].as_array().with_context(|| format!("no errors: {problem}"))?;
-        let complete = faults.iter().all(|fault| fault["detail"].as_str().is_some_and(|text| !text.is_empty()));
+        let complete =
+            faults.iter().all(|fault| fault["detail"].as_str().is_some_and(|text| !text.is_empty()));
         ensure!(complete, "{}: a fault without an explanation: {problem}", self.question);
         ensure!(
             faults.iter().any(|fault| fault["pointer"] == pointer),

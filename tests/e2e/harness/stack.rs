@@ -63,7 +63,11 @@ impl Stack {
     pub async fn start(&mut self) -> Result<()> {
         if self.kind == Kind::Distributed && self.base_url.is_empty() {
             let migrated = self.assay(&["migrate"]).output().await?;
-            ensure!(migrated.status.success(), "assay migrate: {}", String::from_utf8_lossy(&migrated.stderr));
+            ensure!(
+                migrated.status.success(),
+                "assay migrate: {}",
+                String::from_utf8_lossy(&migrated.stderr)
+            );
         }
         for member in self.deployment.members.clone() {
             if !self.processes.contains_key(member.name) {

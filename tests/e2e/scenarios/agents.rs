@@ -20,11 +20,13 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
 }
 
 async fn created(api: &Api) -> Result<()> {
-    let reply = api.post("/v1/agents", &json!({"external_id": "a-1", "name": "Support Bot", "type": "custom"})).await?;
+    let reply = api
+        .post("/v1/agents", &json!({"external_id": "a-1", "name": "Support Bot", "type": "custom"}))
+        .await?;
     let agent = reply.expect(201)?;
-    let (id, created_at) = (agent["id"].as_str().context("id")?, agent["created_at"].as_i64().context("created_at")?);
-    let expected =
-        json!({"id": id, "external_id": "a-1", "name": "Support Bot", "type": "custom", "created_at": created_at});
+    let (id, created_at) =
+        (agent["id"].as_str().context("id")?, agent["created_at"].as_i64().context("created_at")?);
+    let expected = json!({"id": id, "external_id": "a-1", "name": "Support Bot", "type": "custom", "created_at": created_at});
     ensure!(agent == expected, "{agent}");
     ensure!(reply.header("location").ends_with(id), "Location: {:?}", reply.header("location"));
     Ok(())
@@ -44,7 +46,15 @@ async fn refused(api: &Api) -> Result<()> {
         (json!("agent"), ""),
     ];
     for (member, pointer) in [("external_id", "/external_id"), ("name", "/name")] {
-        let values = [json!(""), json!(null), json!(1), json!({}), json!("a\0"), json!("x".repeat(1_025)), json!("x".repeat(10_240))];
+        let values = [
+            json!(""),
+            json!(null),
+            json!(1),
+            json!({}),
+            json!("a\0"),
+            json!("x".repeat(1_025)),
+            json!("x".repeat(10_240)),
+        ];
         table.extend(values.map(|value| (agent(member, value), pointer)));
     }
     for value in [json!(""), json!("Custom"), json!("zendesk"), json!(null), json!(1)] {
@@ -83,7 +93,10 @@ async fn repeated(api: &Api) -> Result<()> {
         api.post("/v1/agents", &body).await?.problem(409, "duplicate-agent")?;
     }
     // The first one stays as it is.
-    import(api, "repeated", &json!({"type": "ai", "id": id, "external_id": "repeated"})).await?.expect(202).map(drop)
+    import(api, "repeated", &json!({"type": "ai", "id": id, "external_id": "repeated"}))
+        .await?
+        .expect(202)
+        .map(drop)
 }
 
 async fn import(api: &Api, ticket: &str, author: &Value) -> Result<crate::harness::Reply> {
@@ -120,7 +133,8 @@ async fn unknown(api: &Api) -> Result<()> {
     let mut cases = Cases::default();
     for author in mismatches {
         let reply = import(api, "unknown", &author).await?;
-        cases.check(&author, reply.problem(400, "agent-mismatch").and_then(|problem| names_message(&problem)));
+        cases
+            .check(&author, reply.problem(400, "agent-mismatch").and_then(|problem| names_message(&problem)));
     }
     for author in [
         json!({"type": "ai", "external_id": "nobody"}),
@@ -133,7 +147,10 @@ async fn unknown(api: &Api) -> Result<()> {
         let reply = import(api, "unknown", &author).await?;
         cases.check(&author, reply.problem(404, "unknown-agent").and_then(|problem| names_message(&problem)));
     }
-    cases.check("afterwards", import(api, "unknown", &json!({"type": "ai", "id": one})).await?.expect(202).map(drop));
+    cases.check(
+        "afterwards",
+        import(api, "unknown", &json!({"type": "ai", "id": one})).await?.expect(202).map(drop),
+    );
     cases.finish()
 }
 

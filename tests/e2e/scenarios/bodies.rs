@@ -17,16 +17,26 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
     for (name, body) in malformed() {
         for path in ["/v1/assess", "/v1/agents", "/v1/evaluations/exports"] {
             let reply = api.post_bytes(path, body.clone()).await;
-            cases.check(format!("{name} to {path}"), reply.and_then(|reply| reply.problem(400, "malformed-json").map(drop)));
+            cases.check(
+                format!("{name} to {path}"),
+                reply.and_then(|reply| reply.problem(400, "malformed-json").map(drop)),
+            );
         }
     }
-    cases.check("after malformed bodies the identity is free", api.import(&conversation("malformed")).await.map(drop));
+    cases.check(
+        "after malformed bodies the identity is free",
+        api.import(&conversation("malformed")).await.map(drop),
+    );
     for (content_type, accepted) in CONTENT_TYPES {
         cases.check(format!("content type {content_type:?}"), media_type(&api, content_type, accepted).await);
     }
     cases.check("a body of exactly 4 MiB", largest_body(&api).await);
     cases.check("a declared length above 4 MiB", declared_too_large(stack).await);
-    cases.check("64 MB in chunks", endless_chunks(stack).await);
+    let key = authorization(stack);
+    cases.check("64 MB in chunks", endless_chunks(stack, &key, 413, "payload-too-large").await);
+    let none = "Authorization: Bearer none";
+    cases.check("64 MB in chunks without a key", endless_chunks(stack, none, 401, "unauthorized").await);
+    cases.check("an open body without a key", open_body(stack).await);
     cases.check("a body that does not arrive", slow_body(stack).await);
     cases.check("a body that ends early", cut_body(stack).await);
     cases.check("the gateway still serves", api.import(&conversation("afterwards")).await.map(drop));
@@ -49,7 +59,7 @@ fn malformed() -> Vec<(&'static str, Vec<u8>)> {
         ("the first half", before.into()),
         ("the second half", after.into()),
         ("two texts", format!("{good}{good}").into()),
-        ("a comma at the end", good.replace("]}", "],}").into()),
+        ("a comma at the end", good.replace("}]", "},]").into()),
         ("single quotes", good.replace('"', "'").into()),
         ("not a number", good.replace("1763600000000", "NaN").into()),
         ("a leading zero", good.replace("1763600000000", "01763600000000").into()),
@@ -109,26 +119,42 @@ async fn largest_body(api: &Api) -> Result<()> {
 /// Refused at the head: no byte of the body is waited for.
 async fn declared_too_large(stack: &Stack) -> Result<()> {
     let mut connection = RawConnection::open(stack.base_url()).await?;
-    connection.send(head(stack, &format!("Content-Length: {}", LIMIT + 1)).as_bytes()).await?;
+    connection
+        .send(head(&authorization(stack), &format!("Content-Length: {}", LIMIT + 1)).as_bytes())
+        .await?;
     connection.reply().await?.problem(413, "payload-too-large").map(drop)
 }
 
-/// Refused as soon as the limit is passed: the rest is neither read nor kept.
-async fn endless_chunks(stack: &Stack) -> Result<()> {
+/// Refused as soon as it is certain: the rest is neither read nor kept.
+async fn endless_chunks(stack: &Stack, key: &str, status: u16, code: &str) -> Result<()> {
     let mut connection = RawConnection::open(stack.base_url()).await?;
-    connection.send(head(stack, "Transfer-Encoding: chunked").as_bytes()).await?;
+    connection.send(head(key, "Transfer-Encoding: chunked").as_bytes()).await?;
     let chunk = format!("10000\r\n{}\r\n", "x".repeat(0x10000));
     // What is on its way when the limit is passed lies in buffers of the system, which are far smaller than 64 MB.
     let sent = connection.send_until_answered(chunk.as_bytes(), 64_000_000).await?;
     ensure!(sent < 48_000_000, "{sent} bytes were taken");
-    connection.reply().await?.problem(413, "payload-too-large")?;
+    connection.reply().await?.problem(status, code)?;
     ensure!(connection.is_closed_within(Duration::from_secs(10)).await, "the connection stays open");
+    Ok(())
+}
+
+/// Whoever has no key holds no connection either.
+async fn open_body(stack: &Stack) -> Result<()> {
+    for length in ["Transfer-Encoding: chunked", "Content-Length: 1000"] {
+        let mut connection = RawConnection::open(stack.base_url()).await?;
+        connection.send(head("Authorization: Bearer none", length).as_bytes()).await?;
+        connection.reply().await?.problem(401, "unauthorized")?;
+        ensure!(
+            connection.is_closed_within(Duration::from_secs(10)).await,
+            "{length}: the connection stays open"
+        );
+    }
     Ok(())
 }
 
 async fn slow_body(stack: &Stack) -> Result<()> {
     let mut connection = RawConnection::open(stack.base_url()).await?;
-    connection.send(head(stack, "Content-Length: 1000").as_bytes()).await?;
+    connection.send(head(&authorization(stack), "Content-Length: 1000").as_bytes()).await?;
     connection.send(b"{\"ticket_id\":").await?;
     connection.reply().await?.problem(408, "request-timeout").map(drop)
 }
@@ -137,16 +163,21 @@ async fn slow_body(stack: &Stack) -> Result<()> {
 async fn cut_body(stack: &Stack) -> Result<()> {
     let body = conversation("cut").to_string();
     let mut connection = RawConnection::open(stack.base_url()).await?;
-    connection.send(head(stack, &format!("Content-Length: {}", body.len())).as_bytes()).await?;
+    connection
+        .send(head(&authorization(stack), &format!("Content-Length: {}", body.len())).as_bytes())
+        .await?;
     connection.send(&body.as_bytes()[..body.len() - 1]).await?;
     drop(connection);
     stack.api()?.import(&conversation("cut")).await.map(drop)
 }
 
-fn head(stack: &Stack, length: &str) -> String {
-    let key = stack.bootstrap_key();
+fn authorization(stack: &Stack) -> String {
+    format!("Authorization: Bearer {}", stack.bootstrap_key())
+}
+
+fn head(key: &str, length: &str) -> String {
     format!(
-        "POST /v1/assess HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\
+        "POST /v1/assess HTTP/1.1\r\nHost: localhost\r\n{key}\r\n\
          Content-Type: application/json\r\n{length}\r\n\r\n"
     )
 }

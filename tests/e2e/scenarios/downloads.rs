@@ -30,7 +30,11 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
         anyone: stack.api_with(None)?,
         api,
     };
-    ensure!(download.address.starts_with(stack.base_url()), "the address leads elsewhere: {}", download.address);
+    ensure!(
+        download.address.starts_with(stack.base_url()),
+        "the address leads elsewhere: {}",
+        download.address
+    );
     ensure!(String::from_utf8_lossy(&download.file).contains(&ticket), "the ticket is not in the file");
     let mut cases = Cases::default();
     cases.check("negotiation", download.negotiation().await);
@@ -125,7 +129,11 @@ impl Download {
             let reply = self.get(&self.address, &[("range", range)]).await?;
             let Some(part) = part else {
                 reply.problem(416, "range-not-satisfiable").context(range.to_owned())?;
-                ensure!(reply.header("content-range") == format!("bytes */{length}"), "{range}: {:?}", reply.headers);
+                ensure!(
+                    reply.header("content-range") == format!("bytes */{length}"),
+                    "{range}: {:?}",
+                    reply.headers
+                );
                 continue;
             };
             reply.expect_status(206).context(range.to_owned())?;
@@ -172,8 +180,14 @@ impl Download {
         let mut cases = Cases::default();
         for (index, (name, value)) in pairs.iter().enumerate() {
             let last = if value.ends_with('1') { "2" } else { "1" };
-            for change in [String::new(), format!("{}{last}", &value[..value.len() - 1]), format!("{value}0"), "%00".to_owned()] {
-                let mut altered: Vec<String> = pairs.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            for change in [
+                String::new(),
+                format!("{}{last}", &value[..value.len() - 1]),
+                format!("{value}0"),
+                "%00".to_owned(),
+            ] {
+                let mut altered: Vec<String> =
+                    pairs.iter().map(|(name, value)| format!("{name}={value}")).collect();
                 altered[index] = format!("{name}={change}");
                 let reply = self.get(&format!("{path}?{}", altered.join("&")), &[]).await?;
                 cases.check(format!("{name}={change}"), reply.problem(403, "invalid-signature").map(drop));
@@ -186,7 +200,12 @@ impl Download {
         }
         let other = self.api.export(&json!({"kind": "axis"})).await?;
         let other = other["download_url"].as_str().and_then(|url| url.split_once('?')).context("address")?.0;
-        for address in [path.to_owned(), format!("{other}?{query}"), format!("{path}x?{query}"), format!("{}&{query}", self.address)] {
+        for address in [
+            path.to_owned(),
+            format!("{other}?{query}"),
+            format!("{path}x?{query}"),
+            format!("{}&{query}", self.address),
+        ] {
             let reply = self.get(&address, &[]).await?;
             cases.check(address, reply.problem(403, "invalid-signature").map(drop));
         }

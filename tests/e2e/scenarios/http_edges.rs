@@ -19,7 +19,17 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
 }
 
 async fn unknown_routes(api: &Api) -> Result<()> {
-    let paths = ["/", "/v1", "/v1/", "/v1/assess/", "/v2/assess", "/v1/Assess", "/v1/agents/1", "/v1/tickets", "/internal/v1/exports"];
+    let paths = [
+        "/",
+        "/v1",
+        "/v1/",
+        "/v1/assess/",
+        "/v2/assess",
+        "/v1/Assess",
+        "/v1/agents/1",
+        "/v1/tickets",
+        "/internal/v1/exports",
+    ];
     let mut cases = Cases::default();
     for path in paths {
         for method in [Method::GET, Method::POST, Method::DELETE] {
@@ -68,8 +78,20 @@ async fn long_heads(stack: &Stack) -> Result<()> {
     for (name, path, header, status, code) in [
         ("a header of 40 kB", "/healthz".to_owned(), "x".repeat(40_000), 431, "headers-too-large"),
         ("a header of 100 kB", "/v1/assess".to_owned(), "x".repeat(100_000), 431, "headers-too-large"),
-        ("an address of 10 kB", format!("/v1/tickets/{}", "x".repeat(10_000)), String::new(), 414, "uri-too-long"),
-        ("a query of 30 kB", format!("/v1/evaluations/exports?cursor={}", "x".repeat(30_000)), String::new(), 414, "uri-too-long"),
+        (
+            "an address of 10 kB",
+            format!("/v1/tickets/{}", "x".repeat(10_000)),
+            String::new(),
+            414,
+            "uri-too-long",
+        ),
+        (
+            "a query of 30 kB",
+            format!("/v1/evaluations/exports?cursor={}", "x".repeat(30_000)),
+            String::new(),
+            414,
+            "uri-too-long",
+        ),
     ] {
         let mut connection = RawConnection::open(stack.base_url()).await?;
         let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nX-Long: {header}\r\n\r\n");
@@ -93,7 +115,11 @@ async fn openapi(stack: &Stack) -> Result<()> {
     let printed = stack.assay(&["openapi"]).output().await?;
     let printed: Value = serde_json::from_slice(&printed.stdout)?;
     ensure!(served == printed, "the printed document differs from the served one");
-    ensure!(served["openapi"].as_str().is_some_and(|version| version.starts_with("3.1.")), "{}", served["openapi"]);
+    ensure!(
+        served["openapi"].as_str().is_some_and(|version| version.starts_with("3.1.")),
+        "{}",
+        served["openapi"]
+    );
     for (path, method) in [
         ("/v1/assess", "post"),
         ("/v1/agents", "post"),

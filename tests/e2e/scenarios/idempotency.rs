@@ -1,6 +1,6 @@
 //! `Idempotency-Key` on the three creating operations.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -11,7 +11,12 @@ use crate::harness::{Api, Cases, Reply, Stack, conversation};
 fn operations() -> [(&'static str, u16, Value, Value); 3] {
     [
         ("/v1/assess", 202, conversation("idempotent"), conversation("another")),
-        ("/v1/agents", 201, json!({"external_id": "a", "name": "A"}), json!({"external_id": "b", "name": "B"})),
+        (
+            "/v1/agents",
+            201,
+            json!({"external_id": "a", "name": "A"}),
+            json!({"external_id": "b", "name": "B"}),
+        ),
         ("/v1/evaluations/exports", 201, json!({"kind": "axis"}), json!({"kind": "resolution_audit"})),
     ]
 }
@@ -23,7 +28,8 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
     let mut cases = Cases::default();
     for (path, status, body, other) in operations() {
         cases.check(format!("{path}: repeated"), repeated(&api, path, status, &body, &other).await);
-        cases.check(format!("{path}: another organization"), elsewhere(&stranger, path, status, &other).await);
+        cases
+            .check(format!("{path}: another organization"), elsewhere(&stranger, path, status, &other).await);
         cases.check(format!("{path}: invalid keys"), invalid_keys(&api, path, &body).await);
     }
     cases.check("a refusal does not use a key up", after_refusal(&api).await);
@@ -42,7 +48,11 @@ async fn repeated(api: &Api, path: &str, status: u16, body: &Value, other: &Valu
         let again = send(api, path, "key-1", body).await?;
         again.expect(status)?;
         ensure!(again.body == first.body, "{} instead of {}", again.text(), first.text());
-        ensure!(again.header("location") == first.header("location"), "Location: {:?}", again.header("location"));
+        ensure!(
+            again.header("location") == first.header("location"),
+            "Location: {:?}",
+            again.header("location")
+        );
     }
     send(api, path, "key-1", other).await?.problem(422, "idempotency-conflict")?;
     // The refused body claimed nothing; a key that differs in case is another key.
@@ -56,11 +66,17 @@ async fn elsewhere(stranger: &Api, path: &str, status: u16, other: &Value) -> Re
 async fn invalid_keys(api: &Api, path: &str, body: &Value) -> Result<()> {
     let too_long = "k".repeat(256);
     for key in ["", "two words", "tab\tbed", too_long.as_str()] {
-        send(api, path, key, body).await?.problem(400, "invalid-request")?;
+        send(api, path, key, body)
+            .await?
+            .problem(400, "invalid-request")
+            .with_context(|| format!("{key:?}"))?;
     }
-    let twice = api.request(Method::POST, path).header("idempotency-key", "a").header("idempotency-key", "b").json(body);
-    api.reply(twice).await?.problem(400, "invalid-request")?;
-    Ok(())
+    let twice = api
+        .request(Method::POST, path)
+        .header("idempotency-key", "a")
+        .header("idempotency-key", "b")
+        .json(body);
+    api.reply(twice).await?.problem(400, "invalid-request").context("two keys").map(drop)
 }
 
 async fn after_refusal(api: &Api) -> Result<()> {

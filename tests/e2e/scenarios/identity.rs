@@ -42,7 +42,8 @@ async fn at_once(api: &Api, body: &Value) -> Result<()> {
 /// The identity is what counts, not the rest of the body.
 async fn changed_transcript(api: &Api) -> Result<()> {
     let id = api.import(&conversation("changed")).await?;
-    let changed = edited(conversation("changed"), &[set("/subject", "Other"), set("/messages/0/content", "Other")]);
+    let changed =
+        edited(conversation("changed"), &[set("/subject", "Other"), set("/messages/0/content", "Other")]);
     is_duplicate(api, &changed, &id).await
 }
 
@@ -121,7 +122,8 @@ async fn agents_apart(one: &Api, other: &Api) -> Result<()> {
     }
     let theirs = other.register("bot").await?;
     ensure!(mine != theirs, "one agent for two organizations");
-    let body = edited(conversation("agents"), &[set("/messages/1/author", json!({"type": "ai", "id": mine}))]);
+    let body =
+        edited(conversation("agents"), &[set("/messages/1/author", json!({"type": "ai", "id": mine}))]);
     other.post("/v1/assess", &body).await?.problem(404, "unknown-agent")?;
     one.import(&body).await.map(drop)
 }
@@ -143,6 +145,9 @@ async fn exports_apart(one: &Api, other: &Api, ticket_id: &str) -> Result<()> {
     other.get(&path).await?.problem(400, "invalid-cursor")?;
     let mine = String::from_utf8(one.file(&export).await?)?;
     let theirs = String::from_utf8(other.file(&other.export(&request).await?).await?)?;
-    ensure!(mine.contains(ticket_id) && !theirs.contains(ticket_id), "a ticket in another organization's file");
+    ensure!(
+        mine.contains(ticket_id) && !theirs.contains(ticket_id),
+        "a ticket in another organization's file"
+    );
     Ok(())
 }

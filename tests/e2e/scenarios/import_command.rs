@@ -45,16 +45,24 @@ async fn good_file(stack: &Stack) -> Result<()> {
 async fn refused_lines(stack: &Stack) -> Result<()> {
     let mut bodies = numbered("mixed", 6);
     bodies[1] = edited(bodies[1].clone(), &[unset("/messages/0/author")]);
-    bodies[3] = edited(bodies[3].clone(), &[set("/messages/1/author", json!({"type": "ai", "external_id": "nobody"}))]);
+    bodies[3] = edited(
+        bodies[3].clone(),
+        &[set("/messages/1/author", json!({"type": "ai", "external_id": "nobody"}))],
+    );
     let file = write(stack, "mixed.jsonl", &bodies)?;
     fs::write(&file, fs::read_to_string(&file)? + "{\"ticket_id\":\n")?;
     let output = import(stack, &file, &[]).await?;
     finishes(&output, 3, (4, 0, 3))?;
     let refused = file.with_file_name("mixed.jsonl.refused.jsonl");
-    ensure!(String::from_utf8_lossy(&output.stdout).contains(refused.to_str().context("text")?), "{output:?}");
+    ensure!(
+        String::from_utf8_lossy(&output.stdout).contains(refused.to_str().context("text")?),
+        "{output:?}"
+    );
     let lines = fs::read_to_string(&refused)?;
     let lines: Vec<Value> = lines.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
-    let told = |index: usize| (lines[index]["line"].clone(), lines[index]["status"].clone(), lines[index]["code"].clone());
+    let told = |index: usize| {
+        (lines[index]["line"].clone(), lines[index]["status"].clone(), lines[index]["code"].clone())
+    };
     ensure!(lines.len() == 3, "{lines:?}");
     ensure!(told(0) == (json!(2), json!(400), json!("invalid-request")), "{}", lines[0]);
     ensure!(lines[0]["errors"][0]["pointer"] == "/messages/0/author", "{}", lines[0]);
@@ -81,7 +89,9 @@ async fn twice_in_a_file(stack: &Stack) -> Result<()> {
 async fn agents(stack: &Stack) -> Result<()> {
     let bodies: Vec<Value> = numbered("with-agent", 3)
         .into_iter()
-        .map(|body| edited(body, &[set("/messages/1/author", json!({"type": "ai", "external_id": "imported"}))]))
+        .map(|body| {
+            edited(body, &[set("/messages/1/author", json!({"type": "ai", "external_id": "imported"}))])
+        })
         .collect();
     let file = write(stack, "with-agent.jsonl", &bodies)?;
     let agents = write(stack, "agents.jsonl", &[json!({"external_id": "imported", "name": "Imported"})])?;
@@ -115,7 +125,10 @@ async fn wrong_key(stack: &Stack) -> Result<()> {
     let file = write(stack, "wrong-key.jsonl", &numbered("wrong-key", 3))?;
     let path = file.to_str().context("text")?;
     let url = ["--url", stack.base_url()];
-    let refused = stack.assay(&[&["import", path, "--key", "no-such-key-but-long-enough"], &url[..]].concat()).output().await?;
+    let refused = stack
+        .assay(&[&["import", path, "--key", "no-such-key-but-long-enough"], &url[..]].concat())
+        .output()
+        .await?;
     fails(&refused, &["API key"])?;
     let missing = stack.assay(&[&["import", path], &url[..]].concat()).output().await?;
     fails(&missing, &["--key", "ASSAY_API_KEY"])?;
@@ -129,7 +142,8 @@ async fn wrong_key(stack: &Stack) -> Result<()> {
 async fn nobody_there(stack: &Stack) -> Result<()> {
     let file = write(stack, "nobody.jsonl", &numbered("nobody", 3))?;
     let address = format!("http://127.0.0.1:{}", assay_testkit::free_port()?);
-    let arguments = ["import", file.to_str().context("text")?, "--url", &address, "--key", "k", "--attempts", "2"];
+    let arguments =
+        ["import", file.to_str().context("text")?, "--url", &address, "--key", "k", "--attempts", "2"];
     fails(&stack.assay(&arguments).output().await?, &["line 1", &address, "start the same command again"])
 }
 
@@ -207,7 +221,11 @@ async fn import(stack: &Stack, file: &Path, more: &[&str]) -> Result<Output> {
 /// The exit code, and the summary in the first line of the output.
 fn finishes(output: &Output, code: i32, (accepted, duplicate, refused): (usize, usize, usize)) -> Result<()> {
     let told = format!("{accepted} accepted, {duplicate} duplicate, {refused} refused in ");
-    ensure!(output.status.code() == Some(code), "exit code {:?} instead of {code}: {output:?}", output.status.code());
+    ensure!(
+        output.status.code() == Some(code),
+        "exit code {:?} instead of {code}: {output:?}",
+        output.status.code()
+    );
     ensure!(String::from_utf8_lossy(&output.stdout).starts_with(&told), "{told:?} is not in {output:?}");
     Ok(())
 }

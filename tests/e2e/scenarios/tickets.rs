@@ -32,7 +32,11 @@ async fn receipt_and_ticket(api: &Api) -> Result<()> {
     let expected = json!({"id": id, "external_ticket_id": "T-1", "source": "zendesk", "status": "accepted"});
     ensure!(receipt == expected, "receipt: {receipt}");
     ensure!(is_uuid_v7(id), "{id} is no UUIDv7");
-    ensure!(reply.header("location") == format!("/v1/tickets/{id}"), "Location: {}", reply.header("location"));
+    ensure!(
+        reply.header("location") == format!("/v1/tickets/{id}"),
+        "Location: {}",
+        reply.header("location")
+    );
     ensure!(reply.header("content-type").starts_with("application/json"), "{}", reply.header("content-type"));
     // Read at once: 202 means durable.
     let ticket = api.get(reply.header("location")).await?.expect(200)?;
@@ -40,14 +44,20 @@ async fn receipt_and_ticket(api: &Api) -> Result<()> {
     let expected =
         json!({"id": id, "external_id": "T-1", "subject": "Where is my refund?", "created_at": created_at});
     ensure!(ticket == expected, "ticket: {ticket}");
-    ensure!((before..=now()).contains(&created_at), "created_at {created_at} is not between {before} and {}", now());
+    ensure!(
+        (before..=now()).contains(&created_at),
+        "created_at {created_at} is not between {before} and {}",
+        now()
+    );
     let default = api.post("/v1/assess", &conversation("T-1")).await?.expect(202)?;
     ensure!(default["source"] == "custom", "default source: {default}");
     Ok(())
 }
 
 async fn without_subject(api: &Api) -> Result<()> {
-    for (ticket, edits) in [("no-subject", vec![unset("/subject")]), ("empty-subject", vec![set("/subject", "")])] {
+    for (ticket, edits) in
+        [("no-subject", vec![unset("/subject")]), ("empty-subject", vec![set("/subject", "")])]
+    {
         let id = api.import(&edited(conversation(ticket), &edits)).await?;
         let ticket = api.get(&format!("/v1/tickets/{id}")).await?.expect(200)?;
         ensure!(ticket["subject"] == "", "{ticket}");
@@ -59,7 +69,17 @@ async fn unknown_ids(api: &Api) -> Result<()> {
     let id = api.import(&conversation("known")).await?;
     let long = "x".repeat(2_000);
     let upper = id.to_uppercase();
-    for id in ["0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11", "1", "known", "%00", "%FF", "..%2f..", "'", long.as_str(), upper.as_str()] {
+    for id in [
+        "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11",
+        "1",
+        "known",
+        "%00",
+        "%FF",
+        "..%2f..",
+        "'",
+        long.as_str(),
+        upper.as_str(),
+    ] {
         for path in [format!("/v1/tickets/{id}"), format!("/v1/tickets/{id}/evaluation")] {
             api.get(&path).await?.problem(404, "ticket-not-found")?;
         }
@@ -71,7 +91,10 @@ async fn scored(api: &Api) -> Result<()> {
     let id = api.import(&with_ai("scored", "Thank you, that solved it!")).await?;
     let evaluation = api.evaluation(&id).await?;
     ensure!(evaluation["status"] == "scored", "{evaluation}");
-    ensure!(evaluation["ticket_id"] == id.as_str() && evaluation["external_ticket_id"] == "scored", "{evaluation}");
+    ensure!(
+        evaluation["ticket_id"] == id.as_str() && evaluation["external_ticket_id"] == "scored",
+        "{evaluation}"
+    );
     ensure!(evaluation["id"].as_str().is_some_and(is_uuid_v7), "evaluation id: {}", evaluation["id"]);
     let axis = &evaluation["axis"];
     let dimensions = ["resolution_accuracy", "interaction_effort", "handoff_smoothness"];
@@ -80,17 +103,39 @@ async fn scored(api: &Api) -> Result<()> {
         let dimension = &axis["dimensions"][name];
         let score = dimension["score"].as_f64().with_context(|| format!("{name}: {axis}"))?;
         ensure!((1.0..=5.0).contains(&score), "{name}: {score}");
-        ensure!(dimension["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{name} has no reason");
+        ensure!(
+            dimension["reason"].as_str().is_some_and(|reason| !reason.is_empty()),
+            "{name} has no reason"
+        );
         sum += score;
     }
     let score = axis["score"].as_f64().context("axis score")?;
     ensure!((score - sum / 3.0).abs() < 0.0501, "{score} is not the mean of {axis}");
     evidence_is_quoted(&evaluation)?;
-    let members: BTreeSet<&str> = evaluation.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+    let members: BTreeSet<&str> =
+        evaluation.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
     let documented = [
-        "id", "ticket_id", "created_at", "external_ticket_id", "status", "schema_version", "transcript_sha256",
-        "language", "ai_involvement", "ai_tools", "axis", "resolution", "charge", "handoff", "sentiment", "effort",
-        "counts", "timeline", "evidence", "flags", "scorer",
+        "id",
+        "ticket_id",
+        "created_at",
+        "external_ticket_id",
+        "status",
+        "schema_version",
+        "transcript_sha256",
+        "language",
+        "ai_involvement",
+        "ai_tools",
+        "axis",
+        "resolution",
+        "charge",
+        "handoff",
+        "sentiment",
+        "effort",
+        "counts",
+        "timeline",
+        "evidence",
+        "flags",
+        "scorer",
     ];
     ensure!(members == BTreeSet::from(documented), "members: {members:?}");
     // Read twice, the same.
@@ -104,9 +149,10 @@ fn evidence_is_quoted(evaluation: &Value) -> Result<()> {
     let evidence = evaluation["evidence"].as_array().context("no evidence")?;
     ensure!(!evidence.is_empty(), "no evidence");
     for item in evidence {
-        let messages = sent["messages"].as_array().into_iter().flatten();
-        let message = messages.filter(|message| message["external_id"] == item["message_external_id"]).next();
-        let content = message.and_then(|message| message["content"].as_str()).context("evidence of no message")?;
+        let mut messages = sent["messages"].as_array().into_iter().flatten();
+        let message = messages.find(|message| message["external_id"] == item["message_external_id"]);
+        let content =
+            message.and_then(|message| message["content"].as_str()).context("evidence of no message")?;
         let at = |member: &str| usize::try_from(item[member].as_u64().unwrap_or(u64::MAX));
         let quote = content.get(at("start")?..at("end")?);
         ensure!(quote.is_some() && item["quote"].as_str() == quote, "{item} in {content:?}");
@@ -116,7 +162,9 @@ fn evidence_is_quoted(evaluation: &Value) -> Result<()> {
 
 async fn different_scores(api: &Api) -> Result<()> {
     let good = api.import(&with_ai("good", "Perfect, thank you so much, that solved it!")).await?;
-    let bad = api.import(&with_ai("bad", "No, that is wrong and useless. I want to talk to a human being!")).await?;
+    let bad = api
+        .import(&with_ai("bad", "No, that is wrong and useless. I want to talk to a human being!"))
+        .await?;
     let score = async |id: &str| {
         let evaluation = api.evaluation(id).await?;
         evaluation["axis"]["score"].as_f64().with_context(|| format!("no score: {evaluation}"))
@@ -131,14 +179,21 @@ async fn not_applicable(api: &Api, without_customer: bool) -> Result<()> {
     let ticket = format!("not-applicable-{without_customer}");
     let body = if without_customer {
         let bot = json!({"type": "ai", "external_id": "bot"});
-        let changed = [set("/messages/0/author", bot.clone()), set("/messages/1/author", bot.clone()), set("/messages/2/author", bot)];
+        let changed = [
+            set("/messages/0/author", bot.clone()),
+            set("/messages/1/author", bot.clone()),
+            set("/messages/2/author", bot),
+        ];
         edited(conversation(&ticket), &changed)
     } else {
         conversation(&ticket)
     };
     let evaluation = api.evaluation(&api.import(&body).await?).await?;
     ensure!(evaluation["status"] == "not_applicable" && evaluation["axis"].is_null(), "{evaluation}");
-    ensure!(evaluation["resolution"]["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{evaluation}");
+    ensure!(
+        evaluation["resolution"]["reason"].as_str().is_some_and(|reason| !reason.is_empty()),
+        "{evaluation}"
+    );
     Ok(())
 }
 

@@ -26,7 +26,12 @@ pub async fn check(api: &Api, imports: &[Import]) -> Result<()> {
     ] {
         let expected = within(imports, from, to);
         let found = exported(api, from, to).await?;
-        ensure!(found == expected, "from {from:?} to {to:?}: {} rows instead of {}", found.len(), expected.len());
+        ensure!(
+            found == expected,
+            "from {from:?} to {to:?}: {} rows instead of {}",
+            found.len(),
+            expected.len()
+        );
     }
     Ok(())
 }

@@ -88,12 +88,18 @@ pub fn awkward() -> Vec<Value> {
     let mut bodies: Vec<Value> = subjects
         .iter()
         .enumerate()
-        .map(|(number, subject)| edited(conversation(&format!("subject-{number}")), &[set("/subject", *subject)]))
+        .map(|(number, subject)| {
+            edited(conversation(&format!("subject-{number}")), &[set("/subject", *subject)])
+        })
         .collect();
     bodies.push(edited(conversation("no subject"), &[unset("/subject")]));
-    bodies.push(edited(conversation("=cmd|' /C calc'!A0"), &[set("/source", "-x"), set("/source_account_id", "@y")]));
+    bodies.push(edited(
+        conversation("=cmd|' /C calc'!A0"),
+        &[set("/source", "-x"), set("/source_account_id", "@y")],
+    ));
     bodies.push(edited(conversation("first moment"), &[set("/messages/0/timestamp", 0)]));
-    bodies.push(edited(conversation("last moment"), &[set("/messages/2/timestamp", 253_402_300_799_999_i64)]));
+    bodies
+        .push(edited(conversation("last moment"), &[set("/messages/2/timestamp", 253_402_300_799_999_i64)]));
     let note = json!({"external_id": "note", "kind": "comment", "timestamp": 1_763_600_030_000_i64,
         "author": {"type": "teammate", "external_id": "bob"}, "content": "VIP, be quick"});
     let event = json!({"external_id": "event", "timestamp": 1_763_600_040_000_i64,

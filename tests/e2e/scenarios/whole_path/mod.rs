@@ -43,7 +43,8 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
     for import in &imports {
         let id = &import.ticket_id;
         cases.check(format!("axis of {}", import.name()), values::axis(axis.row("ticket_id", id)?, import));
-        cases.check(format!("audit of {}", import.name()), values::audit(audit.row("ticket_id", id)?, import));
+        cases
+            .check(format!("audit of {}", import.name()), values::audit(audit.row("ticket_id", id)?, import));
     }
     cases.check("known values", input::known_values(&axis, &audit));
     cases.check("filters", filters::check(&api, &imports).await);

@@ -42,7 +42,11 @@ pub fn axis(row: &Row, import: &Import) -> Result<()> {
     agree(row, expected)?;
     let started = import.started_at();
     let span = (import.ended_at() - started) / 1_000;
-    ensure!(row["duration_seconds"] == span.to_string(), "duration {} instead of {span}", row["duration_seconds"]);
+    ensure!(
+        row["duration_seconds"] == span.to_string(),
+        "duration {} instead of {span}",
+        row["duration_seconds"]
+    );
     message_ids_exist(row, import)
 }
 
@@ -68,7 +72,10 @@ pub fn audit(row: &Row, import: &Import) -> Result<()> {
         ("last_ai_message_at", "/timeline/last_ai_message_at"),
         ("last_customer_message_at", "/timeline/last_customer_message_at"),
     ] {
-        expected.insert(column, evaluation.pointer(pointer).and_then(Value::as_i64).map(moment).unwrap_or_default());
+        expected.insert(
+            column,
+            evaluation.pointer(pointer).and_then(Value::as_i64).map(moment).unwrap_or_default(),
+        );
     }
     expected.insert("axis_score", decimals(evaluation.pointer("/axis/score"), 1));
     expected.insert("resolution_confidence", decimals(evaluation.pointer("/resolution/confidence"), 2));
@@ -113,7 +120,9 @@ fn shared(import: &Import) -> BTreeMap<&'static str, String> {
 /// Messages (not comments) of authors of a type.
 fn sent_by(body: &Value, author_type: &str) -> usize {
     let messages = body["messages"].as_array().into_iter().flatten();
-    messages.filter(|message| message["author"]["type"] == author_type && message["kind"] != "comment").count()
+    messages
+        .filter(|message| message["author"]["type"] == author_type && message["kind"] != "comment")
+        .count()
 }
 
 fn agree(row: &Row, expected: BTreeMap<&str, String>) -> Result<()> {
@@ -139,14 +148,20 @@ fn silence_agrees(row: &Row, evaluation: &Value) -> Result<()> {
 
 fn quote_is_evidence(row: &Row, evaluation: &Value) -> Result<()> {
     let first = evaluation["resolution"]["evidence"][0].as_u64();
-    let quote = first.and_then(|index| evaluation["evidence"][usize::try_from(index).ok()?]["quote"].as_str());
-    ensure!(row["evidence_quote"] == guarded(quote), "evidence_quote: {:?} instead of {quote:?}", row["evidence_quote"]);
+    let quote =
+        first.and_then(|index| evaluation["evidence"][usize::try_from(index).ok()?]["quote"].as_str());
+    ensure!(
+        row["evidence_quote"] == guarded(quote),
+        "evidence_quote: {:?} instead of {quote:?}",
+        row["evidence_quote"]
+    );
     Ok(())
 }
 
 /// A list is a JSON array, and names messages that were sent.
 fn message_ids_exist(row: &Row, import: &Import) -> Result<()> {
-    let ids: Vec<String> = serde_json::from_str(&row["evidence_message_ids"]).context("evidence_message_ids")?;
+    let ids: Vec<String> =
+        serde_json::from_str(&row["evidence_message_ids"]).context("evidence_message_ids")?;
     let messages = import.body["messages"].as_array().context("messages")?;
     for id in ids {
         ensure!(messages.iter().any(|message| message["external_id"] == id.as_str()), "no message {id}");

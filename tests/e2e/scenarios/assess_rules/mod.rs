@@ -1,6 +1,8 @@
 //! Specification, sections "Conversation import request", "Message object" and "Author variants": every rule, from
 //! both sides.
 
+mod acceptable;
+
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
@@ -23,7 +25,7 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
         let ticket = format!("refused-{number}");
         cases.check(refusal.name, is_refused(&api, &ticket, &refusal).await);
     }
-    for (number, (name, edits)) in acceptable().into_iter().enumerate() {
+    for (number, (name, edits)) in acceptable::all().into_iter().enumerate() {
         let body = edited(conversation(&format!("accepted-{number}")), &edits);
         cases.check(name, api.import(&body).await.map(drop));
     }
@@ -39,10 +41,11 @@ async fn is_refused(api: &Api, ticket: &str, refusal: &Refusal) -> Result<()> {
     ensure!(bad != good, "the case changes nothing");
     api.post("/v1/assess", &bad).await?.fault_at(refusal.pointer)?;
     // A refused request claims nothing, whatever identity it would have had.
-    let same_identity = match (bad["ticket_id"].as_str(), bad["source"].as_str(), bad["source_account_id"].as_str()) {
-        (Some(_), None, None) => good,
-        _ => return Ok(()),
-    };
+    let same_identity =
+        match (bad["ticket_id"].as_str(), bad["source"].as_str(), bad["source_account_id"].as_str()) {
+            (Some(_), None, None) => good,
+            _ => return Ok(()),
+        };
     api.import(&same_identity).await.context("the identity is not free after the refusal").map(drop)
 }
 
@@ -82,12 +85,17 @@ fn required_and_typed() -> Vec<Refusal> {
     ];
     let mut table: Vec<_> = required.map(|pointer| refusal(pointer, [unset(pointer)], pointer)).into();
     for pointer in texts {
-        table.extend([json!(null), json!(7), json!(true), json!(["x"]), json!({})].map(|value| wrong(pointer, pointer, value)));
+        table.extend(
+            [json!(null), json!(7), json!(true), json!(["x"]), json!({})]
+                .map(|value| wrong(pointer, pointer, value)),
+        );
     }
     for pointer in ["/messages/0", "/messages/0/author"] {
         table.extend([json!(null), json!("x"), json!([])].map(|value| wrong(pointer, pointer, value)));
     }
-    table.extend([json!(null), json!({}), json!("x"), json!(1)].map(|value| wrong("messages", "/messages", value)));
+    table.extend(
+        [json!(null), json!({}), json!("x"), json!(1)].map(|value| wrong("messages", "/messages", value)),
+    );
     table
 }
 
@@ -130,9 +138,14 @@ fn lists_and_choices() -> Vec<Refusal> {
         let ai = set("/messages/1/author", json!({"type": "ai", "external_id": "bot"}));
         table.push(refusal("ai_tool", [ai, set("/messages/1/ai_tool", tool)], "/messages/1/ai_tool"));
     }
-    table.push(refusal("repeated message id", [set("/messages/2/external_id", "m-0")], "/messages/2/external_id"));
+    table.push(refusal(
+        "repeated message id",
+        [set("/messages/2/external_id", "m-0")],
+        "/messages/2/external_id",
+    ));
     let comment = |index| if index == 0 { "/messages/0/kind" } else { "/messages/1/kind" };
-    let both = [set(comment(0), "comment"), set(comment(1), "comment"), set("/messages/1/external_id", "m-0")];
+    let both =
+        [set(comment(0), "comment"), set(comment(1), "comment"), set("/messages/1/external_id", "m-0")];
     table.push(refusal("repeated comment id", both, "/messages/1/external_id"));
     table
 }
@@ -142,7 +155,11 @@ fn times() -> Vec<Refusal> {
     let integer = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
     let mut table = vec![
         refusal("order", [set("/messages/1/timestamp", 1_763_599_999_999_i64)], "/messages/1/timestamp"),
-        refusal("order behind a gap", [set("/messages/2/timestamp", 1_763_600_059_999_i64)], "/messages/2/timestamp"),
+        refusal(
+            "order behind a gap",
+            [set("/messages/2/timestamp", 1_763_600_059_999_i64)],
+            "/messages/2/timestamp",
+        ),
         wrong("timestamp -1", timestamp, -1),
         wrong("timestamp beyond the year 9999", timestamp, 253_402_300_800_000_i64),
         wrong("timestamp as text", timestamp, "1763600000000"),
@@ -161,61 +178,47 @@ fn authors() -> Vec<Refusal> {
     let author = "/messages/1/author";
     let case = |name, value: Value, pointer| refusal(name, [set(author, value)], pointer);
     vec![
-        case("contact without an id", json!({"type": "contact", "name": "Ann"}), "/messages/1/author/external_id"),
+        case(
+            "contact without an id",
+            json!({"type": "contact", "name": "Ann"}),
+            "/messages/1/author/external_id",
+        ),
         case("teammate without an id", json!({"type": "teammate"}), "/messages/1/author/external_id"),
         case("ai without any id", json!({"type": "ai", "name": "Bot"}), author),
-        case("ai with an empty external_id", json!({"type": "ai", "external_id": ""}), "/messages/1/author/external_id"),
-        case("ai with an empty id", json!({"type": "ai", "id": "", "external_id": "bot"}), "/messages/1/author/id"),
+        case(
+            "ai with an empty external_id",
+            json!({"type": "ai", "external_id": ""}),
+            "/messages/1/author/external_id",
+        ),
+        case(
+            "ai with an empty id",
+            json!({"type": "ai", "id": "", "external_id": "bot"}),
+            "/messages/1/author/id",
+        ),
         case("ai with a number as id", json!({"type": "ai", "id": 7}), "/messages/1/author/id"),
-        case("ai with an empty name", json!({"type": "ai", "external_id": "bot", "name": ""}), "/messages/1/author/name"),
-        case("system with an empty id", json!({"type": "system", "external_id": ""}), "/messages/1/author/external_id"),
+        case(
+            "ai with an empty name",
+            json!({"type": "ai", "external_id": "bot", "name": ""}),
+            "/messages/1/author/name",
+        ),
+        case(
+            "system with an empty id",
+            json!({"type": "system", "external_id": ""}),
+            "/messages/1/author/external_id",
+        ),
         case("system with an empty name", json!({"type": "system", "name": ""}), "/messages/1/author/name"),
         case("mixed with an empty name", json!({"type": "mixed", "name": ""}), "/messages/1/author/name"),
         case("mixed with a number as name", json!({"type": "mixed", "name": 1}), "/messages/1/author/name"),
     ]
 }
 
-fn acceptable() -> Vec<(&'static str, Vec<Edit>)> {
-    let author = |value: Value| vec![set("/messages/1/author", value)];
-    let mut table = vec![
-        ("one message", vec![set("/messages", messages(1))]),
-        ("50 messages", vec![set("/messages", messages(50))]),
-        ("no subject", vec![unset("/subject")]),
-        ("empty subject", vec![set("/subject", "")]),
-        ("long subject", vec![set("/subject", "s".repeat(5_000))]),
-        ("equal timestamps", vec![set("/messages/1/timestamp", 1_763_600_000_000_i64)]),
-        ("first moment", vec![set("/messages/0/timestamp", 0)]),
-        ("last moment", vec![set("/messages/2/timestamp", 253_402_300_799_999_i64)]),
-        ("integer with a zero fraction", vec![set("/messages/0/timestamp", 1_763_600_000_000.0)]),
-        ("unknown fields", vec![set("/x", 1), set("/messages/0/x", json!({})), set("/messages/0/author/x", json!([]))]),
-        ("comment with a message's id", vec![set("/messages/1/kind", "comment"), set("/messages/1/external_id", "m-0")]),
-        ("ai_tool of somebody who is no AI", vec![set("/messages/0/ai_tool", "zendesk")]),
-        ("ai by external_id", author(json!({"type": "ai", "external_id": "bot", "name": "Bot"}))),
-        ("system with nothing else", author(json!({"type": "system"}))),
-        ("system with an id and a name", author(json!({"type": "system", "external_id": "s", "name": "Router"}))),
-        ("mixed with nothing else", author(json!({"type": "mixed"}))),
-        ("mixed with a name", author(json!({"type": "mixed", "name": "Thread"}))),
-        ("mixed with an empty id", author(json!({"type": "mixed", "external_id": ""}))),
-        ("contact with an id that is not used", author(json!({"type": "contact", "external_id": "c", "id": 7}))),
-        ("a megabyte of text", vec![set("/messages/1/content", "word ".repeat(200_000))]),
-    ];
-    for tool in
-        ["custom", "intercom", "zendesk", "salesforce", "hubspot", "freshdesk", "gorgias", "front", "helpScout", "ada", "decagon"]
-    {
-        let mut edits = author(json!({"type": "ai", "external_id": "bot"}));
-        edits.push(set("/messages/1/ai_tool", tool));
-        table.push((tool, edits));
-    }
-    for text in ["x".repeat(1_024), "é".repeat(1_024), "😀".repeat(1_024)] {
-        let names = ["/ticket_id", "/source", "/source_account_id", "/messages/0/external_id", "/messages/0/author/external_id"];
-        table.push(("names of 1,024 characters", names.map(|pointer| set(pointer, text.clone())).into()));
-        table.push(("a name of 1,024 characters", vec![set("/messages/0/author/name", text)]));
-    }
-    table
-}
-
 async fn all_faults_are_reported(api: &Api) -> Result<()> {
-    let edits = [unset("/ticket_id"), set("/source", ""), set("/messages/0/content", ""), set("/messages/2/kind", "x")];
+    let edits = [
+        unset("/ticket_id"),
+        set("/source", ""),
+        set("/messages/0/content", ""),
+        set("/messages/2/kind", "x"),
+    ];
     let reply = api.post("/v1/assess", &edited(conversation(""), &edits)).await?;
     for pointer in ["/ticket_id", "/source", "/messages/0/content", "/messages/2/kind"] {
         reply.fault_at(pointer)?;
