@@ -9,8 +9,10 @@ use url::Url;
 /// Score customer-support conversations and audit what AI agents really resolved.
 #[derive(Parser)]
 #[command(name = "assay", version, about, max_term_width = 100)]
-#[command(after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done in part (some lines were refused).\n\
-                        Settings: config/default.toml, the file named by ASSAY_CONFIG, and ASSAY_SECTION__KEY variables.")]
+#[command(
+    after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done in part (some lines were refused).\n\
+                        Settings: config/default.toml, the file named by ASSAY_CONFIG, and ASSAY_SECTION__KEY variables."
+)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,

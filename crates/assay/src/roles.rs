@@ -53,9 +53,13 @@ fn start(role: Role, settings: &Settings, tasks: &mut Tasks) -> Result<()> {
             let listener = bind(settings.gateway.listen)?;
             start_gateway(settings, listener, tasks)
         }
-        Role::AgentRegistry => start_registry(settings, bind(settings.registry.listen)?, open_bus(settings)?, tasks),
+        Role::AgentRegistry => {
+            start_registry(settings, bind(settings.registry.listen)?, open_bus(settings)?, tasks)
+        }
         Role::Ingest => start_ingest(settings, bind(settings.ingest.listen)?, open_bus(settings)?, tasks),
-        Role::ScoringWorker => start_scoring(settings, bind(settings.scoring.listen)?, open_bus(settings)?, tasks),
+        Role::ScoringWorker => {
+            start_scoring(settings, bind(settings.scoring.listen)?, open_bus(settings)?, tasks)
+        }
         Role::Export => start_export(settings, bind(settings.export.listen)?, open_bus(settings)?, tasks),
         Role::ExportWorker => {
             start_export_worker(settings, bind(settings.export_worker.listen)?, open_bus(settings)?, tasks)
@@ -120,7 +124,12 @@ pub fn start_export(settings: &Settings, listener: TcpListener, bus: Bus, tasks:
     Ok(assay_export::start(&settings.export, dependencies, tasks)?)
 }
 
-pub fn start_export_worker(settings: &Settings, listener: TcpListener, bus: Bus, tasks: &mut Tasks) -> Result<()> {
+pub fn start_export_worker(
+    settings: &Settings,
+    listener: TcpListener,
+    bus: Bus,
+    tasks: &mut Tasks,
+) -> Result<()> {
     let dependencies = assay_export_worker::Dependencies { listener, bus, objects: settings.open_objects()? };
     Ok(assay_export_worker::start(&settings.export_worker, dependencies, tasks)?)
 }

@@ -70,7 +70,8 @@ impl Settings {
     /// From the defaults, the file of `ASSAY_CONFIG` and the environment.
     pub fn load() -> Result<Self> {
         let file = source::configuration_file();
-        let mut settings: Self = source::load(DEFAULTS, file.as_deref(), source::environment()).context("settings")?;
+        let mut settings: Self =
+            source::load(DEFAULTS, file.as_deref(), source::environment()).context("settings")?;
         if settings.export_worker.database_url.expose_secret().is_empty() {
             settings.export_worker.database_url = settings.export.database_url.clone();
         }

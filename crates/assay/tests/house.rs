@@ -61,10 +61,8 @@ fn crates_import_only_what_they_may() {
 fn sources() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
     let mut found = Vec::new();
-    let mut folders: Vec<PathBuf> = fs::read_dir(root.join("crates"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path().join("src"))
-        .collect();
+    let mut folders: Vec<PathBuf> =
+        fs::read_dir(root.join("crates")).unwrap().map(|entry| entry.unwrap().path().join("src")).collect();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -86,7 +84,8 @@ fn uses(source: &str, library: &str) -> bool {
         line.match_indices(library).any(|(at, _)| {
             let before = line[..at].chars().next_back();
             let after = &line[at + library.len()..];
-            let starts_a_path = !before.is_some_and(|before| before.is_alphanumeric() || "_:/\"".contains(before));
+            let starts_a_path =
+                !before.is_some_and(|before| before.is_alphanumeric() || "_:/\"".contains(before));
             starts_a_path && after.starts_with("::")
         })
     })
@@ -95,7 +94,10 @@ fn uses(source: &str, library: &str) -> bool {
 #[test]
 fn libraries_stay_in_their_rooms() {
     let rules: [(&str, &[&str]); 4] = [
-        ("diesel", &["/platform/src/db/", "/messaging/src/outbox/", "/messaging/src/inbox/", "/store/", "/testkit/"]),
+        (
+            "diesel",
+            &["/platform/src/db/", "/messaging/src/outbox/", "/messaging/src/inbox/", "/store/", "/testkit/"],
+        ),
         ("actix_web", &["/platform/src/web/", "/http/", "/start.rs", "/gateway/src/app/forward_call.rs"]),
         ("lapin", &["/messaging/src/bus/rabbit/", "/testkit/"]),
         ("std::env::var", &["/platform/src/settings/", "/testkit/"]),

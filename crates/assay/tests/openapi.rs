@@ -8,5 +8,8 @@ fn the_committed_document_is_the_generated_one() {
     assert!(output.status.success());
     let generated = String::from_utf8(output.stdout).unwrap();
     let committed = include_str!("../../../proto-docs/openapi/assay.json");
-    assert!(generated == committed, "the public API changed: run `make docs` and commit proto-docs/openapi/assay.json");
+    assert!(
+        generated == committed,
+        "the public API changed: run `make docs` and commit proto-docs/openapi/assay.json"
+    );
 }

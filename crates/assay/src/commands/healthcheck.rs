@@ -7,7 +7,8 @@ use url::Url;
 
 pub async fn run(url: Url) -> Result<()> {
     let client = reqwest::Client::builder().timeout(Duration::from_secs(3)).no_proxy().build()?;
-    let response = client.get(url.clone()).send().await.with_context(|| format!("{url} cannot be reached"))?;
+    let response =
+        client.get(url.clone()).send().await.with_context(|| format!("{url} cannot be reached"))?;
     ensure!(response.status().is_success(), "{url} answered {}", response.status());
     Ok(())
 }

@@ -27,8 +27,10 @@ pub async fn run(command: KeysCommand) -> Result<()> {
             create(open(&place).await?, new).await
         }
         KeysCommand::List { organization, place } => {
-            let organization =
-                organization.map(|name| OrganizationName::parse(&name)).transpose().context("--organization")?;
+            let organization = organization
+                .map(|name| OrganizationName::parse(&name))
+                .transpose()
+                .context("--organization")?;
             list(open(&place).await?, organization).await
         }
         KeysCommand::Revoke { id, place } => revoke(open(&place).await?, &id).await,
@@ -45,7 +47,11 @@ async fn create(database: Database, new: NewKey) -> Result<()> {
 async fn list(database: Database, organization: Option<OrganizationName>) -> Result<()> {
     let records = keys::list(&database, organization).await?;
     let mut output = stdout();
-    writeln!(output, "{:36}  {:20}  {:24}  {:24}  {:32}  NAME", "ID", "ORGANIZATION", "LAST USED", "STATE", "SCOPES")?;
+    writeln!(
+        output,
+        "{:36}  {:20}  {:24}  {:24}  {:32}  NAME",
+        "ID", "ORGANIZATION", "LAST USED", "STATE", "SCOPES"
+    )?;
     for record in &records {
         let last_used = record.last_used_at.map_or_else(|| "never".to_owned(), |at| at.to_string());
         writeln!(

@@ -48,8 +48,9 @@ impl Checkpoint {
         name.push(".progress.json");
         let path = PathBuf::from(name);
         let checkpoint = match fs::read(&path) {
-            Ok(content) => serde_json::from_slice(&content)
-                .with_context(|| format!("{} cannot be read: remove it to send all of the file", path.display()))?,
+            Ok(content) => serde_json::from_slice(&content).with_context(|| {
+                format!("{} cannot be read: remove it to send all of the file", path.display())
+            })?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Self::none()?,
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
         };

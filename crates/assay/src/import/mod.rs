@@ -13,8 +13,8 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use assay_platform::settings::client_variable;
 use assay_platform::runtime::blocking;
+use assay_platform::settings::client_variable;
 use futures_util::stream::{self, Stream, StreamExt};
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::sync::mpsc;
@@ -83,7 +83,8 @@ fn read_ahead(lines: Lines) -> impl Stream<Item = Result<Line>> {
             }
         }
     });
-    let received = stream::unfold(receiver, |mut receiver| async { Some((receiver.recv().await?, receiver)) });
+    let received =
+        stream::unfold(receiver, |mut receiver| async { Some((receiver.recv().await?, receiver)) });
     // The reader ends when the lines do, or when nobody receives them any more.
     let reading = stream::once(reader).filter_map(|ended| async { Some(Err(ended.err()?.into())) });
     stream::select(received, reading)
@@ -150,7 +151,12 @@ async fn register_agents(client: &Client, file: &Path) -> Result<()> {
         match client.send("/v1/agents", &nothing.run, &line).await? {
             Answer::Accepted | Answer::Duplicate => {}
             Answer::Refused(refusal) => {
-                bail!("agent in line {} of {} was refused: {}", line.number, file.display(), refusal.describe())
+                bail!(
+                    "agent in line {} of {} was refused: {}",
+                    line.number,
+                    file.display(),
+                    refusal.describe()
+                )
             }
         }
     }
@@ -167,7 +173,8 @@ fn beside(file: &Path, ending: &str) -> PathBuf {
 }
 
 fn progress_bar(total: Option<u64>, position: u64) -> ProgressBar {
-    let style = |template| ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    let style =
+        |template| ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
     let bar = match total {
         Some(total) => ProgressBar::new(total)
             .with_style(style("{bar:30} {percent:>3}% {binary_bytes_per_sec} ETA {eta} {msg}")),

@@ -25,7 +25,11 @@ pub struct Summary {
 
 impl fmt::Display for Summary {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} accepted, {} duplicate, {} refused", self.accepted, self.duplicate, self.refused)
+        write!(
+            formatter,
+            "{} accepted, {} duplicate, {} refused",
+            self.accepted, self.duplicate, self.refused
+        )
     }
 }
 

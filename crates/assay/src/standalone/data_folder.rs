@@ -41,7 +41,10 @@ impl DataFolder {
         match lock.try_lock() {
             Ok(()) => Ok(Self { path, _lock: Some(lock) }),
             Err(TryLockError::WouldBlock) => {
-                bail!("another assay uses the data folder {}: stop it or choose another --data-dir", path.display())
+                bail!(
+                    "another assay uses the data folder {}: stop it or choose another --data-dir",
+                    path.display()
+                )
             }
             Err(TryLockError::Error(error)) => Err(error).context("cannot lock the data folder"),
         }
@@ -57,7 +60,8 @@ impl DataFolder {
 
     /// Points every service at its file.
     pub fn place_databases(&self, settings: &mut Settings) {
-        let url = |schema: &str| format!("sqlite:{}", self.path.join(format!("{schema}.sqlite")).display()).into();
+        let url =
+            |schema: &str| format!("sqlite:{}", self.path.join(format!("{schema}.sqlite")).display()).into();
         settings.registry.database_url = url("registry");
         settings.registry.database_pool_size = POOL_SIZE;
         settings.ingest.database_url = url("ingest");

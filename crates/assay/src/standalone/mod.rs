@@ -57,9 +57,15 @@ struct InternalListeners {
 
 impl InternalListeners {
     fn bind(settings: &mut Settings) -> Result<Self> {
-        let bind = || TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).context("no free loopback port");
-        let listeners =
-            Self { registry: bind()?, ingest: bind()?, scoring: bind()?, export: bind()?, export_worker: bind()? };
+        let bind =
+            || TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).context("no free loopback port");
+        let listeners = Self {
+            registry: bind()?,
+            ingest: bind()?,
+            scoring: bind()?,
+            export: bind()?,
+            export_worker: bind()?,
+        };
         settings.services.registry_url = address_of(&listeners.registry)?;
         settings.services.ingest_url = address_of(&listeners.ingest)?;
         settings.services.scoring_url = address_of(&listeners.scoring)?;
@@ -102,7 +108,8 @@ async fn first_key(settings: &Settings) -> Result<Option<ApiKey>> {
         return Ok(None);
     }
     let new = NewKey {
-        organization: OrganizationName::parse(&settings.bootstrap_organization).context("bootstrap_organization")?,
+        organization: OrganizationName::parse(&settings.bootstrap_organization)
+            .context("bootstrap_organization")?,
         name: KeyName::parse("first start")?,
         scopes: Scopes::default_for_keys(),
         expires_at: None,
