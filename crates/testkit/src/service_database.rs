@@ -16,12 +16,12 @@ const DEADLINE: Duration = Duration::from_secs(20);
 /// A migrated database of one test. Dropping it drops the database.
 pub struct ServiceDatabase {
     settings: DatabaseSettings,
-    _place: Place,
+    place: Place,
 }
 
 enum Place {
     Sqlite(#[allow(dead_code, reason = "removes the folder when dropped")] TempDir),
-    Postgres(#[allow(dead_code, reason = "drops the database when dropped")] TestDatabase),
+    Postgres(TestDatabase),
 }
 
 impl ServiceDatabase {
@@ -38,7 +38,7 @@ impl ServiceDatabase {
         let database_url =
             format!("sqlite:{}", folder.path().join(format!("{schema}.sqlite")).display()).into();
         let settings = DatabaseSettings { database_url, database_pool_size: 4 };
-        Ok(Self { settings, _place: Place::Sqlite(folder) })
+        Ok(Self { settings, place: Place::Sqlite(folder) })
     }
 
     /// On PostgreSQL, as the service's own role `assay_<schema>`, cloned from a template that is migrated once.
@@ -55,12 +55,20 @@ impl ServiceDatabase {
         let database = blocking(move || TestDatabase::create(&template, migrate)).await??;
         let database_url = database.url().to_owned().into();
         let settings = DatabaseSettings { database_url, database_pool_size: 8 };
-        Ok(Self { settings, _place: Place::Postgres(database) })
+        Ok(Self { settings, place: Place::Postgres(database) })
     }
 
     /// Where it is.
     pub fn settings(&self) -> DatabaseSettings {
         self.settings.clone()
+    }
+
+    /// The database on PostgreSQL, for what only an administrator may do.
+    pub fn on_postgres(&self) -> Option<&TestDatabase> {
+        match &self.place {
+            Place::Postgres(database) => Some(database),
+            Place::Sqlite(_) => None,
+        }
     }
 
     /// Opens it.

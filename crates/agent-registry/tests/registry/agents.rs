@@ -12,15 +12,17 @@ use assay_platform::runtime::{Phase, new_id, now};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use crate::stage::{Member, Stage, eventually, for_member, on_both_databases};
+use assay_testkit::{eventually, on_both_databases};
 
-on_both_databases! {
+use crate::stage::{Member, Stage, for_member};
+
+on_both_databases! { Stage {
     a_created_agent_is_answered_with_its_five_fields,
     a_repeated_external_id_is_a_conflict_within_the_organization_only,
     external_ids_of_the_greatest_length_are_told_apart_by_their_last_character,
     a_created_agent_is_announced,
     agents_are_found_by_either_id_within_their_organization_only,
-}
+} }
 
 async fn a_created_agent_is_answered_with_its_five_fields(stage: Stage) -> Result<()> {
     let member = stage.member().await?;

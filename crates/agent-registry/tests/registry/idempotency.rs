@@ -4,15 +4,17 @@ use anyhow::Result;
 use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 
-use crate::stage::{Stage, on_both_databases};
+use assay_testkit::on_both_databases;
 
-on_both_databases! {
+use crate::stage::Stage;
+
+on_both_databases! { Stage {
     the_same_request_gets_the_first_answer_byte_for_byte,
     the_same_key_with_another_body_is_refused,
     a_refused_request_leaves_its_key_free,
     keys_of_different_organizations_have_nothing_to_do_with_each_other,
     of_many_equal_requests_at_once_one_has_an_effect_and_all_get_its_answer,
-}
+} }
 
 const BODY: &str = r#"{"external_id":"bot","name":"Bot"}"#;
 

@@ -9,9 +9,11 @@ use assay_platform::auth::ApiKey;
 use assay_platform::runtime::{new_id, now};
 use futures_util::future::try_join_all;
 
-use crate::stage::{Stage, eventually, for_member, new_key, on_both_databases};
+use assay_testkit::{eventually, on_both_databases};
 
-on_both_databases! {
+use crate::stage::{Stage, for_member, new_key};
+
+on_both_databases! { Stage {
     a_key_resolves_to_its_organization_and_scopes,
     keys_of_one_organization_belong_together,
     an_unknown_an_expired_and_a_revoked_key_are_answered_alike,
@@ -20,7 +22,7 @@ on_both_databases! {
     keys_are_listed_newest_first_by_organization,
     the_bootstrap_key_is_stored_once_however_many_replicas_start,
     a_known_key_is_not_changed_by_the_bootstrap,
-}
+} }
 
 async fn a_key_resolves_to_its_organization_and_scopes(stage: Stage) -> Result<()> {
     let mut new = new_key("acme")?;

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result};
 use assay_agent_registry::keys::{KeyName, NewKey, OrganizationName, create, list};
 use assay_agent_registry::{Config, Dependencies, MIGRATIONS, SCHEMA, start};
 use assay_contracts::ids::{ApiKeyId, OrganizationId};
@@ -12,18 +12,11 @@ use assay_contracts::tenant::{Scope, Scopes, Tenant};
 use assay_messaging::{Bus, BusSettings};
 use assay_platform::auth::{ApiKey, Audience, ServiceClaims, ServiceTokens};
 use assay_platform::db::{Database, DatabaseSettings};
-use assay_platform::runtime::{Readiness, Tasks, blocking, now};
-use assay_testkit::{ServiceRole, Template, TestDatabase, random_name};
+use assay_platform::runtime::{Readiness, Tasks, now};
+use assay_testkit::{ServiceDatabase, random_name};
 use reqwest::{Client, Response};
-use tempfile::TempDir;
 
 pub const DEADLINE: Duration = Duration::from_secs(15);
-
-/// What keeps the database alive.
-pub enum Place {
-    Sqlite(#[allow(dead_code, reason = "removes the folder when dropped")] TempDir),
-    Postgres(#[allow(dead_code, reason = "drops the database when dropped")] TestDatabase),
-}
 
 pub struct Stage {
     pub database: Database,
@@ -32,7 +25,7 @@ pub struct Stage {
     pub tokens: ServiceTokens,
     pub http: Client,
     pub address: String,
-    _place: Place,
+    _place: ServiceDatabase,
 }
 
 /// An organization with its key.
@@ -44,19 +37,18 @@ pub struct Member {
 
 impl Stage {
     pub async fn on_sqlite() -> Result<Self> {
-        let (settings, place) = sqlite_place()?;
-        Database::open(&settings, SCHEMA)?.migrate(MIGRATIONS).await?;
-        Self::run(settings, place, None)
+        let place = ServiceDatabase::sqlite(SCHEMA, MIGRATIONS).await?;
+        Self::run(place.settings(), place, None)
     }
 
     pub async fn on_postgres() -> Result<Self> {
-        let (settings, place) = postgres_place().await?;
-        Self::run(settings, place, None)
+        let place = ServiceDatabase::postgres(SCHEMA, MIGRATIONS).await?;
+        Self::run(place.settings(), place, None)
     }
 
     pub fn run(
         settings: DatabaseSettings,
-        place: Place,
+        place: ServiceDatabase,
         bootstrap: Option<(ApiKey, String)>,
     ) -> Result<Self> {
         let tokens = tokens()?;
@@ -134,69 +126,8 @@ pub fn tokens() -> Result<ServiceTokens> {
     Ok(ServiceTokens::new(&"a secret of the tests of agent-registry".to_owned().into())?)
 }
 
-pub fn sqlite_place() -> Result<(DatabaseSettings, Place)> {
-    let folder = tempfile::tempdir()?;
-    let database_url = format!("sqlite:{}", folder.path().join("registry.db").display()).into();
-    Ok((DatabaseSettings { database_url, database_pool_size: 4 }, Place::Sqlite(folder)))
-}
-
-pub async fn postgres_place() -> Result<(DatabaseSettings, Place)> {
-    let template = Template::new("registry", format!("{:?}", migration_names().await?))
-        .owned_by(ServiceRole { role: "assay_registry", schema: SCHEMA });
-    let runtime = tokio::runtime::Handle::current();
-    let created = blocking(move || {
-        TestDatabase::create(&template, |url| {
-            let settings = DatabaseSettings { database_url: url.to_owned().into(), database_pool_size: 1 };
-            runtime.block_on(async { Database::open(&settings, SCHEMA)?.migrate(MIGRATIONS).await })?;
-            Ok(())
-        })
-    });
-    let database = created.await??;
-    let settings = DatabaseSettings { database_url: database.url().to_owned().into(), database_pool_size: 8 };
-    Ok((settings, Place::Postgres(database)))
-}
-
-/// What an empty database lacks.
-async fn migration_names() -> Result<Vec<String>> {
-    let (settings, _place) = sqlite_place()?;
-    Ok(Database::open(&settings, SCHEMA)?.pending_migrations(MIGRATIONS).await?)
-}
-
 fn config(settings: DatabaseSettings) -> Result<Config> {
     let DatabaseSettings { database_url, database_pool_size } = settings;
     let listen = "127.0.0.1:0".parse()?;
     Ok(Config { listen, database_url, database_pool_size, outbox_age_limit_seconds: 60 })
 }
-
-/// Waits for a condition.
-pub async fn eventually<F: Future<Output = Result<bool>>>(
-    what: &str,
-    condition: impl Fn() -> F,
-) -> Result<()> {
-    let polled = async {
-        while !condition().await? {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        Ok(())
-    };
-    tokio::time::timeout(DEADLINE, polled).await.map_err(|_| anyhow!("waited in vain for {what}"))?
-}
-
-/// Each of these tests once on SQLite and once on PostgreSQL.
-macro_rules! on_both_databases {
-    ($($test:ident,)*) => {
-        mod on_sqlite {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $test() -> anyhow::Result<()> {
-                super::$test(crate::stage::Stage::on_sqlite().await?).await
-            })*
-        }
-        mod on_postgres {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $test() -> anyhow::Result<()> {
-                super::$test(crate::stage::Stage::on_postgres().await?).await
-            })*
-        }
-    };
-}
-pub(crate) use on_both_databases;

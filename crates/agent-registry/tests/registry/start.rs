@@ -5,11 +5,14 @@ use assay_agent_registry::{MIGRATIONS, SCHEMA};
 use assay_platform::auth::ApiKey;
 use assay_platform::db::{Database, DatabaseSettings};
 
-use crate::stage::{Stage, eventually, sqlite_place};
+use assay_testkit::{ServiceDatabase, eventually};
+
+use crate::stage::Stage;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_role_starts_before_its_tables_exist_and_is_ready_once_they_do() -> Result<()> {
-    let (settings, place) = sqlite_place()?;
+    let place = ServiceDatabase::empty_sqlite(SCHEMA)?;
+    let settings = place.settings();
     let key = ApiKey::parse("a-bootstrap-key-of-tests")?;
     let stage = Stage::run(settings.clone(), place, Some((key.clone(), "default".to_owned())))?;
     let ready = || async {
@@ -24,10 +27,11 @@ async fn the_role_starts_before_its_tables_exist_and_is_ready_once_they_do() -> 
 
 #[tokio::test]
 async fn a_configuration_that_cannot_work_is_refused_at_start() -> Result<()> {
-    let (settings, place) = sqlite_place()?;
+    let place = ServiceDatabase::empty_sqlite(SCHEMA)?;
+    let settings = place.settings();
     let key = ApiKey::parse("a-bootstrap-key-of-tests")?;
     assert!(Stage::run(settings, place, Some((key, " ".to_owned()))).is_err());
-    let (_, place) = sqlite_place()?;
+    let place = ServiceDatabase::empty_sqlite(SCHEMA)?;
     let settings = DatabaseSettings { database_url: "mysql://host".to_owned().into(), database_pool_size: 1 };
     assert!(Stage::run(settings, place, None).is_err());
     Ok(())

@@ -6,13 +6,15 @@ use anyhow::Result;
 use futures_util::future::try_join_all;
 use serde_json::Value;
 
-use crate::stage::{Stage, conversation, on_both_databases};
+use assay_testkit::on_both_databases;
 
-on_both_databases! {
+use crate::stage::{Stage, conversation};
+
+on_both_databases! { Stage {
     of_fifty_equal_imports_at_once_exactly_one_is_accepted,
     replicas_accept_an_import_once_between_them,
     different_imports_at_once_are_all_accepted_and_readable,
-}
+} }
 
 async fn of_fifty_equal_imports_at_once_exactly_one_is_accepted(stage: Stage) -> Result<()> {
     let body = conversation("T-1").to_string();

@@ -5,16 +5,18 @@ use assay_contracts::tenant::Scope;
 use assay_platform::runtime::{new_id, now};
 use serde_json::{Value, json};
 
-use crate::stage::{Stage, claims_for, conversation, on_both_databases};
+use assay_testkit::on_both_databases;
 
-on_both_databases! {
+use crate::stage::{Stage, claims_for, conversation};
+
+on_both_databases! { Stage {
     an_accepted_import_is_answered_with_its_receipt_and_can_be_read_at_once,
     a_second_import_is_refused_with_the_first_ticket_id,
     accounts_and_sources_are_disjoint_namespaces,
     organizations_do_not_see_each_other,
     identities_of_the_greatest_length_are_told_apart_by_their_last_character,
     a_refused_import_claims_nothing,
-}
+} }
 
 async fn an_accepted_import_is_answered_with_its_receipt_and_can_be_read_at_once(stage: Stage) -> Result<()> {
     let before = now().as_millis();

@@ -8,11 +8,13 @@ use assay_messaging::{Delivery, Handler, Outcome, Subscription};
 use assay_platform::runtime::Phase;
 use async_trait::async_trait;
 
-use crate::stage::{Stage, conversation, eventually, on_both_databases};
+use assay_testkit::{eventually, on_both_databases};
 
-on_both_databases! {
+use crate::stage::{Stage, conversation};
+
+on_both_databases! { Stage {
     every_accepted_import_is_announced_once_with_the_id_of_its_request,
-}
+} }
 
 const TOPICS: &[Topic] = &[ConversationAccepted::TOPIC];
 const QUEUE: Subscription =

@@ -10,11 +10,14 @@ use diesel::{Connection as _, PgConnection};
 use futures_util::future::{join, try_join_all};
 use serde_json::Value;
 
-use crate::stage::{Place, Stage, conversation, eventually, execute, on_both_databases, postgres_place};
+use assay_ingest::{MIGRATIONS, SCHEMA};
+use assay_testkit::{ServiceDatabase, eventually, on_both_databases};
 
-on_both_databases! {
+use crate::stage::{Stage, config, conversation, execute};
+
+on_both_databases! { Stage {
     an_import_that_the_database_refuses_takes_no_other_down,
-}
+} }
 
 async fn an_import_that_the_database_refuses_takes_no_other_down(stage: Stage) -> Result<()> {
     let poison = match &stage.database {
@@ -44,7 +47,8 @@ async fn an_import_that_the_database_refuses_takes_no_other_down(stage: Stage) -
 
 #[tokio::test(flavor = "multi_thread")]
 async fn while_the_database_is_blocked_imports_are_refused_in_time_and_accepted_afterwards() -> Result<()> {
-    let (mut config, place) = postgres_place().await?;
+    let place = ServiceDatabase::postgres(SCHEMA, MIGRATIONS).await?;
+    let mut config = config(&place)?;
     config.accept_queue = 4;
     config.accept_deadline_milliseconds = 300;
     let stage = Stage::run(config, place)?;
@@ -94,10 +98,10 @@ async fn while_the_database_is_blocked_imports_are_refused_in_time_and_accepted_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_all_connections_were_cut_tickets_are_read_and_imports_accepted_again() -> Result<()> {
-    let (config, place) = postgres_place().await?;
-    let Place::Postgres(database) = &place else { return Err(anyhow!("not PostgreSQL")) };
+    let place = ServiceDatabase::postgres(SCHEMA, MIGRATIONS).await?;
+    let database = place.on_postgres().ok_or_else(|| anyhow!("not PostgreSQL"))?;
     let mut administrator = PgConnection::establish(&database.admin_url())?;
-    let stage = Stage::run(config, place)?;
+    let stage = Stage::run(config(&place)?, place)?;
     let ticket = stage.accepted(&conversation("before")).await?;
     // Every connection of the pool is in use at once, so that every one is cut.
     try_join_all((0..20).map(|_| stage.ticket(&ticket))).await?;

@@ -7,9 +7,11 @@ use assay_platform::runtime::new_id;
 use futures_util::future::try_join_all;
 use serde_json::Value;
 
-use crate::stage::{Stage, conversation, eventually, execute, on_both_databases, query};
+use assay_testkit::{eventually, on_both_databases};
 
-on_both_databases! {
+use crate::stage::{Stage, conversation, execute, query};
+
+on_both_databases! { Stage {
     the_same_request_gets_the_first_receipt_byte_for_byte,
     the_same_key_with_another_body_is_refused,
     a_duplicate_leaves_its_key_free,
@@ -19,7 +21,7 @@ on_both_databases! {
     of_many_duplicates_with_one_key_none_is_lost,
     a_key_is_free_again_after_24_hours,
     expired_keys_are_removed_and_others_stay,
-}
+} }
 
 async fn the_same_request_gets_the_first_receipt_byte_for_byte(stage: Stage) -> Result<()> {
     let first = stage.submit_with_key("key-1", &conversation("T-1")).await?;

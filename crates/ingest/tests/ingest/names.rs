@@ -3,14 +3,16 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::stage::{Stage, conversation_of, message, on_both_databases, query};
+use assay_testkit::on_both_databases;
 
-on_both_databases! {
+use crate::stage::{Stage, conversation_of, message, query};
+
+on_both_databases! { Stage {
     the_latest_name_by_message_then_by_arrival_is_kept,
     names_belong_to_a_type_a_source_and_an_account,
     a_mixed_author_is_never_recorded,
     an_agent_is_named_by_its_external_id,
-}
+} }
 
 const NAMES: &str = "SELECT author_type || ' ' || external_id || ' ' || name AS value FROM participants
                      ORDER BY author_type, external_id, source, source_account_id, name";

@@ -3,29 +3,22 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result};
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::tenant::{Scope, Scopes, Tenant};
-use assay_ingest::{Config, Dependencies, MIGRATIONS, SCHEMA, migrate, start};
+use assay_ingest::{Config, Dependencies, MIGRATIONS, SCHEMA, start};
 use assay_messaging::{Bus, BusSettings};
 use assay_platform::auth::{Audience, ServiceClaims, ServiceTokens};
 use assay_platform::db::Database;
-use assay_platform::runtime::{Readiness, Tasks, blocking, new_id, now};
-use assay_testkit::{ServiceRole, Template, TestDatabase};
+use assay_platform::runtime::{Readiness, Tasks, new_id, now};
+use assay_testkit::ServiceDatabase;
 use reqwest::{Client, Response};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use url::Url;
 
 use crate::registry::Registry;
 
 pub const DEADLINE: Duration = Duration::from_secs(20);
-
-/// What keeps the database alive.
-pub enum Place {
-    Sqlite(#[allow(dead_code, reason = "removes the folder when dropped")] TempDir),
-    Postgres(#[allow(dead_code, reason = "drops the database when dropped")] TestDatabase),
-}
 
 pub struct Stage {
     pub config: Config,
@@ -39,22 +32,21 @@ pub struct Stage {
     /// The tenant that requests are for unless another is named.
     pub organization: OrganizationId,
     registry_url: Url,
-    _place: Place,
+    _place: ServiceDatabase,
 }
 
 impl Stage {
     pub async fn on_sqlite() -> Result<Self> {
-        let (config, place) = sqlite_place()?;
-        migrate(&config).await?;
-        Self::run(config, place)
+        let place = ServiceDatabase::sqlite(SCHEMA, MIGRATIONS).await?;
+        Self::run(config(&place)?, place)
     }
 
     pub async fn on_postgres() -> Result<Self> {
-        let (config, place) = postgres_place().await?;
-        Self::run(config, place)
+        let place = ServiceDatabase::postgres(SCHEMA, MIGRATIONS).await?;
+        Self::run(config(&place)?, place)
     }
 
-    pub fn run(config: Config, place: Place) -> Result<Self> {
+    pub fn run(config: Config, place: ServiceDatabase) -> Result<Self> {
         let tokens = ServiceTokens::new(&"a secret of the tests of the role ingest".to_owned().into())?;
         let bus = Bus::open(&BusSettings::new("local:".to_owned()))?;
         let mut tasks = Tasks::new(Readiness::default());
@@ -153,32 +145,11 @@ pub fn message(external_id: &str, timestamp: i64, author: Value) -> Value {
     json!({"external_id": external_id, "timestamp": timestamp, "content": "Hello", "author": author})
 }
 
-pub fn sqlite_place() -> Result<(Config, Place)> {
-    let folder = tempfile::tempdir()?;
-    let url = format!("sqlite:{}", folder.path().join("ingest.db").display());
-    Ok((config(url)?, Place::Sqlite(folder)))
-}
-
-pub async fn postgres_place() -> Result<(Config, Place)> {
-    let (empty, _place) = sqlite_place()?;
-    let names = Database::open(&empty.database(), SCHEMA)?.pending_migrations(MIGRATIONS).await?;
-    let template = Template::new("ingest", format!("{names:?}"))
-        .owned_by(ServiceRole { role: "assay_ingest", schema: SCHEMA });
-    let runtime = tokio::runtime::Handle::current();
-    let created = blocking(move || {
-        TestDatabase::create(&template, |url| {
-            runtime.block_on(migrate(&config(url.to_owned())?))?;
-            Ok(())
-        })
-    });
-    let database = created.await??;
-    Ok((config(database.url().to_owned())?, Place::Postgres(database)))
-}
-
-fn config(database_url: String) -> Result<Config> {
+pub fn config(place: &ServiceDatabase) -> Result<Config> {
+    let database_url = place.settings().database_url;
     Ok(Config {
         listen: "127.0.0.1:0".parse()?,
-        database_url: database_url.into(),
+        database_url,
         database_pool_size: 6,
         accept_queue: 256,
         writers: 2,
@@ -236,36 +207,3 @@ pub async fn query(database: &Database, statement: &'static str) -> Result<Vec<S
     };
     Ok(rows.into_iter().map(|row| row.value).collect())
 }
-
-/// Waits for a condition.
-pub async fn eventually<F: Future<Output = Result<bool>>>(
-    what: &str,
-    condition: impl Fn() -> F,
-) -> Result<()> {
-    let polled = async {
-        while !condition().await? {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        Ok(())
-    };
-    tokio::time::timeout(DEADLINE, polled).await.map_err(|_| anyhow!("waited in vain for {what}"))?
-}
-
-/// Each of these tests once on SQLite and once on PostgreSQL.
-macro_rules! on_both_databases {
-    ($($test:ident,)*) => {
-        mod on_sqlite {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $test() -> anyhow::Result<()> {
-                super::$test(crate::stage::Stage::on_sqlite().await?).await
-            })*
-        }
-        mod on_postgres {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $test() -> anyhow::Result<()> {
-                super::$test(crate::stage::Stage::on_postgres().await?).await
-            })*
-        }
-    };
-}
-pub(crate) use on_both_databases;

@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use assay_ingest::migrate;
+use assay_ingest::{SCHEMA, migrate};
 use assay_platform::runtime::Budgets;
+use assay_testkit::{ServiceDatabase, eventually};
 
-use crate::stage::{Stage, conversation, eventually, postgres_place, query, sqlite_place};
+use crate::stage::{Stage, config, conversation, query};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_role_starts_before_its_tables_exist_and_accepts_once_they_do() -> Result<()> {
-    let (mut config, place) = sqlite_place()?;
+    let place = ServiceDatabase::empty_sqlite(SCHEMA)?;
+    let mut config = config(&place)?;
     config.accept_deadline_milliseconds = 300;
     let stage = Stage::run(config, place)?;
     let ready = || async {
@@ -26,8 +28,7 @@ async fn the_role_starts_before_its_tables_exist_and_accepts_once_they_do() -> R
 
 #[tokio::test(flavor = "multi_thread")]
 async fn conversations_lie_in_the_partition_of_their_month() -> Result<()> {
-    let (config, place) = postgres_place().await?;
-    let stage = Stage::run(config, place)?;
+    let stage = Stage::on_postgres().await?;
     stage.accepted(&conversation("T-1")).await?;
     let partitions = "SELECT tableoid::regclass::text AS value FROM conversations";
     let expected = "SELECT to_char(now() AT TIME ZONE 'UTC', '\"conversations_\"YYYY_MM') AS value";

@@ -10,12 +10,14 @@ use assay_platform::runtime::new_id;
 use serde_json::json;
 use url::Url;
 
-use crate::stage::{DEADLINE, Stage, conversation, conversation_of, message, on_both_databases};
+use assay_testkit::on_both_databases;
 
-on_both_databases! {
+use crate::stage::{DEADLINE, Stage, conversation, conversation_of, message};
+
+on_both_databases! { Stage {
     a_transcript_is_the_conversation_with_its_agents_resolved,
     only_tickets_that_exist_in_their_organization_are_answered,
-}
+} }
 
 const PATH: &str = "/internal/v1/transcripts";
 
