@@ -18,7 +18,7 @@ pub struct Migrations {
     pub sqlite: EmbeddedMigrations,
 }
 
-/// Embeds a folder of migrations; for the crates that own some, which need no dependency of their own for it.
+/// Embeds a folder of migrations, for the crates that own some. The macro names `diesel_migrations`, which they depend on.
 pub use diesel_migrations::embed_migrations as embed;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
