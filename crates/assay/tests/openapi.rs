@@ -1,5 +1,7 @@
 //! `proto-docs/openapi/assay.json` is what the executable prints.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
 use std::process::Command;
 
 #[test]

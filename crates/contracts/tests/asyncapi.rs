@@ -1,5 +1,7 @@
 //! `proto-docs/asyncapi/assay.json` tells the truth: its channels are the topics, and its examples are events.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
 use assay_contracts::event::{
     AgentCreated, ConversationAccepted, ConversationEvaluated, Event, ExportRequested,
 };

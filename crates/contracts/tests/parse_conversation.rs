@@ -1,5 +1,7 @@
 //! The rules of the specification about the body of `POST /v1/assess`, one by one.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
 use assay_contracts::conversation::{AiTool, Author, Conversation, MAX_MESSAGES, MessageKind};
 use assay_contracts::fault::BodyError;
 use serde_json::{Value, json};

@@ -15,14 +15,14 @@ pub struct Line {
     pub number: u64,
     /// Bytes of the file up to and including this line.
     pub end: u64,
-    /// The body.
-    pub body: String,
+    /// The body, whatever it is: the service says what is wrong with it.
+    pub body: Vec<u8>,
 }
 
 impl Line {
     /// SHA-256 of the body, lower-case hexadecimal.
     pub fn fingerprint(&self) -> String {
-        Sha256::digest(self.body.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+        Sha256::digest(&self.body).iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
 
@@ -67,17 +67,19 @@ impl Lines {
     }
 
     fn read(&mut self) -> Result<Option<Line>> {
-        let mut body = String::new();
+        let mut body = Vec::new();
         let bytes = self
             .input
-            .read_line(&mut body)
-            .with_context(|| format!("cannot read line {} (it must be UTF-8)", self.number + 1))?;
+            .read_until(b'\n', &mut body)
+            .with_context(|| format!("cannot read line {}", self.number + 1))?;
         if bytes == 0 {
             return Ok(None);
         }
         self.number += 1;
         self.end += bytes as u64;
-        body.truncate(body.trim_end_matches(['\n', '\r']).len());
+        while matches!(body.last(), Some(b'\n' | b'\r')) {
+            body.pop();
+        }
         Ok(Some(Line { number: self.number, end: self.end, body }))
     }
 }
@@ -88,7 +90,7 @@ impl Iterator for Lines {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             match self.read() {
-                Ok(Some(line)) if line.body.trim().is_empty() => {}
+                Ok(Some(line)) if line.body.trim_ascii().is_empty() => {}
                 other => return other.transpose(),
             }
         }

@@ -57,7 +57,8 @@ struct RefusedLine<'a> {
     line: u64,
     #[serde(flatten)]
     refusal: &'a Refusal,
-    body: &'a str,
+    /// What is not UTF-8 is replaced: the line number says where the original is.
+    body: std::borrow::Cow<'a, str>,
 }
 
 impl Refusals {
@@ -71,7 +72,7 @@ impl Refusals {
 
     /// Adds a line.
     pub fn write(&mut self, line: &Line, refusal: &Refusal) -> Result<()> {
-        let refused = RefusedLine { line: line.number, refusal, body: &line.body };
+        let refused = RefusedLine { line: line.number, refusal, body: String::from_utf8_lossy(&line.body) };
         let mut text = serde_json::to_string(&refused)?;
         text.push('\n');
         let path = self.path.clone();

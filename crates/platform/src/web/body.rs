@@ -46,7 +46,8 @@ async fn collect(mut payload: Payload, max_bytes: usize) -> Result<Bytes, WebErr
     let mut body = BytesMut::new();
     while let Some(chunk) = payload.next().await {
         let chunk = chunk.map_err(|error| {
-            WebError::new(ProblemCode::MalformedJson, format!("the body ended early: {error}"))
+            tracing::debug!(cause = %error, "a body could not be read");
+            WebError::new(ProblemCode::MalformedJson, "the body ended early, or its chunks are malformed")
         })?;
         if body.len() + chunk.len() > max_bytes {
             return Err(too_large(max_bytes));
