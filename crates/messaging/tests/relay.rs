@@ -65,11 +65,11 @@ async fn committed_events_reach_their_consumer_and_leave_the_outbox(
     let events: Vec<OutgoingEvent> = (0..600).map(|_| accepted()).collect();
     enqueue(&database, &events).await?;
     outbox.wake();
-    handler.wait_for(events.len()).await?;
+    handler.wait_for_all(&events).await?;
     eventually("an empty outbox", || async { Ok(outbox.status().await?.pending == 0) }).await?;
     relay.stop().await?;
     consumer.stop().await?;
-    assert_eq!(handler.ids(), events.iter().map(OutgoingEvent::id).collect());
+    assert_eq!(handler.ids().len(), events.len(), "events came that nobody wrote");
     assert_eq!(outbox.status().await?.dead, 0);
     Ok(())
 }
@@ -158,7 +158,7 @@ async fn a_relay_that_is_stopped_publishes_what_is_due(database: Database, bus: 
     stopped.cancel();
     relay(outbox.clone(), bus.clone(), stopped).await.map_err(anyhow::Error::from_boxed)?;
     assert_eq!(outbox.status().await?.pending, 0);
-    handler.wait_for(events.len() + 1).await?;
+    handler.wait_for_all(&events).await?;
     consumer.stop().await
 }
 
@@ -209,13 +209,10 @@ async fn events_wait_in_the_outbox_while_the_broker_is_away() -> Result<()> {
 
     let relay = start_relay(&outbox, &bus);
     proxy.heal();
-    handler.wait_for(301).await?;
+    handler.wait_for_all(&events).await?;
     eventually("an empty outbox", || async { Ok(outbox.status().await?.pending == 0) }).await?;
     relay.stop().await?;
-    consumer.stop().await?;
-    let handled = handler.ids();
-    assert!(events.iter().all(|event| handled.contains(&event.id())), "an event was lost");
-    Ok(())
+    consumer.stop().await
 }
 
 fn start_relay(outbox: &Outbox, bus: &Bus) -> Running {

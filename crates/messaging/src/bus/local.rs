@@ -92,6 +92,8 @@ impl LocalBus {
             let room = subscription.max_batch.max(1).min(max_in_flight - in_flight);
             let mut batch = Vec::new();
             tokio::select! {
+                // In this order: after the stop nothing more is taken in, and finished work goes before new work.
+                biased;
                 () = stop.cancelled() => break,
                 Some(settled) = running.next() => in_flight -= settled,
                 taken = letters.recv_many(&mut batch, room), if room > 0 => {

@@ -130,6 +130,15 @@ impl Scripted {
         self.deliveries().iter().map(|delivery| delivery.id).collect()
     }
 
+    /// Waits until each of the events has been answered, however often it came.
+    pub async fn wait_for_all(&self, events: &[OutgoingEvent]) -> Result<()> {
+        let is_there = || {
+            let ids = self.ids();
+            events.iter().all(|event| ids.contains(&event.id()))
+        };
+        eventually("all events", || async { Ok(is_there()) }).await
+    }
+
     pub async fn wait_for(&self, deliveries: usize) -> Result<()> {
         let what = format!("{deliveries} deliveries");
         eventually(&what, || async { Ok(self.deliveries().len() >= deliveries) }).await

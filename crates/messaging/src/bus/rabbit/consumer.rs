@@ -115,6 +115,8 @@ impl Consumer {
         let max_in_flight = self.subscription.max_in_flight.max(1);
         let end = loop {
             tokio::select! {
+                // In this order: after the stop nothing more is taken in, and finished work goes before new work.
+                biased;
                 () = stop.cancelled() => break End::Stopped,
                 Some(finished) = self.working.next() => {
                     let is_of_this_session = Arc::ptr_eq(&finished.session, session);
