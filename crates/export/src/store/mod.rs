@@ -27,12 +27,6 @@ use crate::domain::position::Position;
 /// The name under which handled events are recorded.
 pub const CONSUMER: &str = "export.conversation-evaluated";
 
-/// Handled events are remembered for so long, in milliseconds: far beyond every retry, and long enough for somebody to
-/// look after dead letters. An event that comes even later still replaces nothing newer.
-const INBOX_RETENTION_MILLIS: i64 = 14 * 24 * 60 * 60 * 1_000;
-/// At most so many records are removed by one statement.
-const PRUNE_BATCH: u32 = 5_000;
-
 /// Everything that changes when an export is created: all of it or nothing.
 #[derive(Debug, Clone)]
 pub struct Creation {

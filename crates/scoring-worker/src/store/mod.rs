@@ -88,7 +88,7 @@ pub trait EvaluationStore: Send + Sync {
         ticket_id: TicketId,
     ) -> Result<Option<StoredEvaluation>, DatabaseError>;
 
-    /// Prepares the tables for the time around `now`.
+    /// Prepares the tables for the time around `now`, and forgets events that were handled long ago.
     async fn maintain(&self, now: Timestamp) -> Result<(), DatabaseError>;
 }
 

@@ -77,9 +77,13 @@ impl EvaluationStore for PostgresStore {
     }
 
     async fn maintain(&self, now: Timestamp) -> Result<(), DatabaseError> {
-        self.database
-            .run(move |connection| ensure_monthly_partitions(connection, "evaluations", now, MONTHS_AHEAD))
-            .await
+        let maintain = move |connection: &mut PgConnection| {
+            ensure_monthly_partitions(connection, "evaluations", now, MONTHS_AHEAD)?;
+            let before = now.plus_millis(-inbox::RETENTION_MILLIS);
+            while inbox::forget_postgres(connection, before, inbox::PRUNE_BATCH)? > 0 {}
+            Ok(())
+        };
+        self.database.run(maintain).await
     }
 }
 

@@ -54,8 +54,13 @@ impl EvaluationStore for SqliteStore {
         self.database.read(find).await
     }
 
-    async fn maintain(&self, _now: Timestamp) -> Result<(), DatabaseError> {
+    async fn maintain(&self, now: Timestamp) -> Result<(), DatabaseError> {
         // SQLite has no partitions.
+        let before = now.plus_millis(-inbox::RETENTION_MILLIS);
+        let forget = move |connection: &mut SqliteConnection| {
+            inbox::forget_sqlite(connection, before, inbox::PRUNE_BATCH)
+        };
+        while self.database.write(forget).await? > 0 {}
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! The rows that files are made of.
 
 use assay_contracts::time::Timestamp;
-use assay_messaging::inbox::{forget_postgres, record_postgres};
+use assay_messaging::inbox::{PRUNE_BATCH, RETENTION_MILLIS, forget_postgres, record_postgres};
 use assay_platform::db::{DatabaseError, ensure_monthly_partitions, idempotency};
 use diesel::connection::SimpleConnection;
 use diesel::pg::PgConnection;
@@ -11,7 +11,7 @@ use diesel::sql_types::{Array, BigInt, SmallInt, Text, Uuid as SqlUuid};
 use uuid::Uuid;
 
 use crate::domain::evaluation_row::{EvaluationRow, newest_of_each_ticket};
-use crate::store::{CONSUMER, INBOX_RETENTION_MILLIS, PRUNE_BATCH, ReceivedRow};
+use crate::store::{CONSUMER, ReceivedRow};
 
 /// One statement for any number of rows. The rule of replacement is that of `EvaluationRow::is_newer_than`.
 const UPSERT: &str = "
@@ -49,7 +49,7 @@ pub(super) fn record(
 }
 
 pub(super) fn prune(connection: &mut PgConnection, now: Timestamp) -> Result<usize, DatabaseError> {
-    let forgotten = forget_postgres(connection, now.plus_millis(-INBOX_RETENTION_MILLIS), PRUNE_BATCH)?;
+    let forgotten = forget_postgres(connection, now.plus_millis(-RETENTION_MILLIS), PRUNE_BATCH)?;
     Ok(forgotten + idempotency::prune_postgres(connection, now)?)
 }
 

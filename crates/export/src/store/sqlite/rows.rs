@@ -1,7 +1,7 @@
 //! The rows that files are made of. All inside the transaction of `Sqlite::write`.
 
 use assay_contracts::time::Timestamp;
-use assay_messaging::inbox::{forget_sqlite, record_sqlite};
+use assay_messaging::inbox::{PRUNE_BATCH, RETENTION_MILLIS, forget_sqlite, record_sqlite};
 use assay_platform::db::{DatabaseError, idempotency};
 use diesel::prelude::*;
 use diesel::sql_query;
@@ -10,7 +10,7 @@ use diesel::sqlite::SqliteConnection;
 
 use crate::domain::evaluation_row::{EvaluationRow, newest_of_each_ticket};
 use crate::store::record::StoredId;
-use crate::store::{CONSUMER, INBOX_RETENTION_MILLIS, PRUNE_BATCH, ReceivedRow};
+use crate::store::{CONSUMER, ReceivedRow};
 
 /// The rule of replacement is that of `EvaluationRow::is_newer_than`.
 const UPSERT: &str = "
@@ -41,7 +41,7 @@ pub(super) fn record(
 }
 
 pub(super) fn prune(connection: &mut SqliteConnection, now: Timestamp) -> Result<usize, DatabaseError> {
-    let forgotten = forget_sqlite(connection, now.plus_millis(-INBOX_RETENTION_MILLIS), PRUNE_BATCH)?;
+    let forgotten = forget_sqlite(connection, now.plus_millis(-RETENTION_MILLIS), PRUNE_BATCH)?;
     Ok(forgotten + idempotency::prune_sqlite(connection, now)?)
 }
 
