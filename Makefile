@@ -1,7 +1,7 @@
 # What people of this project type. Everything behind it is in crates/; nothing has to be installed for `make run`.
 
 CARGO ?= cargo
-LISTEN ?= 127.0.0.1:8080
+LISTEN ?= $(or $(ASSAY_GATEWAY__LISTEN),127.0.0.1:8080)
 DATA_DIR ?= ./data
 ORGANIZATION ?= default
 

@@ -38,5 +38,6 @@ on_both_stacks! {
     an_exported_file_is_fetched_through_its_signed_address = crate::scenarios::downloads::run,
     conversations_go_in_and_scored_files_come_out = crate::scenarios::whole_path::run,
     the_import_command_reports_resumes_and_repeats_nothing = crate::scenarios::import_command::run,
+    limits_are_kept_and_told = crate::scenarios::limits::run,
     what_was_accepted_survives_a_crash_and_is_evaluated_once = crate::scenarios::durability::run,
 }

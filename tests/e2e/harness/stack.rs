@@ -97,6 +97,13 @@ impl Stack {
         }
     }
 
+    /// Starts the gateway (with all of the standalone) again, with another setting.
+    pub async fn restart_gateway_with(&mut self, setting: &str, value: &str) -> Result<()> {
+        self.kill(&["gateway"]);
+        self.deployment.settings.push((setting.to_owned(), value.to_owned()));
+        self.start().await
+    }
+
     /// `http://HOST:PORT` of the public API.
     pub fn base_url(&self) -> &str {
         &self.base_url

@@ -11,5 +11,6 @@ pub mod http_edges;
 pub mod idempotency;
 pub mod identity;
 pub mod import_command;
+pub mod limits;
 pub mod tickets;
 pub mod whole_path;
