@@ -1,6 +1,6 @@
 //! Calls to ingest.
 
-use assay_contracts::internal::{ReadTranscripts, TicketReference, Transcript, Transcripts};
+use assay_contracts::internal::{MAX_TRANSCRIPTS, ReadTranscripts, TicketReference, Transcripts};
 use assay_platform::auth::ServiceClaims;
 
 use super::{ClientError, Service};
@@ -17,17 +17,17 @@ impl IngestClient {
         Self { service }
     }
 
-    /// The transcripts of these tickets that (still) exist, in no particular order. At most 100 tickets a call.
+    /// The transcripts of the first of these tickets, as many as fit into one answer; those that no longer exist are left
+    /// out. What was not looked at comes back as `unread`, and every call looks at one ticket at least.
     ///
     /// # Errors
     /// When ingest cannot be reached or cannot answer.
-    pub async fn read_transcripts(
-        &self,
-        tickets: &[TicketReference],
-    ) -> Result<Vec<Transcript>, ClientError> {
-        let body = ReadTranscripts { tickets: tickets.to_vec() };
-        let answer: Transcripts =
+    pub async fn read_transcripts(&self, tickets: &[TicketReference]) -> Result<Transcripts, ClientError> {
+        let (now, later) = tickets.split_at(tickets.len().min(MAX_TRANSCRIPTS));
+        let body = ReadTranscripts { tickets: now.to_vec() };
+        let mut answer: Transcripts =
             self.service.post_json(&ServiceClaims::Service, "/internal/v1/transcripts", &body).await?;
-        Ok(answer.transcripts)
+        answer.unread.extend_from_slice(later);
+        Ok(answer)
     }
 }

@@ -65,11 +65,17 @@ pub struct TicketReference {
     pub ticket_id: TicketId,
 }
 
+/// At most so many tickets in one [`ReadTranscripts`].
+pub const MAX_TRANSCRIPTS: usize = 100;
+
 /// Answer: the transcripts that (still) exist, in no particular order.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Transcripts {
     /// The transcripts.
     pub transcripts: Vec<Transcript>,
+    /// Tickets that were not looked at, because the answer would have become too large: ask again.
+    #[serde(default)]
+    pub unread: Vec<TicketReference>,
 }
 
 /// One stored transcript. AI authors carry both `id` and `external_id`.

@@ -1,9 +1,11 @@
 //! `POST /internal/v1/transcripts`: what the scoring worker reads.
 
-use actix_web::HttpRequest;
-use actix_web::web::{Data, Json, Payload};
-use assay_contracts::internal::{ReadTranscripts, Transcripts};
+use actix_web::http::header::ContentType;
+use actix_web::web::{Data, Payload};
+use actix_web::{HttpRequest, HttpResponse};
+use assay_contracts::internal::ReadTranscripts;
 use assay_contracts::problem::ProblemCode;
+use assay_platform::runtime::blocking;
 use assay_platform::web::{Caller, WebError};
 
 use super::Services;
@@ -15,13 +17,18 @@ pub async fn read(
     services: Data<Services>,
     request: HttpRequest,
     payload: Payload,
-) -> Result<Json<Transcripts>, WebError> {
+) -> Result<HttpResponse, WebError> {
     caller.require_service()?;
     let body = services.body(&request, payload).await?;
     let wanted: ReadTranscripts = serde_json::from_slice(&body)
         .map_err(|error| WebError::new(ProblemCode::InvalidRequest, error.to_string()))?;
     let transcripts = read_transcripts(services.store.as_ref(), wanted.tickets).await?;
-    Ok(Json(Transcripts { transcripts }))
+    // Megabytes of JSON are not written on a thread that serves requests.
+    let body = blocking(move || serde_json::to_vec(&transcripts))
+        .await
+        .map_err(|error| WebError::internal(&error))?;
+    let body = body.map_err(|error| WebError::internal(&error))?;
+    Ok(HttpResponse::Ok().content_type(ContentType::json()).body(body))
 }
 
 impl From<ReadTranscriptsError> for WebError {

@@ -62,7 +62,19 @@ impl TicketRow {
 }
 
 impl TranscriptRow {
-    pub fn into_transcript(self) -> Result<Transcript, DatabaseError> {
+    /// The transcript, unless what is stored cannot be understood: one such row must not keep its neighbours from being
+    /// evaluated. It is logged here, and becomes a dead letter of whoever asks for it.
+    pub fn readable(self) -> Option<Transcript> {
+        match self.into_transcript() {
+            Ok(transcript) => Some(transcript),
+            Err(error) => {
+                tracing::error!(cause = %error, "a stored transcript cannot be read");
+                None
+            }
+        }
+    }
+
+    fn into_transcript(self) -> Result<Transcript, DatabaseError> {
         let id = self.id;
         let corrupt = |what: &str| DatabaseError::Corrupt(format!("{what} of conversation {id}"));
         let conversation = Conversation {

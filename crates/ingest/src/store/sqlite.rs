@@ -178,5 +178,5 @@ fn read_transcript(
         .bind::<Text, _>(ticket.organization_id.to_string())
         .get_result(connection)
         .optional()?;
-    row.map(TranscriptRow::into_transcript).transpose()
+    Ok(row.and_then(TranscriptRow::readable))
 }

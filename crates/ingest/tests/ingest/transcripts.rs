@@ -38,7 +38,7 @@ async fn a_transcript_is_the_conversation_with_its_agents_resolved(stage: Stage)
     body["messages"][1]["ai_tool"] = "helpScout".into();
     let id = stage.accepted(&body).await?;
 
-    let transcripts = client(&stage)?.read_transcripts(&[reference(&stage, &id)?]).await?;
+    let transcripts = client(&stage)?.read_transcripts(&[reference(&stage, &id)?]).await?.transcripts;
     let transcript = transcripts.first().context("no transcript")?;
     assert_eq!((transcripts.len(), transcript.organization_id), (1, stage.organization));
     let ticket = &transcript.ticket;
@@ -62,10 +62,10 @@ async fn only_tickets_that_exist_in_their_organization_are_answered(stage: Stage
     let foreign = TicketReference { organization_id: new_id(), ticket_id: second.parse()? };
     let unknown = TicketReference { organization_id: stage.organization, ticket_id: new_id() };
     let wanted = [reference(&stage, &first)?, foreign, unknown];
-    let transcripts = client(&stage)?.read_transcripts(&wanted).await?;
+    let transcripts = client(&stage)?.read_transcripts(&wanted).await?.transcripts;
     let found: Vec<String> = transcripts.iter().map(|transcript| transcript.ticket.id.to_string()).collect();
     assert_eq!(found, [first]);
-    assert!(client(&stage)?.read_transcripts(&[]).await?.is_empty());
+    assert!(client(&stage)?.read_transcripts(&[]).await?.transcripts.is_empty());
     Ok(())
 }
 

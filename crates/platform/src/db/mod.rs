@@ -19,7 +19,7 @@ use serde::Deserialize;
 
 pub use self::error::DatabaseError;
 pub use self::migrations::{Migrations, embed};
-pub use self::partitions::ensure_monthly_partitions;
+pub use self::partitions::{PartitionedTable, ensure_monthly_partitions};
 pub use self::postgres::Postgres;
 pub use self::readiness::register_readiness;
 pub use self::sqlite::Sqlite;

@@ -6,35 +6,79 @@ use assay_contracts::time::Timestamp;
 use chrono::{DateTime, Datelike, Months, NaiveDate, Utc};
 use diesel::connection::SimpleConnection;
 use diesel::pg::PgConnection;
+use diesel::prelude::*;
+use diesel::sql_types::{Bool, Text};
 use uuid::Uuid;
 
 use super::DatabaseError;
 
-/// Makes sure that `table` (partitioned by range of a version 7 UUID) has partitions for the month before `now`, its
-/// own and the next `months_ahead`. Safe to be called at any time and by several processes at once.
+/// A table that is partitioned by range of a version 7 UUID, with a partition `<table>_default` for what fits no other.
+#[derive(Debug, Clone, Copy)]
+pub struct PartitionedTable {
+    /// Its name.
+    pub name: &'static str,
+    /// The column it is partitioned by.
+    pub key: &'static str,
+}
+
+/// Makes sure that `table` has partitions for the month before `now`, its own and the next `months_ahead`. Rows of those
+/// months that lie in the default partition (a clock was wrong, or nobody made partitions for a while) are moved. Safe
+/// to be called at any time and by several processes at once.
 ///
 /// # Errors
-/// When the database refuses.
+/// When the database refuses, or somebody else holds the table for more than two seconds; the months before are made.
 pub fn ensure_monthly_partitions(
     connection: &mut PgConnection,
-    table: &str,
+    table: PartitionedTable,
     now: Timestamp,
     months_ahead: u32,
 ) -> Result<(), DatabaseError> {
     let today = DateTime::<Utc>::from_timestamp_millis(now.as_millis()).unwrap_or_default().date_naive();
     let first = today.with_day(1).unwrap_or(today) - Months::new(1);
     for offset in 0..=months_ahead + 1 {
-        let month = first + Months::new(offset);
-        let statement = format!(
-            "CREATE TABLE IF NOT EXISTS {table}_{}_{:02} PARTITION OF {table} FOR VALUES FROM ('{}') TO ('{}')",
-            month.year(),
-            month.month(),
-            lowest_id_of(month),
-            lowest_id_of(month + Months::new(1)),
-        );
-        connection.batch_execute(&statement)?;
+        ensure_partition(connection, table, first + Months::new(offset))?;
     }
     Ok(())
+}
+
+fn ensure_partition(
+    connection: &mut PgConnection,
+    table: PartitionedTable,
+    month: NaiveDate,
+) -> Result<(), DatabaseError> {
+    let partition = format!("{}_{}_{:02}", table.name, month.year(), month.month());
+    if exists(connection, &partition)? {
+        return Ok(());
+    }
+    connection.transaction(|connection| {
+        // Everybody else would wait behind a lock that is waited for. Two processes take turns.
+        connection.batch_execute(&format!(
+            "SET LOCAL lock_timeout = '2s'; \
+             SELECT pg_advisory_xact_lock(hashtextextended('assay partitions of {}', 0))",
+            table.name
+        ))?;
+        if exists(connection, &partition)? {
+            return Ok(());
+        }
+        Ok(connection.batch_execute(&creation(table, &partition, month))?)
+    })
+}
+
+fn exists(connection: &mut PgConnection, table: &str) -> Result<bool, DatabaseError> {
+    let found = diesel::dsl::sql::<Bool>("to_regclass(").bind::<Text, _>(table).sql(") IS NOT NULL");
+    Ok(diesel::select(found).get_result(connection)?)
+}
+
+/// A partition can only be attached when no row of its range lies in the default partition.
+fn creation(table: PartitionedTable, partition: &str, month: NaiveDate) -> String {
+    let PartitionedTable { name, key } = table;
+    let (from, to) = (lowest_id_of(month), lowest_id_of(month + Months::new(1)));
+    format!(
+        "CREATE TABLE {partition} (LIKE {name} INCLUDING ALL); \
+         WITH moved AS (DELETE FROM {name}_default WHERE {key} >= '{from}' AND {key} < '{to}' RETURNING *) \
+         INSERT INTO {partition} SELECT * FROM moved; \
+         ALTER TABLE {name} ATTACH PARTITION {partition} FOR VALUES FROM ('{from}') TO ('{to}')"
+    )
 }
 
 /// The smallest UUID whose first 48 bits are the month's first millisecond.

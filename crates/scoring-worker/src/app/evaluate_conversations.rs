@@ -10,7 +10,7 @@ use assay_contracts::evaluation::{Evaluation, EvaluationStatus};
 use assay_contracts::event::{ConversationAccepted, ConversationEvaluated, EvaluationOutcome};
 use assay_contracts::ids::{EventId, TicketId};
 use assay_contracts::internal::{TicketReference, Transcript};
-use assay_messaging::{EncodeError, OutgoingEvent};
+use assay_messaging::OutgoingEvent;
 use assay_platform::db::DatabaseError;
 use assay_platform::runtime::{blocking, new_id, now};
 use assay_scoring::{SCORER_VERSION, Scorer};
@@ -28,48 +28,94 @@ pub(crate) struct EvaluateConversations {
     pub(crate) scorer: Arc<Scorer>,
 }
 
-/// Nothing of the batch was stored.
-#[derive(Debug, thiserror::Error)]
+/// Why an accepted conversation is not evaluated this time.
+#[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum EvaluateError {
     /// The transcripts could not be read.
-    #[error(transparent)]
-    Transcripts(#[from] ClientError),
-    /// The results could not be stored.
-    #[error(transparent)]
-    Store(#[from] DatabaseError),
-    /// A result could not be written as an event.
-    #[error(transparent)]
-    Encode(#[from] EncodeError),
-    /// An evaluation could not be written as JSON.
-    #[error("evaluation cannot be written as JSON: {0}")]
-    Document(#[from] serde_json::Error),
+    #[error("transcripts could not be read: {0}")]
+    Transcripts(Arc<ClientError>),
+    /// Its owner does not have it, or cannot read it.
+    #[error("ingest has no readable transcript of the ticket")]
+    Missing,
+    /// The result could not be stored.
+    #[error("evaluation could not be stored: {0}")]
+    Store(Arc<DatabaseError>),
+    /// The result could not be written as JSON.
+    #[error("evaluation could not be written as JSON: {0}")]
+    Encode(String),
 }
 
+/// What became of each event.
+pub(crate) type Verdicts = HashMap<EventId, Result<(), EvaluateError>>;
+
 impl EvaluateConversations {
-    /// Evaluates what is new among `accepted`; conversations that were evaluated before, or deleted since, are passed
-    /// over.
-    pub(crate) async fn run(
-        &self,
-        accepted: &[(EventId, ConversationAccepted)],
-    ) -> Result<(), EvaluateError> {
-        let references: Vec<TicketReference> = accepted
+    /// Evaluates what is new among `accepted`. Each event has a verdict of its own: one that cannot be evaluated does not
+    /// keep the others from it. Conversations that were evaluated before are passed over.
+    pub(crate) async fn run(&self, accepted: &[(EventId, ConversationAccepted)]) -> Verdicts {
+        let mut verdicts: Verdicts =
+            accepted.iter().map(|(id, _)| (*id, Err(EvaluateError::Missing))).collect();
+        let mut events: HashMap<TicketId, Vec<EventId>> = HashMap::new();
+        for (id, event) in accepted {
+            events.entry(event.ticket_id).or_default().push(*id);
+        }
+        let mut unread: Vec<TicketReference> = accepted
             .iter()
             .map(|(_, event)| TicketReference {
                 organization_id: event.organization_id,
                 ticket_id: event.ticket_id,
             })
             .collect();
-        let transcripts = self.ingest.read_transcripts(&references).await?;
-        let events: HashMap<TicketId, EventId> =
-            accepted.iter().map(|(id, event)| (event.ticket_id, *id)).collect();
+        // Page by page, so that large transcripts do not pile up.
+        while !unread.is_empty() {
+            let page = match self.ingest.read_transcripts(&unread).await {
+                Ok(page) => page,
+                Err(error) => {
+                    let error = EvaluateError::Transcripts(Arc::new(error));
+                    let unread = unread.iter().filter_map(|reference| events.get(&reference.ticket_id));
+                    verdicts.extend(unread.flatten().map(|id| (*id, Err(error.clone()))));
+                    break;
+                }
+            };
+            unread = page.unread;
+            verdicts.extend(self.evaluate_page(page.transcripts, &events).await);
+        }
+        verdicts
+    }
+
+    async fn evaluate_page(
+        &self,
+        transcripts: Vec<Transcript>,
+        events: &HashMap<TicketId, Vec<EventId>>,
+    ) -> Verdicts {
+        let mut verdicts = Verdicts::new();
         let mut evaluations = Vec::with_capacity(transcripts.len());
         for (transcript, outcome) in self.score_all(transcripts).await {
-            if let Some(event_id) = events.get(&transcript.ticket.id) {
-                evaluations.push(new_evaluation(*event_id, transcript, outcome)?);
+            let Some([first, others @ ..]) = events.get(&transcript.ticket.id).map(Vec::as_slice) else {
+                continue;
+            };
+            match new_evaluation(*first, transcript, outcome) {
+                // A second event for the same ticket is done when the first one is.
+                Ok(evaluation) => evaluations.push((evaluation, others)),
+                Err(error) => verdicts.extend([(*first, Err(error))]),
             }
         }
-        self.store.record(evaluations).await?;
-        Ok(())
+        let batch: Vec<NewEvaluation> =
+            evaluations.iter().map(|(evaluation, _)| evaluation.clone()).collect();
+        let together = self.store.record(batch).await;
+        for (evaluation, others) in evaluations {
+            let first = evaluation.accepted_event_id;
+            let verdict = match &together {
+                Ok(()) => Ok(()),
+                Err(error) if error.is_transient() => Err(EvaluateError::Store(Arc::new(outage(error)))),
+                // One of them is at fault: each is tried on its own.
+                Err(_) => {
+                    let alone = self.store.record(vec![evaluation]).await;
+                    alone.map_err(|error| EvaluateError::Store(Arc::new(error)))
+                }
+            };
+            verdicts.extend(others.iter().chain([&first]).map(|id| (*id, verdict.clone())));
+        }
+        verdicts
     }
 
     /// Scores in as many parts as there are processors.
@@ -127,10 +173,10 @@ fn new_evaluation(
         evaluated_at,
         outcome,
     };
-    let event = OutgoingEvent::new(new_id(), evaluated_at, &evaluated)?;
+    let event = OutgoingEvent::new(new_id(), evaluated_at, &evaluated).map_err(encode_error)?;
     let (status, document, error_message) = match evaluated.outcome {
         EvaluationOutcome::Evaluated { evaluation } => {
-            (status_of(&evaluation), Some(serde_json::to_string(&evaluation)?), None)
+            (status_of(&evaluation), Some(serde_json::to_string(&evaluation).map_err(encode_error)?), None)
         }
         EvaluationOutcome::Failed { error_message } => (Status::Failed, None, Some(error_message)),
     };
@@ -153,4 +199,13 @@ fn status_of(evaluation: &Evaluation) -> Status {
         EvaluationStatus::Scored => Status::Scored,
         EvaluationStatus::NotApplicable => Status::NotApplicable,
     }
+}
+
+fn encode_error(error: impl std::error::Error) -> EvaluateError {
+    EvaluateError::Encode(error.to_string())
+}
+
+/// An outage that many events share.
+fn outage(error: &DatabaseError) -> DatabaseError {
+    DatabaseError::Unavailable(error.to_string())
 }

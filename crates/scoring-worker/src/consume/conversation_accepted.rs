@@ -29,16 +29,18 @@ impl Handler for ConversationAcceptedHandler {
             .zip(&decoded)
             .filter_map(|(delivery, event)| Some((delivery.id, event.as_ref().ok()?.clone())))
             .collect();
-        let result = self.evaluate.run(&accepted).await;
+        let verdicts = self.evaluate.run(&accepted).await;
         self.outbox.wake();
-        decoded
-            .into_iter()
-            .map(|event| match (event, &result) {
+        deliveries
+            .iter()
+            .zip(decoded)
+            .map(|(delivery, event)| match (event, verdicts.get(&delivery.id)) {
                 (Err(error), _) => Outcome::Reject { reason: error.to_string() },
-                (Ok(_), Ok(())) => Outcome::Done,
+                (Ok(_), Some(Ok(()))) => Outcome::Done,
                 // Whether it is an outage or a mistake of ours: a later attempt may succeed, and the last one makes it
                 // a dead letter that somebody looks at.
-                (Ok(_), Err(error)) => Outcome::Retry { reason: error.to_string() },
+                (Ok(_), Some(Err(error))) => Outcome::Retry { reason: error.to_string() },
+                (Ok(_), None) => Outcome::Retry { reason: "the event was not looked at".to_owned() },
             })
             .collect()
     }

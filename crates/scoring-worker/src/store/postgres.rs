@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
 use assay_messaging::{OutgoingEvent, inbox, outbox};
-use assay_platform::db::{DatabaseError, Postgres, ensure_monthly_partitions};
+use assay_platform::db::{DatabaseError, PartitionedTable, Postgres, ensure_monthly_partitions};
 use assay_platform::runtime::now;
 use async_trait::async_trait;
 use diesel::pg::PgConnection;
@@ -15,6 +15,7 @@ use uuid::Uuid;
 use super::schema::postgres::evaluations;
 use super::{CONSUMER, EvaluationStore, NewEvaluation, StoredEvaluation, unhandled};
 
+const EVALUATIONS: PartitionedTable = PartitionedTable { name: "evaluations", key: "ticket_id" };
 /// Months that are prepared in advance.
 const MONTHS_AHEAD: u32 = 2;
 
@@ -78,7 +79,7 @@ impl EvaluationStore for PostgresStore {
 
     async fn maintain(&self, now: Timestamp) -> Result<(), DatabaseError> {
         let maintain = move |connection: &mut PgConnection| {
-            ensure_monthly_partitions(connection, "evaluations", now, MONTHS_AHEAD)?;
+            ensure_monthly_partitions(connection, EVALUATIONS, now, MONTHS_AHEAD)?;
             let before = now.plus_millis(-inbox::RETENTION_MILLIS);
             while inbox::forget_postgres(connection, before, inbox::PRUNE_BATCH)? > 0 {}
             Ok(())

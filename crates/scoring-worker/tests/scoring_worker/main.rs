@@ -21,7 +21,8 @@ on_both_databases! { Stage {
     a_redelivered_event_changes_nothing_and_tells_nobody,
     a_second_event_for_the_same_ticket_changes_nothing,
     an_evaluation_waits_while_ingest_is_away,
-    a_deleted_conversation_is_passed_over,
+    a_missing_transcript_is_asked_for_again_and_keeps_no_other_from_being_evaluated,
+    transcripts_that_do_not_fit_into_one_answer_are_asked_for_again,
     another_organization_and_another_scope_see_nothing,
 } }
 
@@ -109,13 +110,37 @@ async fn an_evaluation_waits_while_ingest_is_away(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_deleted_conversation_is_passed_over(stage: Stage) -> Result<()> {
-    let accepted = stage.store(&by_ai())?;
-    stage.ingest.transcripts.lock().map_err(|_| anyhow::anyhow!("poisoned"))?.clear();
-    stage.publish(&OutgoingEvent::new(new_id(), now(), &accepted)?).await?;
-    assert!(stage.ingest.calls.load(Ordering::SeqCst) > 0);
-    let id = accepted.ticket_id.to_string();
-    assert_eq!(stage.read(stage.organization, Scope::Tickets, &id).await?.status(), 404);
+async fn a_missing_transcript_is_asked_for_again_and_keeps_no_other_from_being_evaluated(
+    stage: Stage,
+) -> Result<()> {
+    stage.accept(&by_ai()).await?;
+    let missing = stage.store(&by_ai())?;
+    stage.ingest.transcripts.lock().map_err(|_| anyhow::anyhow!("poisoned"))?.remove(&missing.ticket_id);
+    let there = stage.store(&by_ai())?;
+    let events = [&missing, &there].map(|accepted| OutgoingEvent::new(new_id(), now(), accepted));
+    let [missing_event, event] = events;
+    let results = stage.publish_together(&[missing_event?, event?]).await;
+    assert!(
+        matches!(&results[0], Err(PublishError::Retry { reason }) if reason.contains("no readable transcript"))
+    );
+    assert!(results[1].is_ok(), "{results:?}");
+    assert_eq!(read(&stage, there.ticket_id).await?["status"], "scored");
+    Ok(())
+}
+
+async fn transcripts_that_do_not_fit_into_one_answer_are_asked_for_again(stage: Stage) -> Result<()> {
+    stage.accept(&by_ai()).await?;
+    let accepted: Vec<_> = (0..5).map(|_| stage.store(&by_ai())).collect::<Result<_>>()?;
+    let events: Vec<_> = accepted
+        .iter()
+        .map(|accepted| Ok(OutgoingEvent::new(new_id(), now(), accepted)?))
+        .collect::<Result<_>>()?;
+    for result in stage.publish_together(&events).await {
+        result?;
+    }
+    for accepted in accepted {
+        assert_eq!(read(&stage, accepted.ticket_id).await?["status"], "scored");
+    }
     Ok(())
 }
 

@@ -150,6 +150,11 @@ impl Stage {
         self.bus.publish(std::slice::from_ref(event)).await.remove(0)
     }
 
+    /// Publishes several events at once.
+    pub async fn publish_together(&self, events: &[OutgoingEvent]) -> Vec<Result<(), PublishError>> {
+        self.bus.publish(events).await
+    }
+
     /// Reads an evaluation as a key of `organization` with `scope`.
     pub async fn read(&self, organization: OrganizationId, scope: Scope, id: &str) -> Result<Response> {
         let tenant = Tenant { organization_id: organization, scopes: Scopes::from_iter([scope]) };
@@ -196,7 +201,8 @@ async fn read_transcripts(ingest: Data<StubIngest>, request: Json<ReadTranscript
         return HttpResponse::ServiceUnavailable().finish();
     }
     let Ok(stored) = ingest.transcripts.lock() else { return HttpResponse::InternalServerError().finish() };
-    let transcripts =
-        request.tickets.iter().filter_map(|reference| stored.get(&reference.ticket_id).cloned()).collect();
-    HttpResponse::Ok().json(Transcripts { transcripts })
+    // Two tickets a call: whoever asks for more has to ask again.
+    let (now, unread) = request.tickets.split_at(request.tickets.len().min(2));
+    let transcripts = now.iter().filter_map(|reference| stored.get(&reference.ticket_id).cloned()).collect();
+    HttpResponse::Ok().json(Transcripts { transcripts, unread: unread.to_vec() })
 }

@@ -2,8 +2,7 @@
 
 use assay_contracts::time::Timestamp;
 use assay_messaging::inbox::{PRUNE_BATCH, RETENTION_MILLIS, forget_postgres, record_postgres};
-use assay_platform::db::{DatabaseError, ensure_monthly_partitions, idempotency};
-use diesel::connection::SimpleConnection;
+use assay_platform::db::{DatabaseError, PartitionedTable, ensure_monthly_partitions, idempotency};
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
 use diesel::sql_query;
@@ -31,6 +30,7 @@ const UPSERT: &str = "
 
 /// Partitions are made so many months ahead: long enough for somebody to notice that they are not.
 const MONTHS_AHEAD: u32 = 3;
+const EVALUATION_ROWS: PartitionedTable = PartitionedTable { name: "evaluation_rows", key: "ticket_id" };
 
 pub(super) fn record(
     connection: &mut PgConnection,
@@ -54,11 +54,7 @@ pub(super) fn prune(connection: &mut PgConnection, now: Timestamp) -> Result<usi
 }
 
 pub(super) fn ensure_partitions(connection: &mut PgConnection, now: Timestamp) -> Result<(), DatabaseError> {
-    connection.transaction(|connection| {
-        // A new partition waits for exports that read the table, and everybody would wait behind it.
-        connection.batch_execute("SET LOCAL lock_timeout = '2s'")?;
-        ensure_monthly_partitions(connection, "evaluation_rows", now, MONTHS_AHEAD)
-    })
+    ensure_monthly_partitions(connection, EVALUATION_ROWS, now, MONTHS_AHEAD)
 }
 
 fn upsert(connection: &mut PgConnection, rows: &[EvaluationRow]) -> Result<(), DatabaseError> {

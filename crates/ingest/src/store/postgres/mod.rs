@@ -11,9 +11,8 @@ use assay_contracts::internal::{TicketReference, Transcript};
 use assay_contracts::ticket::Ticket;
 use assay_contracts::time::Timestamp;
 use assay_platform::db::idempotency::prune_postgres;
-use assay_platform::db::{DatabaseError, Postgres, ensure_monthly_partitions};
+use assay_platform::db::{DatabaseError, PartitionedTable, Postgres, ensure_monthly_partitions};
 use async_trait::async_trait;
-use diesel::connection::SimpleConnection;
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
 use diesel::sql_query;
@@ -28,10 +27,7 @@ use crate::domain::{Import, ImportOutcome};
 /// Partitions are made so many months ahead: a service may stand still for long and write at once when it is back.
 const MONTHS_AHEAD: u32 = 3;
 
-/// One process at a time makes partitions, and none waits for long: a table that is being changed blocks its writers.
-const PARTITION_LOCK: &str = "
-    SET LOCAL lock_timeout = '5s';
-    SELECT pg_advisory_xact_lock(hashtextextended('assay partitions of conversations', 0))";
+const CONVERSATIONS: PartitionedTable = PartitionedTable { name: "conversations", key: "id" };
 
 const FIND_TICKET: &str =
     "SELECT external_id, subject, created_at FROM conversations WHERE id = $1 AND organization_id = $2";
@@ -55,10 +51,7 @@ impl PostgresStore {
 impl Store for PostgresStore {
     async fn prepare(&self, now: Timestamp) -> Result<(), DatabaseError> {
         let work = move |connection: &mut PgConnection| {
-            connection.transaction(|tx| {
-                tx.batch_execute(PARTITION_LOCK)?;
-                ensure_monthly_partitions(tx, "conversations", now, MONTHS_AHEAD)
-            })
+            ensure_monthly_partitions(connection, CONVERSATIONS, now, MONTHS_AHEAD)
         };
         self.postgres.run(work).await
     }
@@ -109,10 +102,10 @@ fn read_transcripts(
         .bind::<BigInt, _>(i64::try_from(tickets.len()).unwrap_or(i64::MAX))
         .load(connection)?;
     let wanted: HashSet<&TicketReference> = tickets.iter().collect();
-    let transcripts = rows.into_iter().map(TranscriptRow::into_transcript).collect::<Result<Vec<_>, _>>()?;
+    let transcripts = rows.into_iter().filter_map(TranscriptRow::readable);
     let is_wanted = |transcript: &Transcript| {
         let ticket_id = transcript.ticket.id;
         wanted.contains(&TicketReference { organization_id: transcript.organization_id, ticket_id })
     };
-    Ok(transcripts.into_iter().filter(is_wanted).collect())
+    Ok(transcripts.filter(is_wanted).collect())
 }
