@@ -13,7 +13,7 @@ async fn a_worker_that_died_hands_its_job_to_another(stage: Stage) -> Result<()>
     let id = stage.create(ExportKind::Axis, ExportFilters::default()).await?;
     let dead = stage.claim_and_die(3).await?;
     // What it had written but not shown.
-    let left_behind = stage.objects.create(&dead.object_key()).await?;
+    let mut left_behind = stage.objects.create(&dead.object_key()).await?;
     left_behind.finish().await?;
     let _worker = stage.worker(&stage.config()?)?;
     assert_eq!(stage.content(id).await?, file_of(ExportKind::Axis, []));

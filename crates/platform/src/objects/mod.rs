@@ -1,21 +1,25 @@
 //! Files: on a disk (`file:///PATH`) or in an S3-compatible store (`s3://BUCKET/PREFIX`).
 //!
-//! A file appears under its key only when it is complete: both kinds of store publish an upload atomically.
+//! A file appears under its key only when it is complete: both kinds of store publish an upload atomically. Every call
+//! has a deadline; only the reading of a file takes as long as its reader.
+
+mod deadlines;
+mod s3;
+mod writer;
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream::{BoxStream, StreamExt};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
-use object_store::prefix::PrefixStore;
-use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt, PutPayload};
-use sha2::{Digest, Sha256};
+use object_store::{ObjectStore, ObjectStoreExt};
 use url::Url;
 
-/// Parts of an upload; S3 wants 5 MiB or more for every part but the last.
-const PART_BYTES: usize = 8 * 1024 * 1024;
+use self::deadlines::{Deadlines, in_time};
+pub use self::writer::ObjectWriter;
 
 /// The object store failed. The text is for the log, never for an answer.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +38,9 @@ pub enum ObjectError {
     /// The store refused or is away.
     #[error("object store failed: {0}")]
     Store(object_store::Error),
+    /// The store did not answer in time; what was asked of it may happen all the same.
+    #[error("object store did not answer within {0:?}: check that it runs and can be reached")]
+    Deadline(Duration),
 }
 
 impl From<object_store::Error> for ObjectError {
@@ -49,6 +56,7 @@ impl From<object_store::Error> for ObjectError {
 #[derive(Clone)]
 pub struct Objects {
     store: Arc<dyn ObjectStore>,
+    deadlines: Deadlines,
 }
 
 /// What is known of a file after it was written.
@@ -65,38 +73,36 @@ impl Objects {
     /// are read from `options` (names as in `object_store`, for example `aws_access_key_id`).
     ///
     /// # Errors
-    /// When the address has an unknown scheme or the folder cannot be made.
+    /// When the address has an unknown scheme, the folder cannot be made, or an option of an S3 store is unknown.
     pub fn open<I>(url: &str, options: I) -> Result<Self, ObjectError>
     where
         I: IntoIterator<Item = (String, String)>,
     {
         let refuse = |reason: String| ObjectError::Address { url: url.to_owned(), reason };
         let parsed = Url::parse(url).map_err(|error| refuse(error.to_string()))?;
-        match parsed.scheme() {
+        let store: Arc<dyn ObjectStore> = match parsed.scheme() {
             "file" => {
                 let folder = parsed.to_file_path().map_err(|()| refuse("not an absolute path".to_owned()))?;
                 std::fs::create_dir_all(&folder).map_err(|error| refuse(error.to_string()))?;
                 let disk =
                     LocalFileSystem::new_with_prefix(&folder).map_err(|error| refuse(error.to_string()))?;
                 // An export that a client was told of must survive the loss of power.
-                Ok(Self { store: Arc::new(disk.with_fsync(true)) })
+                Arc::new(disk.with_fsync(true))
             }
-            "s3" => {
-                let (store, prefix) = object_store::parse_url_opts(&parsed, options)
-                    .map_err(|error| refuse(error.to_string()))?;
-                Ok(Self { store: Arc::new(PrefixStore::new(Arc::<dyn ObjectStore>::from(store), prefix)) })
-            }
-            other => Err(refuse(format!("unknown scheme `{other}`"))),
-        }
+            "s3" => Arc::new(s3::open(&parsed, options).map_err(refuse)?),
+            other => return Err(refuse(format!("unknown scheme `{other}`"))),
+        };
+        Ok(Self { store, deadlines: Deadlines::default() })
     }
 
     /// Begins to write a file. Nothing appears under `key` before [`ObjectWriter::finish`].
     ///
     /// # Errors
-    /// When the store refuses.
+    /// When the store refuses or does not answer in time.
     pub async fn create(&self, key: &str) -> Result<ObjectWriter, ObjectError> {
-        let upload = self.store.put_multipart(&Path::from(key)).await?;
-        Ok(ObjectWriter { upload, part: Vec::with_capacity(PART_BYTES), bytes: 0, hasher: Sha256::new() })
+        let key = Path::from(key);
+        let upload = in_time(self.deadlines.answer, self.store.put_multipart(&key)).await?;
+        Ok(ObjectWriter::new(upload, self.deadlines))
     }
 
     /// Size of a file in bytes.
@@ -104,7 +110,8 @@ impl Objects {
     /// # Errors
     /// [`ObjectError::NotFound`] when there is none.
     pub async fn size(&self, key: &str) -> Result<u64, ObjectError> {
-        Ok(self.store.head(&Path::from(key)).await?.size)
+        let key = Path::from(key);
+        Ok(in_time(self.deadlines.answer, self.store.head(&key)).await?.size)
     }
 
     /// Streams a part of a file, `range` in bytes.
@@ -117,80 +124,27 @@ impl Objects {
         range: Range<u64>,
     ) -> Result<BoxStream<'static, Result<Bytes, ObjectError>>, ObjectError> {
         let options = object_store::GetOptions { range: Some(range.into()), ..Default::default() };
-        let result = self.store.get_opts(&Path::from(key), options).await?;
+        let key = Path::from(key);
+        let result = in_time(self.deadlines.answer, self.store.get_opts(&key, options)).await?;
         Ok(result.into_stream().map(|chunk| chunk.map_err(ObjectError::from)).boxed())
     }
 
     /// Removes a file; one that is gone already is fine.
     ///
     /// # Errors
-    /// When the store refuses.
+    /// When the store refuses or does not answer in time.
     pub async fn delete(&self, key: &str) -> Result<(), ObjectError> {
-        match self.store.delete(&Path::from(key)).await {
-            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
-            Err(error) => Err(error.into()),
+        let key = Path::from(key);
+        match in_time(self.deadlines.answer, self.store.delete(&key)).await {
+            Ok(()) | Err(ObjectError::NotFound(_)) => Ok(()),
+            Err(error) => Err(error),
         }
-    }
-}
-
-/// A file that is being written.
-pub struct ObjectWriter {
-    upload: Box<dyn MultipartUpload>,
-    part: Vec<u8>,
-    bytes: u64,
-    hasher: Sha256,
-}
-
-impl ObjectWriter {
-    /// Appends `content`. Memory stays bounded by two parts.
-    ///
-    /// # Errors
-    /// When the store refuses.
-    pub async fn write(&mut self, content: &[u8]) -> Result<(), ObjectError> {
-        self.hasher.update(content);
-        self.bytes += content.len() as u64;
-        let mut rest = content;
-        while !rest.is_empty() {
-            let (now, later) = rest.split_at(rest.len().min(PART_BYTES - self.part.len()));
-            self.part.extend_from_slice(now);
-            rest = later;
-            if self.part.len() == PART_BYTES {
-                self.send_part().await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Publishes the file under its key.
-    ///
-    /// # Errors
-    /// When the store refuses; then nothing was published.
-    pub async fn finish(mut self) -> Result<WrittenObject, ObjectError> {
-        if !self.part.is_empty() || self.bytes == 0 {
-            self.send_part().await?;
-        }
-        self.upload.complete().await?;
-        let digest = self.hasher.finalize();
-        let sha256 = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(WrittenObject { bytes: self.bytes, sha256 })
-    }
-
-    /// Gives up and removes what was sent.
-    ///
-    /// # Errors
-    /// When the store refuses.
-    pub async fn abort(mut self) -> Result<(), ObjectError> {
-        Ok(self.upload.abort().await?)
-    }
-
-    async fn send_part(&mut self) -> Result<(), ObjectError> {
-        let part = std::mem::replace(&mut self.part, Vec::with_capacity(PART_BYTES));
-        Ok(self.upload.put_part(PutPayload::from(part)).await?)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::writer::PART_BYTES;
     use super::*;
 
     fn open(folder: &std::path::Path) -> Objects {
@@ -232,8 +186,41 @@ mod tests {
         objects.delete("a.csv").await.unwrap();
     }
 
+    /// Accepts connections, by its backlog, and never says a word.
+    fn silent_store() -> (std::net::TcpListener, Objects) {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        let options = [
+            ("aws_endpoint", endpoint.as_str()),
+            ("aws_allow_http", "true"),
+            ("aws_access_key_id", "id"),
+            ("aws_secret_access_key", "secret"),
+        ];
+        let options = options.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let mut objects = Objects::open("s3://files/of/assay", options).unwrap();
+        let soon = Duration::from_millis(50);
+        objects.deadlines = Deadlines { answer: soon, transfer: soon };
+        (listener, objects)
+    }
+
+    #[tokio::test]
+    async fn a_store_that_does_not_answer_holds_nobody() {
+        let (_listener, objects) = silent_store();
+        let outcomes = [
+            ("create", objects.create("a.csv").await.map(drop)),
+            ("size", objects.size("a.csv").await.map(drop)),
+            ("read", objects.read("a.csv", 0..1).await.map(drop)),
+            ("delete", objects.delete("a.csv").await),
+        ];
+        for (call, outcome) in outcomes {
+            assert!(matches!(outcome, Err(ObjectError::Deadline(_))), "{call}: {outcome:?}");
+        }
+    }
+
     #[test]
-    fn an_unknown_scheme_is_refused() {
+    fn an_unknown_scheme_or_option_is_refused() {
+        let option = ("aws_regoin".to_owned(), "eu-central-1".to_owned());
+        assert!(matches!(Objects::open("s3://files", [option]), Err(ObjectError::Address { .. })));
         assert!(matches!(Objects::open("ftp://host/x", []), Err(ObjectError::Address { .. })));
         assert!(matches!(Objects::open("not an address", []), Err(ObjectError::Address { .. })));
     }

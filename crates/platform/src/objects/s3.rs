@@ -1,0 +1,117 @@
+//! Opens an S3-compatible store. Everything that `object_store` would decide silently is decided here: a file takes as
+//! long to download as its reader takes, and an option that is misspelled is refused.
+
+use std::time::Duration;
+
+use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::path::Path;
+use object_store::prefix::PrefixStore;
+use object_store::{BackoffConfig, ClientOptions, RetryConfig};
+use url::Url;
+
+/// How long a connection may take to come about.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the store may be silent. The first answer counts from the beginning of its request, so that a part of an
+/// upload must be sent within this time; while a file is read it begins anew with every piece.
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
+/// Requests are repeated so often, with pauses up to [`LONGEST_BACKOFF`]. A repeated request keeps its signature, which
+/// S3 takes for 15 minutes.
+const MAX_RETRIES: usize = 8;
+const LONGEST_BACKOFF: Duration = Duration::from_secs(10);
+/// For how long after the beginning of a download its connection may be replaced when it breaks. Every replacement is
+/// signed anew; other requests end earlier, by [`MAX_RETRIES`].
+const RESUME_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The store at `s3://BUCKET/PREFIX`, or why it cannot be opened.
+pub(super) fn open<I>(url: &Url, options: I) -> Result<PrefixStore<AmazonS3>, String>
+where
+    I: IntoIterator<Item = (String, String)>,
+{
+    let prefix = Path::from_url_path(url.path()).map_err(|error| error.to_string())?;
+    let store = builder(url, options)?.build().map_err(|error| error.to_string())?;
+    Ok(PrefixStore::new(store, prefix))
+}
+
+fn builder<I>(url: &Url, options: I) -> Result<AmazonS3Builder, String>
+where
+    I: IntoIterator<Item = (String, String)>,
+{
+    let mut builder = AmazonS3Builder::new()
+        .with_url(url.as_str())
+        .with_client_options(client_options())
+        .with_retry(retry_config());
+    for (name, value) in options {
+        let key: AmazonS3ConfigKey = name
+            .to_ascii_lowercase()
+            .parse()
+            .map_err(|_| format!("objects.options has the unknown option `{name}`"))?;
+        builder = builder.with_config(key, value);
+    }
+    Ok(builder)
+}
+
+fn client_options() -> ClientOptions {
+    ClientOptions::new()
+        .with_timeout_disabled()
+        .with_connect_timeout(CONNECT_TIMEOUT)
+        .with_read_timeout(READ_TIMEOUT)
+}
+
+fn retry_config() -> RetryConfig {
+    RetryConfig {
+        backoff: BackoffConfig { max_backoff: LONGEST_BACKOFF, ..BackoffConfig::default() },
+        max_retries: MAX_RETRIES,
+        retry_timeout: RESUME_TIMEOUT,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use object_store::ClientConfigKey;
+
+    use super::*;
+
+    fn options<const N: usize>(options: [(&str, &str); N]) -> [(String, String); N] {
+        options.map(|(name, value)| (name.to_owned(), value.to_owned()))
+    }
+
+    #[test]
+    fn a_bucket_with_options_is_opened_under_its_prefix() {
+        let url = Url::parse("s3://files/of/assay").unwrap();
+        let given = options([
+            ("aws_endpoint", "http://127.0.0.1:9000"),
+            ("aws_allow_http", "true"),
+            ("AWS_REGION", "eu-central-1"),
+            ("aws_access_key_id", "id"),
+            ("aws_secret_access_key", "secret"),
+        ]);
+        let configured = builder(&url, given.clone()).unwrap();
+        for (name, value) in &given {
+            let key = name.to_ascii_lowercase().parse().unwrap();
+            assert_eq!(configured.get_config_value(&key).as_ref(), Some(value), "{name}");
+        }
+        assert_eq!(open(&url, given).unwrap().to_string(), "PrefixObjectStore(of/assay)");
+    }
+
+    #[test]
+    fn a_download_may_take_as_long_as_it_takes_unless_an_option_says_otherwise() {
+        let url = Url::parse("s3://files").unwrap();
+        let value = |options: &[(String, String)], key: ClientConfigKey| {
+            let builder = builder(&url, options.to_vec()).unwrap();
+            builder.get_config_value(&AmazonS3ConfigKey::Client(key))
+        };
+        assert_eq!(value(&[], ClientConfigKey::Timeout), None);
+        assert!(value(&[], ClientConfigKey::ConnectTimeout).is_some());
+        assert!(value(&[], ClientConfigKey::ReadTimeout).is_some());
+        let limited = options([("timeout", "7s")]);
+        assert_eq!(value(&limited, ClientConfigKey::Timeout).as_deref(), Some("7s"));
+    }
+
+    #[test]
+    fn an_option_that_is_unknown_or_cannot_be_used_is_refused_by_its_name() {
+        let url = Url::parse("s3://files").unwrap();
+        let refusal = open(&url, options([("aws_regoin", "eu-central-1")])).unwrap_err();
+        assert!(refusal.contains("`aws_regoin`"), "{refusal}");
+        assert!(open(&url, options([("aws_access_key_id", "without its secret")])).is_err());
+    }
+}
