@@ -5,6 +5,9 @@ LISTEN ?= $(or $(ASSAY_GATEWAY__LISTEN),127.0.0.1:8080)
 DATA_DIR ?= ./data
 ORGANIZATION ?= default
 
+# nextest runs tests in processes of their own and shows less noise; plain `cargo test` does where it is not installed.
+TEST_RUNNER = $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo "$(CARGO) nextest run" || echo "$(CARGO) test")
+
 .PHONY: help run test lint stack stack-down stack-key docs
 
 help:
@@ -22,7 +25,7 @@ run:
 test:
 	$(CARGO) build --workspace --bins
 	$(CARGO) build --workspace --tests
-	target/debug/assay-test-services --postgres --rabbit -- $(CARGO) nextest run --workspace --no-fail-fast
+	target/debug/assay-test-services --postgres --rabbit -- $(TEST_RUNNER) --workspace --no-fail-fast
 	scripts/schemathesis.sh target/debug/assay
 
 lint:

@@ -11,7 +11,8 @@ key="schemathesis-$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')"
 
 if ! command -v python3 >/dev/null; then
   echo "schemathesis: skipped, it needs python3 with venv and pip"
-  exit 0
+  [ -z "${CI:-}" ]
+  exit
 fi
 if [ ! -x "$environment/bin/schemathesis" ]; then
   python3 -m venv "$environment"

@@ -9,11 +9,15 @@ mod signals;
 mod standalone;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// How long blocking work may take to end when everything else has ended.
+const BLOCKING_DEADLINE: Duration = Duration::from_secs(3);
 
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
@@ -21,10 +25,13 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return report(&error.into()),
     };
-    match runtime.block_on(commands::run(cli.command)) {
+    let code = match runtime.block_on(commands::run(cli.command)) {
         Ok(code) => code,
         Err(error) => report(&error),
-    }
+    };
+    // Blocking work that nobody waits for any more (a line from a pipe, a long query) must not hold up the end.
+    runtime.shutdown_timeout(BLOCKING_DEADLINE);
+    code
 }
 
 #[allow(clippy::print_stderr, reason = "the last word of a command line tool")]

@@ -42,7 +42,8 @@ pub async fn run_until_stopped(tasks: Tasks, settings: &Settings) -> Result<()> 
     tokio::select! {
         result = tasks.run(stop, settings.budgets()) => Ok(result?),
         () = async { second.next().await; second.next().await } => {
-            anyhow::bail!("ended at once by a second signal")
+            tracing::warn!("ended at once by a second signal");
+            std::process::exit(1);
         }
     }
 }

@@ -75,6 +75,9 @@ impl Settings {
         if settings.export_worker.database_url.expose_secret().is_empty() {
             settings.export_worker.database_url = settings.export.database_url.clone();
         }
+        if settings.ingest.max_body_bytes == 0 {
+            settings.ingest.max_body_bytes = settings.gateway.max_body_bytes;
+        }
         Ok(settings)
     }
 

@@ -106,7 +106,7 @@ impl Service {
         }
         match within(self.deadline, request.send()).await {
             Some(Ok(response)) => Ok(response),
-            Some(Err(error)) => Err(self.unreachable(&error)),
+            Some(Err(error)) => Err(self.unreachable(error)),
             None => Err(ClientError::Unreachable {
                 service: self.name(),
                 reason: format!("no answer within {} ms", self.deadline.as_millis()),
@@ -143,7 +143,7 @@ impl Service {
                 status: response.status().as_u16(),
                 problem: None,
             }),
-            Some(Err(error)) => Err(self.unreachable(&error)),
+            Some(Err(error)) => Err(self.unreachable(error)),
             None => {
                 Err(ClientError::Unreachable { service: self.name(), reason: "no answer in time".to_owned() })
             }
@@ -154,7 +154,7 @@ impl Service {
         let status = response.status();
         let body = match within(self.deadline, response.bytes()).await {
             Some(Ok(body)) => body,
-            Some(Err(error)) => return Err(self.unreachable(&error)),
+            Some(Err(error)) => return Err(self.unreachable(error)),
             None => {
                 let reason = "the answer did not arrive in time".to_owned();
                 return Err(ClientError::Unreachable { service: self.name(), reason });
@@ -173,8 +173,11 @@ impl Service {
         Url::parse(&text).map_err(|error| self.unreadable(&error))
     }
 
-    fn unreachable(&self, error: &reqwest::Error) -> ClientError {
-        let source = std::error::Error::source(error).map(|source| format!(": {source}")).unwrap_or_default();
+    /// Without the address: its query may hold a signature, and the text goes into logs.
+    fn unreachable(&self, error: reqwest::Error) -> ClientError {
+        let error = error.without_url();
+        let source =
+            std::error::Error::source(&error).map(|source| format!(": {source}")).unwrap_or_default();
         ClientError::Unreachable { service: self.name(), reason: format!("{error}{source}") }
     }
 

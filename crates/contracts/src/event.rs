@@ -1,7 +1,7 @@
 //! Events between services. Past tense, versioned; a payload of version 1 only ever gains optional fields.
 //!
-//! Events carry no transcripts: a consumer that needs one asks its owner. So neither the broker nor its dead
-//! letters hold what customers wrote, and deleting a conversation in one place deletes it (ADR 0003).
+//! Events carry no transcripts: a consumer that needs one asks its owner (ADR 0003). What customers wrote travels only
+//! as the subject and the short quotes of an evaluation.
 
 use serde::{Deserialize, Serialize};
 

@@ -74,8 +74,6 @@ problem_codes! {
     ExportNotReady = 409, "export-not-ready", "The export is not complete yet";
     /// The export failed; its `error_message` says why.
     ExportFailed = 409, "export-failed", "The export failed";
-    /// A request with the same idempotency key is being handled.
-    IdempotencyInProgress = 409, "idempotency-in-progress", "A request with this idempotency key is being handled";
     /// The body is larger than the limit.
     PayloadTooLarge = 413, "payload-too-large", "The request body is too large";
     /// The address is longer than the limit.

@@ -34,6 +34,9 @@ pub struct Dependencies {
 /// The gateway cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
+    /// A setting cannot work.
+    #[error("gateway.{0}")]
+    Setting(&'static str),
     /// No HTTP client.
     #[error(transparent)]
     Client(#[from] ClientError),
@@ -47,6 +50,7 @@ pub enum StartError {
 /// # Errors
 /// When the HTTP client or the listener cannot be set up.
 pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
+    check(&config)?;
     let http = http_client(HttpSettings::default())?;
     let deadline = Duration::from_millis(config.service_deadline_milliseconds);
     let service = |address: &Url, audience| {
@@ -80,5 +84,25 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     };
     let routes = configure(Data::new(gateway));
     serve(tasks, Phase::ServePublic, "gateway", dependencies.listener, settings, routes)?;
+    Ok(())
+}
+
+fn check(config: &Config) -> Result<(), StartError> {
+    if config.workers == 0 {
+        return Err(StartError::Setting("workers must be 1 or more"));
+    }
+    let is_web_address = |text: &str| {
+        Url::parse(text)
+            .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host() && url.path() == "/")
+    };
+    if config.public_url.is_empty() {
+        if !config.listen.ip().is_loopback() {
+            tracing::warn!(
+                "gateway.public_url is empty: download addresses are http:// and the request's Host"
+            );
+        }
+    } else if !is_web_address(&config.public_url) {
+        return Err(StartError::Setting("public_url must be http:// or https:// and a host, or empty"));
+    }
     Ok(())
 }

@@ -9,17 +9,21 @@ use assay_messaging::Bus;
 use assay_messaging::outbox::{self, Outbox};
 use assay_platform::auth::{Audience, ServiceTokens};
 use assay_platform::db::{Database, DatabaseError};
-use assay_platform::runtime::{Phase, Tasks, now, periodically};
+use assay_platform::runtime::{BoxError, Phase, Tasks, now, periodically, within};
 use assay_platform::web::{ServerSettings, ServiceAuth, serve};
 use assay_scoring::{Scorer, ScorerError};
+use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::app::EvaluateConversations;
 use crate::config::Config;
 use crate::consume::{ConversationAcceptedHandler, subscription};
 use crate::http::configure;
-use crate::store;
+use crate::store::{self, EvaluationStore};
 use crate::{MIGRATIONS, SCHEMA};
+
+/// Between two attempts at preparing the tables at the start.
+const PREPARE_RETRY: Duration = Duration::from_millis(500);
 
 /// How often the tables are prepared for the time ahead.
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(6 * 60 * 60);
@@ -83,9 +87,12 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
 
     register_checks(&config, tasks, &database, &bus, &outbox);
     let subscription = subscription(config.batch_size, config.max_in_flight);
-    let consumer_bus = bus.clone();
+    let (consumed, prepared) = (bus.clone(), store.clone());
     tasks.spawn(Phase::Consume, "scoring-worker consumer", move |stop| async move {
-        consumer_bus.consume(subscription, handler, stop).await
+        if prepare(prepared.as_ref(), &stop).await {
+            consumed.consume(subscription, handler, stop).await?;
+        }
+        Ok::<(), BoxError>(())
     });
     tasks.spawn(Phase::Relay, "scoring-worker relay", move |stop| outbox::relay(outbox, bus, stop));
     let maintained = store.clone();
@@ -106,4 +113,16 @@ fn register_checks(config: &Config, tasks: &Tasks, database: &Database, bus: &Bu
     assay_platform::db::register_readiness(readiness, SCHEMA, database, MIGRATIONS);
     let max_age = Duration::from_secs(config.outbox_age_limit_seconds);
     assay_messaging::register_readiness(readiness, SCHEMA, bus, outbox, max_age);
+}
+
+/// Nothing is evaluated before the tables are prepared, so that no row has to be moved. False when the process stops
+/// before that.
+async fn prepare(store: &dyn EvaluationStore, stop: &CancellationToken) -> bool {
+    while let Err(error) = store.maintain(now()).await {
+        tracing::warn!(cause = %error, "nothing can be evaluated yet: trying again");
+        if within(PREPARE_RETRY, stop.cancelled()).await.is_some() {
+            return false;
+        }
+    }
+    true
 }

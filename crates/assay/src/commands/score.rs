@@ -23,12 +23,12 @@ pub fn run(file: &Path) -> Result<ExitCode> {
     let scorer = Scorer::builtin()?;
     let mut output = BufWriter::new(stdout().lock());
     let mut all_scored = true;
-    for (index, line) in input.lines().enumerate() {
+    for (index, line) in input.split(b'\n').enumerate() {
         let line = line.with_context(|| format!("cannot read line {}", index + 1))?;
-        if line.trim().is_empty() {
+        if line.trim_ascii().is_empty() {
             continue;
         }
-        match Conversation::parse(line.as_bytes()) {
+        match Conversation::parse(&line) {
             Ok(conversation) => {
                 serde_json::to_writer(&mut output, &scorer.evaluate(&conversation))?;
                 output.write_all(b"\n")?;

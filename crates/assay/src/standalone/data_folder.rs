@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -37,6 +37,9 @@ impl DataFolder {
             .create(path)
             .with_context(|| format!("cannot make the data folder {}", path.display()))?;
         let path = fs::canonicalize(path)?;
+        // Also when it was there before: it holds what customers wrote.
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o700))
+            .with_context(|| format!("cannot make {} private", path.display()))?;
         let lock = OpenOptions::new().create(true).truncate(false).write(true).open(path.join("lock"))?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { path, _lock: Some(lock) }),
@@ -144,7 +147,6 @@ mod tests {
 
     #[test]
     fn secrets_outlive_a_restart_and_are_for_the_owner_only() {
-        use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let first = DataFolder::open(folder.path()).unwrap().secrets().unwrap();
         let second = DataFolder::open(folder.path()).unwrap().secrets().unwrap();

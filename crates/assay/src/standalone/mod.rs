@@ -37,11 +37,11 @@ pub async fn run(arguments: StandaloneArguments) -> Result<()> {
     let public = roles::bind(settings.gateway.listen)?;
     let internal = InternalListeners::bind(&mut settings)?;
     migrate_all(&settings).await?;
-    let first_key = first_key(&settings).await?;
-
     let address = public.local_addr()?;
     let mut tasks = Tasks::new(Readiness::default());
     start_all(&settings, public, internal, &mut tasks)?;
+    // Last of all: a start that fails must not use up the one time that the key is shown.
+    let first_key = first_key(&settings).await?;
     greeting::print(address, first_key.as_ref())?;
     roles::run_until_stopped(tasks, &settings).await
 }

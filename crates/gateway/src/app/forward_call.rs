@@ -64,6 +64,10 @@ pub(crate) async fn forward(call: Forward<'_>) -> Result<HttpResponse, WebError>
     if let Some(length) = length {
         response.no_chunking(length);
     }
+    // These have no body, not even an empty one that is announced (RFC 9110, section 15.4.5).
+    if matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
+        return Ok(response.finish());
+    }
     if is_head {
         return Ok(response.body(actix_web::body::SizedStream::new(
             length.unwrap_or(0),

@@ -66,8 +66,10 @@ fn gateway(request: &ServiceRequest) -> Result<web::Data<Gateway>, WebError> {
 }
 
 async fn grant_of(gateway: &Gateway, request: &ServiceRequest) -> Result<Option<KeyGrant>, WebError> {
-    let header = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-    match header.and_then(bearer_key) {
+    // With two credentials nobody can say whose request it is.
+    let mut headers = request.headers().get_all(AUTHORIZATION);
+    let header = headers.next().filter(|_| headers.next().is_none());
+    match header.and_then(|value| bearer_key(std::str::from_utf8(value.as_bytes()).ok()?)) {
         // Whatever goes wrong here is between us and the registry: the client can only try again.
         Some(key) => gateway.keys.resolve(&key).await.map_err(|error| WebError::unavailable(&error)),
         None => Ok(None),

@@ -149,10 +149,12 @@ pub(crate) async fn download_export(
         .map_err(|error| WebError::unavailable(&error))?;
     let address: DownloadAddress =
         serde_json::from_slice(&body).map_err(|error| WebError::internal(&error))?;
-    let accept = request.headers().get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let mut answer = if prefers_json(accept) { HttpResponse::Ok() } else { HttpResponse::Found() };
+    let accept: Vec<&str> =
+        request.headers().get_all(ACCEPT).filter_map(|value| value.to_str().ok()).collect();
+    let accept = accept.join(",");
+    let mut answer = if prefers_json(&accept) { HttpResponse::Ok() } else { HttpResponse::Found() };
     answer.insert_header((CACHE_CONTROL, "no-store")).insert_header((VARY, "accept"));
-    if prefers_json(accept) {
+    if prefers_json(&accept) {
         return Ok(answer.json(address));
     }
     Ok(answer.insert_header((LOCATION, address.download_url)).finish())

@@ -36,7 +36,12 @@ impl DatabaseError {
         match self {
             Self::Unavailable(_) | Self::Interrupted(_) => true,
             Self::Statement(Error::DatabaseError(kind, _)) => {
-                matches!(kind, DatabaseErrorKind::ClosedConnection | DatabaseErrorKind::SerializationFailure)
+                matches!(
+                    kind,
+                    DatabaseErrorKind::ClosedConnection
+                        | DatabaseErrorKind::SerializationFailure
+                        | DatabaseErrorKind::ReadOnlyTransaction
+                )
             }
             Self::Statement(Error::BrokenTransactionManager) => true,
             _ => false,
@@ -62,7 +67,7 @@ impl From<Error> for DatabaseError {
 }
 
 fn is_outage(message: &str) -> bool {
-    const OUTAGES: [&str; 10] = [
+    const OUTAGES: [&str; 11] = [
         "server closed the connection",
         "terminating connection",
         "the database system is",
@@ -73,6 +78,7 @@ fn is_outage(message: &str) -> bool {
         "deadlock detected",
         "database is locked",
         "disk is full",
+        "No space left on device",
     ];
     OUTAGES.iter().any(|outage| message.contains(outage))
 }

@@ -32,8 +32,12 @@ pub(super) fn apply_postgres(
     let lock = format!("hashtextextended('assay migrations of {schema}', 0)");
     connection.batch_execute(&format!("SET statement_timeout = 0; SELECT pg_advisory_lock({lock})"))?;
     let result = apply_postgres_locked(connection, schema, sets);
-    connection.batch_execute(&format!("SELECT pg_advisory_unlock({lock}); SET statement_timeout = '30s'"))?;
-    result
+    let unlocked = connection
+        .batch_execute(&format!("SELECT pg_advisory_unlock({lock}); SET statement_timeout = '30s'"));
+    // Why a migration failed says more than that its connection is broken.
+    let applied = result?;
+    unlocked?;
+    Ok(applied)
 }
 
 fn apply_postgres_locked(

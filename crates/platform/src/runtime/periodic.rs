@@ -28,7 +28,9 @@ where
     E: Display,
 {
     loop {
-        let pause = match work().await {
+        // Every kind of housekeeping can be interrupted and done again.
+        let Some(done) = stop.run_until_cancelled(work()).await else { return Ok(()) };
+        let pause = match done {
             Ok(()) => interval,
             Err(error) => {
                 tracing::warn!(task = name, cause = %error, "housekeeping failed: it is tried again");

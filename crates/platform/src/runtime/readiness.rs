@@ -7,10 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout};
 
 /// A check that takes longer counts as failed.
 const CHECK_DEADLINE: Duration = Duration::from_secs(2);
+
+/// How long the outcome of the checks is remembered.
+const MEMORY: Duration = Duration::from_millis(500);
 
 type Check = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> + Send + Sync>;
 
@@ -24,6 +28,8 @@ pub struct Readiness {
 struct Shared {
     stopping: Arc<AtomicBool>,
     checks: RwLock<BTreeMap<String, Check>>,
+    /// What the checks said last, and when. Whoever asks meanwhile waits for the answer.
+    last: Mutex<Option<(Instant, BTreeMap<String, CheckOutcome>)>>,
 }
 
 /// What one check said.
@@ -50,7 +56,7 @@ impl Readiness {
     #[must_use]
     pub fn sibling(&self) -> Self {
         let stopping = self.shared.stopping.clone();
-        Self { shared: Arc::new(Shared { stopping, checks: RwLock::default() }) }
+        Self { shared: Arc::new(Shared { stopping, ..Shared::default() }) }
     }
 
     /// Adds a check. Its error text is logged, never answered.
@@ -70,30 +76,51 @@ impl Readiness {
         self.shared.stopping.store(true, Ordering::SeqCst);
     }
 
-    /// Runs every check, at the same time.
+    /// Runs every check, at the same time. What they say is remembered for a moment, so that many askers cost no more than
+    /// one; shutdown is told at once.
     pub async fn report(&self) -> ReadinessReport {
-        let stopping = self.shared.stopping.load(Ordering::SeqCst);
-        let checks: Vec<(String, Check)> = match self.shared.checks.read() {
-            Ok(checks) => checks.iter().map(|(name, check)| (name.clone(), check.clone())).collect(),
-            Err(_) => return ReadinessReport { ready: false, checks: BTreeMap::new() },
+        let mut last = self.shared.last.lock().await;
+        let checks = match last.take() {
+            Some((at, checks)) if at.elapsed() < MEMORY => {
+                *last = Some((at, checks.clone()));
+                checks
+            }
+            _ => {
+                let checks = self.run_checks().await;
+                *last = Some((Instant::now(), checks.clone()));
+                checks
+            }
         };
-        let outcomes = futures_util::future::join_all(checks.into_iter().map(|(name, check)| async move {
-            let outcome = match timeout(CHECK_DEADLINE, check()).await {
-                Ok(Ok(())) => CheckOutcome::Ok,
-                Ok(Err(reason)) => {
-                    tracing::warn!(check = name, reason, "not ready");
-                    CheckOutcome::Failing
-                }
-                Err(_) => {
-                    tracing::warn!(check = name, "not ready: the check did not answer in time");
-                    CheckOutcome::Failing
-                }
-            };
-            (name, outcome)
-        }));
-        let checks: BTreeMap<String, CheckOutcome> = outcomes.await.into_iter().collect();
+        let stopping = self.shared.stopping.load(Ordering::SeqCst);
         let ready = !stopping && checks.values().all(|outcome| *outcome == CheckOutcome::Ok);
         ReadinessReport { ready, checks }
+    }
+
+    async fn run_checks(&self) -> BTreeMap<String, CheckOutcome> {
+        let checks: Vec<(String, Check)> = match self.shared.checks.read() {
+            Ok(checks) => checks.iter().map(|(name, check)| (name.clone(), check.clone())).collect(),
+            // A registration panicked: nothing that follows can be trusted.
+            Err(_) => return BTreeMap::from([("checks".to_owned(), CheckOutcome::Failing)]),
+        };
+        let outcomes = checks.into_iter().map(|(name, check)| async move {
+            let outcome = run_check(&name, &check).await;
+            (name, outcome)
+        });
+        futures_util::future::join_all(outcomes).await.into_iter().collect()
+    }
+}
+
+async fn run_check(name: &str, check: &Check) -> CheckOutcome {
+    match timeout(CHECK_DEADLINE, check()).await {
+        Ok(Ok(())) => CheckOutcome::Ok,
+        Ok(Err(reason)) => {
+            tracing::warn!(check = name, reason, "not ready");
+            CheckOutcome::Failing
+        }
+        Err(_) => {
+            tracing::warn!(check = name, "not ready: the check did not answer in time");
+            CheckOutcome::Failing
+        }
     }
 }
 
@@ -106,11 +133,30 @@ mod tests {
         let readiness = Readiness::default();
         readiness.register("database", || async { Ok(()) });
         assert!(readiness.report().await.ready);
+        let readiness = readiness.sibling();
+        readiness.register("database", || async { Ok(()) });
         readiness.register("bus", || async { Err("connection refused".to_owned()) });
         let report = readiness.report().await;
         assert!(!report.ready);
         assert_eq!(report.checks["bus"], CheckOutcome::Failing);
         assert_eq!(report.checks["database"], CheckOutcome::Ok);
+    }
+
+    #[tokio::test]
+    async fn many_askers_cost_no_more_than_one_for_a_moment() {
+        let asked = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let readiness = Readiness::default();
+        let counted = asked.clone();
+        readiness.register("database", move || {
+            counted.fetch_add(1, Ordering::SeqCst);
+            async { Ok(()) }
+        });
+        tokio::time::pause();
+        futures_util::future::join_all((0..100).map(|_| readiness.report())).await;
+        assert_eq!(asked.load(Ordering::SeqCst), 1);
+        tokio::time::advance(MEMORY).await;
+        readiness.report().await;
+        assert_eq!(asked.load(Ordering::SeqCst), 2);
     }
 
     #[tokio::test]

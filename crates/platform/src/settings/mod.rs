@@ -33,7 +33,9 @@ pub const CLIENT_VARIABLES: [&str; 2] = ["ASSAY_URL", "ASSAY_API_KEY"];
 /// The `ASSAY_…` variables of this process that are settings.
 #[allow(clippy::disallowed_methods, reason = "the one place that may")]
 pub fn environment() -> BTreeMap<String, String> {
-    std::env::vars()
+    // Other variables may be anything, also no UTF-8. One of ours that is none cannot be what it should be.
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned())))
         .filter(|(name, _)| name.starts_with("ASSAY_") && name != CONFIG_FILE_VARIABLE)
         .filter(|(name, _)| !CLIENT_VARIABLES.contains(&name.as_str()))
         .collect()

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use actix_web::http::header::RETRY_AFTER;
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
 
@@ -25,6 +26,8 @@ pub async fn readyz(readiness: web::Data<Readiness>) -> HttpResponse {
     if report.ready {
         HttpResponse::Ok().json(Health { status: "ready", checks: report.checks })
     } else {
-        HttpResponse::ServiceUnavailable().json(Health { status: "not_ready", checks: report.checks })
+        HttpResponse::ServiceUnavailable()
+            .insert_header((RETRY_AFTER, "1"))
+            .json(Health { status: "not_ready", checks: report.checks })
     }
 }

@@ -86,8 +86,15 @@ where
         App::new()
             .app_data(readiness.clone())
             .wrap(from_fn(request_middleware))
-            .service(resource("/healthz", vec![("GET", web::get().to(healthz))]))
-            .service(resource("/readyz", vec![("GET", web::get().to(readyz))]))
+            // Some load balancers ask with HEAD.
+            .service(resource(
+                "/healthz",
+                vec![("GET", web::get().to(healthz)), ("HEAD", web::head().to(healthz))],
+            ))
+            .service(resource(
+                "/readyz",
+                vec![("GET", web::get().to(readyz)), ("HEAD", web::head().to(readyz))],
+            ))
             .configure(configure.clone())
             .default_service(web::route().to(route_not_found))
     })
