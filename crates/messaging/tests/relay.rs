@@ -154,9 +154,7 @@ async fn a_relay_that_is_stopped_publishes_what_is_due(database: Database, bus: 
     let events: Vec<OutgoingEvent> = (0..700).map(|_| accepted()).collect();
     enqueue(&database, &events).await?;
     let outbox = Outbox::new(database);
-    let stopped = CancellationToken::new();
-    stopped.cancel();
-    relay(outbox.clone(), bus.clone(), stopped).await.map_err(anyhow::Error::from_boxed)?;
+    run_stopped_relay(&outbox, &bus).await?;
     assert_eq!(outbox.status().await?.pending, 0);
     handler.wait_for_all(&events).await?;
     consumer.stop().await
@@ -185,6 +183,57 @@ async fn on_the_local_bus_a_rejected_event_is_dead_in_the_outbox_until_it_is_ret
     handler.wait_for(1).await?;
     relay.stop().await?;
     consumer.stop().await
+}
+
+#[tokio::test]
+async fn a_relay_that_is_stopped_leaves_a_long_backlog_to_the_next_start() -> Result<()> {
+    let fresh = test_databases::sqlite(&TABLES).await?;
+    let (outbox, bus) = (Outbox::new(fresh.database.clone()), local_bus());
+    let handler = Scripted::done();
+    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    assert_eq!(publish_all(&bus, &[accepted()]).await, [Ok(())]);
+    let events: Vec<OutgoingEvent> = (0..3_000).map(|_| accepted()).collect();
+    enqueue(&fresh.database, &events).await?;
+    run_stopped_relay(&outbox, &bus).await?;
+    let pending = outbox.status().await?.pending;
+    assert!((1..3_000).contains(&pending), "{pending} events are left");
+    assert_eq!(handler.deliveries().len() as u64, 3_001 - pending, "an event was lost");
+    consumer.stop().await
+}
+
+#[tokio::test]
+async fn a_relay_that_stops_after_its_consumers_leaves_events_as_they_are() -> Result<()> {
+    let fresh = test_databases::sqlite(&TABLES).await?;
+    let (outbox, bus) = (Outbox::new(fresh.database.clone()), local_bus());
+    let event = accepted();
+    enqueue(&fresh.database, std::slice::from_ref(&event)).await?;
+    run_stopped_relay(&outbox, &bus).await?;
+    let status = outbox.status().await?;
+    assert_eq!((status.pending, status.last_error), (1, None), "the event was put off");
+
+    // Nor is it held by a lease: the next relay finds it at once.
+    let handler = Scripted::done();
+    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    assert_eq!(publish_all(&bus, &[accepted()]).await, [Ok(())]);
+    run_stopped_relay(&outbox, &bus).await?;
+    assert!(handler.ids().contains(&event.id()));
+    consumer.stop().await
+}
+
+#[tokio::test]
+async fn a_relay_that_is_stopped_does_not_wait_for_a_consumer_that_never_ends() -> Result<()> {
+    let fresh = test_databases::sqlite(&TABLES).await?;
+    let (outbox, bus) = (Outbox::new(fresh.database.clone()), local_bus());
+    let handler = Scripted::gated(|_| Outcome::Done);
+    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    let relay = start_relay(&outbox, &bus);
+    enqueue(&fresh.database, &[accepted()]).await?;
+    outbox.wake();
+    eventually("the handler to begin", || async { Ok(handler.begun() == 1) }).await?;
+    relay.stop().await?;
+    assert_eq!(outbox.status().await?.pending, 1, "an event was forgotten that nobody has handled");
+    consumer.abort().await;
+    Ok(())
 }
 
 #[tokio::test]
@@ -218,6 +267,13 @@ async fn events_wait_in_the_outbox_while_the_broker_is_away() -> Result<()> {
 fn start_relay(outbox: &Outbox, bus: &Bus) -> Running {
     let (outbox, bus) = (outbox.clone(), bus.clone());
     Running::start(|stop| relay(outbox, bus, stop))
+}
+
+/// A relay that finds itself stopped when it starts: its last flush and nothing else.
+async fn run_stopped_relay(outbox: &Outbox, bus: &Bus) -> Result<()> {
+    let stopped = CancellationToken::new();
+    stopped.cancel();
+    relay(outbox.clone(), bus.clone(), stopped).await.map_err(anyhow::Error::from_boxed)
 }
 
 async fn enqueue(database: &Database, events: &[OutgoingEvent]) -> Result<(), DatabaseError> {

@@ -8,7 +8,7 @@ use assay_contracts::time::Timestamp;
 use assay_platform::runtime::{BoxError, now};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::pace::Pace;
@@ -28,41 +28,73 @@ const UNROUTABLE_MILLIS: (i64, i64) = (1_000, 10_000);
 /// Between attempts at writing down what became of events.
 const SETTLE: Backoff = Backoff { first: Duration::from_millis(100), longest: Duration::from_secs(2) };
 const SETTLE_ATTEMPTS: u32 = 5;
+/// Claims after the stop. A larger backlog is for the next start, or for other relays.
+const LAST_BATCHES: usize = 4;
+/// From the stop to the end, whatever is still being published: well within what a process is given for stopping.
+const LAST_FLUSH: Duration = Duration::from_secs(5);
 
-/// Publishes what `outbox` holds until `stop` is cancelled, and then once more what is due. Waits out every outage of
-/// the bus and of the database. Any number of relays may share an outbox. A task of `Phase::Relay`.
+/// Publishes what `outbox` holds until `stop` is cancelled, and then once more what is due: a few batches, for five
+/// seconds at most. The rest waits in the table for the next start or for another relay. Waits out every outage of the
+/// bus and of the database. Any number of relays may share an outbox. A task of `Phase::Relay`.
 ///
 /// # Errors
 /// None at present: every failure is waited out.
 pub async fn relay(outbox: Outbox, bus: Bus, stop: CancellationToken) -> Result<(), BoxError> {
     let mut pace = Pace::default();
     let mut publishing = FuturesUnordered::new();
-    loop {
-        let stopping = stop.is_cancelled();
+    while !stop.is_cancelled() {
         let slots = if pace.in_outage() { 1 } else { SLOTS };
-        if publishing.len() < slots && (stopping || pace.is_due()) {
+        if publishing.len() < slots && pace.is_due() {
             match claim(&outbox, &mut pace).await {
-                Ok(claimed) if claimed.is_empty() && stopping => break,
                 Ok(claimed) if claimed.is_empty() => pace.rest(),
-                Ok(claimed) => publishing.push(publish(outbox.clone(), bus.clone(), claimed)),
-                Err(_) if stopping => break,
+                Ok(claimed) => publishing.push(publish(&outbox, &bus, &stop, claimed)),
                 Err(reason) => pace.failed(&reason),
             }
             continue;
         }
         tokio::select! {
+            () = stop.cancelled() => {}
             Some(result) = publishing.next() => match result {
                 Ok(()) => pace.succeeded(),
-                Err(_) if stopping => break,
                 Err(reason) => pace.failed(&reason),
             },
             () = pace.due(), if publishing.len() < slots => {}
             () = outbox.committed.notified(), if publishing.len() < slots && !pace.in_outage() => pace.wake(),
-            () = stop.cancelled(), if !stopping => {}
         }
     }
-    while publishing.next().await.is_some() {}
+    let last_flush = async {
+        let mut go_on = true;
+        while let Some(result) = publishing.next().await {
+            go_on &= result.is_ok();
+        }
+        if go_on {
+            flush(&outbox, &bus, &stop).await;
+        }
+    };
+    if timeout(LAST_FLUSH, last_flush).await.is_err() {
+        tracing::warn!(
+            "publishing was given up at the stop: its events are published again when their lease ends"
+        );
+    }
     Ok(())
+}
+
+/// What is due at the stop. Ends as soon as nobody takes events any more: they are not lost, they only wait.
+async fn flush(outbox: &Outbox, bus: &Bus, stop: &CancellationToken) {
+    for _ in 0..LAST_BATCHES {
+        let claimed = match outbox.claim(now(), BATCH).await {
+            Ok(claimed) if claimed.is_empty() => return,
+            Ok(claimed) => claimed,
+            Err(error) => {
+                tracing::warn!(%error, "outbox cannot be read at the stop: its events wait for the next start");
+                return;
+            }
+        };
+        if let Err(reason) = publish(outbox, bus, stop, claimed).await {
+            tracing::info!(reason, "events are not taken at the stop: they wait in the outbox");
+            return;
+        }
+    }
 }
 
 async fn claim(outbox: &Outbox, pace: &mut Pace) -> Result<Vec<Claimed>, String> {
@@ -77,22 +109,38 @@ async fn claim(outbox: &Outbox, pace: &mut Pace) -> Result<Vec<Claimed>, String>
     Ok(claimed)
 }
 
-/// Publishes claimed rows and writes down what became of them. An error says that the bus is down.
-async fn publish(outbox: Outbox, bus: Bus, claimed: Vec<Claimed>) -> Result<(), String> {
+/// Publishes claimed rows and writes down what became of them. An error says that the bus is down, or, once we are
+/// stopping, that consumers are missing: on the local bus they stop before we do.
+async fn publish(
+    outbox: &Outbox,
+    bus: &Bus,
+    stop: &CancellationToken,
+    claimed: Vec<Claimed>,
+) -> Result<(), String> {
     let (events, created): (Vec<OutgoingEvent>, Vec<Timestamp>) =
         claimed.into_iter().map(|row| (row.event, row.created_at)).unzip();
-    let results = publish_under_lease(&outbox, &bus, &events).await;
+    let results = publish_under_lease(outbox, bus, &events).await;
     let mut settlement = Settlement::default();
     let mut outage = Ok(());
+    let stopping = stop.is_cancelled();
     for ((event, created_at), result) in events.iter().zip(created).zip(results) {
+        let result = if stopping { result.map_err(as_seen_at_the_stop) } else { result };
         if let Err(PublishError::Unavailable(reason)) = &result {
             outage = Err(reason.clone());
         }
         settlement.add(event, created_at, result, now());
     }
     settlement.log();
-    settle(&outbox, settlement).await;
+    settle(outbox, settlement).await;
     outage
+}
+
+/// A consumer that is missing at the stop has only stopped before us: that says nothing about the event.
+fn as_seen_at_the_stop(error: PublishError) -> PublishError {
+    match error {
+        PublishError::Unroutable { .. } => PublishError::Unavailable(error.to_string()),
+        other => other,
+    }
 }
 
 /// Publishing can take longer than a lease on the local bus, where it ends with the consumer's work.
