@@ -81,7 +81,7 @@ impl Broker {
                 }
                 DeadLetterDecision::Drop => review.dropped += 1,
             }
-            delivery.acker.ack(BasicAckOptions::default()).await.map_err(unavailable)?;
+            acknowledged(delivery.acker.ack(BasicAckOptions::default()).await)?;
         }
         // Gives back what is not acknowledged.
         channel.close(REPLY_SUCCESS, "OK".into()).await.map_err(unavailable)?;
@@ -114,6 +114,15 @@ async fn count(channel: &Channel, dead_letters: ShortString, queue: &str) -> Res
 fn is_not_found(error: &lapin::Error) -> bool {
     matches!(error.kind(), ErrorKind::ProtocolError(error)
         if *error.kind() == AMQPErrorKind::Soft(AMQPSoftError::NOTFOUND))
+}
+
+/// lapin answers `false` without telling the broker when the channel has failed since the delivery came.
+fn acknowledged(result: lapin::Result<bool>) -> Result<(), DeadLetterError> {
+    if result.map_err(unavailable)? {
+        return Ok(());
+    }
+    let reason = "a dead letter was decided on, but stays: the connection was lost meanwhile; look again";
+    Err(DeadLetterError::Unavailable(reason.to_owned()))
 }
 
 fn unavailable(error: lapin::Error) -> DeadLetterError {
@@ -159,5 +168,19 @@ fn text_header(table: Option<&FieldTable>, name: &str) -> Option<String> {
     match table?.inner().get(name)? {
         AMQPValue::LongString(text) => Some(text.to_string()),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dead_letter_is_gone_only_when_the_broker_was_told() {
+        assert!(acknowledged(Ok(true)).is_ok());
+        assert!(matches!(acknowledged(Ok(false)), Err(DeadLetterError::Unavailable(_))));
+        let lost =
+            acknowledged(Err(ErrorKind::InvalidConnectionState(lapin::ConnectionState::Closed).into()));
+        assert!(matches!(lost, Err(DeadLetterError::Unavailable(_))));
     }
 }
