@@ -16,6 +16,10 @@ use super::{Worker, millis};
 const SHOW_ATTEMPTS: u32 = 5;
 const SHOW_PAUSE: Duration = Duration::from_millis(500);
 
+/// How long a worker that was asked to stop goes on settling its job: with the cleaning up of its file before, this stays
+/// below the time that a process has for stopping.
+const LAST_DEADLINE: Duration = Duration::from_secs(10);
+
 /// Longest pause between two attempts at a job.
 const LONGEST_RETRY_DELAY: Duration = Duration::from_secs(300);
 
@@ -46,6 +50,23 @@ impl Worker {
                 (writing.await, Some(interruption))
             }
         };
+        let too_late = async {
+            stop.cancelled().await;
+            sleep(LAST_DEADLINE).await;
+        };
+        tokio::select! {
+            () = self.settle(claim, written, interruption) => {}
+            () = too_late => tracing::warn!("export not settled before this worker stops: its hold ends by itself"),
+        }
+    }
+
+    /// Does with a job what follows from the end of its attempt.
+    async fn settle(
+        &self,
+        claim: &Claim,
+        written: Result<WrittenFile, WriteFileError>,
+        interruption: Option<Interruption>,
+    ) {
         match (written, interruption) {
             (Ok(file), None | Some(Interruption::Stopping)) => self.show(claim, file).await,
             (Ok(_), Some(Interruption::HoldLost)) => self.remove(&claim.object_key()).await,
@@ -73,7 +94,10 @@ impl Worker {
             let asked_at = Instant::now();
             let now = now();
             let heartbeat = self.store.heartbeat(claim, now, now.plus_millis(millis(lease)));
-            match timeout(pause, heartbeat).await {
+            let Some(answer) = stop.run_until_cancelled(timeout(pause, heartbeat)).await else {
+                return Interruption::Stopping;
+            };
+            match answer {
                 Ok(Ok(true)) => held_until = asked_at + lease,
                 Ok(Ok(false)) => return Interruption::HoldLost,
                 Ok(Err(error)) => tracing::warn!(cause = %error, "heartbeat of an export failed"),
@@ -134,7 +158,7 @@ impl Worker {
         }
     }
 
-    async fn remove(&self, object_key: &str) {
+    pub(super) async fn remove(&self, object_key: &str) {
         if let Err(error) = self.objects.delete(object_key).await {
             tracing::warn!(cause = %error, object_key, "file of an export that nobody needs cannot be removed");
         }

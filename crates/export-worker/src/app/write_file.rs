@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::Worker;
 
-/// How long cleaning up after a failed attempt may take.
-const ABORT_DEADLINE: Duration = Duration::from_secs(5);
+/// How long cleaning up after a failed attempt may take: a worker that stops gives its job back afterwards.
+const CLEAN_UP_DEADLINE: Duration = Duration::from_secs(5);
 
 /// Why there is no file.
 #[derive(Debug, thiserror::Error)]
@@ -54,60 +54,73 @@ impl Worker {
     /// Writes the file of a job under the key of its attempt. Nothing appears there unless all of it was written.
     ///
     /// # Errors
-    /// When reading or writing fails, or `give_up` is cancelled.
+    /// When reading or writing fails, or `give_up` is cancelled, whatever the object store is doing then.
     pub(super) async fn write_file(
         &self,
         claim: &Claim,
         give_up: &CancellationToken,
     ) -> Result<WrittenFile, WriteFileError> {
-        let mut writer = self.objects.create(&claim.object_key()).await?;
-        match self.copy(claim, &mut writer, give_up).await {
-            Ok(rows) => {
-                let written = writer.finish().await?;
-                Ok(WrittenFile { bytes: written.bytes, rows, sha256: written.sha256 })
-            }
+        let key = claim.object_key();
+        let mut writer = unless(give_up, self.objects.create(&key)).await?;
+        let rows = match unless(give_up, self.copy(claim, &mut writer)).await {
+            Ok(rows) => rows,
             Err(error) => {
-                abort(writer).await;
+                in_time(abort(writer)).await;
+                return Err(error);
+            }
+        };
+        match unless(give_up, writer.finish()).await {
+            Ok(written) => Ok(WrittenFile { bytes: written.bytes, rows, sha256: written.sha256 }),
+            Err(error) => {
+                // Whether the file was published is unknown when the answer did not come.
+                in_time(async {
+                    abort(writer).await;
+                    self.remove(&key).await;
+                })
+                .await;
                 Err(error)
             }
         }
     }
 
-    async fn copy(
-        &self,
-        claim: &Claim,
-        writer: &mut ObjectWriter,
-        give_up: &CancellationToken,
-    ) -> Result<u64, WriteFileError> {
+    async fn copy(&self, claim: &Claim, writer: &mut ObjectWriter) -> Result<u64, WriteFileError> {
         let selection =
             Selection { organization_id: claim.organization_id, kind: claim.kind, filters: claim.filters };
         writer.write(csv::header(claim.kind).as_bytes()).await?;
         let (sink, lines) = line_channel();
         let reading = async { Ok(self.store.copy_lines(selection, sink).await?) };
         // Whichever fails first ends the other: a reader without a receiver stops by itself.
-        let (rows, ()) = tokio::try_join!(reading, receive(lines, writer, give_up))?;
+        let (rows, ()) = tokio::try_join!(reading, receive(lines, writer))?;
         Ok(rows)
     }
 }
 
-async fn receive(
-    mut lines: Receiver<Bytes>,
-    writer: &mut ObjectWriter,
+/// What `work` comes to, unless `give_up` is cancelled before.
+async fn unless<T, E: Into<WriteFileError>>(
     give_up: &CancellationToken,
-) -> Result<(), WriteFileError> {
-    let writing = async {
-        while let Some(chunk) = lines.recv().await {
-            writer.write(&chunk).await?;
-        }
-        Ok(())
-    };
-    give_up.run_until_cancelled(writing).await.unwrap_or(Err(WriteFileError::GivenUp))
+    work: impl Future<Output = Result<T, E>>,
+) -> Result<T, WriteFileError> {
+    match give_up.run_until_cancelled(work).await {
+        Some(outcome) => outcome.map_err(Into::into),
+        None => Err(WriteFileError::GivenUp),
+    }
+}
+
+async fn receive(mut lines: Receiver<Bytes>, writer: &mut ObjectWriter) -> Result<(), WriteFileError> {
+    while let Some(chunk) = lines.recv().await {
+        writer.write(&chunk).await?;
+    }
+    Ok(())
+}
+
+async fn in_time(clean_up: impl Future<Output = ()>) {
+    if timeout(CLEAN_UP_DEADLINE, clean_up).await.is_err() {
+        tracing::warn!("unfinished file of an export was not removed in time");
+    }
 }
 
 async fn abort(writer: ObjectWriter) {
-    match timeout(ABORT_DEADLINE, writer.abort()).await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::warn!(cause = %error, "unfinished file of an export cannot be removed"),
-        Err(_) => tracing::warn!("unfinished file of an export was not removed in time"),
+    if let Err(error) = writer.abort().await {
+        tracing::warn!(cause = %error, "unfinished file of an export cannot be removed");
     }
 }

@@ -7,6 +7,8 @@ mod place;
 #[path = "../../../export/tests/export/samples.rs"]
 #[allow(dead_code, reason = "shared with the tests of the export role, which use more of it")]
 mod samples;
+mod silent_store;
 mod stage;
+mod stopping;
 mod troubled;
 mod working;
