@@ -147,7 +147,8 @@ impl<'f> ObjectReader<'f> {
         self.choice(field, value, names, parse)
     }
 
-    fn choice<T>(
+    /// A value, already taken, of a closed list.
+    pub fn choice<T>(
         &mut self,
         field: &str,
         value: Value,

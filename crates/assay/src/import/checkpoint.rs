@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use assay_platform::runtime::random_bytes;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +18,13 @@ const SAVE_EVERY: u64 = 100;
 pub struct Checkpoint {
     /// Names this import, over all its interruptions: an import of the same file later is another one.
     pub run: String,
+    /// SHA-256 of the address and the key that the lines went to: what was done for one organization was not done for
+    /// another.
+    #[serde(default)]
+    pub destination: String,
+    /// Length of the file of refused lines, in bytes.
+    #[serde(default)]
+    pub refused_bytes: u64,
     /// Lines done: all of them up to this number.
     pub lines: u64,
     /// Bytes done.
@@ -39,21 +46,29 @@ impl Checkpoint {
         Ok(Self { run: random.iter().map(|byte| format!("{byte:02x}")).collect(), ..Self::default() })
     }
 
-    /// What is known of `file`. Standard input cannot be resumed.
-    pub fn load(file: &Path) -> Result<Self> {
+    /// What is known of an import of `file` to `destination`. Standard input cannot be resumed.
+    pub fn load(file: &Path, destination: &str) -> Result<Self> {
+        let none = || Ok(Self { destination: destination.to_owned(), ..Self::none()? });
         if file == Path::new("-") {
-            return Self::none();
+            return none();
         }
         let mut name = file.as_os_str().to_owned();
         name.push(".progress.json");
         let path = PathBuf::from(name);
-        let checkpoint = match fs::read(&path) {
+        let checkpoint: Self = match fs::read(&path) {
             Ok(content) => serde_json::from_slice(&content).with_context(|| {
                 format!("{} cannot be read: remove it to send all of the file", path.display())
             })?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Self::none()?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => none()?,
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
         };
+        ensure!(
+            checkpoint.destination == destination,
+            "an import of {} to another address or with another key was interrupted: finish that one first, or remove {} \
+             to send all of the file",
+            file.display(),
+            path.display()
+        );
         Ok(Self { path: Some(path), ..checkpoint })
     }
 

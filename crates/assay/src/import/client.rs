@@ -8,6 +8,7 @@ use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY
 use reqwest::{Response, StatusCode};
 use serde::Serialize;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use url::Url;
 
 use super::lines::Line;
@@ -18,6 +19,7 @@ const REQUEST_DEADLINE: Duration = Duration::from_secs(60);
 
 /// A gateway and the key for it.
 pub struct Client {
+    destination: String,
     http: reqwest::Client,
     url: String,
     attempts: u16,
@@ -67,7 +69,15 @@ impl Client {
             .connect_timeout(Duration::from_secs(5))
             .user_agent(concat!("assay-import/", env!("CARGO_PKG_VERSION")))
             .build()?;
-        Ok(Self { http, url: url.as_str().trim_end_matches('/').to_owned(), attempts })
+        let url = url.as_str().trim_end_matches('/').to_owned();
+        let digest = Sha256::digest(format!("{url}\n{key}").as_bytes());
+        let destination = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Self { destination, http, url, attempts })
+    }
+
+    /// SHA-256 of the address and the key, lower-case hexadecimal.
+    pub fn destination(&self) -> &str {
+        &self.destination
     }
 
     /// Sends a line until there is an answer that counts.

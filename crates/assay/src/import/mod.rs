@@ -39,7 +39,7 @@ pub async fn run(arguments: ImportArguments) -> Result<ExitCode> {
         register_agents(&client, agents).await?;
     }
     let refused_path = arguments.refused.clone().unwrap_or_else(|| beside(&arguments.file, "refused.jsonl"));
-    let mut progress = Progress::resume(&arguments.file, &refused_path)?;
+    let mut progress = Progress::resume(&arguments.file, client.destination(), &refused_path)?;
     let lines = Lines::open(&arguments.file, &progress.checkpoint)?;
     // Before the first request, whose idempotency key holds the name of this import.
     progress.checkpoint.save()?;
@@ -97,9 +97,9 @@ struct Progress {
 }
 
 impl Progress {
-    fn resume(file: &Path, refused: &Path) -> Result<Self> {
-        let checkpoint = Checkpoint::load(file)?;
-        let refusals = Refusals::open(refused, checkpoint.lines > 0)?;
+    fn resume(file: &Path, destination: &str, refused: &Path) -> Result<Self> {
+        let checkpoint = Checkpoint::load(file, destination)?;
+        let refusals = Refusals::open(refused, checkpoint.refused_bytes);
         Ok(Self { checkpoint, refusals })
     }
 
@@ -119,6 +119,7 @@ impl Progress {
             Answer::Duplicate => self.checkpoint.summary.duplicate += 1,
             Answer::Refused(refusal) => {
                 self.refusals.write(line, &refusal)?;
+                self.checkpoint.refused_bytes = self.refusals.bytes();
                 self.checkpoint.summary.refused += 1;
             }
         }
@@ -126,7 +127,7 @@ impl Progress {
     }
 
     fn finish(&mut self) -> Result<()> {
-        self.refusals.flush()?;
+        self.refusals.finish()?;
         self.checkpoint.remove()
     }
 }

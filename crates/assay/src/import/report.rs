@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -45,10 +45,11 @@ impl Summary {
     }
 }
 
-/// The file of refused lines; made when the first one is refused.
+/// The file of refused lines. What an earlier import left there stays until the first line is refused, or until an import
+/// has ended without any.
 pub struct Refusals {
     path: PathBuf,
-    append: bool,
+    bytes: u64,
     file: Option<File>,
 }
 
@@ -62,12 +63,14 @@ struct RefusedLine<'a> {
 }
 
 impl Refusals {
-    /// Writes to `path`: behind what an interrupted import wrote there, or anew.
-    pub fn open(path: &Path, append: bool) -> Result<Self> {
-        if !append && path.exists() {
-            std::fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
-        }
-        Ok(Self { path: path.to_owned(), append, file: None })
+    /// Goes on behind the first `bytes` bytes of `path`, which are this import's own.
+    pub fn open(path: &Path, bytes: u64) -> Self {
+        Self { path: path.to_owned(), bytes, file: None }
+    }
+
+    /// Length of the file as far as it is this import's.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Adds a line.
@@ -76,13 +79,19 @@ impl Refusals {
         let mut text = serde_json::to_string(&refused)?;
         text.push('\n');
         let path = self.path.clone();
-        self.file()?.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
+        self.file()?
+            .write_all(text.as_bytes())
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        self.bytes += text.len() as u64;
+        Ok(())
     }
 
-    /// Makes sure that everything is in the file.
-    pub fn flush(&mut self) -> Result<()> {
+    /// The import is done: makes sure that everything is in the file, or that there is none.
+    pub fn finish(&mut self) -> Result<()> {
         match &mut self.file {
             Some(file) => file.sync_all().with_context(|| format!("cannot write {}", self.path.display())),
+            None if self.bytes == 0 && self.path.exists() => std::fs::remove_file(&self.path)
+                .with_context(|| format!("cannot remove {}", self.path.display())),
             None => Ok(()),
         }
     }
@@ -90,14 +99,16 @@ impl Refusals {
     fn file(&mut self) -> Result<&mut File> {
         let file = match self.file.take() {
             Some(file) => file,
-            None => OpenOptions::new()
-                .create(true)
-                .append(self.append)
-                .write(true)
-                .truncate(!self.append)
-                .open(&self.path)
-                .with_context(|| format!("cannot write {}", self.path.display()))?,
+            None => self.begin().with_context(|| format!("cannot write {}", self.path.display()))?,
         };
         Ok(self.file.insert(file))
+    }
+
+    /// Cuts off what is behind this import's own lines: they are sent, and refused, again.
+    fn begin(&self) -> std::io::Result<File> {
+        let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(&self.path)?;
+        file.set_len(self.bytes)?;
+        file.seek(SeekFrom::End(0))?;
+        Ok(file)
     }
 }

@@ -48,44 +48,88 @@ fn read_messages(value: Value, faults: &mut Faults) -> Option<Vec<Message>> {
         faults.add("/messages", format!("must hold 1 to {MAX_MESSAGES} messages, not {count}"));
         return None;
     }
+    let mut order = Order::default();
     let mut messages = Vec::with_capacity(items.len());
     for (index, item) in items.into_iter().enumerate() {
         if faults.is_full() {
             return None;
         }
-        messages.push(read_message(item, index, faults));
+        messages.push(read_message(item, index, &mut order, faults));
     }
-    check_order(&messages, faults);
-    check_unique_ids(&messages, faults);
     messages.into_iter().collect()
 }
 
-fn read_message(item: Value, index: usize, faults: &mut Faults) -> Option<Message> {
+/// What holds between messages, whatever else is wrong with one of them.
+#[derive(Default)]
+struct Order {
+    latest: Option<i64>,
+    ids: HashSet<(MessageKind, String)>,
+}
+
+impl Order {
+    /// Messages come in chronological order; equal timestamps are fine.
+    fn check_timestamp(&mut self, timestamp: i64, message: &mut ObjectReader<'_>) {
+        if self.latest.is_some_and(|latest| timestamp < latest) {
+            message.fault(
+                "timestamp",
+                "must not be earlier than that of a message before it: messages are in chronological order",
+            );
+        }
+        self.latest = self.latest.max(Some(timestamp));
+    }
+
+    /// An external id is unique within the same source, ticket and kind (specification, identity rule 4).
+    fn check_external_id(&mut self, kind: MessageKind, external_id: &str, message: &mut ObjectReader<'_>) {
+        if !self.ids.insert((kind, external_id.to_owned())) {
+            message.fault("external_id", "must be unique among the messages of the same kind");
+        }
+    }
+}
+
+fn read_message(item: Value, index: usize, order: &mut Order, faults: &mut Faults) -> Option<Message> {
     let mut object = ObjectReader::new(item, format!("/messages/{index}"), faults)?;
     let content = object.required_text("content");
     let external_id = object.required_name("external_id");
     let timestamp = object.required("timestamp").and_then(|value| {
         object.integer("timestamp", &value, Timestamp::MIN.as_millis(), Timestamp::MAX.as_millis())
     });
-    let kind = object.optional_choice("kind", &KINDS, |name| match name {
-        "message" => Some(MessageKind::Message),
-        "comment" => Some(MessageKind::Comment),
-        _ => None,
-    });
-    let labels: Vec<&str> = AiTool::ALL.iter().map(|tool| tool.as_str()).collect();
-    let ai_tool = object.optional_choice("ai_tool", &labels, AiTool::from_label);
+    let kind = read_kind(&mut object);
+    if let Some(timestamp) = timestamp {
+        order.check_timestamp(timestamp, &mut object);
+    }
+    if let (Some(kind), Some(external_id)) = (kind, &external_id) {
+        order.check_external_id(kind, external_id, &mut object);
+    }
     let author = object.required("author");
     let author =
         author.and_then(|value| read_author(value, &object.pointer_to("author"), object.faults()))?;
-    let is_ai = author.author_type() == AuthorType::Ai;
+    // On a message that is not an AI's the label means nothing, whatever it is.
+    let ai_tool = match author.author_type() {
+        AuthorType::Ai => object.optional_choice("ai_tool", &labels(), AiTool::from_label),
+        _ => None,
+    };
     Some(Message {
         content: content?,
         external_id: external_id?,
         timestamp: Timestamp::saturating_from_millis(timestamp?),
-        kind: kind.unwrap_or(MessageKind::Message),
-        ai_tool: ai_tool.filter(|_| is_ai),
+        kind: kind?,
+        ai_tool,
         author,
     })
+}
+
+/// `message` when it is left out; `None` when it is neither of the two.
+fn read_kind(message: &mut ObjectReader<'_>) -> Option<MessageKind> {
+    let Some(value) = message.take("kind") else { return Some(MessageKind::Message) };
+    message.choice("kind", value, &KINDS, |name| match name {
+        "message" => Some(MessageKind::Message),
+        "comment" => Some(MessageKind::Comment),
+        _ => None,
+    })
+}
+
+fn labels() -> Vec<&'static str> {
+    AiTool::ALL.iter().map(|tool| tool.as_str()).collect()
 }
 
 fn read_author(value: Value, pointer: &str, faults: &mut Faults) -> Option<Author> {
@@ -128,33 +172,4 @@ fn read_ai_author(mut object: ObjectReader<'_>, pointer: &str) -> Option<Author>
     let external_id = external_id.and_then(|value| object.name_of("external_id", value));
     let name = object.optional_name("name");
     Some(Author::Ai { id, external_id, name })
-}
-
-/// Messages come in chronological order; equal timestamps are fine.
-fn check_order(messages: &[Option<Message>], faults: &mut Faults) {
-    let mut latest: Option<Timestamp> = None;
-    for (index, message) in messages.iter().enumerate() {
-        let Some(message) = message else { continue };
-        if latest.is_some_and(|latest| message.timestamp < latest) {
-            faults.add(
-                format!("/messages/{index}/timestamp"),
-                "must not be earlier than the message before it: messages are in chronological order",
-            );
-        }
-        latest = latest.max(Some(message.timestamp));
-    }
-}
-
-/// An external id is unique within the same source, ticket and kind (specification, identity rule 4).
-fn check_unique_ids(messages: &[Option<Message>], faults: &mut Faults) {
-    let mut seen = HashSet::with_capacity(messages.len());
-    for (index, message) in messages.iter().enumerate() {
-        let Some(message) = message else { continue };
-        if !seen.insert((message.kind, message.external_id.as_str())) {
-            faults.add(
-                format!("/messages/{index}/external_id"),
-                "must be unique among the messages of the same kind",
-            );
-        }
-    }
 }

@@ -26,6 +26,7 @@ pub fn all() -> Vec<(&'static str, Vec<Edit>)> {
             vec![set("/messages/1/kind", "comment"), set("/messages/1/external_id", "m-0")],
         ),
         ("ai_tool of somebody who is no AI", vec![set("/messages/0/ai_tool", "zendesk")]),
+        ("a label that nobody knows of somebody who is no AI", vec![set("/messages/0/ai_tool", 7)]),
         ("ai by external_id", author(json!({"type": "ai", "external_id": "bot", "name": "Bot"}))),
         ("system with nothing else", author(json!({"type": "system"}))),
         (

@@ -78,7 +78,6 @@ fn required_and_typed() -> Vec<Refusal> {
         "/messages/0/content",
         "/messages/0/external_id",
         "/messages/0/kind",
-        "/messages/0/ai_tool",
         "/messages/0/author/type",
         "/messages/0/author/external_id",
         "/messages/0/author/name",
