@@ -6,9 +6,11 @@
 mod error;
 mod ingest;
 mod registry;
+mod scoring;
 mod service;
 
 pub use self::error::ClientError;
 pub use self::ingest::IngestClient;
 pub use self::registry::RegistryClient;
+pub use self::scoring::ScoringClient;
 pub use self::service::{Call, HttpSettings, Service, http_client};

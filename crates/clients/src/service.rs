@@ -129,6 +129,19 @@ impl Service {
         self.read_json(self.send(claims, call).await?).await
     }
 
+    /// Reads an answer, which must be a success.
+    ///
+    /// # Errors
+    /// As [`Self::post_json`].
+    pub async fn get_json<T: DeserializeOwned>(
+        &self,
+        claims: &ServiceClaims,
+        path: &str,
+    ) -> Result<T, ClientError> {
+        let call = Call { method: Method::GET, path, headers: HeaderMap::new(), body: None };
+        self.read_json(self.send(claims, call).await?).await
+    }
+
     /// Whether the service says that it is ready.
     ///
     /// # Errors

@@ -89,6 +89,13 @@ pub struct Transcript {
     pub conversation: Conversation,
 }
 
+/// Scoring → export: how far the evaluations of the token's organization are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Evaluations that were ever recorded. Each of them is told by one `conversation.evaluated.v1`.
+    pub evaluated: i64,
+}
+
 /// Header that carries the public base address (scheme and authority) from the gateway to the export service, which
 /// builds download addresses with it.
 pub const PUBLIC_BASE_URL_HEADER: &str = "x-assay-public-base-url";

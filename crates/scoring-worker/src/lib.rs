@@ -12,6 +12,7 @@ mod store;
 use assay_platform::db::{Migrations, embed};
 
 pub use self::config::Config;
+pub use self::consume::QUEUE;
 pub use self::start::{Dependencies, StartError, migrate, start};
 pub use self::store::{EvaluationStore, NewEvaluation, StoredEvaluation, open as open_store};
 

@@ -7,11 +7,14 @@ use async_trait::async_trait;
 
 use crate::app::EvaluateConversations;
 
+/// The queue that all processes of the role share, without the namespace of the bus.
+pub const QUEUE: &str = "scoring-worker.conversation-accepted";
+
 const TOPICS: &[Topic] = &[ConversationAccepted::TOPIC];
 
 /// What the role subscribes to.
 pub(crate) fn subscription(max_batch: usize, max_in_flight: usize) -> Subscription {
-    Subscription { queue: "scoring-worker.conversation-accepted", topics: TOPICS, max_batch, max_in_flight }
+    Subscription { queue: QUEUE, topics: TOPICS, max_batch, max_in_flight }
 }
 
 /// Evaluates the conversations of a batch of deliveries.

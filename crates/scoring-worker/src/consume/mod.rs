@@ -2,4 +2,5 @@
 
 mod conversation_accepted;
 
+pub use self::conversation_accepted::QUEUE;
 pub(crate) use self::conversation_accepted::{ConversationAcceptedHandler, subscription};

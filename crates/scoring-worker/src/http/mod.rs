@@ -6,6 +6,7 @@ use actix_web::middleware::from_fn;
 use actix_web::web::{self, Data, Path, ServiceConfig};
 use actix_web::{HttpResponse, Responder};
 use assay_contracts::ids::TicketId;
+use assay_contracts::internal::Progress;
 use assay_contracts::problem::ProblemCode;
 use assay_contracts::tenant::Scope;
 use assay_platform::web::{Caller, ServiceAuth, WebError, resource, service_auth_middleware};
@@ -24,6 +25,10 @@ pub(crate) fn configure(
             resource("/internal/v1/tickets/{id}/evaluation", vec![("GET", web::get().to(get_evaluation))])
                 .wrap(from_fn(service_auth_middleware)),
         );
+        config.service(
+            resource("/internal/v1/progress", vec![("GET", web::get().to(get_progress))])
+                .wrap(from_fn(service_auth_middleware)),
+        );
     }
 }
 
@@ -37,4 +42,10 @@ async fn get_evaluation(
     let id: TicketId = id.parse().map_err(|_| not_found())?;
     let evaluation = read_evaluation(store.as_ref(), tenant.organization_id, id).await?;
     evaluation.map(|evaluation| HttpResponse::Ok().json(evaluation)).ok_or_else(not_found)
+}
+
+/// How far an organization's evaluations are; for the export service, which waits for its read model to be as far.
+async fn get_progress(store: Data<dyn EvaluationStore>, caller: Caller) -> Result<impl Responder, WebError> {
+    let evaluated = store.evaluated(caller.organization()?).await?;
+    Ok(HttpResponse::Ok().json(Progress { evaluated }))
 }

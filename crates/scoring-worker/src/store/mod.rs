@@ -88,6 +88,9 @@ pub trait EvaluationStore: Send + Sync {
         ticket_id: TicketId,
     ) -> Result<Option<StoredEvaluation>, DatabaseError>;
 
+    /// How many evaluations of this organization were ever recorded.
+    async fn evaluated(&self, organization_id: OrganizationId) -> Result<i64, DatabaseError>;
+
     /// Prepares the tables for the time around `now`, and forgets events that were handled long ago.
     async fn maintain(&self, now: Timestamp) -> Result<(), DatabaseError>;
 }
@@ -106,4 +109,15 @@ fn unhandled(
     fresh: &std::collections::HashSet<EventId>,
 ) -> Vec<NewEvaluation> {
     evaluations.into_iter().filter(|evaluation| fresh.contains(&evaluation.accepted_event_id)).collect()
+}
+
+/// How many of these evaluations belong to each organization, in the order in which rows are locked.
+fn by_organization(
+    organizations: impl Iterator<Item = uuid::Uuid>,
+) -> std::collections::BTreeMap<uuid::Uuid, i64> {
+    let mut counts = std::collections::BTreeMap::new();
+    for organization in organizations {
+        *counts.entry(organization).or_insert(0) += 1;
+    }
+    counts
 }

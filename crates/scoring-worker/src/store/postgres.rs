@@ -12,8 +12,8 @@ use diesel::pg::PgConnection;
 use diesel::prelude::*;
 use uuid::Uuid;
 
-use super::schema::postgres::evaluations;
-use super::{CONSUMER, EvaluationStore, NewEvaluation, StoredEvaluation, unhandled};
+use super::schema::postgres::{evaluations, progress};
+use super::{CONSUMER, EvaluationStore, NewEvaluation, StoredEvaluation, by_organization, unhandled};
 
 const EVALUATIONS: PartitionedTable = PartitionedTable { name: "evaluations", key: "ticket_id" };
 /// Months that are prepared in advance.
@@ -77,6 +77,18 @@ impl EvaluationStore for PostgresStore {
         self.database.run(find).await
     }
 
+    async fn evaluated(&self, organization_id: OrganizationId) -> Result<i64, DatabaseError> {
+        let find = move |connection: &mut PgConnection| {
+            let found = progress::table
+                .filter(progress::organization_id.eq(organization_id.as_uuid()))
+                .select(progress::evaluated)
+                .first(connection)
+                .optional()?;
+            Ok(found.unwrap_or(0))
+        };
+        self.database.run(find).await
+    }
+
     async fn maintain(&self, now: Timestamp) -> Result<(), DatabaseError> {
         let maintain = move |connection: &mut PgConnection| {
             ensure_monthly_partitions(connection, EVALUATIONS, now, MONTHS_AHEAD)?;
@@ -106,13 +118,20 @@ fn record(connection: &mut PgConnection, batch: Vec<NewEvaluation>) -> Result<()
             created_at: evaluation.created_at.as_millis(),
         });
     }
-    let stored: HashSet<Uuid> = diesel::insert_into(evaluations::table)
+    let stored: Vec<(Uuid, Uuid)> = diesel::insert_into(evaluations::table)
         .values(rows)
         .on_conflict_do_nothing()
-        .returning(evaluations::ticket_id)
-        .get_results::<Uuid>(connection)?
-        .into_iter()
-        .collect();
+        .returning((evaluations::ticket_id, evaluations::organization_id))
+        .get_results(connection)?;
+    for (organization, count) in by_organization(stored.iter().map(|(_, organization)| *organization)) {
+        diesel::insert_into(progress::table)
+            .values((progress::organization_id.eq(organization), progress::evaluated.eq(count)))
+            .on_conflict(progress::organization_id)
+            .do_update()
+            .set(progress::evaluated.eq(progress::evaluated + count))
+            .execute(connection)?;
+    }
+    let stored: HashSet<Uuid> = stored.into_iter().map(|(ticket, _)| ticket).collect();
     let events: Vec<OutgoingEvent> =
         events.into_iter().filter(|(ticket, _)| stored.contains(ticket)).map(|(_, event)| event).collect();
     outbox::enqueue_postgres(connection, &events)

@@ -13,6 +13,13 @@ pub(super) mod postgres {
             created_at -> BigInt,
         }
     }
+
+    diesel::table! {
+        progress (organization_id) {
+            organization_id -> Uuid,
+            evaluated -> BigInt,
+        }
+    }
 }
 
 pub(super) mod sqlite {
@@ -26,6 +33,13 @@ pub(super) mod sqlite {
             error_message -> Nullable<Text>,
             scorer_version -> Text,
             created_at -> BigInt,
+        }
+    }
+
+    diesel::table! {
+        progress (organization_id) {
+            organization_id -> Binary,
+            evaluated -> BigInt,
         }
     }
 }

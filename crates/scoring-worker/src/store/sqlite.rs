@@ -10,8 +10,8 @@ use diesel::prelude::*;
 use diesel::sqlite::SqliteConnection;
 use uuid::Uuid;
 
-use super::schema::sqlite::evaluations;
-use super::{CONSUMER, EvaluationStore, NewEvaluation, StoredEvaluation, unhandled};
+use super::schema::sqlite::{evaluations, progress};
+use super::{CONSUMER, EvaluationStore, NewEvaluation, StoredEvaluation, by_organization, unhandled};
 
 pub(super) struct SqliteStore {
     database: Sqlite,
@@ -54,6 +54,18 @@ impl EvaluationStore for SqliteStore {
         self.database.read(find).await
     }
 
+    async fn evaluated(&self, organization_id: OrganizationId) -> Result<i64, DatabaseError> {
+        let find = move |connection: &mut SqliteConnection| {
+            let found = progress::table
+                .filter(progress::organization_id.eq(bytes(organization_id)))
+                .select(progress::evaluated)
+                .first(connection)
+                .optional()?;
+            Ok(found.unwrap_or(0))
+        };
+        self.database.read(find).await
+    }
+
     async fn maintain(&self, now: Timestamp) -> Result<(), DatabaseError> {
         // SQLite has no partitions.
         let before = now.plus_millis(-inbox::RETENTION_MILLIS);
@@ -68,7 +80,7 @@ impl EvaluationStore for SqliteStore {
 fn record(connection: &mut SqliteConnection, batch: Vec<NewEvaluation>) -> Result<(), DatabaseError> {
     let ids: Vec<_> = batch.iter().map(|evaluation| evaluation.accepted_event_id).collect();
     let fresh = inbox::record_sqlite(connection, CONSUMER, &ids, now())?;
-    let mut events = Vec::new();
+    let (mut events, mut organizations) = (Vec::new(), Vec::new());
     for evaluation in unhandled(batch, &fresh) {
         let stored = diesel::insert_into(evaluations::table)
             .values((
@@ -84,8 +96,17 @@ fn record(connection: &mut SqliteConnection, batch: Vec<NewEvaluation>) -> Resul
             .on_conflict_do_nothing()
             .execute(connection)?;
         if stored == 1 {
+            organizations.push(evaluation.organization_id.as_uuid());
             events.push(evaluation.evaluated_event);
         }
+    }
+    for (organization, count) in by_organization(organizations.into_iter()) {
+        diesel::insert_into(progress::table)
+            .values((progress::organization_id.eq(bytes(organization)), progress::evaluated.eq(count)))
+            .on_conflict(progress::organization_id)
+            .do_update()
+            .set(progress::evaluated.eq(progress::evaluated + count))
+            .execute(connection)?;
     }
     outbox::enqueue_sqlite(connection, &events)
 }

@@ -24,6 +24,7 @@ on_both_databases! { Stage {
     a_missing_transcript_is_asked_for_again_and_keeps_no_other_from_being_evaluated,
     transcripts_that_do_not_fit_into_one_answer_are_asked_for_again,
     another_organization_and_another_scope_see_nothing,
+    progress_counts_each_evaluation_once,
 } }
 
 fn body(author: Value) -> Value {
@@ -150,5 +151,16 @@ async fn another_organization_and_another_scope_see_nothing(stage: Stage) -> Res
     assert_eq!(stage.read(new_id(), Scope::Tickets, &id).await?.status(), 404);
     assert_eq!(stage.read(stage.organization, Scope::Exports, &id).await?.status(), 403);
     assert_eq!(stage.read(stage.organization, Scope::Tickets, "not-an-id").await?.status(), 404);
+    Ok(())
+}
+
+async fn progress_counts_each_evaluation_once(stage: Stage) -> Result<()> {
+    assert_eq!(stage.progress(stage.organization).await?, 0);
+    let (_, event) = stage.accept(&by_ai()).await?;
+    let (accepted, _) = stage.accept(&by_ai()).await?;
+    stage.publish(&event).await?;
+    stage.publish(&OutgoingEvent::new(new_id(), now(), &accepted)?).await?;
+    assert_eq!(stage.progress(stage.organization).await?, 2);
+    assert_eq!(stage.progress(new_id()).await?, 0);
     Ok(())
 }

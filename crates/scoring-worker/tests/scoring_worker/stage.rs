@@ -4,10 +4,12 @@ use std::collections::HashMap;
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use actix_web::web::{self, Data, Json};
 use actix_web::{App, HttpResponse, HttpServer};
 use anyhow::{Result, anyhow};
+use assay_clients::{HttpSettings, ScoringClient, Service, http_client};
 use assay_contracts::conversation::Conversation;
 use assay_contracts::event::{ConversationAccepted, ConversationEvaluated, Event, TicketFacts, Topic};
 use assay_contracts::ids::{OrganizationId, TicketId};
@@ -161,6 +163,14 @@ impl Stage {
         let token = self.tokens.issue(Audience::Scoring, &ServiceClaims::Tenant(tenant), now())?;
         let url = format!("{}/internal/v1/tickets/{id}/evaluation", self.address);
         Ok(self.http.get(url).bearer_auth(token).send().await?)
+    }
+
+    /// How far an organization's evaluations are.
+    pub async fn progress(&self, organization: OrganizationId) -> Result<i64> {
+        let url = self.address.parse()?;
+        let http = http_client(HttpSettings::default())?;
+        let service = Service::new(http, url, Audience::Scoring, self.tokens.clone(), Duration::from_secs(5));
+        Ok(ScoringClient::new(service).progress(organization).await?.evaluated)
     }
 
     /// How often the others were told of an evaluation of this ticket.
