@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use assay_contracts::time::Timestamp;
 use assay_export::domain::lease::{Claim, ClaimTerms};
 use assay_platform::db::DatabaseError;
 use assay_platform::runtime::{BoxError, new_id, now};
@@ -55,7 +56,7 @@ impl Worker {
             owner: new_id(),
             now,
             lease_millis: millis(self.settings.lease),
-            pending_before: now.plus_millis(-millis(grace)),
+            pending_before: created_before(now, grace),
             max_tries: self.settings.max_attempts,
         };
         self.store.claim(terms).await
@@ -75,4 +76,10 @@ impl Worker {
             }
         }
     }
+}
+
+/// Up to when a pending job must have been created to be taken. Without a grace every one is: the clock of whoever
+/// created it may be ahead of this one.
+fn created_before(now: Timestamp, grace: Duration) -> Timestamp {
+    if grace.is_zero() { Timestamp::MAX } else { now.plus_millis(-millis(grace)) }
 }

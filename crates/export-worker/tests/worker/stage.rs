@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result};
 use assay_contracts::event::{ConversationEvaluated, ExportRequested};
 use assay_contracts::export::{ExportFilters, ExportFormat, ExportKind, ExportStatus, NewExport};
 use assay_contracts::ids::{ExportId, OrganizationId};
+use assay_contracts::time::Timestamp;
 use assay_export::domain::csv::{header, render};
 use assay_export::domain::evaluation_row::EvaluationRow;
 use assay_export::domain::job::{Job, JobState, StoredFile};
@@ -95,13 +96,19 @@ impl Stage {
         kind: ExportKind,
         filters: ExportFilters,
     ) -> Result<(ExportId, OutgoingEvent)> {
+        self.create_at(now(), kind, filters).await
+    }
+
+    /// As a service does whose clock shows `created_at`.
+    pub async fn create_at(
+        &self,
+        created_at: Timestamp,
+        kind: ExportKind,
+        filters: ExportFilters,
+    ) -> Result<(ExportId, OutgoingEvent)> {
         let organization_id = self.organization_id;
-        let job = Job::new(
-            new_id(),
-            organization_id,
-            &NewExport { kind, format: ExportFormat::Csv, filters },
-            now(),
-        );
+        let export = NewExport { kind, format: ExportFormat::Csv, filters };
+        let job = Job::new(new_id(), organization_id, &export, created_at);
         let requested = ExportRequested { organization_id, export_id: job.id, kind };
         let event = OutgoingEvent::new(new_id(), now(), &requested)?;
         let id = job.id;

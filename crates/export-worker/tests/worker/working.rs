@@ -62,6 +62,19 @@ async fn an_event_wakes_a_worker_that_would_look_for_jobs_much_later(stage: Stag
     Ok(())
 }
 
+async fn an_event_is_enough_when_the_clock_of_the_worker_is_behind(stage: Stage) -> Result<()> {
+    let mut config = stage.config()?;
+    config.poll_interval_milliseconds = 3_600_000;
+    config.pending_grace_milliseconds = 3_600_000;
+    let _worker = stage.worker(&config)?;
+    let ahead = now().plus_millis(60_000);
+    let (id, event) = stage.create_at(ahead, ExportKind::Axis, ExportFilters::default()).await?;
+    let event = [event];
+    eventually("the consumer", || async { Ok(stage.bus.publish(&event).await[0].is_ok()) }).await?;
+    assert_eq!(stage.content(id).await?, file_of(ExportKind::Axis, []));
+    Ok(())
+}
+
 async fn several_workers_do_each_job_once(stage: Stage) -> Result<()> {
     let event = evaluated(stage.organization_id, STARTED);
     stage.record(std::slice::from_ref(&event)).await?;
@@ -98,6 +111,7 @@ on_both_databases! { Stage {
     a_file_holds_the_selected_rows_in_order,
     a_file_without_rows_is_its_header,
     an_event_wakes_a_worker_that_would_look_for_jobs_much_later,
+    an_event_is_enough_when_the_clock_of_the_worker_is_behind,
     several_workers_do_each_job_once,
     a_worker_says_that_it_is_ready_and_stops_when_asked,
 } }

@@ -66,7 +66,8 @@ pub struct ClaimTerms {
     pub now: Timestamp,
     /// How long the hold lasts without a heartbeat.
     pub lease_millis: i64,
-    /// Pending jobs created after this moment are left to the worker that hears of them first.
+    /// Pending jobs created after this moment are left to the worker that hears of them first; [`Timestamp::MAX`]
+    /// leaves none.
     pub pending_before: Timestamp,
     /// A job that was tried so often is not tried again.
     pub max_tries: u32,
