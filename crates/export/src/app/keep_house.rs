@@ -25,18 +25,32 @@ pub(crate) enum KeepHouseError {
     },
 }
 
-/// One round of housekeeping; safe in several processes at once.
+/// One round of housekeeping; safe in several processes at once. A step that fails does not keep the others from being
+/// done.
 ///
 /// # Errors
-/// [`KeepHouseError`].
+/// The first [`KeepHouseError`]; further ones are logged here.
 pub(crate) async fn keep_house(
     store: &dyn ExportStore,
     objects: &Objects,
     now: Timestamp,
 ) -> Result<(), KeepHouseError> {
-    store.ensure_partitions(now).await?;
+    let outcomes = [
+        store.ensure_partitions(now).await.map_err(KeepHouseError::from),
+        prune(store, now).await.map_err(KeepHouseError::from),
+        remove_expired_files(store, objects, now).await,
+    ];
+    let mut errors = outcomes.into_iter().filter_map(Result::err);
+    let Some(first) = errors.next() else { return Ok(()) };
+    for further in errors {
+        tracing::warn!(cause = %further, "housekeeping of exports failed in more than one way: it is tried again");
+    }
+    Err(first)
+}
+
+async fn prune(store: &dyn ExportStore, now: Timestamp) -> Result<(), DatabaseError> {
     while store.prune(now).await? > 0 {}
-    remove_expired_files(store, objects, now).await
+    Ok(())
 }
 
 /// The file goes first: when this is interrupted, the next round removes it once more, which changes nothing.

@@ -12,7 +12,7 @@ use assay_platform::objects::ObjectError;
 use assay_platform::runtime::{new_id, now};
 use assay_testkit::{eventually, on_both_databases};
 
-use crate::place::{Located, number};
+use crate::place::{Located, execute, number};
 use crate::stage::{Backstage, Stage, complete};
 
 async fn finished_export(backstage: &Backstage, expires_at: Timestamp) -> Result<(ExportId, String)> {
@@ -42,6 +42,34 @@ async fn files_are_removed_when_their_time_has_passed(backstage: Backstage) -> R
     Ok(())
 }
 
+async fn files_are_removed_although_nothing_else_can_be_done(backstage: Backstage) -> Result<()> {
+    let (expired, expired_key) = finished_export(&backstage, now()).await?;
+    // Without the one no partitions can be made, without the other nothing can be pruned.
+    for table in ["evaluation_rows", "idempotency_keys"] {
+        execute(&backstage.located.database, format!("ALTER TABLE {table} RENAME TO {table}_elsewhere"))
+            .await?;
+    }
+    let stage = backstage.start()?;
+    let removed =
+        format!("SELECT count(*) FROM exports WHERE file_removed_at IS NOT NULL AND id = '{expired}'");
+    eventually("the removal", || async { Ok(number(&stage.located.database, &removed).await? == 1) }).await?;
+    assert!(matches!(stage.objects.size(&expired_key).await, Err(ObjectError::NotFound(_))));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn events_are_forgotten_although_no_partitions_can_be_made() -> Result<()> {
+    let backstage = Backstage::on_postgres().await?;
+    let database = &backstage.located.database;
+    execute(database, "ALTER TABLE evaluation_rows RENAME TO evaluation_rows_elsewhere").await?;
+    execute(database, "INSERT INTO inbox VALUES ('a consumer', gen_random_uuid(), 1)").await?;
+    let stage = backstage.start()?;
+    eventually("the pruning", || async {
+        Ok(number(&stage.located.database, "SELECT count(*) FROM inbox").await? == 0)
+    })
+    .await
+}
+
 async fn the_role_is_ready_when_it_can_work(stage: Stage) -> Result<()> {
     eventually("readiness", || async {
         Ok(stage.http.get(format!("{}/readyz", stage.address)).send().await?.status() == 200)
@@ -55,7 +83,10 @@ async fn the_role_is_ready_when_it_can_work(stage: Stage) -> Result<()> {
 mod removing {
     use super::*;
 
-    on_both_databases! { Backstage { files_are_removed_when_their_time_has_passed, } }
+    on_both_databases! { Backstage {
+        files_are_removed_when_their_time_has_passed,
+        files_are_removed_although_nothing_else_can_be_done,
+    } }
 }
 
 on_both_databases! { Stage { the_role_is_ready_when_it_can_work, } }
