@@ -31,6 +31,9 @@ enum Command {
         /// How long the gateway may take to become ready.
         #[arg(long, value_name = "SECONDS", default_value_t = 60)]
         ready_within: u64,
+        /// How long each process may take to stop before it is killed.
+        #[arg(long, value_name = "SECONDS", default_value_t = stack::GRACE.as_secs())]
+        grace: u64,
     },
     /// Stop a stack, above all one whose supervisor crashed.
     Down,
@@ -51,8 +54,9 @@ fn main() -> Result<()> {
         .init();
     let settings = StackSettings::from_environment()?;
     match command {
-        Command::Up { ready_within } => {
-            stack::up(&settings, &UpOptions { assay, ready_within: Duration::from_secs(ready_within) })
+        Command::Up { ready_within, grace } => {
+            let (ready_within, grace) = (Duration::from_secs(ready_within), Duration::from_secs(grace));
+            stack::up(&settings, &UpOptions { assay, ready_within, grace })
         }
         Command::Down => {
             let stopped = stack::down(&settings.folder)?;

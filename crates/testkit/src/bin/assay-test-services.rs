@@ -51,7 +51,7 @@ fn main() -> Result<ExitCode> {
         arguments.postgres.then(|| PrivatePostgres::start(&PostgresOptions::for_tests())).transpose()?;
     let rabbit = arguments.rabbit.then(|| PrivateRabbit::start(&RabbitOptions::for_tests())).transpose()?;
     let spec = command(&arguments.command, postgres.as_ref(), rabbit.as_ref())?;
-    let process = Process::spawn_observed(&spec, move |status| drop(sender.send(Event::Ended(status))))?;
+    let process = Process::spawn_observed(&spec, move |exit| drop(sender.send(Event::Ended(exit.status))))?;
     let status = wait_for_end(&process, &events)?;
     // The servers hold nothing worth keeping: dropping them kills them.
     drop((postgres, rabbit));

@@ -33,6 +33,15 @@ pub struct Process {
     shared: Arc<Shared>,
 }
 
+/// The end of a process.
+#[derive(Clone, Copy, Debug)]
+pub struct Exit {
+    /// The process id it had. Another process may have it by now.
+    pub pid: u32,
+    /// How it ended.
+    pub status: ExitStatus,
+}
+
 #[derive(Debug, Default)]
 struct Shared {
     exit: Mutex<Option<ExitStatus>>,
@@ -51,17 +60,14 @@ impl Process {
     /// # Errors
     /// When its log cannot be opened or its program cannot be executed.
     pub fn spawn(spec: &ProcessSpec) -> Result<Self> {
-        Self::spawn_observed(spec, |_status| {})
+        Self::spawn_observed(spec, |_exit| {})
     }
 
     /// Starts the process and calls `on_exit`, from another thread, once it has ended and is reaped.
     ///
     /// # Errors
     /// When its log cannot be opened or its program cannot be executed.
-    pub fn spawn_observed(
-        spec: &ProcessSpec,
-        on_exit: impl FnOnce(ExitStatus) + Send + 'static,
-    ) -> Result<Self> {
+    pub fn spawn_observed(spec: &ProcessSpec, on_exit: impl FnOnce(Exit) + Send + 'static) -> Result<Self> {
         let mut command = spec.command()?;
         let shared = Arc::new(Shared::default());
         let watched = Arc::clone(&shared);
@@ -70,8 +76,9 @@ impl Process {
             Ok(child) => {
                 // The receiver waits below until it has this message.
                 let _ = report.send(Ok(child.id()));
+                let pid = child.id();
                 if let Some(status) = watch(child, &watched) {
-                    on_exit(status);
+                    on_exit(Exit { pid, status });
                 }
             }
             Err(error) => {
@@ -170,8 +177,9 @@ mod tests {
     fn a_process_that_ends_is_reaped_and_reported() {
         let (sender, receiver) = mpsc::channel();
         let process =
-            Process::spawn_observed(&shell("exit 7"), move |status| sender.send(status).unwrap()).unwrap();
-        assert_eq!(receiver.recv_timeout(Duration::from_secs(10)).unwrap().code(), Some(7));
+            Process::spawn_observed(&shell("exit 7"), move |exit| sender.send(exit).unwrap()).unwrap();
+        let exit = receiver.recv_timeout(Duration::from_secs(10)).unwrap();
+        assert_eq!((exit.pid, exit.status.code()), (process.pid(), Some(7)));
         assert!(!Path::new(&format!("/proc/{}", process.pid())).exists());
     }
 

@@ -5,9 +5,9 @@ use std::{path::Path, time::Duration};
 use anyhow::{Context as _, Result, bail};
 
 use super::{
+    GRACE,
     folder::{StackFolder, StackLock},
     ledger::{Ledger, SUPERVISOR},
-    supervisor::GRACE,
     unit::{Phase, stop_signal},
 };
 use crate::{identity::ProcessIdentity, postgres, process::Signal, rabbit, wait::wait_for};

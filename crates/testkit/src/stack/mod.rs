@@ -30,9 +30,14 @@ mod unit;
 mod up;
 mod variables;
 
+use std::time::Duration;
+
 pub use self::{
     down::down,
     key::print_key,
     settings::StackSettings,
     up::{UpOptions, up},
 };
+
+/// How long a process usually may take to stop before it is killed.
+pub const GRACE: Duration = Duration::from_secs(15);

@@ -19,13 +19,10 @@ use super::{
     unit::{Phase, State, Unit, stop_signal},
 };
 use crate::{
-    process::{Process, ProcessSpec, Signal},
+    process::{Exit, Process, ProcessSpec, Signal},
     signals::Interruption,
     wait::wait_for,
 };
-
-/// How long a process may take to stop before it is killed.
-pub(super) const GRACE: Duration = Duration::from_secs(15);
 
 /// How long processes that were left behind may take to end.
 const CLEAR_LIMIT: Duration = Duration::from_secs(10);
@@ -37,7 +34,7 @@ const TICK: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(super) enum Event {
     /// The process of the unit with this name ended.
-    Ended { name: String, status: ExitStatus },
+    Ended { name: String, exit: Exit },
     /// Somebody asks us to stop.
     Interrupted(Interruption),
 }
@@ -61,11 +58,18 @@ pub(super) struct Supervisor {
     ledger: Ledger,
     events: Receiver<Event>,
     reporter: Sender<Event>,
+    grace: Duration,
 }
 
 impl Supervisor {
-    pub(super) fn new(ledger: Ledger, events: Receiver<Event>, reporter: Sender<Event>) -> Self {
-        Self { units: Vec::new(), ledger, events, reporter }
+    /// `grace` is how long a process may take to stop before it is killed.
+    pub(super) fn new(
+        ledger: Ledger,
+        events: Receiver<Event>,
+        reporter: Sender<Event>,
+        grace: Duration,
+    ) -> Self {
+        Self { units: Vec::new(), ledger, events, reporter, grace }
     }
 
     /// Starts a process that is started again whenever it ends.
@@ -87,7 +91,7 @@ impl Supervisor {
                 break Ok(status);
             }
             if let Err(error) = self.tick() {
-                process.stop(Signal::SIGTERM, GRACE);
+                process.stop(Signal::SIGTERM, self.grace);
                 break Err(error);
             }
         };
@@ -134,7 +138,7 @@ impl Supervisor {
         let mut patience = Patience::Full;
         for phase in Phase::ALL {
             self.signal_phase(phase, patience);
-            let deadline = Instant::now() + GRACE;
+            let deadline = Instant::now() + self.grace;
             while patience == Patience::Full && self.phase_runs(phase) && Instant::now() < deadline {
                 if let Ok(Event::Interrupted(_)) = self.events.recv_timeout(TICK) {
                     tracing::warn!("asked to stop a second time: killing what still runs");
@@ -152,7 +156,7 @@ impl Supervisor {
                 tracing::info!(signal = %interruption.signal, "stopping; ask again to kill at once");
                 return Err(StopRequested.into());
             }
-            Ok(Event::Ended { name, status }) => self.note_end(&name, status),
+            Ok(Event::Ended { name, exit }) => self.note_end(&name, exit),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => bail!("nobody reports events any longer"),
         }
@@ -164,11 +168,15 @@ impl Supervisor {
         Ok(())
     }
 
-    fn note_end(&mut self, name: &str, status: ExitStatus) {
-        let Some(unit) = self.units.iter_mut().find(|unit| unit.name() == name) else { return };
+    /// The end of a process that was dropped, because it could not be recorded, may be heard of when its successor
+    /// runs already.
+    fn note_end(&mut self, name: &str, exit: Exit) {
+        let is_current = |unit: &Unit| unit.process().is_some_and(|process| process.pid() == exit.pid);
+        let mut units = self.units.iter_mut();
+        let Some(unit) = units.find(|unit| unit.name() == name && is_current(unit)) else { return };
         let wait = unit.retry();
         let log = unit.spec.log().map(|path| path.display().to_string());
-        tracing::warn!(process = name, %status, restart_in = ?wait, log, "a process ended and will be restarted");
+        tracing::warn!(process = name, status = %exit.status, restart_in = ?wait, log, "a process ended and will be restarted");
     }
 
     fn restart(&mut self, position: usize) {
@@ -187,9 +195,9 @@ impl Supervisor {
         }
         let name = unit.name().to_owned();
         let reporter = self.reporter.clone();
-        let report = move |status| {
+        let report = move |exit| {
             // Nobody listens any more once the supervisor has gone.
-            let _ = reporter.send(Event::Ended { name, status });
+            let _ = reporter.send(Event::Ended { name, exit });
         };
         let process = Process::spawn_observed(&unit.spec, report)?;
         let pid = process.pid();
@@ -241,4 +249,32 @@ impl Supervisor {
 enum Patience {
     Full,
     None,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{os::unix::process::ExitStatusExt as _, sync::mpsc};
+
+    use super::*;
+    use crate::{process::Output, stack::folder::StackFolder};
+
+    #[test]
+    fn the_late_end_of_an_earlier_process_leaves_its_successor_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = Ledger::new(StackFolder::create(folder.path()).unwrap());
+        let (reporter, events) = mpsc::channel();
+        let mut supervisor = Supervisor::new(ledger, events, reporter.clone(), Duration::ZERO);
+        let sleeper = ProcessSpec::new("ingest", "/bin/sleep", Output::File("/dev/null".into()));
+        supervisor.start(Unit::new(sleeper.arguments(["600"]))).unwrap();
+        let pid = supervisor.pid_of("ingest").unwrap();
+
+        let earlier = Exit { pid: pid - 1, status: ExitStatus::from_raw(9) };
+        reporter.send(Event::Ended { name: "ingest".to_owned(), exit: earlier }).unwrap();
+        let interruption = Interruption { signal: Signal::SIGTERM, from_terminal: false };
+        reporter.send(Event::Interrupted(interruption)).unwrap();
+        supervisor.supervise().unwrap();
+        assert_eq!(supervisor.pid_of("ingest"), Some(pid));
+
+        supervisor.stop();
+    }
 }

@@ -37,6 +37,8 @@ pub struct UpOptions {
     pub assay: Option<PathBuf>,
     /// How long the gateway may take to become ready once it is started.
     pub ready_within: Duration,
+    /// How long each process may take to stop before it is killed.
+    pub grace: Duration,
 }
 
 /// Starts the stack and supervises it until SIGINT, SIGTERM or SIGHUP, then stops it in order.
@@ -68,7 +70,7 @@ pub fn up(settings: &StackSettings, options: &UpOptions) -> Result<()> {
     // Until it is written anew: `key` must not use the addresses of the last run.
     variables::remove(&folder.environment())?;
 
-    let mut supervisor = Supervisor::new(ledger.clone(), events, reporter);
+    let mut supervisor = Supervisor::new(ledger.clone(), events, reporter, options.grace);
     let stack = Stack { assay, folder, settings, gateway, ready_within: options.ready_within };
     let outcome = stack.start(&mut supervisor).and_then(|()| supervisor.supervise());
     supervisor.stop();

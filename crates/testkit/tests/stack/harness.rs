@@ -107,7 +107,12 @@ impl TestStack {
 
     /// Starts the stack and waits until it says that it is ready.
     pub fn up(&self) -> Result<Supervisor<'_>> {
-        let mut child = self.command(&["up"]).stdout(Stdio::piped()).spawn()?;
+        self.up_with(&[])
+    }
+
+    /// As [`Self::up`], with these options.
+    pub fn up_with(&self, options: &[&str]) -> Result<Supervisor<'_>> {
+        let mut child = self.command(&[&["up"], options].concat()).stdout(Stdio::piped()).spawn()?;
         let output = child.stdout.take().context("no output")?;
         let mut supervisor = Supervisor { stack: self, child, address: String::new() };
         let (sender, lines) = mpsc::channel();
