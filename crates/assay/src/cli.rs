@@ -39,6 +39,12 @@ pub enum Command {
     /// Create, list and revoke API keys.
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Look at what consumers gave up; deliver it again or remove it.
+    #[command(subcommand)]
+    DeadLetter(DeadLetterCommand),
+    /// Look at what services have not yet handed to the bus.
+    #[command(subcommand)]
+    Outbox(OutboxCommand),
     /// Send conversations: request bodies of POST /v1/assess, one a line.
     Import(ImportArguments),
     /// Evaluate conversations here, without a server: one evaluation a line, in order.
@@ -105,6 +111,71 @@ pub enum KeysCommand {
 #[derive(Args)]
 pub struct RegistryPlace {
     /// Data folder of a standalone [default: the database of registry.database_url].
+    #[arg(long)]
+    pub data_dir: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+pub enum DeadLetterCommand {
+    /// List what was given up: how much, since when and why. Never shows contents.
+    List {
+        #[command(flatten)]
+        place: DeadLetterPlace,
+    },
+    /// Print the content of one, alone, on standard output. It may hold personal data.
+    Show {
+        /// Id of the dead letter, as in the list.
+        id: String,
+        #[command(flatten)]
+        place: DeadLetterPlace,
+    },
+    /// Deliver dead letters again, beginning with their first attempt.
+    Retry {
+        #[command(flatten)]
+        chosen: ChosenDeadLetters,
+        #[command(flatten)]
+        place: DeadLetterPlace,
+    },
+    /// Remove dead letters for good.
+    Drop {
+        #[command(flatten)]
+        chosen: ChosenDeadLetters,
+        #[command(flatten)]
+        place: DeadLetterPlace,
+    },
+}
+
+#[derive(Args)]
+pub struct ChosenDeadLetters {
+    /// Ids of dead letters, as in the list.
+    #[arg(value_name = "ID", required_unless_present = "all", conflicts_with = "all")]
+    pub ids: Vec<String>,
+    /// All that there are.
+    #[arg(long)]
+    pub all: bool,
+}
+
+#[derive(Args)]
+pub struct DeadLetterPlace {
+    /// Only those of this queue, or on the local bus of this service's outbox [default: of all].
+    #[arg(long, value_name = "NAME")]
+    pub queue: Option<String>,
+    #[command(flatten)]
+    pub services: ServicesPlace,
+}
+
+#[derive(Subcommand)]
+pub enum OutboxCommand {
+    /// Show how many events wait in each service, since when and why.
+    Status {
+        #[command(flatten)]
+        place: ServicesPlace,
+    },
+}
+
+#[derive(Args)]
+pub struct ServicesPlace {
+    /// Data folder of a standalone [default: the bus and the databases of the settings].
     #[arg(long)]
     pub data_dir: Option<PathBuf>,
 }

@@ -10,4 +10,5 @@ mod start;
 pub use assay_export::{MIGRATIONS, SCHEMA};
 
 pub use self::config::Config;
+pub use self::consume::QUEUE;
 pub use self::start::{Dependencies, StartError, start};

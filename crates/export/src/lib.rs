@@ -19,6 +19,9 @@ pub use self::start::{Dependencies, StartError, migrate, start};
 /// The schema that the role owns.
 pub const SCHEMA: &str = "export";
 
+/// The queue that all processes of the role share, without the namespace of the bus.
+pub const QUEUE: &str = store::CONSUMER;
+
 /// Every table of the schema.
 pub static MIGRATIONS: &[Migrations] = &[
     assay_messaging::MIGRATIONS,

@@ -1,9 +1,12 @@
 //! One file for each command that is more than a line.
 
+mod dead_letter;
+mod display;
 mod healthcheck;
 mod keys;
 mod migrate;
 mod openapi;
+mod outbox;
 mod score;
 
 use std::process::ExitCode;
@@ -31,6 +34,8 @@ pub async fn run(command: Command) -> Result<ExitCode> {
         Command::ExportWorker => roles::run(Role::ExportWorker).await?,
         Command::Migrate => migrate::run().await?,
         Command::Keys(command) => keys::run(command).await?,
+        Command::DeadLetter(command) => dead_letter::run(command).await?,
+        Command::Outbox(command) => outbox::run(command).await?,
         Command::Import(arguments) => return import::run(arguments).await,
         Command::Score { file } => return score::run(&file),
         Command::Healthcheck { url } => healthcheck::run(url).await?,

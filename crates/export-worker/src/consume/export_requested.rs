@@ -11,11 +11,14 @@ use assay_messaging::{Delivery, Handler, Outcome, Subscription};
 use async_trait::async_trait;
 use tokio::sync::Notify;
 
+/// The queue that all processes of the role share, without the namespace of the bus.
+pub const QUEUE: &str = "export-worker.export-requested";
+
 const TOPICS: &[Topic] = &[ExportRequested::TOPIC];
 
 /// What the role subscribes to.
 pub(crate) fn subscription() -> Subscription {
-    Subscription { queue: "export-worker.export-requested", topics: TOPICS, max_batch: 1, max_in_flight: 16 }
+    Subscription { queue: QUEUE, topics: TOPICS, max_batch: 1, max_in_flight: 16 }
 }
 
 /// Wakes a worker for each job.

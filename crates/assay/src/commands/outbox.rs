@@ -1,0 +1,75 @@
+//! `assay outbox`: what the services have committed and the bus does not have yet.
+
+use std::io::{Write, stdout};
+
+use anyhow::{Context, Result, bail};
+use assay_messaging::outbox::Outbox;
+use assay_platform::db::{Database, DatabaseSettings, Migrations};
+use assay_platform::runtime::now;
+
+use super::display::{age, one_line};
+use crate::cli::{OutboxCommand, ServicesPlace};
+use crate::settings::Settings;
+use crate::standalone::DataFolder;
+
+static OUTBOX_TABLES: &[Migrations] = &[assay_messaging::MIGRATIONS];
+
+/// The outbox of one service.
+pub struct ServiceOutbox {
+    /// The schema of the service.
+    pub service: &'static str,
+    pub outbox: Outbox,
+}
+
+pub async fn run(command: OutboxCommand) -> Result<()> {
+    match command {
+        OutboxCommand::Status { place } => status(&open_all(&settings_at(&place)?).await?).await,
+    }
+}
+
+/// The settings, with the bus and the databases of a standalone when its folder is named.
+pub fn settings_at(place: &ServicesPlace) -> Result<Settings> {
+    let mut settings = Settings::load()?;
+    if let Some(folder) = &place.data_dir {
+        DataFolder::existing(folder)?.place_databases(&mut settings);
+        settings.bus.url = "local:".into();
+    }
+    Ok(settings)
+}
+
+/// The outboxes of all services that have one. Changes nothing: whoever only looks must not migrate.
+pub async fn open_all(settings: &Settings) -> Result<Vec<ServiceOutbox>> {
+    let services = [
+        (assay_agent_registry::SCHEMA, settings.registry.database()),
+        (assay_ingest::SCHEMA, settings.ingest.database()),
+        (assay_scoring_worker::SCHEMA, settings.scoring.database()),
+        (assay_export::SCHEMA, settings.export.database()),
+    ];
+    let mut outboxes = Vec::new();
+    for (service, database) in services {
+        let outbox = open(service, &database).await.with_context(|| format!("outbox of {service}"))?;
+        outboxes.push(ServiceOutbox { service, outbox });
+    }
+    Ok(outboxes)
+}
+
+async fn open(service: &'static str, settings: &DatabaseSettings) -> Result<Outbox> {
+    let database = Database::open(settings, service)?;
+    if !database.pending_migrations(OUTBOX_TABLES).await?.is_empty() {
+        bail!("the database is not up to date: run `assay migrate`, or start the standalone once");
+    }
+    Ok(Outbox::new(database))
+}
+
+async fn status(outboxes: &[ServiceOutbox]) -> Result<()> {
+    let mut output = stdout();
+    writeln!(output, "{:10}  {:>8}  {:>8}  {:>8}  LAST ERROR", "SERVICE", "PENDING", "OLDEST", "DEAD")?;
+    for ServiceOutbox { service, outbox } in outboxes {
+        let status = outbox.status().await.with_context(|| format!("outbox of {service}"))?;
+        let oldest = status.oldest_pending.map_or_else(|| "-".to_owned(), |moment| age(moment, now()));
+        let last_error = status.last_error.as_deref().map_or_else(|| "-".to_owned(), one_line);
+        let (pending, dead) = (status.pending, status.dead);
+        writeln!(output, "{service:10}  {pending:>8}  {oldest:>8}  {dead:>8}  {last_error}")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,281 @@
+//! `assay dead-letter` and `assay outbox` on what consumers really gave up.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::fs::File;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::{Arc, Mutex};
+
+use anyhow::{Context as _, Result};
+use assay_contracts::event::{ConversationAccepted, Event as _};
+use assay_contracts::ids::OrganizationId;
+use assay_messaging::outbox::{Outbox, enqueue_sqlite, relay};
+use assay_messaging::{Bus, BusSettings, Delivery, Handler, Outcome, OutgoingEvent, Subscription};
+use assay_platform::db::{Database, DatabaseSettings, Migrations};
+use assay_platform::runtime::{new_id, now};
+use assay_testkit::eventually;
+use async_trait::async_trait;
+use lapin::options::BasicPublishOptions;
+use lapin::{BasicProperties, Connection, ConnectionProperties};
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+const ACCEPTED: Subscription = Subscription {
+    queue: assay_scoring_worker::QUEUE,
+    topics: &[ConversationAccepted::TOPIC],
+    max_batch: 1,
+    max_in_flight: 1,
+};
+
+/// What must never be seen in a list.
+const NO_EVENT: &str = r#"{"words":"of a customer"}"#;
+
+#[tokio::test]
+async fn dead_letters_of_the_broker_are_listed_with_their_reasons_and_without_their_contents() -> Result<()> {
+    let broker = Broker::with_dead_letters().await?;
+    let list = broker.list();
+    assert!(list.contains("scoring-worker.conversation-accepted: 2 dead letters\n"), "{list}");
+    assert!(list.contains("export.conversation-evaluated: 0 dead letters\n"), "{list}");
+    assert!(list.contains("export-worker.export-requested: 0 dead letters\n"), "{list}");
+    let of_event = list.lines().find(|line| line.contains(&broker.event_id)).context("the event")?;
+    assert!(of_event.contains("conversation.accepted.v1"), "{of_event}");
+    assert!(of_event.ends_with("attempts: 1  unknown kind of author"), "{of_event}");
+    assert!(list.contains("not a CloudEvents 1.0 envelope"), "{list}");
+    assert!(!list.contains("of a customer"), "{list}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_dead_letter_of_the_broker_is_shown_alone() -> Result<()> {
+    let broker = Broker::with_dead_letters().await?;
+    let shown = broker.assay(&["dead-letter", "show", &broker.id_of_no_event()?]);
+    assert!(shown.status.success(), "{shown:?}");
+    assert_eq!(text(&shown.stdout), format!("{NO_EVENT}\n"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_dead_letter_of_the_broker_is_dropped_and_another_delivered_again() -> Result<()> {
+    let broker = Broker::with_dead_letters().await?;
+    let dropped = broker.assay(&["dead-letter", "drop", &broker.id_of_no_event()?]);
+    assert!(dropped.status.success(), "{dropped:?}");
+    assert!(broker.list().contains("scoring-worker.conversation-accepted: 1 dead letter\n"));
+
+    let retried = broker.assay(&["dead-letter", "retry", "--all", "--queue", ACCEPTED.queue]);
+    assert!(retried.status.success(), "{retried:?}");
+    assert!(broker.list().contains("scoring-worker.conversation-accepted: 0 dead letters\n"));
+    let handler = Arc::new(Noting::answering(Outcome::Done));
+    let _consumer = consume(&broker.bus, handler.clone());
+    eventually("the second delivery", || async { Ok(handler.ids() == [broker.event_id.clone()]) }).await
+}
+
+#[tokio::test]
+async fn an_id_that_no_dead_letter_has_is_an_error_and_changes_nothing() -> Result<()> {
+    let broker = Broker::with_dead_letters().await?;
+    for action in ["show", "retry", "drop"] {
+        let output = broker.assay(&["dead-letter", action, "mistyped"]);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(text(&output.stderr).contains("id mistyped; `assay dead-letter list`"), "{output:?}");
+    }
+    assert!(broker.list().contains("scoring-worker.conversation-accepted: 2 dead letters\n"));
+    let unknown = broker.assay(&["dead-letter", "list", "--queue", "mistyped"]);
+    assert_eq!(unknown.status.code(), Some(1), "{unknown:?}");
+    let without_ids = broker.assay(&["dead-letter", "drop"]);
+    assert_eq!(without_ids.status.code(), Some(2), "{without_ids:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn dead_events_of_a_standalone_are_listed_shown_retried_and_dropped() -> Result<()> {
+    let standalone = Standalone::with_dead_events(3).await?;
+    let ids = standalone.ids.clone();
+    let list = standalone.succeed(&["dead-letter", "list"]);
+    assert!(list.contains("ingest: 3 dead letters\n") && list.contains("export: 0 dead letters\n"), "{list}");
+    assert!(ids.iter().all(|id| list.contains(id)), "{list}");
+    assert!(list.contains("consumer rejected the event: unknown kind of author"), "{list}");
+    assert!(!list.contains(&standalone.organization_id), "{list}");
+    let shown = standalone.succeed(&["dead-letter", "show", &ids[0]]);
+    assert!(shown.contains(&ids[0]) && shown.contains("specversion"), "{shown}");
+
+    standalone.succeed(&["dead-letter", "retry", &ids[0]]);
+    assert_eq!(standalone.pending_and_dead().await?, (1, 2));
+    standalone.succeed(&["dead-letter", "drop", &ids[1]]);
+    assert_eq!(standalone.pending_and_dead().await?, (1, 1));
+    standalone.succeed(&["dead-letter", "retry", "--all", "--queue", "scoring"]);
+    assert_eq!(standalone.pending_and_dead().await?, (1, 1));
+    standalone.succeed(&["dead-letter", "retry", "--all"]);
+    assert_eq!(standalone.pending_and_dead().await?, (2, 0));
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_status_of_the_outboxes_counts_what_waits_and_what_is_dead() -> Result<()> {
+    let standalone = Standalone::with_dead_events(2).await?;
+    standalone.succeed(&["dead-letter", "retry", &standalone.ids[0]]);
+    let status = standalone.succeed(&["outbox", "status"]);
+    let rows: Vec<Vec<&str>> = status.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[0], ["SERVICE", "PENDING", "OLDEST", "DEAD", "LAST", "ERROR"]);
+    assert_eq!(rows[1], ["registry", "0", "-", "0", "-"]);
+    assert_eq!((rows[2][0], rows[2][1], rows[2][3], rows[2][4]), ("ingest", "1", "s", "1"), "{status}");
+    assert_eq!((rows[3][0], rows[4][0]), ("scoring", "export"));
+    Ok(())
+}
+
+/// A namespace of RabbitMQ with two dead letters: an event that was rejected, and something else.
+struct Broker {
+    bus: Bus,
+    namespace: String,
+    event_id: String,
+}
+
+impl Broker {
+    async fn with_dead_letters() -> Result<Self> {
+        let url = assay_testkit::services::rabbit()?;
+        let namespace = assay_testkit::random_name("operator")?;
+        let bus = Bus::open(&BusSettings { namespace: namespace.clone(), ..BusSettings::new(url) })?;
+        let event = accepted(new_id())?;
+        let broker = Self { bus: bus.clone(), namespace, event_id: event.id().to_string() };
+
+        let consumer = consume(&bus, Arc::new(Noting::answering(rejection())));
+        let event = std::slice::from_ref(&event);
+        eventually("a queue", || async { Ok(bus.publish(event).await == [Ok(())]) }).await?;
+        let connection = Connection::connect(url, ConnectionProperties::default()).await?;
+        let channel = connection.create_channel().await?;
+        let queue = format!("{}.{}", broker.namespace, ACCEPTED.queue);
+        let (options, properties) = (BasicPublishOptions::default(), BasicProperties::default());
+        channel.basic_publish("".into(), queue.into(), options, NO_EVENT.as_bytes(), properties).await?;
+        let both_are_dead = || async { Ok(broker.list().contains(": 2 dead letters\n")) };
+        eventually("the dead letters", both_are_dead).await?;
+        drop(consumer);
+        Ok(broker)
+    }
+
+    fn assay(&self, arguments: &[&str]) -> Output {
+        let url = assay_testkit::services::rabbit().unwrap();
+        let variables = [("ASSAY_BUS__URL", url), ("ASSAY_BUS__NAMESPACE", &self.namespace)];
+        Command::new(env!("CARGO_BIN_EXE_assay")).args(arguments).envs(variables).output().unwrap()
+    }
+
+    fn list(&self) -> String {
+        let output = self.assay(&["dead-letter", "list"]);
+        assert!(output.status.success(), "{output:?}");
+        text(&output.stdout)
+    }
+
+    /// The id that the list gives the message without one.
+    fn id_of_no_event(&self) -> Result<String> {
+        let list = self.list();
+        let id = list.split_whitespace().find(|word| word.starts_with("sha256-"));
+        Ok(id.context("a message without an id")?.to_owned())
+    }
+}
+
+/// The data folder of a standalone whose consumer rejected events of ingest.
+struct Standalone {
+    folder: TempDir,
+    outbox: Outbox,
+    ids: Vec<String>,
+    organization_id: String,
+}
+
+impl Standalone {
+    async fn with_dead_events(count: usize) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        File::create(folder.path().join("lock"))?;
+        for (schema, migrations) in [
+            (assay_agent_registry::SCHEMA, assay_agent_registry::MIGRATIONS),
+            (assay_scoring_worker::SCHEMA, assay_scoring_worker::MIGRATIONS),
+            (assay_export::SCHEMA, assay_export::MIGRATIONS),
+        ] {
+            migrated(folder.path(), schema, migrations).await?;
+        }
+        let database = migrated(folder.path(), assay_ingest::SCHEMA, assay_ingest::MIGRATIONS).await?;
+        let organization_id = new_id();
+        let events: Vec<OutgoingEvent> =
+            (0..count).map(|_| accepted(organization_id)).collect::<Result<_>>()?;
+        let ids = events.iter().map(|event| event.id().to_string()).collect();
+        let Database::Sqlite(sqlite) = &database else { panic!("this is SQLite") };
+        sqlite.write(move |connection| enqueue_sqlite(connection, &events)).await?;
+
+        let bus = Bus::open(&BusSettings::new("local:"))?;
+        let outbox = Outbox::new(database);
+        let _consumer = consume(&bus, Arc::new(Noting::answering(rejection())));
+        let mut tasks = JoinSet::new();
+        tasks.spawn(relay(outbox.clone(), bus, CancellationToken::new()));
+        let all_are_dead = || async { Ok(outbox.status().await?.dead == count as u64) };
+        eventually("the dead events", all_are_dead).await?;
+        tasks.shutdown().await;
+        Ok(Self { folder, outbox, ids, organization_id: organization_id.to_string() })
+    }
+
+    /// The standard output of a command that must succeed.
+    fn succeed(&self, arguments: &[&str]) -> String {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+        let output = command.args(arguments).arg("--data-dir").arg(self.folder.path()).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        text(&output.stdout)
+    }
+
+    async fn pending_and_dead(&self) -> Result<(u64, u64)> {
+        let status = self.outbox.status().await?;
+        Ok((status.pending, status.dead))
+    }
+}
+
+async fn migrated(
+    folder: &Path,
+    schema: &'static str,
+    migrations: &'static [Migrations],
+) -> Result<Database> {
+    let database_url = format!("sqlite:{}", folder.join(format!("{schema}.sqlite")).display()).into();
+    let database = Database::open(&DatabaseSettings { database_url, database_pool_size: 2 }, schema)?;
+    database.migrate(migrations).await?;
+    Ok(database)
+}
+
+/// A consumer that ends with the returned value.
+fn consume(bus: &Bus, handler: Arc<Noting>) -> JoinSet<()> {
+    let bus = bus.clone();
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move { bus.consume(ACCEPTED, handler, CancellationToken::new()).await.unwrap() });
+    tasks
+}
+
+fn accepted(organization_id: OrganizationId) -> Result<OutgoingEvent> {
+    let event = ConversationAccepted { organization_id, ticket_id: new_id(), accepted_at: now() };
+    Ok(OutgoingEvent::new(new_id(), now(), &event)?)
+}
+
+fn rejection() -> Outcome {
+    Outcome::Reject { reason: "unknown kind of author".to_owned() }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Notes what it is given and gives each the same answer.
+struct Noting {
+    answer: Outcome,
+    ids: Mutex<Vec<String>>,
+}
+
+impl Noting {
+    fn answering(answer: Outcome) -> Self {
+        Self { answer, ids: Mutex::default() }
+    }
+
+    fn ids(&self) -> Vec<String> {
+        self.ids.lock().unwrap().clone()
+    }
+}
+
+#[async_trait]
+impl Handler for Noting {
+    async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
+        self.ids.lock().unwrap().extend(deliveries.iter().map(|delivery| delivery.id.to_string()));
+        vec![self.answer.clone(); deliveries.len()]
+    }
+}
