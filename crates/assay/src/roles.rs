@@ -121,6 +121,7 @@ pub fn start_export(settings: &Settings, listener: TcpListener, bus: Bus, tasks:
         signing_keys: settings.signing_keys()?,
         bus,
         objects: settings.open_objects()?,
+        scoring_url: settings.services.scoring_url.clone(),
     };
     Ok(assay_export::start(&settings.export, dependencies, tasks)?)
 }

@@ -45,7 +45,7 @@ fn crates_import_only_what_they_may() {
         ("agent-registry", &["contracts", "messaging", "platform"]),
         ("ingest", &["clients", "contracts", "messaging", "platform"]),
         ("scoring-worker", &["clients", "contracts", "messaging", "platform", "scoring"]),
-        ("export", &["contracts", "messaging", "platform"]),
+        ("export", &["clients", "contracts", "messaging", "platform"]),
         ("export-worker", &["contracts", "export", "messaging", "platform"]),
     ]);
     for (name, imported) in imports() {

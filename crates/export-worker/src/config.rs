@@ -38,6 +38,10 @@ pub struct Config {
     /// most.
     #[serde(default = "default_retry_delay_milliseconds")]
     pub retry_delay_milliseconds: u32,
+    /// How long a job waits for evaluations that were made before its export was created and are on their way into the
+    /// read model, in milliseconds.
+    #[serde(default = "default_evaluations_wait_milliseconds")]
+    pub evaluations_wait_milliseconds: u32,
     /// Files are kept for so many days.
     #[serde(default = "default_file_retention_days")]
     pub file_retention_days: u32,
@@ -60,6 +64,7 @@ impl Config {
             pending_grace: millis(self.pending_grace_milliseconds),
             max_attempts: self.max_attempts,
             retry_delay: millis(self.retry_delay_milliseconds),
+            evaluations_wait: millis(self.evaluations_wait_milliseconds),
             file_retention: Duration::from_secs(u64::from(self.file_retention_days) * 24 * 60 * 60),
         }
     }
@@ -87,6 +92,10 @@ fn default_max_attempts() -> u32 {
 
 fn default_retry_delay_milliseconds() -> u32 {
     5_000
+}
+
+fn default_evaluations_wait_milliseconds() -> u32 {
+    30_000
 }
 
 fn default_file_retention_days() -> u32 {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::web::Data;
+use assay_clients::{ClientError, HttpSettings, ScoringClient, Service, http_client};
 use assay_messaging::Bus;
 use assay_messaging::outbox::{self, Outbox};
 use assay_platform::auth::{Audience, ServiceTokens, SigningKeys};
@@ -12,12 +13,16 @@ use assay_platform::db::{self, Database, DatabaseError};
 use assay_platform::objects::Objects;
 use assay_platform::runtime::{Phase, Tasks, now, periodically};
 use assay_platform::web::{ServerSettings, ServiceAuth, serve};
+use url::Url;
 
 use crate::app::keep_house::keep_house;
 use crate::consume::{ConversationEvaluatedHandler, subscription};
 use crate::http::{self, Services};
 use crate::store::{ExportStore, export_store};
 use crate::{Config, MIGRATIONS, SCHEMA};
+
+/// How long scoring-worker may take to say how many evaluations there are: the creation of an export waits for it.
+const SCORING_DEADLINE: Duration = Duration::from_secs(3);
 
 /// How often files are removed and tables prepared.
 const HOUSEKEEPING_INTERVAL: Duration = Duration::from_secs(60 * 60);
@@ -34,6 +39,8 @@ pub struct Dependencies {
     pub bus: Bus,
     /// Where the files are.
     pub objects: Objects,
+    /// Where scoring-worker listens.
+    pub scoring_url: Url,
 }
 
 /// Why the role cannot start.
@@ -42,6 +49,9 @@ pub enum StartError {
     /// The database's address cannot be used.
     #[error(transparent)]
     Database(#[from] DatabaseError),
+    /// No HTTP client.
+    #[error(transparent)]
+    Client(#[from] ClientError),
     /// The listener cannot be used.
     #[error("export cannot serve: {0}")]
     Listener(#[from] std::io::Error),
@@ -63,7 +73,7 @@ pub async fn migrate(config: &Config) -> Result<Vec<String>, DatabaseError> {
 /// # Errors
 /// When the configuration cannot be used.
 pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
-    let Dependencies { listener, tokens, signing_keys, bus, objects } = dependencies;
+    let Dependencies { listener, tokens, signing_keys, bus, objects, scoring_url } = dependencies;
     let database = Database::open(&config.database(), SCHEMA)?;
     let store = export_store(&database);
     let outbox = Outbox::new(database.clone());
@@ -82,7 +92,10 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     tasks.spawn(Phase::Relay, "export outbox", move |stop| outbox::relay(relayed, bus, stop));
     spawn_housekeeping(tasks, store.clone(), objects.clone());
 
-    let services = Data::new(Services { store, outbox, keys: signing_keys, objects });
+    let http = http_client(HttpSettings::default())?;
+    let scoring = Service::new(http, scoring_url, Audience::Scoring, tokens.clone(), SCORING_DEADLINE);
+    let scoring = ScoringClient::new(scoring);
+    let services = Data::new(Services { store, outbox, keys: signing_keys, objects, scoring });
     let auth = ServiceAuth { tokens, audience: Audience::Export };
     serve(tasks, Phase::ServeInternal, "export", listener, ServerSettings::default(), move |app| {
         http::configure(app, services.clone(), auth.clone());

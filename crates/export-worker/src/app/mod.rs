@@ -27,6 +27,8 @@ pub(crate) struct WorkSettings {
     pub(crate) retry_delay: Duration,
     /// How long files are kept.
     pub(crate) file_retention: Duration,
+    /// How long a job waits for evaluations on their way into the read model.
+    pub(crate) evaluations_wait: Duration,
 }
 
 /// What jobs are worked off with.

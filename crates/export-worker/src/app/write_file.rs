@@ -7,13 +7,16 @@ use assay_export::store::{Selection, SnapshotError, line_channel};
 use assay_platform::objects::{ObjectError, ObjectWriter};
 use bytes::Bytes;
 use tokio::sync::mpsc::Receiver;
-use tokio::time::{Duration, timeout};
+use tokio::time::{Duration, Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::Worker;
 
 /// How long cleaning up after a failed attempt may take: a worker that stops gives its job back afterwards.
 const CLEAN_UP_DEADLINE: Duration = Duration::from_secs(5);
+
+/// Between two looks at how far the read model is.
+const EVALUATIONS_POLL: Duration = Duration::from_millis(50);
 
 /// Why there is no file.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +63,7 @@ impl Worker {
         claim: &Claim,
         give_up: &CancellationToken,
     ) -> Result<WrittenFile, WriteFileError> {
+        unless(give_up, self.await_evaluations(claim)).await?;
         let key = claim.object_key();
         let mut writer = unless(give_up, self.objects.create(&key)).await?;
         let rows = match unless(give_up, self.copy(claim, &mut writer)).await {
@@ -80,6 +84,23 @@ impl Worker {
                 .await;
                 Err(error)
             }
+        }
+    }
+
+    /// Waits until the read model holds every evaluation that there was when the export was created. What does not arrive
+    /// in time (its event is a dead letter, say) is left to a later export.
+    async fn await_evaluations(&self, claim: &Claim) -> Result<(), WriteFileError> {
+        let deadline = Instant::now() + self.settings.evaluations_wait;
+        loop {
+            let missing = self.store.missing_evaluations(claim.id).await.map_err(SnapshotError::from)?;
+            if missing == 0 {
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                tracing::warn!(missing, "export is written without evaluations that have not arrived");
+                return Ok(());
+            }
+            sleep(EVALUATIONS_POLL).await;
         }
     }
 

@@ -68,6 +68,7 @@ impl Stage {
             pending_grace_milliseconds: 0,
             max_attempts: 3,
             retry_delay_milliseconds: 1,
+            evaluations_wait_milliseconds: 20_000,
             file_retention_days: 30,
         })
     }
@@ -99,6 +100,19 @@ impl Stage {
         self.create_at(now(), kind, filters).await
     }
 
+    /// As a service does that knows of so many evaluations.
+    pub async fn create_awaiting(&self, awaited_evaluations: i64) -> Result<ExportId> {
+        let kind = ExportKind::Axis;
+        let export = NewExport { kind, format: ExportFormat::Csv, filters: ExportFilters::default() };
+        let job = Job::new(new_id(), self.organization_id, &export, now());
+        let id = job.id;
+        let requested = ExportRequested { organization_id: self.organization_id, export_id: id, kind };
+        let event = OutgoingEvent::new(new_id(), now(), &requested)?;
+        let awaited_evaluations = Some(awaited_evaluations);
+        self.exports.create(Creation { job, event, record: None, awaited_evaluations }).await?;
+        Ok(id)
+    }
+
     /// As a service does whose clock shows `created_at`.
     pub async fn create_at(
         &self,
@@ -112,7 +126,9 @@ impl Stage {
         let requested = ExportRequested { organization_id, export_id: job.id, kind };
         let event = OutgoingEvent::new(new_id(), now(), &requested)?;
         let id = job.id;
-        self.exports.create(Creation { job, event: event.clone(), record: None }).await?;
+        self.exports
+            .create(Creation { job, event: event.clone(), record: None, awaited_evaluations: None })
+            .await?;
         Ok((id, event))
     }
 

@@ -1,7 +1,7 @@
 //! Jobs that come to a good end.
 
 use anyhow::Result;
-use assay_contracts::export::{ExportFilters, ExportKind};
+use assay_contracts::export::{ExportFilters, ExportKind, ExportStatus};
 use assay_platform::runtime::now;
 use assay_testkit::{eventually, on_both_databases};
 
@@ -26,6 +26,31 @@ async fn a_file_holds_the_selected_rows_in_order(stage: Stage) -> Result<()> {
     assert_eq!(file.object_key, stage.key(axis, 1));
     let kept = file.expires_at.millis_since(now());
     assert!((29 * DAY..=30 * DAY).contains(&kept), "{kept}");
+    Ok(())
+}
+
+async fn a_job_waits_for_evaluations_that_were_made_before_it_was_created(stage: Stage) -> Result<()> {
+    let events: Vec<_> = (0..3).map(|_| evaluated(stage.organization_id, STARTED)).collect();
+    stage.record(&events[..1]).await?;
+    let id = stage.create_awaiting(3).await?;
+    assert_eq!(stage.work.missing_evaluations(id).await?, 2);
+    let _worker = stage.worker(&stage.config()?)?;
+    stage.status_becomes(id, ExportStatus::Running).await?;
+    stage.record(&events[1..2]).await?;
+    assert_eq!(stage.work.missing_evaluations(id).await?, 1);
+    stage.record(&events[2..]).await?;
+    stage.file(id).await?;
+    assert_eq!(stage.column(id, "file_rows").await?, 3);
+    Ok(())
+}
+
+async fn a_job_does_not_wait_for_ever(stage: Stage) -> Result<()> {
+    let mut config = stage.config()?;
+    config.evaluations_wait_milliseconds = 100;
+    let id = stage.create_awaiting(1).await?;
+    let _worker = stage.worker(&config)?;
+    stage.file(id).await?;
+    assert_eq!(stage.column(id, "file_rows").await?, 0);
     Ok(())
 }
 
@@ -108,6 +133,8 @@ async fn a_pool_that_jobs_would_use_up_is_refused() -> Result<()> {
 }
 
 on_both_databases! { Stage {
+    a_job_waits_for_evaluations_that_were_made_before_it_was_created,
+    a_job_does_not_wait_for_ever,
     a_file_holds_the_selected_rows_in_order,
     a_file_without_rows_is_its_header,
     an_event_wakes_a_worker_that_would_look_for_jobs_much_later,

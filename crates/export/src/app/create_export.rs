@@ -1,5 +1,6 @@
 //! Queues an export job: specification, "POST /v1/evaluations/exports".
 
+use assay_clients::ScoringClient;
 use assay_contracts::event::ExportRequested;
 use assay_contracts::export::NewExport;
 use assay_contracts::ids::OrganizationId;
@@ -48,9 +49,11 @@ pub(crate) enum CreateExportError {
 pub(crate) async fn create_export(
     store: &dyn ExportStore,
     outbox: &Outbox,
+    scoring: &ScoringClient,
     request: CreateExport,
 ) -> Result<StoredAnswer, CreateExportError> {
     let organization_id = request.organization_id;
+    let awaited_evaluations = evaluated(scoring, organization_id).await;
     let job = Job::new(new_id(), organization_id, &request.export, now());
     let answer = StoredAnswer {
         status: CREATED,
@@ -65,12 +68,24 @@ pub(crate) async fn create_export(
         fingerprint,
         answer: answer.clone(),
     });
-    match store.create(Creation { job, event, record }).await? {
+    match store.create(Creation { job, event, record, awaited_evaluations }).await? {
         Created::New => {
             outbox.wake();
             Ok(answer)
         }
         Created::Earlier(Earlier::SameRequest(first_answer)) => Ok(first_answer),
         Created::Earlier(Earlier::OtherRequest) => Err(CreateExportError::IdempotencyConflict),
+    }
+}
+
+/// How many evaluations the file shall hold. Without scoring-worker that is not known, which is no reason to refuse the
+/// export: its file then holds what has arrived.
+async fn evaluated(scoring: &ScoringClient, organization_id: OrganizationId) -> Option<i64> {
+    match scoring.progress(organization_id).await {
+        Ok(progress) => Some(progress.evaluated),
+        Err(error) => {
+            tracing::warn!(cause = %error, "export is created without knowing how many evaluations it shall hold");
+            None
+        }
     }
 }

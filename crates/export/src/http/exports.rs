@@ -38,7 +38,8 @@ pub(super) async fn create(
     let export = NewExport::parse(&body).map_err(body_error)?;
     let idempotency = key.map(|key| (key, Fingerprint::of(&body)));
     let request = CreateExport { organization_id, export, idempotency };
-    give_stored_answer(create_export(services.store.as_ref(), &services.outbox, request).await?)
+    let created = create_export(services.store.as_ref(), &services.outbox, &services.scoring, request);
+    give_stored_answer(created.await?)
 }
 
 /// A page of exports.

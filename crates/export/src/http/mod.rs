@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use actix_web::middleware::from_fn;
 use actix_web::web::{Data, ServiceConfig, get, head, post, scope};
+use assay_clients::ScoringClient;
 use assay_messaging::outbox::Outbox;
 use assay_platform::auth::SigningKeys;
 use assay_platform::objects::Objects;
@@ -26,6 +27,8 @@ pub(crate) struct Services {
     pub(crate) keys: SigningKeys,
     /// Files.
     pub(crate) objects: Objects,
+    /// Knows how many evaluations there are.
+    pub(crate) scoring: ScoringClient,
 }
 
 /// Adds the routes to an app.

@@ -3,6 +3,7 @@
 
 mod lines;
 mod postgres;
+mod progress;
 mod record;
 mod sqlite;
 
@@ -36,6 +37,8 @@ pub struct Creation {
     pub event: OutgoingEvent,
     /// For a request with an idempotency key: the answer it will get.
     pub record: Option<Record>,
+    /// How many evaluations of the organization there are: the file shall hold all of them. `None`: not known.
+    pub awaited_evaluations: Option<i64>,
 }
 
 /// What became of a [`Creation`].
@@ -150,6 +153,9 @@ pub trait WorkStore: Send + Sync {
         message: &str,
         now: Timestamp,
     ) -> Result<usize, DatabaseError>;
+
+    /// How many of the evaluations that there were when the job was created are not in the read model yet.
+    async fn missing_evaluations(&self, id: ExportId) -> Result<i64, DatabaseError>;
 
     /// Sends the selected lines into `sink`, in the order of conversation date and ticket id, as one consistent
     /// snapshot taken at the time of the call; answers their number. Runs until the end or until nobody receives.

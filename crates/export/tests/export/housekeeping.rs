@@ -24,7 +24,7 @@ async fn finished_export(backstage: &Backstage, expires_at: Timestamp) -> Result
     let id = job.id;
     let requested = ExportRequested { organization_id, export_id: id, kind: job.kind };
     let event = OutgoingEvent::new(new_id(), now(), &requested)?;
-    export_store(database).create(Creation { job, event, record: None }).await?;
+    export_store(database).create(Creation { job, event, record: None, awaited_evaluations: None }).await?;
     complete(&*work_store(database), &backstage.objects, b"header\r\n", expires_at).await?;
     Ok((id, format!("exports/{organization_id}/{id}/1.csv")))
 }

@@ -78,6 +78,8 @@ impl Backstage {
             signing_keys: keys.clone(),
             bus: bus.clone(),
             objects: objects.clone(),
+            // Nobody listens there: exports are created without knowing how many evaluations there are.
+            scoring_url: "http://127.0.0.1:1".parse()?,
         };
         start(&config(&located)?, dependencies, &mut tasks)?;
         let (exports, work) = (export_store(&located.database), work_store(&located.database));

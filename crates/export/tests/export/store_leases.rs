@@ -54,7 +54,7 @@ impl Jobs {
             ExportRequested { organization_id: self.organization_id, export_id: job.id, kind: job.kind };
         let event = OutgoingEvent::new(new_id(), created_at, &requested)?;
         let id = job.id;
-        self.exports.create(Creation { job, event, record: None }).await?;
+        self.exports.create(Creation { job, event, record: None, awaited_evaluations: None }).await?;
         Ok(id)
     }
 

@@ -57,7 +57,7 @@ pub(super) fn create(connection: &mut PgConnection, creation: &Creation) -> Resu
                 return Ok(Created::Earlier(earlier));
             }
         }
-        insert(connection, &creation.job)?;
+        insert(connection, creation)?;
         enqueue_postgres(connection, std::slice::from_ref(&creation.event))?;
         Ok(Created::New)
     })
@@ -119,7 +119,8 @@ pub(super) fn file_removed(
     Ok(())
 }
 
-fn insert(connection: &mut PgConnection, job: &Job) -> Result<(), DatabaseError> {
+fn insert(connection: &mut PgConnection, creation: &Creation) -> Result<(), DatabaseError> {
+    let job = &creation.job;
     diesel::insert_into(exports::table)
         .values((
             exports::id.eq(StoredId::of(job.id)),
@@ -130,6 +131,7 @@ fn insert(connection: &mut PgConnection, job: &Job) -> Result<(), DatabaseError>
             exports::status.eq(job.status().as_str()),
             exports::created_at.eq(job.created_at.as_millis()),
             exports::updated_at.eq(job.updated_at.as_millis()),
+            exports::awaited_evaluations.eq(creation.awaited_evaluations),
         ))
         .execute(connection)?;
     Ok(())

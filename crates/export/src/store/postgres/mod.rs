@@ -136,6 +136,10 @@ impl WorkStore for PostgresStore {
             .await
     }
 
+    async fn missing_evaluations(&self, id: ExportId) -> Result<i64, DatabaseError> {
+        self.database.run(move |connection| rows::missing(connection, id)).await
+    }
+
     async fn copy_lines(&self, selection: Selection, sink: LineSink) -> Result<u64, SnapshotError> {
         self.database.run(move |connection| snapshot::copy_lines(connection, selection, sink)).await
     }

@@ -1,5 +1,6 @@
 //! The rows that files are made of.
 
+use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_contracts::time::Timestamp;
 use assay_messaging::inbox::{PRUNE_BATCH, RETENTION_MILLIS, forget_postgres, record_postgres};
 use assay_platform::db::{DatabaseError, PartitionedTable, ensure_monthly_partitions, idempotency};
@@ -10,6 +11,7 @@ use diesel::sql_types::{Array, BigInt, SmallInt, Text, Uuid as SqlUuid};
 use uuid::Uuid;
 
 use crate::domain::evaluation_row::{EvaluationRow, newest_of_each_ticket};
+use crate::store::progress::{AWAITED, Awaited, TAKE_IN, by_organization, numbered};
 use crate::store::{CONSUMER, ReceivedRow};
 
 /// One statement for any number of rows. The rule of replacement is that of `EvaluationRow::is_newer_than`.
@@ -40,11 +42,12 @@ pub(super) fn record(
     connection.transaction(|connection| {
         let ids: Vec<_> = received.iter().map(|received| received.event_id).collect();
         let new = record_postgres(connection, CONSUMER, &ids, now)?;
-        let rows = received
-            .into_iter()
-            .filter(|received| new.contains(&received.event_id))
-            .map(|received| received.row);
-        upsert(connection, &newest_of_each_ticket(rows.collect()))
+        let received: Vec<_> =
+            received.into_iter().filter(|received| new.contains(&received.event_id)).collect();
+        let counts = by_organization(received.iter());
+        let rows = received.into_iter().map(|received| received.row).collect();
+        upsert(connection, &newest_of_each_ticket(rows))?;
+        counts.into_iter().try_for_each(|(organization, count)| take_in(connection, organization, count))
     })
 }
 
@@ -55,6 +58,24 @@ pub(super) fn prune(connection: &mut PgConnection, now: Timestamp) -> Result<usi
 
 pub(super) fn ensure_partitions(connection: &mut PgConnection, now: Timestamp) -> Result<(), DatabaseError> {
     ensure_monthly_partitions(connection, EVALUATION_ROWS, now, MONTHS_AHEAD)
+}
+
+fn take_in(
+    connection: &mut PgConnection,
+    organization_id: OrganizationId,
+    count: i64,
+) -> Result<(), DatabaseError> {
+    sql_query(numbered(TAKE_IN))
+        .bind::<SqlUuid, _>(organization_id.as_uuid())
+        .bind::<BigInt, _>(count)
+        .execute(connection)?;
+    Ok(())
+}
+
+pub(super) fn missing(connection: &mut PgConnection, id: ExportId) -> Result<i64, DatabaseError> {
+    let awaited: Awaited =
+        sql_query(numbered(AWAITED)).bind::<SqlUuid, _>(id.as_uuid()).get_result(connection)?;
+    Ok(awaited.missing())
 }
 
 fn upsert(connection: &mut PgConnection, rows: &[EvaluationRow]) -> Result<(), DatabaseError> {

@@ -21,5 +21,6 @@ diesel::table! {
         file_expires_at -> Nullable<BigInt>,
         file_removed_at -> Nullable<BigInt>,
         error_message -> Nullable<Text>,
+        awaited_evaluations -> Nullable<BigInt>,
     }
 }

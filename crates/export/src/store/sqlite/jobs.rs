@@ -59,7 +59,7 @@ pub(super) fn create(
             return Ok(Created::Earlier(earlier));
         }
     }
-    insert(connection, &creation.job)?;
+    insert(connection, creation)?;
     enqueue_sqlite(connection, std::slice::from_ref(&creation.event))?;
     Ok(Created::New)
 }
@@ -120,7 +120,8 @@ pub(super) fn file_removed(
     Ok(())
 }
 
-fn insert(connection: &mut SqliteConnection, job: &Job) -> Result<(), DatabaseError> {
+fn insert(connection: &mut SqliteConnection, creation: &Creation) -> Result<(), DatabaseError> {
+    let job = &creation.job;
     diesel::insert_into(exports::table)
         .values((
             exports::id.eq(StoredId::of(job.id)),
@@ -131,6 +132,7 @@ fn insert(connection: &mut SqliteConnection, job: &Job) -> Result<(), DatabaseEr
             exports::status.eq(job.status().as_str()),
             exports::created_at.eq(job.created_at.as_millis()),
             exports::updated_at.eq(job.updated_at.as_millis()),
+            exports::awaited_evaluations.eq(creation.awaited_evaluations),
         ))
         .execute(connection)?;
     Ok(())

@@ -137,6 +137,10 @@ impl WorkStore for SqliteStore {
             .await
     }
 
+    async fn missing_evaluations(&self, id: ExportId) -> Result<i64, DatabaseError> {
+        self.database.read(move |connection| rows::missing(connection, id)).await
+    }
+
     async fn copy_lines(&self, selection: Selection, sink: LineSink) -> Result<u64, SnapshotError> {
         self.database.read(move |connection| snapshot::copy_lines(connection, selection, sink)).await
     }

@@ -1,5 +1,6 @@
 //! The rows that files are made of. All inside the transaction of `Sqlite::write`.
 
+use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_contracts::time::Timestamp;
 use assay_messaging::inbox::{PRUNE_BATCH, RETENTION_MILLIS, forget_sqlite, record_sqlite};
 use assay_platform::db::{DatabaseError, idempotency};
@@ -9,6 +10,7 @@ use diesel::sql_types::{BigInt, SmallInt, Text};
 use diesel::sqlite::SqliteConnection;
 
 use crate::domain::evaluation_row::{EvaluationRow, newest_of_each_ticket};
+use crate::store::progress::{AWAITED, Awaited, TAKE_IN, by_organization};
 use crate::store::record::StoredId;
 use crate::store::{CONSUMER, ReceivedRow};
 
@@ -35,14 +37,33 @@ pub(super) fn record(
 ) -> Result<(), DatabaseError> {
     let ids: Vec<_> = received.iter().map(|received| received.event_id).collect();
     let new = record_sqlite(connection, CONSUMER, &ids, now)?;
-    let rows =
-        received.into_iter().filter(|received| new.contains(&received.event_id)).map(|received| received.row);
-    newest_of_each_ticket(rows.collect()).iter().try_for_each(|row| upsert(connection, row))
+    let received: Vec<_> = received.into_iter().filter(|received| new.contains(&received.event_id)).collect();
+    let counts = by_organization(received.iter());
+    let rows = received.into_iter().map(|received| received.row).collect();
+    newest_of_each_ticket(rows).iter().try_for_each(|row| upsert(connection, row))?;
+    counts.into_iter().try_for_each(|(organization, count)| take_in(connection, organization, count))
 }
 
 pub(super) fn prune(connection: &mut SqliteConnection, now: Timestamp) -> Result<usize, DatabaseError> {
     let forgotten = forget_sqlite(connection, now.plus_millis(-RETENTION_MILLIS), PRUNE_BATCH)?;
     Ok(forgotten + idempotency::prune_sqlite(connection, now)?)
+}
+
+fn take_in(
+    connection: &mut SqliteConnection,
+    organization_id: OrganizationId,
+    count: i64,
+) -> Result<(), DatabaseError> {
+    sql_query(TAKE_IN)
+        .bind::<Text, _>(StoredId::of(organization_id))
+        .bind::<BigInt, _>(count)
+        .execute(connection)?;
+    Ok(())
+}
+
+pub(super) fn missing(connection: &mut SqliteConnection, id: ExportId) -> Result<i64, DatabaseError> {
+    let awaited: Awaited = sql_query(AWAITED).bind::<Text, _>(StoredId::of(id)).get_result(connection)?;
+    Ok(awaited.missing())
 }
 
 fn upsert(connection: &mut SqliteConnection, row: &EvaluationRow) -> Result<(), DatabaseError> {

@@ -1,0 +1,2 @@
+ALTER TABLE exports DROP COLUMN awaited_evaluations;
+DROP TABLE progress;

@@ -1,0 +1,55 @@
+//! How far the read model is, and how far an export wants it to be. The same statements for both databases.
+
+use std::collections::BTreeMap;
+
+use assay_contracts::ids::OrganizationId;
+
+use super::ReceivedRow;
+
+/// Adds evaluations to those of an organization.
+pub(super) const TAKE_IN: &str = "
+    INSERT INTO progress (organization_id, taken_in) VALUES (?, ?)
+    ON CONFLICT (organization_id) DO UPDATE SET taken_in = progress.taken_in + excluded.taken_in";
+
+/// What an export waits for, and what is there.
+pub(super) const AWAITED: &str = "
+    SELECT exports.awaited_evaluations AS awaited, progress.taken_in AS taken_in
+      FROM exports LEFT JOIN progress ON progress.organization_id = exports.organization_id
+     WHERE exports.id = ?";
+
+/// The statement with the placeholders that PostgreSQL wants.
+pub(super) fn numbered(statement: &str) -> String {
+    let mut parts = statement.split('?');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for (index, part) in parts.enumerate() {
+        text.push_str(&format!("${}{part}", index + 1));
+    }
+    text
+}
+
+/// The answer to [`AWAITED`].
+#[derive(diesel::QueryableByName)]
+pub(super) struct Awaited {
+    #[diesel(sql_type = diesel::sql_types::Nullable<diesel::sql_types::BigInt>)]
+    awaited: Option<i64>,
+    #[diesel(sql_type = diesel::sql_types::Nullable<diesel::sql_types::BigInt>)]
+    taken_in: Option<i64>,
+}
+
+impl Awaited {
+    /// How many evaluations are missing.
+    pub(super) fn missing(&self) -> i64 {
+        (self.awaited.unwrap_or(0) - self.taken_in.unwrap_or(0)).max(0)
+    }
+}
+
+/// How many of these rows belong to each organization, in the order in which records are locked.
+pub(super) fn by_organization<'r>(
+    rows: impl Iterator<Item = &'r ReceivedRow>,
+) -> BTreeMap<OrganizationId, i64> {
+    let mut counts = BTreeMap::new();
+    for received in rows {
+        *counts.entry(received.row.organization_id).or_insert(0) += 1;
+    }
+    counts
+}
