@@ -155,7 +155,7 @@ impl Broker {
     fn assay(&self, arguments: &[&str]) -> Output {
         let url = assay_testkit::services::rabbit().unwrap();
         let variables = [("ASSAY_BUS__URL", url), ("ASSAY_BUS__NAMESPACE", &self.namespace)];
-        Command::new(env!("CARGO_BIN_EXE_assay")).args(arguments).envs(variables).output().unwrap()
+        command().args(arguments).envs(variables).output().unwrap()
     }
 
     fn list(&self) -> String {
@@ -212,8 +212,7 @@ impl Standalone {
 
     /// The standard output of a command that must succeed.
     fn succeed(&self, arguments: &[&str]) -> String {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
-        let output = command.args(arguments).arg("--data-dir").arg(self.folder.path()).output().unwrap();
+        let output = command().args(arguments).arg("--data-dir").arg(self.folder.path()).output().unwrap();
         assert!(output.status.success(), "{output:?}");
         text(&output.stdout)
     }
@@ -278,4 +277,11 @@ impl Handler for Noting {
         self.ids.lock().unwrap().extend(deliveries.iter().map(|delivery| delivery.id.to_string()));
         vec![self.answer.clone(); deliveries.len()]
     }
+}
+
+/// The executable, without the variables that name the servers of the tests: it would refuse them as unknown settings.
+fn command() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+    command.env_remove("ASSAY_TEST_POSTGRES_URL").env_remove("ASSAY_TEST_AMQP_URL");
+    command
 }

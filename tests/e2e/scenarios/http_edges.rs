@@ -52,8 +52,8 @@ async fn wrong_methods(api: &Api) -> Result<()> {
         (format!("/v1/tickets/{id}/evaluation"), vec!["GET"]),
         (format!("/v1/downloads/{id}"), vec!["GET", "HEAD"]),
         ("/openapi.json".to_owned(), vec!["GET"]),
-        ("/healthz".to_owned(), vec!["GET"]),
-        ("/readyz".to_owned(), vec!["GET"]),
+        ("/healthz".to_owned(), vec!["GET", "HEAD"]),
+        ("/readyz".to_owned(), vec!["GET", "HEAD"]),
     ];
     let mut cases = Cases::default();
     for (path, allowed) in table {

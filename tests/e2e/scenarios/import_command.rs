@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use tokio::io::AsyncWriteExt;
 
 use crate::harness::{Cases, LIMIT, Stack, conversation, edited, set, unset};
@@ -176,13 +177,22 @@ async fn interruption(stack: &Stack) -> Result<()> {
     finishes(&import(stack, &file, &["--concurrency", "16"]).await?, 0, (0, MANY, 0))
 }
 
-/// An interrupted import does not go on with another file.
+/// An interrupted import does not go on with another file, nor elsewhere.
 async fn changed_file(stack: &Stack) -> Result<()> {
     let file = write(stack, "changed.jsonl", &numbered("changed", 3))?;
     let progress = file.with_file_name("changed.jsonl.progress.json");
-    let done = json!({"run": "0", "lines": 2, "bytes": 10, "last_fingerprint": "0",
-        "summary": {"accepted": 2, "duplicate": 0, "refused": 0}});
-    fs::write(&progress, done.to_string())?;
+    let done = |destination: &str| {
+        json!({"run": "0", "destination": destination, "lines": 2, "bytes": 10, "last_fingerprint": "0",
+            "summary": {"accepted": 2, "duplicate": 0, "refused": 0}})
+    };
+    fs::write(&progress, done("elsewhere").to_string())?;
+    fails(
+        &import(stack, &file, &[]).await?,
+        &["another address or with another key", "changed.jsonl.progress.json"],
+    )?;
+    let here = format!("{}\n{}", stack.base_url(), stack.bootstrap_key());
+    let here: String = Sha256::digest(here.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    fs::write(&progress, done(&here).to_string())?;
     fails(&import(stack, &file, &[]).await?, &["was changed", "changed.jsonl.progress.json"])
 }
 

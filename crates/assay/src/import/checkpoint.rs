@@ -62,6 +62,10 @@ impl Checkpoint {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => none()?,
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
         };
+        // Nothing was done there yet: with a refused key, say.
+        if checkpoint.lines == 0 {
+            return Ok(Self { path: Some(path), ..none()? });
+        }
         ensure!(
             checkpoint.destination == destination,
             "an import of {} to another address or with another key was interrupted: finish that one first, or remove {} \

@@ -20,14 +20,8 @@ mod tests {
         for header in ["Bearer 0123456789abcdef", "bearer 0123456789abcdef", "BEARER  0123456789abcdef "] {
             assert!(bearer_key(header).is_some_and(|key| key.reveal() == "0123456789abcdef"), "{header}");
         }
-        for header in [
-            "",
-            "Bearer",
-            "Bearer ",
-            "Basic 0123456789abcdef",
-            "0123456789abcdef",
-            "Bearer two words-0123456789",
-        ] {
+        for header in ["", "Bearer", "Bearer ", "Basic 0123456789abcdef", "0123456789abcdef", "Bearer short"]
+        {
             assert!(bearer_key(header).is_none(), "{header}");
         }
     }
