@@ -43,6 +43,21 @@ async fn an_event_that_needs_a_consumer_and_has_none_is_an_error() {
 }
 
 #[tokio::test]
+async fn an_event_is_kept_while_one_of_its_queues_has_no_consumer_any_more() -> Result<()> {
+    let bus = local_bus();
+    let (gone, there) = (Scripted::new(|_| Outcome::Done), Scripted::new(|_| Outcome::Done));
+    let first = Running::consumer(&bus, ACCEPTED, gone);
+    publish(&bus, &accepted()).await?;
+    first.stop().await?;
+    let another = Subscription { queue: "test.another", ..ACCEPTED };
+    let second = Running::consumer(&bus, another, there.clone());
+    let results = bus.publish(&[accepted()]).await;
+    assert!(matches!(results[0], Err(PublishError::Unavailable(_))), "{results:?}");
+    assert_eq!(there.deliveries().len(), 0);
+    second.stop().await
+}
+
+#[tokio::test]
 async fn an_informative_event_needs_no_consumer() {
     assert_eq!(local_bus().publish(&[agent_created()]).await, [Ok(())]);
 }
@@ -157,7 +172,7 @@ async fn a_stopping_consumer_finishes_what_it_began_and_gives_back_the_rest() ->
         _ = &mut first => panic!("published before it was handled"),
         waited = eventually("the handler to begin", || async { Ok(handler.begun() == 1) }) => waited?,
     }
-    let rest = publish_all(&bus, &waiting);
+    let rest = bus.publish(&waiting);
     tokio::pin!(rest);
     assert!(futures_util::poll!(&mut rest).is_pending(), "there was room for more");
     consumer.begin_stop();

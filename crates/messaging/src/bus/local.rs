@@ -25,7 +25,8 @@ pub(super) struct LocalBus {
     max_attempts: u32,
 }
 
-/// The consumers that share the events of some topics. Exists as long as one of them does.
+/// The consumers that share the events of some topics. Like a broker's queue it outlives them: an event of its topics is
+/// not handed over before one of them is back.
 struct Queue {
     topics: Vec<&'static str>,
     consumers: Vec<(usize, mpsc::Sender<Letter>)>,
@@ -49,7 +50,7 @@ impl LocalBus {
     }
 
     async fn publish_one(&self, event: &OutgoingEvent) -> Result<(), PublishError> {
-        let takers = self.takers(&event.topic);
+        let takers = self.takers(&event.topic)?;
         if takers.is_empty() && event.needs_consumer {
             return Err(PublishError::Unroutable { topic: event.topic.clone() });
         }
@@ -59,10 +60,10 @@ impl LocalBus {
     }
 
     /// One consumer of each queue that takes the topic.
-    fn takers(&self, topic: &str) -> Vec<mpsc::Sender<Letter>> {
+    fn takers(&self, topic: &str) -> Result<Vec<mpsc::Sender<Letter>>, PublishError> {
         let mut queues = lock(&self.queues);
         let takers = queues.values_mut().filter(|queue| queue.topics.contains(&topic));
-        takers.filter_map(Queue::next_consumer).collect()
+        takers.map(|queue| queue.next_consumer().ok_or_else(stopped)).collect()
     }
 
     fn judge(&self, outcome: Outcome, attempt: u32) -> Result<(), PublishError> {
@@ -140,9 +141,6 @@ impl Drop for Registration {
         let mut queues = lock(&self.queues);
         let Some(queue) = queues.get_mut(self.queue) else { return };
         queue.consumers.retain(|(consumer, _)| *consumer != self.consumer);
-        if queue.consumers.is_empty() {
-            queues.remove(self.queue);
-        }
     }
 }
 
@@ -150,9 +148,12 @@ async fn deliver(taker: &mpsc::Sender<Letter>, event: &OutgoingEvent) -> Result<
     let delivery = Delivery::parse(event.payload.as_bytes(), event.attempt)
         .map_err(|error| PublishError::Rejected { reason: error.to_string() })?;
     let (answer, outcome) = oneshot::channel();
-    let stopped = || PublishError::Unavailable("the consumer has stopped".to_owned());
     taker.send(Letter { delivery, answer }).await.map_err(|_| stopped())?;
     outcome.await.map_err(|_| stopped())
+}
+
+fn stopped() -> PublishError {
+    PublishError::Unavailable("the consumer has stopped".to_owned())
 }
 
 /// Handles a batch and answers how many deliveries it was.

@@ -259,8 +259,14 @@ pub async fn publish_all(bus: &Bus, events: &[OutgoingEvent]) -> Vec<Result<(), 
     let deadline = Instant::now() + DEADLINE;
     loop {
         let results = bus.publish(events).await;
-        let is_unroutable = |result: &Result<(), _>| matches!(result, Err(PublishError::Unroutable { .. }));
-        if !results.iter().all(is_unroutable) || Instant::now() > deadline {
+        // None has ever consumed, or (on the local bus) the last one has stopped and the next one has not begun.
+        let stopped = PublishError::Unavailable("the consumer has stopped".to_owned());
+        let has_no_consumer = |result: &Result<(), PublishError>| match result {
+            Err(PublishError::Unroutable { .. }) => true,
+            Err(error) => *error == stopped,
+            Ok(()) => false,
+        };
+        if !results.iter().all(has_no_consumer) || Instant::now() > deadline {
             return results;
         }
         sleep(Duration::from_millis(10)).await;
