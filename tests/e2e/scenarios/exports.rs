@@ -185,7 +185,7 @@ async fn page_parameters(api: &Api) -> Result<()> {
     let page = api.get(&format!("{EXPORTS}?limit=2")).await?.expect(200)?;
     let cursor = page["page_info"]["next_cursor"].as_str().context("no cursor")?.to_owned();
     let mut cases = Cases::default();
-    for limit in ["0", "101", "-1", "abc", "", "1.5", "1e1", "99999999999999999999", "%20"] {
+    for limit in ["0", "101", "-1", "abc", "", "1.5", "1e1", "99999999999999999999", "%20", "%2B5"] {
         let reply = api.get(&format!("{EXPORTS}?limit={limit}")).await?;
         cases.check(format!("limit={limit}"), reply.fault_at("limit").map(drop));
     }

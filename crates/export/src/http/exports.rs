@@ -84,9 +84,10 @@ fn page_parameters(request: &HttpRequest) -> Result<(Option<String>, u32), WebEr
     let mut query = query_pairs(request, &["cursor", "limit"])?;
     let limit = match query.get("limit") {
         None => DEFAULT_LIMIT,
-        Some(text) => text
-            .parse()
-            .ok()
+        // Digits alone: `parse` would also take a sign.
+        Some(text) => Some(text)
+            .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))
+            .and_then(|text| text.parse().ok())
             .filter(|limit| (1..=MAX_LIMIT).contains(limit))
             .ok_or_else(|| invalid_parameter("limit", "must be an integer from 1 to 100"))?,
     };
