@@ -30,10 +30,11 @@ pub struct Export {
     pub updated_at: Timestamp,
     /// Signed address of the file, made anew with every read; only when `status` is `complete`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = "uri")]
+    #[schema(format = "uri", nullable = false)]
     pub download_url: Option<String>,
     /// What went wrong; only when `status` is `failed`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub error_message: Option<String>,
 }
 

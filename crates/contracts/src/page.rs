@@ -27,5 +27,6 @@ pub struct PageInfo {
     pub limit: u32,
     /// Opaque cursor of the next page; absent on the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub next_cursor: Option<String>,
 }

@@ -26,7 +26,7 @@ pub struct Config {
     pub registry_deadline_milliseconds: u64,
     /// Agents whose ids are remembered.
     pub agent_cache_entries: usize,
-    /// Largest body that is read, in bytes; not below the gateway's limit.
+    /// Largest body that is read, in bytes; the executable puts the gateway's limit in the place of 0.
     pub max_body_bytes: usize,
     /// Not ready when an event waits to be published for longer, in seconds.
     pub outbox_age_limit_seconds: u64,

@@ -42,7 +42,7 @@ pub struct Evaluation {
     pub ai_involvement: AiInvolvement,
     /// The AI agents that wrote customer-facing messages, in order of first appearance.
     pub ai_tools: Vec<AiToolUse>,
-    /// AXIS; absent when `status` is `not_applicable`.
+    /// AXIS; `null` when `status` is `not_applicable`.
     pub axis: Option<Axis>,
     /// Whether the customer's issue was solved, and by whom.
     pub resolution: Resolution,
@@ -72,7 +72,7 @@ pub struct Evaluation {
 pub enum EvaluationStatus {
     /// AXIS is present.
     Scored,
-    /// No AI message or no customer message: AXIS is absent, never 0. The audit is still there.
+    /// No AI message or no customer message: AXIS is `null`, never 0. The audit is still there.
     NotApplicable,
 }
 

@@ -22,7 +22,8 @@ use crate::app::{Forward, forward};
     params(IdempotencyHeader),
     request_body = NewAgentRequest,
     responses(
-        (status = 201, description = "Created", body = Agent),
+        (status = 201, description = "Created", body = Agent,
+         headers(("Location" = String, description = "Names the agent; there is no operation to read it"))),
         (status = 400, description = "Bad request", body = Problem, content_type = "application/problem+json"),
         (status = 409, description = "Conflict: the external_id is taken", body = Problem, content_type = "application/problem+json"),
         (status = 413, description = "Request entity too large", body = Problem, content_type = "application/problem+json"),
