@@ -8,17 +8,13 @@ use actix_web::web::Payload;
 use assay_clients::Service;
 use assay_contracts::fault::BodyError;
 use assay_contracts::problem::ProblemCode;
-use assay_platform::runtime::blocking;
-use assay_platform::web::{BodyLimits, WebError, body_error, read_body};
+use assay_platform::web::{BodyLimits, WebError, parse_body, read_body};
 use bytes::Bytes;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::app::{KeyRing, RateLimit};
 use crate::config::Config;
-
-/// Bodies above this size are checked away from the threads that serve requests.
-const LARGE_BODY: usize = 256 * 1024;
 
 /// The gateway's state: connections to the services, and limits.
 pub(crate) struct Gateway {
@@ -54,13 +50,7 @@ impl Gateway {
             deadline: Duration::from_secs(self.config.body_deadline_seconds),
         };
         let body = read_body(request, payload, limits).await?;
-        let checked = if body.len() > LARGE_BODY {
-            let body = body.clone();
-            blocking(move || parse(&body).map(drop)).await.map_err(|error| WebError::internal(&error))?
-        } else {
-            parse(&body).map(drop)
-        };
-        checked.map_err(body_error)?;
+        parse_body(&body, parse).await?;
         Ok(body)
     }
 

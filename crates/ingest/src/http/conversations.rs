@@ -9,7 +9,7 @@ use assay_contracts::problem::{Problem, ProblemCode};
 use assay_contracts::tenant::Scope;
 use assay_platform::db::DatabaseError;
 use assay_platform::db::idempotency::{self, Fingerprint, IdempotencyKey};
-use assay_platform::web::{Caller, WebError, body_error, give_stored_answer};
+use assay_platform::web::{Caller, WebError, give_stored_answer, parse_body};
 
 use super::Services;
 use crate::app::accept_conversation::{AcceptConversation, AcceptError};
@@ -26,7 +26,7 @@ pub async fn accept(
     let keys = request.headers().get_all(idempotency::HEADER).map(|value| value.as_bytes());
     let key = IdempotencyKey::from_headers(keys).map_err(Problem::from)?;
     let body = services.body(&request, payload).await?;
-    let conversation = Conversation::parse(&body).map_err(body_error)?;
+    let conversation = parse_body(&body, Conversation::parse).await?;
     let idempotency = key.map(|key| (key, Fingerprint::of(&body)));
     let accept = AcceptConversation { organization_id, conversation, idempotency };
     give_stored_answer(services.acceptance.accept(accept).await?)

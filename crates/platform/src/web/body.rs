@@ -5,11 +5,13 @@ use std::time::Duration;
 use actix_web::HttpRequest;
 use actix_web::http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
 use actix_web::web::{Bytes, BytesMut, Payload};
+use assay_contracts::fault::BodyError;
 use assay_contracts::problem::ProblemCode;
 use futures_util::StreamExt;
 use tokio::time::timeout;
 
-use super::error::WebError;
+use super::error::{WebError, body_error};
+use crate::runtime::blocking;
 
 /// Bounds of a request body.
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +42,26 @@ pub async fn read_body(
         )
         .with_header(CONNECTION, "close")),
     }
+}
+
+/// Bodies above this size are parsed away from the threads that serve requests.
+const LARGE_BODY: usize = 256 * 1024;
+
+/// What `parse` makes of a body.
+///
+/// # Errors
+/// 400 with the faults that `parse` found.
+pub async fn parse_body<T>(body: &Bytes, parse: fn(&[u8]) -> Result<T, BodyError>) -> Result<T, WebError>
+where
+    T: Send + 'static,
+{
+    let parsed = if body.len() > LARGE_BODY {
+        let body = body.clone();
+        blocking(move || parse(&body)).await.map_err(|error| WebError::internal(&error))?
+    } else {
+        parse(body)
+    };
+    parsed.map_err(body_error)
 }
 
 async fn collect(mut payload: Payload, max_bytes: usize) -> Result<Bytes, WebError> {

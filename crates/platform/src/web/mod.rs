@@ -10,7 +10,7 @@ mod service_auth;
 mod stored_answer;
 mod unread_body;
 
-pub use self::body::{BodyLimits, read_body};
+pub use self::body::{BodyLimits, parse_body, read_body};
 pub use self::error::{PROBLEM_CONTENT_TYPE, WebError, body_error};
 pub use self::health::{healthz, readyz};
 pub use self::request::{REQUEST_ID_HEADER, TRACEPARENT_HEADER, request_middleware};
