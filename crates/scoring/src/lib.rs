@@ -111,6 +111,31 @@ impl Scorer {
     }
 }
 
+/// Reads features without weights, to fit new ones.
+#[derive(Debug)]
+pub struct FeatureReader {
+    lexicon: Lexicon,
+}
+
+impl FeatureReader {
+    /// With the phrase lists that ship with the crate.
+    pub fn builtin() -> Result<Self, ScorerError> {
+        Ok(Self { lexicon: Lexicon::builtin()? })
+    }
+
+    /// The features of a conversation and the name of the state in which its customer ends.
+    pub fn read(&self, conversation: &Conversation) -> (Vec<FeatureValue>, &'static str) {
+        let transcript = Transcript::read(&self.lexicon, conversation);
+        let end = CustomerCourse::of(&transcript).end;
+        let values = features_of(&self.lexicon, conversation).into_iter().map(|feature| FeatureValue {
+            name: feature.name.to_string(),
+            sign: feature.sign.factor(),
+            value: feature.value,
+        });
+        (values.collect(), end.name())
+    }
+}
+
 fn features_of(lexicon: &Lexicon, conversation: &Conversation) -> Vec<Feature> {
     let transcript = Transcript::read(lexicon, conversation);
     let course = CustomerCourse::of(&transcript);

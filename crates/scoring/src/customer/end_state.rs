@@ -76,6 +76,7 @@ impl EndState {
             Reaction::Rejects => Self::Rejected,
             Reaction::AsksForHuman => Self::AskedForHuman,
             Reaction::GivesUp => Self::GaveUp,
+            Reaction::SaysNothing => self,
             Reaction::Repeats if self.is_unhappy() => self,
             Reaction::Repeats => Self::Repeated,
             // Courtesy behind a complaint leaves the complaint standing.

@@ -2,7 +2,7 @@
 
 use crate::answer::tells_of_a_finished_action;
 use crate::lexicon::Group;
-use crate::transcript::{Found, Item, Transcript, overlap};
+use crate::transcript::{Found, Item, Transcript, overlap, sentence_around};
 
 /// A customer repeats themselves when two messages share more than this part of their words.
 const SAME_MESSAGE: f64 = 0.7;
@@ -10,6 +10,9 @@ const SAME_MESSAGE: f64 = 0.7;
 const REPEATABLE_WORDS: usize = 3;
 /// A message with at most so many words can be nothing but an acknowledgement or the word "agent".
 const FEW_WORDS: u32 = 6;
+
+/// At most so many words for "now" are looked at: bounds the work on long texts.
+const FEW_NOWS: usize = 8;
 
 /// How the customer reacts to what they were answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +25,8 @@ pub(crate) enum Reaction {
     Closes,
     /// "Ok", "go ahead".
     Accepts,
+    /// A stray letter or sign without a meaning.
+    SaysNothing,
     /// Asks or tells something.
     Continues,
     /// Says again what was said before.
@@ -53,6 +58,9 @@ impl Reacted {
         let Some(answer) = answer else {
             return Some(Self { reaction: Reaction::Continues, phrase: None });
         };
+        if says_nothing(item) {
+            return Some(Self { reaction: Reaction::SaysNothing, phrase: None });
+        }
         Some(
             complaint(item, answer)
                 .or_else(|| repetition(transcript, position))
@@ -60,6 +68,13 @@ impl Reacted {
                 .unwrap_or(Self { reaction: Reaction::Continues, phrase: None }),
         )
     }
+}
+
+/// Whether the item holds at most a stray letter or signs: it changes nothing.
+fn says_nothing(item: &Item<'_>) -> bool {
+    let reading = &item.reading;
+    let letters = item.message.content.chars().filter(|character| character.is_alphanumeric()).take(2).count();
+    letters < 2 && reading.questions == 0 && reading.exclamations == 0 && reading.found.is_empty()
 }
 
 /// The words by which the item asks for a person.
@@ -81,8 +96,10 @@ fn complaint(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {
         |groups: &[Group]| item.reading.found.iter().copied().rfind(|found| groups.contains(&found.group));
     if let Some(phrase) = last_of(&[Group::Rejection, Group::Negated, Group::Still]) {
         // "The first one failed, but now it works": the later word holds.
-        let confirmed_later =
-            last_of(&[Group::Confirmation]).is_some_and(|confirmed| confirmed.start > phrase.start);
+        let confirmed_later = last_of(&[Group::Confirmation])
+            .into_iter()
+            .chain(success_now(item))
+            .any(|confirmed| confirmed.start > phrase.start);
         if !confirmed_later {
             return rejects(phrase);
         }
@@ -96,6 +113,42 @@ fn complaint(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {
         Question::AnythingElse | Question::Other => None,
         Question::None => rejects(leading_no),
     }
+}
+
+/// The words by which the customer says that it works or is solved.
+pub(crate) fn confirmation(item: &Item<'_>) -> Option<Found> {
+    item.first(Group::Confirmation).or_else(|| success_now(item))
+}
+
+/// "It is OK now", "I could finally log in": a word of success or ability beside a word for "now", in a sentence
+/// that negates, asks and supposes nothing. The latest such sentence counts.
+fn success_now(item: &Item<'_>) -> Option<Found> {
+    let found = &item.reading.found;
+    let text = item.message.content.as_str();
+    let nows = found.iter().filter(|now| now.group == Group::Now).take(FEW_NOWS);
+    nows.filter_map(|now| {
+        let (start, end) = sentence_around(text, now.start, now.end);
+        let begin = found.partition_point(|other| other.start < start);
+        let inside = found.get(begin..).unwrap_or_default().iter().take_while(|other| other.end <= end);
+        let mut success = None;
+        for other in inside {
+            match other.group {
+                Group::Outcome | Group::Fine | Group::Able | Group::Praise => success = success.or(Some(*other)),
+                Group::Negation
+                | Group::Negated
+                | Group::Conditional
+                | Group::Request
+                | Group::Demand
+                | Group::Rejection
+                | Group::Trouble
+                | Group::Still
+                | Group::Frustration => return None,
+                _ => {}
+            }
+        }
+        success.filter(|_| !text.get(..end).is_some_and(|sentence| sentence.ends_with(['?', '？'])))
+    })
+    .last()
 }
 
 /// Annoyance without a friendly word.
@@ -122,7 +175,7 @@ fn content(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {
     }
     let reacted = |reaction, phrase| Some(Reacted { reaction, phrase });
     let asks = item.reading.questions > 0;
-    if let Some(phrase) = item.first(Group::Confirmation).filter(|_| !item.reading.ends_with_question) {
+    if let Some(phrase) = confirmation(item).filter(|_| !item.reading.ends_with_question) {
         return reacted(Reaction::Confirms, Some(phrase));
     }
     if let Some(phrase) =

@@ -2,14 +2,16 @@
 //! never thins out what was said before it.
 
 use super::{FeatureList, Observations, count, dampened, flag, second_half, share};
+use crate::answer::denies_a_fact;
 use crate::lexicon::Group;
 use crate::transcript::overlap;
 
-const UNFAVOURABLE: [(&str, Group, &str); 5] = [
+const UNFAVOURABLE: [(&str, Group, &str); 6] = [
     ("answer_apology", Group::Apology, "AGENT_APOLOGISED"),
     ("answer_refusal", Group::Refusal, "AGENT_REFUSED"),
     ("answer_policy", Group::Policy, "AGENT_CITED_POLICY"),
     ("answer_confusion", Group::Confusion, "AGENT_CONFUSED"),
+    ("answer_deflection", Group::Deflection, "AGENT_PUT_OFF"),
     ("answer_ask_information", Group::AskInformation, "AGENT_ASKED_BACK"),
 ];
 
@@ -17,7 +19,16 @@ pub(super) fn add(observations: &Observations<'_, '_>, features: &mut FeatureLis
     let transcript = observations.transcript;
     let heard = transcript.heard;
     for (subject, group, code) in UNFAVOURABLE {
-        let marks: Vec<bool> = transcript.answer_items().map(|item| item.has(group)).collect();
+        // "They have no live music, sorry" answers a question and refuses nothing.
+        let excused = matches!(group, Group::Apology | Group::Refusal);
+        let marks: Vec<bool> = transcript
+            .answers
+            .iter()
+            .map(|index| {
+                transcript.item(*index).is_some_and(|item| item.has(group))
+                    && !(excused && denies_a_fact(transcript, *index))
+            })
+            .collect();
         add_views(features, subject, code, &marks, heard);
     }
     let transfers: Vec<bool> = transcript

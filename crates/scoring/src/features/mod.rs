@@ -5,6 +5,7 @@
 
 mod answers;
 mod customer;
+mod outcome;
 mod structure;
 
 use std::fmt;
@@ -68,6 +69,7 @@ pub(crate) fn extract(observations: &Observations<'_, '_>) -> Vec<Feature> {
     let mut features = FeatureList(Vec::with_capacity(96));
     customer::add(observations, &mut features);
     answers::add(observations, &mut features);
+    outcome::add(observations, &mut features);
     structure::add(observations, &mut features);
     features.0
 }

@@ -2,7 +2,7 @@
 
 use super::{FeatureList, Observations, dampened, flag};
 use crate::customer::EndState;
-use crate::transcript::{Item, Role, overlap};
+use crate::transcript::{Item, Role, common, overlap};
 
 /// At most so many of the customer's earlier messages are compared with one: bounds the work.
 const COMPARED_MESSAGES: usize = 50;
@@ -19,6 +19,8 @@ fn add_end(observations: &Observations<'_, '_>, features: &mut FeatureList) {
     let asks_last = last.is_some_and(|item| item.reading.questions > 0) && !end.is_content();
     features.raises("end", "confirmed", "CUSTOMER_CONFIRMED", flag(end == EndState::Confirmed));
     features.raises("end", "content", "CUSTOMER_THANKED", flag(end.is_content()));
+    let accepts = matches!(end, EndState::Accepted | EndState::Closed) || end.is_content();
+    features.raises("end", "accepted", "CUSTOMER_ACCEPTED", flag(accepts));
     features.lowers("end", "rejected", "CUSTOMER_REJECTED", flag(end == EndState::Rejected));
     features.lowers("end", "asked_for_human", "HUMAN_REQUESTED", flag(end == EndState::AskedForHuman));
     features.lowers("end", "repeated", "CUSTOMER_REPEATED", flag(end == EndState::Repeated));
@@ -42,6 +44,8 @@ fn add_effort(observations: &Observations<'_, '_>, features: &mut FeatureList) {
     features.lowers("effort", "questions", "CUSTOMER_ASKED", dampened(questions as usize));
     features.lowers("effort", "longest_run", "CUSTOMER_WAITED", further(longest_run(observations)));
     features.lowers("effort", "repeats", "CUSTOMER_REPEATED", dampened(findings.repeats.len()));
+    let given: usize = transcript.customer_items().map(|item| item.reading.identifiers.len()).sum();
+    features.lowers("effort", "identifiers", "CUSTOMER_WROTE_MUCH", dampened(given));
     features.lowers("effort", "asked_again", "ASKED_AGAIN", dampened(findings.asked_again.len()));
     features.lowers("effort", "clarifications", "AGENT_ASKED_BACK", dampened(findings.clarifications.len()));
     features.lowers("effort", "similarity", "CUSTOMER_REPEATED", mean_similarity(observations));
@@ -58,8 +62,26 @@ fn add_coverage(observations: &Observations<'_, '_>, features: &mut FeatureList)
         .count();
     let coverage = if topic.is_empty() { 0.0 } else { taken_up as f64 / topic.len() as f64 };
     features.raises("answers", "coverage", "REQUEST_TAKEN_UP", coverage);
+    features.raises("answers", "coverage_of_all", "REQUEST_TAKEN_UP", coverage_of_all(observations, &heard));
     let all = (heard.len() + transcript.turn_count()).max(1);
     features.raises("answers", "share", "CUSTOMER_ANSWERED", heard.len() as f64 / all as f64);
+}
+
+/// The share of everything the customer speaks of that the answers take up.
+fn coverage_of_all(observations: &Observations<'_, '_>, heard: &[&Item<'_>]) -> f64 {
+    let mut topics: Vec<u64> = observations
+        .transcript
+        .customer_items()
+        .take(COMPARED_MESSAGES)
+        .flat_map(|item| item.reading.content_words.iter().copied())
+        .collect();
+    topics.sort_unstable();
+    topics.dedup();
+    let mut answered: Vec<u64> =
+        heard.iter().take(COMPARED_MESSAGES).flat_map(|item| item.reading.content_words.iter().copied()).collect();
+    answered.sort_unstable();
+    answered.dedup();
+    if topics.is_empty() { 0.0 } else { common(&topics, &answered) as f64 / topics.len() as f64 }
 }
 
 /// Words of the last turn: who has much left to say is not done. A short complaint says as much as the longest

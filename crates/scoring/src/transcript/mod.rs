@@ -3,13 +3,15 @@
 mod language;
 mod own_text;
 mod reading;
+mod sentences;
 mod similarity;
 
 use assay_contracts::conversation::{Author, AuthorType, Conversation, Message, MessageKind};
 
 pub(crate) use self::language::Language;
 pub(crate) use self::reading::{Found, Reading};
-pub(crate) use self::similarity::{overlap, shares_any};
+pub(crate) use self::sentences::sentence_around;
+pub(crate) use self::similarity::{common, overlap, shares_any};
 
 use crate::lexicon::{Group, Lexicon};
 
