@@ -1,7 +1,7 @@
 //! What one answer amounts to: a question back, a finished action, something substantive, or nothing.
 
 use crate::lexicon::Group;
-use crate::transcript::{Item, Role, Transcript, sentence_around};
+use crate::transcript::{Found, Item, Role, Transcript, sentence_around};
 
 /// An answer of fewer words is no substantive answer.
 const SUBSTANTIVE_WORDS: u32 = 4;
@@ -40,7 +40,10 @@ pub(crate) fn is_substantive(item: &Item<'_>) -> bool {
 
 /// Whether the answer says that an attempt failed or that a search found nothing.
 pub(crate) fn tells_of_a_failed_action(transcript: &Transcript<'_>, index: usize) -> bool {
-    transcript.item(index).is_some_and(|item| item.has(Group::Failure)) && !denies_a_fact(transcript, index)
+    let fails = |item: &Item<'_>| {
+        item.has_any(&[Group::Failure, Group::NothingFound]) || refusals(item).any(|found| is_about_the_agent(item, found))
+    };
+    transcript.item(index).is_some_and(fails) && !denies_a_fact(transcript, index)
 }
 
 /// Whether the answer's "no" is the information that was asked for ("they have no live music"): the customer asked,
@@ -53,19 +56,23 @@ pub(crate) fn denies_a_fact(transcript: &Transcript<'_>, index: usize) -> bool {
         .take(index)
         .rfind(|earlier| earlier.role == Role::Customer)
         .is_some_and(|question| question.reading.questions > 0);
-    let text = item.message.content.as_str();
-    let mut refusals = item
-        .reading
-        .found
-        .iter()
-        .filter(|found| matches!(found.group, Group::Refusal | Group::Failure))
-        .take(COMPARED_PHRASES)
-        .peekable();
-    asked && refusals.peek().is_some() && refusals.all(|found| !is_about_the_agent(text, found.start, found.end))
+    let mut refusals = refusals(item).peekable();
+    asked
+        && !item.has(Group::Failure)
+        && refusals.peek().is_some()
+        && refusals.all(|found| !is_about_the_agent(item, found))
+}
+
+/// Words by which the answer refuses or finds nothing.
+fn refusals(item: &Item<'_>) -> impl Iterator<Item = Found> {
+    let found = item.reading.found.iter().copied();
+    found.filter(|found| matches!(found.group, Group::Refusal | Group::NothingFound)).take(COMPARED_PHRASES)
 }
 
 /// Whether "I" or "we" is the subject of the phrase: it stands in it or among the few words before it.
-fn is_about_the_agent(text: &str, start: usize, end: usize) -> bool {
+fn is_about_the_agent(item: &Item<'_>, found: Found) -> bool {
+    let text = item.message.content.as_str();
+    let Found { start, end, .. } = found;
     let (begin, _) = sentence_around(text, start, end);
     let is_self = |word: &str| {
         let word = word.trim_matches(|character: char| !character.is_alphanumeric() && character != '\'');

@@ -13,12 +13,13 @@ const FAVOURABLE: [(&str, Group, &str); 3] = [
 ];
 
 /// Words that speak against them.
-const UNFAVOURABLE: [(&str, Group, &str); 7] = [
+const UNFAVOURABLE: [(&str, Group, &str); 8] = [
     ("customer_frustration", Group::Frustration, "CUSTOMER_FRUSTRATED"),
     ("customer_disagrees", Group::Disagree, "CUSTOMER_DISAGREED"),
     ("customer_repetition", Group::Repetition, "CUSTOMER_REPEATED"),
     ("customer_still", Group::Still, "CUSTOMER_REJECTED"),
     ("customer_alternative", Group::Alternative, "CUSTOMER_TRIED_ANOTHER"),
+    ("customer_accusation", Group::Accusation, "CUSTOMER_ACCUSED"),
     ("customer_demand", Group::Demand, "CUSTOMER_PRESSED"),
     ("customer_urgency", Group::Urgency, "CUSTOMER_WAITED"),
 ];

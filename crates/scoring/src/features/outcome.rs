@@ -5,21 +5,32 @@
 
 use super::{FeatureList, Observations, dampened, flag, share};
 use crate::answer::{denies_a_fact, tells_of_a_finished_action, tells_of_a_failed_action};
+use crate::customer::EndState;
 use crate::lexicon::Group;
-use crate::transcript::Transcript;
+use crate::transcript::Item;
 
 pub(super) fn add(observations: &Observations<'_, '_>, features: &mut FeatureList) {
-    let transcript = observations.transcript;
-    add_help(transcript, features);
+    add_help(observations, features);
     add_actions(observations, features);
 }
 
-fn add_help(transcript: &Transcript<'_>, features: &mut FeatureList) {
+fn add_help(observations: &Observations<'_, '_>, features: &mut FeatureList) {
+    let transcript = observations.transcript;
     let heard: Vec<_> = transcript.heard_items().collect();
     let instructs: Vec<bool> =
         heard.iter().map(|item| item.has(Group::Instruction) && !item.is_injected()).collect();
     features.raises("answer_instruction", "share", "AGENT_GAVE_STEPS", share(&instructs));
     features.raises("answer_instruction", "last", "AGENT_GAVE_STEPS", flag(instructs.last() == Some(&true)));
+    let helps_last = heard.last().is_some_and(|item| helps(item));
+    let end = observations.course.end;
+    features.raises("end", "content_after_help", "CUSTOMER_THANKED", flag(helps_last && end.is_content()));
+    let accepts = end.is_content() || matches!(end, EndState::Accepted | EndState::Closed);
+    features.raises("end", "accepted_after_help", "CUSTOMER_ACCEPTED", flag(helps_last && accepts));
+    let last_turn = transcript.customer_items().next_back();
+    let presses = last_turn.is_some_and(|item| item.has_any(&[Group::Demand, Group::Request])) && !accepts;
+    features.lowers("end", "presses", "CUSTOMER_PRESSED", flag(presses));
+    let put_off = heard.last().is_some_and(|item| item.has(Group::Deflection) && !helps(item));
+    features.lowers("end", "put_off", "AGENT_PUT_OFF", flag(put_off && end != EndState::Confirmed));
     let informs: Vec<bool> =
         heard.iter().map(|item| !item.reading.identifiers.is_empty() && !item.is_injected()).collect();
     features.raises("answer_facts", "share", "AGENT_GAVE_FACTS", share(&informs));
@@ -51,4 +62,12 @@ fn add_actions(observations: &Observations<'_, '_>, features: &mut FeatureList) 
     features.raises("answer_done", "stands", "ACTION_COMPLETED", flag(stands));
     let count = if stands { dampened(successes) } else { 0.0 };
     features.raises("answer_done", "count", "ACTION_COMPLETED", count);
+}
+
+/// Whether an answer gives steps or facts, or tells of a finished action.
+fn helps(item: &Item<'_>) -> bool {
+    !item.is_injected()
+        && (item.has(Group::Instruction)
+            || !item.reading.identifiers.is_empty()
+            || tells_of_a_finished_action(item))
 }

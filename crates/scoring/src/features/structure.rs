@@ -2,6 +2,7 @@
 
 use super::{FeatureList, Observations, dampened, flag};
 use crate::customer::EndState;
+use crate::lexicon::Group;
 use crate::transcript::{Item, Role, common, overlap};
 
 /// At most so many of the customer's earlier messages are compared with one: bounds the work.
@@ -10,6 +11,7 @@ const COMPARED_MESSAGES: usize = 50;
 pub(super) fn add(observations: &Observations<'_, '_>, features: &mut FeatureList) {
     add_end(observations, features);
     add_effort(observations, features);
+    add_opening(observations, features);
     add_coverage(observations, features);
 }
 
@@ -49,6 +51,20 @@ fn add_effort(observations: &Observations<'_, '_>, features: &mut FeatureList) {
     features.lowers("effort", "asked_again", "ASKED_AGAIN", dampened(findings.asked_again.len()));
     features.lowers("effort", "clarifications", "AGENT_ASKED_BACK", dampened(findings.clarifications.len()));
     features.lowers("effort", "similarity", "CUSTOMER_REPEATED", mean_similarity(observations));
+}
+
+/// How the customer opens: a plea for help has a better outlook than an outcry.
+fn add_opening(observations: &Observations<'_, '_>, features: &mut FeatureList) {
+    let transcript = observations.transcript;
+    let first_turn = transcript.turns.iter().filter(|turn| **turn == 0).count();
+    let opening: Vec<&Item<'_>> = transcript.customer_items().take(first_turn).collect();
+    let holds = |group| opening.iter().any(|item| item.has(group));
+    let sum = |of: fn(&Item<'_>) -> u32| opening.iter().map(|item| of(item)).sum::<u32>() as usize;
+    features.raises("opening", "plea", "CUSTOMER_ASKED_FOR_HELP", flag(holds(Group::Plea)));
+    features.lowers("opening", "accusation", "CUSTOMER_ACCUSED", flag(holds(Group::Accusation)));
+    features.lowers("opening", "frustration", "CUSTOMER_FRUSTRATED", flag(holds(Group::Frustration)));
+    features.lowers("opening", "exclaims", "CUSTOMER_FRUSTRATED", dampened(sum(|item| item.reading.exclamations)));
+    features.lowers("opening", "words", "CUSTOMER_WROTE_MUCH", dampened(sum(|item| item.reading.words)));
 }
 
 fn add_coverage(observations: &Observations<'_, '_>, features: &mut FeatureList) {
