@@ -61,6 +61,9 @@ fn add_opening(observations: &Observations<'_, '_>, features: &mut FeatureList) 
     let holds = |group| opening.iter().any(|item| item.has(group));
     let sum = |of: fn(&Item<'_>) -> u32| opening.iter().map(|item| of(item)).sum::<u32>() as usize;
     features.raises("opening", "plea", "CUSTOMER_ASKED_FOR_HELP", flag(holds(Group::Plea)));
+    let count = |group| opening.iter().map(|item| item.count(group)).sum::<usize>();
+    features.raises("opening", "product", "PRODUCT_QUESTION", dampened(count(Group::ProductQuestion)));
+    features.lowers("opening", "service", "SERVICE_FAILURE", dampened(count(Group::ServiceFailure)));
     features.lowers("opening", "accusation", "CUSTOMER_ACCUSED", flag(holds(Group::Accusation)));
     features.lowers("opening", "frustration", "CUSTOMER_FRUSTRATED", flag(holds(Group::Frustration)));
     features.lowers("opening", "exclaims", "CUSTOMER_FRUSTRATED", dampened(sum(|item| item.reading.exclamations)));

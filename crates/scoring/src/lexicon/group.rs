@@ -59,6 +59,8 @@ groups! {
     Demand = "demand",
     Accusation = "accusation",
     Plea = "plea",
+    ProductQuestion = "product_question",
+    ServiceFailure = "service_failure",
     Sarcasm = "sarcasm",
     SarcasmWeak = "sarcasm_weak",
     Apology = "apology",

@@ -66,6 +66,11 @@ impl Item<'_> {
         self.first(group).is_some()
     }
 
+    /// How many phrases of `group` stand in it.
+    pub(crate) fn count(&self, group: Group) -> usize {
+        self.reading.found.iter().filter(|found| found.group == group).count()
+    }
+
     /// Whether a phrase of any of `groups` stands in it.
     pub(crate) fn has_any(&self, groups: &[Group]) -> bool {
         self.reading.found.iter().any(|found| groups.contains(&found.group))
