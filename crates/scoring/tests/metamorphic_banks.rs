@@ -10,7 +10,8 @@
 
 mod support;
 
-use support::banks::{BankOutcome, LANGUAGES, Relation, measure};
+use support::banks::{BankOutcome, LANGUAGES, Relation, measure, measure_dressed};
+use support::dressing::Dressing;
 use support::scorer;
 
 /// A bank with fewer phrases says little.
@@ -32,6 +33,16 @@ const FLOORS: [(Relation, [f64; 6]); 10] = [
     (Relation::CustomerInjections, [0.86, 0.69, 0.60, 0.72, 0.64, 0.68]),
     (Relation::SystemNotes, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
     (Relation::NeutralAdditions, [0.96, 0.98, 1.0, 1.0, 1.0, 0.97]),
+];
+
+/// Of the English phrases that pass as they are, the share that passes in another dress too; one for each of
+/// [`Dressing::ALL`], in its order. When more phrases pass as they are, this may fall and is then measured anew.
+const DRESSED_FLOORS: [(Relation, [f64; 8]); 5] = [
+    (Relation::Rejections, [0.98, 1.0, 1.0, 0.98, 1.0, 0.90, 0.90, 0.91]),
+    (Relation::Sarcasm, [1.0, 1.0, 1.0, 1.0, 1.0, 0.77, 0.77, 0.84]),
+    (Relation::HumanRequests, [0.92, 1.0, 1.0, 0.94, 1.0, 0.55, 0.54, 0.79]),
+    (Relation::Confirmations, [0.99, 1.0, 0.93, 0.99, 1.0, 0.70, 0.70, 0.90]),
+    (Relation::CustomerInjections, [1.0, 1.0, 1.0, 1.0, 1.0, 0.93, 0.93, 0.97]),
 ];
 
 #[test]
@@ -85,6 +96,22 @@ fn a_signature_changes_nothing() {
 }
 
 #[test]
+fn a_phrase_means_the_same_in_another_dress() {
+    let mut fallen = Vec::new();
+    for (relation, floors) in DRESSED_FLOORS {
+        for (dressing, floor) in Dressing::ALL.into_iter().zip(floors) {
+            let outcome = measure_dressed(scorer(), relation, dressing);
+            let name = format!("{}.{dressing:?}", relation.stem());
+            show(&name, floor, &outcome);
+            if outcome.share() < floor {
+                fallen.push(format!("{name}: {:.3} < {floor}", outcome.share()));
+            }
+        }
+    }
+    assert!(fallen.is_empty(), "{fallen:#?}");
+}
+
+#[test]
 fn every_bank_is_large_enough_and_holds_no_phrase_twice() {
     for (relation, _) in FLOORS {
         for language in LANGUAGES {
@@ -104,16 +131,17 @@ fn assert_floors(relation: Relation) {
     let mut fallen = Vec::new();
     for (language, floor) in LANGUAGES.into_iter().zip(floors) {
         let outcome = measure(scorer(), relation, language);
-        show(relation, language, floor, &outcome);
+        let name = format!("{}.{language}", relation.stem());
+        show(&name, floor, &outcome);
         if outcome.share() < floor {
-            fallen.push(format!("{}.{language}: {:.3} < {floor}", relation.stem(), outcome.share()));
+            fallen.push(format!("{name}: {:.3} < {floor}", outcome.share()));
         }
     }
     assert!(fallen.is_empty(), "{fallen:#?}");
 }
 
-fn show(relation: Relation, language: &str, floor: f64, outcome: &BankOutcome) {
-    eprintln!("{}.{language}: holds in {:.3}, floor {floor}", relation.stem(), outcome.share());
+fn show(name: &str, floor: f64, outcome: &BankOutcome) {
+    eprintln!("{name}: holds in {:.3}, floor {floor}", outcome.share());
     for phrase in outcome.phrases.iter().take(SHOWN).filter(|phrase| !phrase.broken.is_empty()) {
         let examples: Vec<&str> = phrase.broken.iter().take(3).map(String::as_str).collect();
         eprintln!(

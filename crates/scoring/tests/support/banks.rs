@@ -6,6 +6,7 @@ use std::path::Path;
 use assay_contracts::conversation::{Author, Conversation, MessageKind};
 use assay_scoring::Scorer;
 
+use super::dressing::Dressing;
 use super::{Speaker, all_samples, golden, read, with};
 
 /// The languages with banks.
@@ -16,6 +17,9 @@ const WITHOUT_BANKS: [&str; 7] = ["it", "nl", "pl", "ja", "ru", "tr", "ko"];
 
 /// The only sample outside of the golden folder that is not in English.
 const SPANISH_SAMPLE: &str = "another-language";
+
+/// A dress is tried on a part of the samples: the phrase matters, not the conversation.
+const EVERY_SO_MANY: usize = 12;
 
 /// Scores come in tenths; half of one is no change.
 const ROUNDING: f64 = 0.05;
@@ -166,6 +170,28 @@ pub fn measure(scorer: &Scorer, relation: Relation, language: &str) -> BankOutco
         PhraseOutcome { broken: samples.iter().filter_map(breaks).collect(), tried: samples.len(), phrase }
     };
     let mut phrases: Vec<PhraseOutcome> = relation.phrases(language).into_iter().map(outcome).collect();
+    phrases.sort_by_key(|phrase| std::cmp::Reverse(phrase.broken.len()));
+    BankOutcome { phrases }
+}
+
+/// Of the English phrases and samples for which a relation holds: the share for which it also holds for the phrase in
+/// another dress, and the phrases that lose most.
+pub fn measure_dressed(scorer: &Scorer, relation: Relation, dressing: Dressing) -> BankOutcome {
+    let samples: Vec<(Conversation, Reading)> = samples_in("en")
+        .into_iter()
+        .step_by(EVERY_SO_MANY)
+        .filter_map(|sample| reading(scorer, &sample).map(|before| (sample, before)))
+        .collect();
+    let holds = |(sample, before): &(Conversation, Reading), text: &str| {
+        relation.holds(*before, reading(scorer, &relation.apply(sample, text)).unwrap())
+    };
+    let outcome = |phrase: String| {
+        let plain: Vec<_> = samples.iter().filter(|sample| holds(sample, &phrase)).collect();
+        let broken = plain.iter().filter(|sample| !holds(sample, &dressing.dress(&sample.0, &phrase)));
+        let broken = broken.map(|(sample, _)| sample.ticket_id.clone()).collect();
+        PhraseOutcome { broken, tried: plain.len(), phrase }
+    };
+    let mut phrases: Vec<PhraseOutcome> = relation.phrases("en").into_iter().map(outcome).collect();
     phrases.sort_by_key(|phrase| std::cmp::Reverse(phrase.broken.len()));
     BankOutcome { phrases }
 }

@@ -7,6 +7,7 @@
 )]
 
 pub mod banks;
+pub mod dressing;
 pub mod expectations;
 
 use std::path::{Path, PathBuf};
