@@ -95,6 +95,10 @@ impl EndState {
     }
 }
 
+/// Reactions that complain.
+const COMPLAINING: &[Reaction] =
+    &[Reaction::Rejects, Reaction::AsksForHuman, Reaction::Repeats, Reaction::GivesUp];
+
 /// The customer's way through the conversation.
 #[derive(Debug)]
 pub(crate) struct CustomerCourse {
@@ -108,6 +112,10 @@ pub(crate) struct CustomerCourse {
     pub reopened: bool,
     /// Messages with sarcasm.
     pub sarcastic: u32,
+    /// The last turns in a row that are content.
+    pub content_streak: u32,
+    /// Turns after the first answer since the customer was last content or said goodbye.
+    pub unsettled: u32,
 }
 
 impl CustomerCourse {
@@ -121,6 +129,8 @@ impl CustomerCourse {
             decided_by: None,
             reopened: false,
             sarcastic: transcript.customer_items().filter(|item| sarcasm(item).is_some()).count() as u32,
+            content_streak: 0,
+            unsettled: 0,
         };
         let mut previous: Option<usize> = None;
         let items = transcript.customer.iter().copied().zip(transcript.turns.iter().copied());
@@ -134,7 +144,34 @@ impl CustomerCourse {
             }
             previous = Some(turn);
         }
+        course.follow_streaks(transcript);
         course
+    }
+
+    /// Counts the turns in a row with which the conversation ends; the worst reaction in a turn is the turn's.
+    fn follow_streaks(&mut self, transcript: &Transcript<'_>) {
+        let reactions: Vec<(usize, Reaction)> =
+            transcript.turns.iter().copied().zip(self.reactions.iter().map(|reacted| reacted.reaction)).collect();
+        for turn in reactions.chunk_by(|one, other| one.0 == other.0).filter(|turn| turn.iter().any(|(at, _)| *at > 0)) {
+            let has = |wanted: &[Reaction]| turn.iter().any(|(_, reaction)| wanted.contains(reaction));
+            if has(COMPLAINING) {
+                self.content_streak = 0;
+                self.unsettled += 1;
+            } else if has(&[Reaction::Confirms, Reaction::Thanks]) {
+                self.content_streak += 1;
+                self.unsettled = 0;
+            } else if has(&[Reaction::Closes]) {
+                self.unsettled = 0;
+            } else if has(&[Reaction::Continues]) {
+                self.content_streak = 0;
+                self.unsettled += 1;
+            }
+        }
+    }
+
+    /// Complaints of every kind, in the whole conversation.
+    pub(crate) fn complaints(&self) -> u32 {
+        COMPLAINING.iter().map(|reaction| self.count(*reaction)).sum()
     }
 
     /// How many messages react this way.

@@ -8,6 +8,9 @@ use crate::transcript::{Item, Role, common, overlap};
 /// At most so many of the customer's earlier messages are compared with one: bounds the work.
 const COMPARED_MESSAGES: usize = 50;
 
+/// Beyond so many turns one more changes nothing.
+const MOST_STEPS: u32 = 8;
+
 pub(super) fn add(observations: &Observations<'_, '_>, features: &mut FeatureList) {
     add_end(observations, features);
     add_effort(observations, features);
@@ -29,6 +32,11 @@ fn add_end(observations: &Observations<'_, '_>, features: &mut FeatureList) {
     features.lowers("end", "gave_up", "CUSTOMER_GAVE_UP", flag(end == EndState::GaveUp));
     features.lowers("end", "question", "QUESTION_LEFT_OPEN", flag(asks_last));
     features.lowers("end", "reopened", "REOPENED", flag(observations.course.reopened));
+    let course = observations.course;
+    let steps = |count: u32| f64::from(count.min(MOST_STEPS));
+    features.raises("course", "content_streak", "CUSTOMER_THANKED", steps(course.content_streak));
+    features.lowers("course", "unsettled", "ISSUE_LEFT_OPEN", steps(course.unsettled));
+    features.lowers("course", "complaints", "CUSTOMER_COMPLAINED", steps(course.complaints()));
     let shouts = last.is_some_and(|item| item.reading.exclamations > 1) && !end.is_content();
     features.lowers("end", "exclaims", "CUSTOMER_FRUSTRATED", flag(shouts));
 }

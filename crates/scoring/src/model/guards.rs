@@ -16,6 +16,11 @@ pub(crate) const SUBSTANTIVE_WORDS: u32 = 3;
 /// So many equal answers make a loop.
 const LOOP: usize = 2;
 
+/// What each further complaint and turn takes off a ceiling, in points: one tenth is the smallest change to be seen.
+const STEP: f64 = 0.1;
+/// The lowest score.
+const LOWEST: f64 = 1.0;
+
 /// A floor or a ceiling that a rule sets.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limit {
@@ -68,7 +73,7 @@ impl Guards<'_, '_> {
         match dimension {
             LinearDimension::ResolutionAccuracy => {
                 limits.extend(self.content_floor());
-                limits.extend(self.complaint_ceiling(2.5));
+                limits.extend(self.complaint_ceiling(2.7));
                 limits.extend(self.refusal_ceiling());
                 limits.extend(self.loop_ceiling());
                 limits.extend(self.missing_human_ceiling(2.5));
@@ -76,7 +81,7 @@ impl Guards<'_, '_> {
             }
             LinearDimension::InteractionEffort => {
                 limits.extend(self.ease_floor());
-                limits.extend(self.complaint_ceiling(3.0));
+                limits.extend(self.complaint_ceiling(3.2));
                 limits.extend(self.loop_ceiling());
                 limits.extend(self.missing_human_ceiling(2.0));
                 limits.extend(self.silence_ceiling());
@@ -87,15 +92,14 @@ impl Guards<'_, '_> {
 
     /// Complaints of every kind, in the whole conversation.
     fn complaints(&self) -> u32 {
-        self.course.count(Reaction::Rejects)
-            + self.course.count(Reaction::AsksForHuman)
-            + self.course.count(Reaction::Repeats)
-            + self.course.count(Reaction::GivesUp)
+        self.course.complaints()
     }
 
-    /// A ceiling that every complaint lowers: it must not hide that things got worse.
+    /// A ceiling that every complaint and every further turn without a solution lowers: it must not hide that
+    /// things got worse.
     fn at_most(&self, ceiling: f64) -> Bound {
-        Bound::AtMost((ceiling - 0.1 * f64::from(self.complaints())).max(1.0))
+        let worse = self.complaints() + self.course.unsettled;
+        Bound::AtMost((ceiling - STEP * f64::from(worse)).max(LOWEST))
     }
 
     fn decided_by(&self) -> Option<usize> {
@@ -137,15 +141,13 @@ impl Guards<'_, '_> {
         };
         let routed = self.course.end == EndState::AskedForHuman
             && self.handoff.handoff.state == HandoffState::Completed;
-        let further = f64::from(self.complaints().saturating_sub(1));
         // Saying it again is a weaker complaint than saying that it is wrong.
         let relief = match self.course.end {
             _ if routed => 1.0,
             EndState::Repeated => 0.4,
             _ => 0.0,
         };
-        let ceiling = (first + relief - 0.2 * further).max(1.0);
-        Some(Limit { code, item: self.decided_by(), bound: Bound::AtMost(ceiling) })
+        Some(Limit { code, item: self.decided_by(), bound: self.at_most(first + relief) })
     }
 
     /// Refusals alone solve nothing that the customer does not accept.

@@ -48,7 +48,7 @@ impl Weights {
                 None => contributions.push((feature.code, effect)),
             }
         }
-        let mut value = value.clamp(1.0, 5.0);
+        let mut value = with_headroom(value);
         let mut adjustments = Vec::new();
         for limit in guards.limits(dimension) {
             let limited = limit.apply(value);
@@ -57,6 +57,21 @@ impl Weights {
             }
             value = limited;
         }
+        let value = value.clamp(1.0, 5.0);
         Scored { score: Score::nearest(value), contributions, adjustments }
+    }
+}
+
+/// Flattens the ends of the scale, so that a further complaint or confirmation still shows in tenths.
+fn with_headroom(value: f64) -> f64 {
+    const UPPER: f64 = 4.3;
+    const LOWER: f64 = 1.9;
+    const FLATTENED: f64 = 0.4;
+    if value > UPPER {
+        UPPER + (value - UPPER) * FLATTENED
+    } else if value < LOWER {
+        LOWER - (LOWER - value) * FLATTENED
+    } else {
+        value
     }
 }
