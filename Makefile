@@ -8,12 +8,13 @@ ORGANIZATION ?= default
 # nextest runs tests in processes of their own and shows less noise; plain `cargo test` does where it is not installed.
 TEST_RUNNER = $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo "$(CARGO) nextest run" || echo "$(CARGO) test")
 
-.PHONY: help run test lint stack stack-down stack-key docs
+.PHONY: help run test lint bench-scoring stack stack-down stack-key docs
 
 help:
 	@echo "make run         build and start everything in one process on $(LISTEN), data in $(DATA_DIR)"
 	@echo "make test        all tests, with a private PostgreSQL and RabbitMQ that they start themselves"
 	@echo "make lint        formatting, clippy, licences and advisories"
+	@echo "make bench-scoring   how long an evaluation takes, by conversation and for texts made to be slow"
 	@echo "make stack       every service as a process on PostgreSQL and RabbitMQ, in the foreground"
 	@echo "make stack-down  clean up after a stack that crashed"
 	@echo "make stack-key ORGANIZATION=acme   print a new API key of the running stack"
@@ -32,6 +33,9 @@ lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) deny --all-features check
+
+bench-scoring:
+	$(CARGO) bench -p assay-scoring --bench evaluate
 
 stack:
 	$(CARGO) build --release --bin assay --bin assay-stack

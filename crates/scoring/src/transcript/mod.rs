@@ -1,9 +1,12 @@
 //! A conversation, read once: who speaks, what phrases stand where, and what each item shares with earlier ones.
 
+mod identifiers;
 mod language;
 mod own_text;
+mod pieces;
 mod reading;
 mod sentences;
+mod sentence_ends;
 mod similarity;
 
 use assay_contracts::conversation::{Author, AuthorType, Conversation, Message, MessageKind};
@@ -58,12 +61,13 @@ pub(crate) struct Item<'a> {
 impl Item<'_> {
     /// The first find of `group`.
     pub(crate) fn first(&self, group: Group) -> Option<Found> {
-        self.reading.found.iter().copied().find(|found| found.group == group)
+        let found = if self.has(group) { self.reading.found.as_slice() } else { &[] };
+        found.iter().copied().find(|found| found.group == group)
     }
 
     /// Whether a phrase of `group` stands in it.
     pub(crate) fn has(&self, group: Group) -> bool {
-        self.first(group).is_some()
+        self.reading.groups.holds(group)
     }
 
     /// How many phrases of `group` stand in it.
@@ -73,7 +77,7 @@ impl Item<'_> {
 
     /// Whether a phrase of any of `groups` stands in it.
     pub(crate) fn has_any(&self, groups: &[Group]) -> bool {
-        self.reading.found.iter().any(|found| groups.contains(&found.group))
+        self.reading.groups.holds_any(groups)
     }
 
     /// Whether the text talks to an evaluator; nothing in it is ever good evidence.
