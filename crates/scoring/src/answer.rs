@@ -40,10 +40,13 @@ pub(crate) fn is_substantive(item: &Item<'_>) -> bool {
 
 /// Whether the answer says that an attempt failed or that a search found nothing.
 pub(crate) fn tells_of_a_failed_action(transcript: &Transcript<'_>, index: usize) -> bool {
-    let fails = |item: &Item<'_>| {
-        item.has_any(&[Group::Failure, Group::NothingFound]) || refusals(item).any(|found| is_about_the_agent(item, found))
-    };
     transcript.item(index).is_some_and(fails) && !denies_a_fact(transcript, index)
+}
+
+/// Whether the answer, taken alone, tells of a failure.
+pub(crate) fn fails(item: &Item<'_>) -> bool {
+    item.has_any(&[Group::Failure, Group::NothingFound])
+        || refusals(item).any(|found| is_about_the_agent(item, found))
 }
 
 /// Whether the answer's "no" is the information that was asked for ("they have no live music"): the customer asked,

@@ -1,5 +1,6 @@
 //! The state in which the customer ends: what is worth most for telling whether they were helped.
 
+use crate::answer::tells_of_a_failed_action;
 use super::reaction::{Reacted, Reaction, sarcasm};
 use crate::transcript::{Found, Transcript};
 
@@ -119,6 +120,9 @@ pub(crate) struct CustomerCourse {
 }
 
 impl CustomerCourse {
+    /// The state of a customer whose contentment the last answer has overtaken.
+    const WITHDRAWN: EndState = EndState::Open;
+
     /// Follows the customer from the first message to the last.
     pub(crate) fn of(transcript: &Transcript<'_>) -> Self {
         let reactions: Vec<Reacted> =
@@ -136,6 +140,10 @@ impl CustomerCourse {
         let items = transcript.customer.iter().copied().zip(transcript.turns.iter().copied());
         for ((index, turn), reacted) in items.zip(course.reactions.iter()) {
             let same_turn = previous == Some(turn);
+            // What the customer was content with has failed since.
+            if course.end.is_content() && failed_before(transcript, index) {
+                course.end = Self::WITHDRAWN;
+            }
             let next = course.end.after(reacted.reaction, same_turn);
             course.reopened |= course.end.is_content() && next.is_unhappy();
             if next != course.end || next.is_unhappy() {
@@ -178,6 +186,12 @@ impl CustomerCourse {
     pub(crate) fn count(&self, reaction: Reaction) -> u32 {
         self.reactions.iter().filter(|reacted| reacted.reaction == reaction).count() as u32
     }
+}
+
+/// Whether the answer before the item tells of a failure.
+fn failed_before(transcript: &Transcript<'_>, index: usize) -> bool {
+    let answer = transcript.answers.iter().rev().find(|answer| **answer < index);
+    answer.is_some_and(|answer| tells_of_a_failed_action(transcript, *answer))
 }
 
 #[cfg(test)]

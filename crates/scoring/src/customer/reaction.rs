@@ -1,6 +1,6 @@
 //! What one message of the customer says about the answers before it.
 
-use crate::answer::tells_of_a_finished_action;
+use crate::answer::{fails, tells_of_a_finished_action};
 use crate::lexicon::Group;
 use crate::transcript::{Found, Item, Transcript, overlap, sentence_around};
 
@@ -184,10 +184,20 @@ fn content(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {
         return reacted(Reaction::Confirms, Some(phrase));
     }
     let (thanks, praise) = (item.first(Group::Thanks), item.first(Group::Praise));
+    let approval = item.first(Group::Approval).filter(|_| !asks && !opens_a_contrast(item));
+    if let Some(phrase) = approval {
+        return match question_of(answer) {
+            // "That works" answers "is 8 pm fine?": it is what the customer wants done, not what was done.
+            Question::Other => reacted(Reaction::Accepts, Some(phrase)),
+            Question::AboutTheOutcome => reacted(Reaction::Confirms, Some(phrase)),
+            _ if tells_of_a_finished_action(answer) && !fails(answer) => reacted(Reaction::Confirms, Some(phrase)),
+            Question::AnythingElse | Question::None => reacted(Reaction::Thanks, thanks.or(Some(phrase))),
+        };
+    }
     if !asks && !opens_a_contrast(item) {
         // Thanks and praise for a finished action confirm it; for an answer they may be mere politeness.
         let is_full = thanks.is_some() && praise.is_some() && !item.has(Group::Request);
-        if is_full && tells_of_a_finished_action(answer) {
+        if is_full && tells_of_a_finished_action(answer) && !fails(answer) {
             return reacted(Reaction::Confirms, praise);
         }
         if let Some(phrase) = thanks.or(praise.filter(|_| !item.has(Group::Request))) {
@@ -270,22 +280,24 @@ pub(crate) fn question_of(answer: &Item<'_>) -> Question {
 
 /// A "no" with which the message begins.
 pub(crate) fn leading_no(item: &Item<'_>) -> Option<Found> {
-    leading(item, Group::Disagree, &["no", "nope", "nah", "not really"])
+    leading(item, Group::Disagree, &["not really", "nope", "nah", "nothing", "not right now", "not now", "no"])
 }
 
 fn leading_yes(item: &Item<'_>) -> Option<Found> {
-    leading(item, Group::Consent, &["yes", "yeah", "yep", "yup"])
+    leading(item, Group::Consent, &["yes", "yeah", "yep", "yup", "yea", "ya"])
 }
 
+/// A word of `words` with which the message begins.
 fn leading(item: &Item<'_>, group: Group, words: &[&str]) -> Option<Found> {
     let text = item.message.content.as_str();
-    let begin = text.len() - text.trim_start().len();
-    item.reading.found.iter().copied().find(|found| {
-        found.group == group
-            && found.start == begin
-            && text
-                .get(found.start..found.end)
-                .is_some_and(|phrase| words.iter().any(|word| phrase.eq_ignore_ascii_case(word)))
+    let start = text.len() - text.trim_start().len();
+    let ends_word = |at: usize| {
+        text.get(at..).and_then(|rest| rest.chars().next()).is_none_or(|next| !next.is_alphanumeric())
+    };
+    words.iter().find_map(|word| {
+        let end = start + word.len();
+        let leads = text.get(start..end).is_some_and(|head| head.eq_ignore_ascii_case(word)) && ends_word(end);
+        leads.then_some(Found { group, start, end })
     })
 }
 

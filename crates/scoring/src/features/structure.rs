@@ -9,7 +9,7 @@ use crate::transcript::{Item, Role, common, overlap};
 const COMPARED_MESSAGES: usize = 50;
 
 /// Beyond so many turns one more changes nothing.
-const MOST_STEPS: u32 = 8;
+const MOST_STEPS: u32 = 3;
 
 pub(super) fn add(observations: &Observations<'_, '_>, features: &mut FeatureList) {
     add_end(observations, features);

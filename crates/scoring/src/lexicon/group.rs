@@ -61,6 +61,7 @@ groups! {
     Plea = "plea",
     ProductQuestion = "product_question",
     ServiceFailure = "service_failure",
+    Approval = "approval",
     Sarcasm = "sarcasm",
     SarcasmWeak = "sarcasm_weak",
     Apology = "apology",
@@ -92,6 +93,7 @@ impl Group {
             Self::Thanks
                 | Self::Close
                 | Self::Praise
+                | Self::Approval
                 | Self::Confirmation
                 | Self::Outcome
                 | Self::Acknowledge

@@ -145,7 +145,7 @@ fn meanings(text: &str, hits: &[Hit], quoted: &Quoted) -> Vec<Found> {
 
 /// The meaning of a hit among its neighbours; `None` when it means nothing there.
 fn in_place(before: Before<'_>, hit: Hit, quoted: &Quoted, ends: &mut SentenceEnds<'_>) -> Option<Group> {
-    let can_be_negated = matches!(hit.group, Group::Praise | Group::Outcome | Group::Confirmation);
+    let can_be_negated = matches!(hit.group, Group::Praise | Group::Outcome | Group::Confirmation | Group::Approval);
     if can_be_negated && before.acts_on(hit, Group::Negation, NEGATION_REACH) {
         let asked = ends.in_question(hit.end);
         return (!asked).then_some(Group::Negated);
@@ -153,7 +153,7 @@ fn in_place(before: Before<'_>, hit: Hit, quoted: &Quoted, ends: &mut SentenceEn
     if hit.group.is_favourable() && touches(&quoted.cited, hit.start, hit.end) {
         return None;
     }
-    if matches!(hit.group, Group::Confirmation | Group::Praise)
+    if matches!(hit.group, Group::Confirmation | Group::Approval | Group::Praise)
         && (ends.in_question(hit.end) || before.acts_on(hit, Group::Conditional, CONDITION_REACH))
     {
         return None;
@@ -171,12 +171,21 @@ impl Before<'_> {
                 .rev()
                 .take_while(|other| hit.start.saturating_sub(other.start) <= 2 * LONGEST_GAP)
                 .filter(|other| other.group == actor && other.end <= hit.start)
-                .filter_map(|other| self.text.get(other.end..hit.start))
-                .any(|gap| {
+                .filter_map(|other| Some((self.reach(*other, reach), self.text.get(other.end..hit.start)?)))
+                .any(|(reach, gap)| {
                     gap.len() <= LONGEST_GAP
                         && !gap.contains(['.', ',', '!', '?', ';', '\n'])
                         && gap.split_whitespace().count() <= reach
                 })
+    }
+}
+
+impl Before<'_> {
+    /// A "no" that begins the message answers a question: it negates only the very next word ("no help").
+    fn reach(self, actor: Hit, reach: usize) -> usize {
+        let answers = self.text.get(actor.start..actor.end).is_some_and(|word| word.eq_ignore_ascii_case("no"))
+            && self.text.get(..actor.start).is_some_and(|before| before.trim().is_empty());
+        if answers { 0 } else { reach }
     }
 }
 
