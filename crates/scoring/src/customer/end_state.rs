@@ -117,6 +117,11 @@ pub(crate) struct CustomerCourse {
     pub content_streak: u32,
     /// Turns after the first answer since the customer was last content or said goodbye.
     pub unsettled: u32,
+    /// The last turn with which the customer let things rest; the first of all where there is none. Whatever is
+    /// answered later has not been accepted and speaks for nobody.
+    pub settled_turn: usize,
+    /// How many answers came before the end of `settled_turn`; the first answer of all always counts.
+    pub settled_answers: usize,
 }
 
 impl CustomerCourse {
@@ -135,6 +140,8 @@ impl CustomerCourse {
             sarcastic: transcript.customer_items().filter(|item| sarcasm(item).is_some()).count() as u32,
             content_streak: 0,
             unsettled: 0,
+            settled_turn: 0,
+            settled_answers: 0,
         };
         let mut previous: Option<usize> = None;
         let items = transcript.customer.iter().copied().zip(transcript.turns.iter().copied());
@@ -167,14 +174,25 @@ impl CustomerCourse {
                 self.unsettled += 1;
             } else if has(&[Reaction::Confirms, Reaction::Thanks]) {
                 self.content_streak += 1;
-                self.unsettled = 0;
+                self.settle(turn);
             } else if has(&[Reaction::Closes]) {
-                self.unsettled = 0;
+                self.settle(turn);
+            } else if has(&[Reaction::Accepts]) {
+                self.settled_turn = turn_number(turn);
             } else if has(&[Reaction::Continues]) {
                 self.content_streak = 0;
                 self.unsettled += 1;
             }
         }
+        let numbered = transcript.customer.iter().zip(&transcript.turns);
+        let last_item = numbered.filter(|(_, turn)| **turn <= self.settled_turn).map(|(item, _)| *item).last();
+        let before = transcript.answers.iter().filter(|answer| last_item.is_some_and(|item| **answer < item)).count();
+        self.settled_answers = before.max(transcript.answers.len().min(1));
+    }
+
+    fn settle(&mut self, turn: &[(usize, Reaction)]) {
+        self.unsettled = 0;
+        self.settled_turn = turn_number(turn);
     }
 
     /// Complaints of every kind, in the whole conversation.
@@ -186,6 +204,10 @@ impl CustomerCourse {
     pub(crate) fn count(&self, reaction: Reaction) -> u32 {
         self.reactions.iter().filter(|reacted| reacted.reaction == reaction).count() as u32
     }
+}
+
+fn turn_number(turn: &[(usize, Reaction)]) -> usize {
+    turn.first().map_or(0, |(number, _)| *number)
 }
 
 /// Whether the answer before the item tells of a failure.

@@ -3,7 +3,7 @@
 //!
 //! What speaks for the answers is taken from those that the customer reacted to; what speaks against them from all.
 
-use super::{FeatureList, Observations, dampened, flag, share};
+use super::{FeatureList, Observations, dampened, flag, last, least, share, unsettled_items, worst};
 use crate::answer::{denies_a_fact, tells_of_a_finished_action, tells_of_a_failed_action};
 use crate::customer::EndState;
 use crate::lexicon::Group;
@@ -16,24 +16,27 @@ pub(super) fn add(observations: &Observations<'_, '_>, features: &mut FeatureLis
 
 fn add_help(observations: &Observations<'_, '_>, features: &mut FeatureList) {
     let transcript = observations.transcript;
-    let heard: Vec<_> = transcript.heard_items().collect();
-    let instructs: Vec<bool> =
-        heard.iter().map(|item| item.has(Group::Instruction) && !item.is_injected()).collect();
-    features.raises("answer_instruction", "share", "AGENT_GAVE_STEPS", share(&instructs));
-    features.raises("answer_instruction", "last", "AGENT_GAVE_STEPS", flag(instructs.last() == Some(&true)));
-    let helps_last = heard.last().is_some_and(|item| helps(item));
+    let settled = observations.course.settled_answers;
+    let heard: Vec<&Item<'_>> = transcript.heard_items().collect();
+    let marks = |holds: fn(&Item<'_>) -> bool| {
+        heard.iter().map(|item| !item.is_injected() && holds(item)).collect::<Vec<bool>>()
+    };
+    let instructs = marks(|item| item.has(Group::Instruction));
+    features.raises("answer_instruction", "share", "AGENT_GAVE_STEPS", least(share, &instructs, settled));
+    features.raises("answer_instruction", "last", "AGENT_GAVE_STEPS", least(last, &instructs, settled));
+    let informs = marks(|item| !item.reading.identifiers.is_empty());
+    features.raises("answer_facts", "share", "AGENT_GAVE_FACTS", least(share, &informs, settled));
+    let helped = least(last, &marks(helps), settled) > 0.0;
     let end = observations.course.end;
-    features.raises("end", "content_after_help", "CUSTOMER_THANKED", flag(helps_last && end.is_content()));
+    features.raises("end", "content_after_help", "CUSTOMER_THANKED", flag(helped && end.is_content()));
     let accepts = end.is_content() || matches!(end, EndState::Accepted | EndState::Closed);
-    features.raises("end", "accepted_after_help", "CUSTOMER_ACCEPTED", flag(helps_last && accepts));
-    let last_turn = transcript.customer_items().next_back();
-    let presses = last_turn.is_some_and(|item| item.has_any(&[Group::Demand, Group::Request])) && !accepts;
+    features.raises("end", "accepted_after_help", "CUSTOMER_ACCEPTED", flag(helped && accepts));
+    let unsettled = unsettled_items(observations);
+    let presses = unsettled.iter().any(|item| item.has_any(&[Group::Demand, Group::Request])) && !accepts;
     features.lowers("end", "presses", "CUSTOMER_PRESSED", flag(presses));
-    let put_off = heard.last().is_some_and(|item| item.has(Group::Deflection) && !helps(item));
-    features.lowers("end", "put_off", "AGENT_PUT_OFF", flag(put_off && end != EndState::Confirmed));
-    let informs: Vec<bool> =
-        heard.iter().map(|item| !item.reading.identifiers.is_empty() && !item.is_injected()).collect();
-    features.raises("answer_facts", "share", "AGENT_GAVE_FACTS", share(&informs));
+    let puts_off: Vec<bool> = heard.iter().map(|item| item.has(Group::Deflection) && !helps(item)).collect();
+    let put_off = worst(last, &puts_off, settled) > 0.0 && end != EndState::Confirmed;
+    features.lowers("end", "put_off", "AGENT_PUT_OFF", flag(put_off));
 }
 
 fn add_actions(observations: &Observations<'_, '_>, features: &mut FeatureList) {
@@ -42,14 +45,14 @@ fn add_actions(observations: &Observations<'_, '_>, features: &mut FeatureList) 
     let (mut denials, mut successes) = (0usize, 0usize);
     for (position, index) in transcript.answers.iter().enumerate() {
         let Some(item) = transcript.item(*index) else { continue };
-        let heard = position < transcript.heard;
+        let accepted = position < observations.course.settled_answers;
         if denies_a_fact(transcript, *index) {
             denials += 1;
         }
         if tells_of_a_failed_action(transcript, *index) {
             failures += 1;
             open = true;
-        } else if tells_of_a_finished_action(item) && heard && !item.is_injected() {
+        } else if tells_of_a_finished_action(item) && accepted && !item.is_injected() {
             open = false;
             done_heard = true;
             successes += 1;

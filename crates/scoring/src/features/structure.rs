@@ -1,9 +1,9 @@
 //! What the shape of the conversation says: how it ends, how long it is, what is repeated.
 
-use super::{FeatureList, Observations, dampened, flag};
-use crate::customer::EndState;
+use super::{FeatureList, Observations, dampened, flag, unsettled_items};
+use crate::customer::{EndState, Reaction};
 use crate::lexicon::Group;
-use crate::transcript::{Item, Role, common, overlap};
+use crate::transcript::{Item, common, overlap};
 
 /// At most so many of the customer's earlier messages are compared with one: bounds the work.
 const COMPARED_MESSAGES: usize = 50;
@@ -20,8 +20,8 @@ pub(super) fn add(observations: &Observations<'_, '_>, features: &mut FeatureLis
 
 fn add_end(observations: &Observations<'_, '_>, features: &mut FeatureList) {
     let end = observations.course.end;
-    let last = observations.transcript.customer_items().next_back();
-    let asks_last = last.is_some_and(|item| item.reading.questions > 0) && !end.is_content();
+    let unsettled = unsettled_items(observations);
+    let asks_last = unsettled.iter().any(|item| item.reading.questions > 0) && !end.is_content();
     features.raises("end", "confirmed", "CUSTOMER_CONFIRMED", flag(end == EndState::Confirmed));
     features.raises("end", "content", "CUSTOMER_THANKED", flag(end.is_content()));
     let accepts = matches!(end, EndState::Accepted | EndState::Closed) || end.is_content();
@@ -37,7 +37,7 @@ fn add_end(observations: &Observations<'_, '_>, features: &mut FeatureList) {
     features.raises("course", "content_streak", "CUSTOMER_THANKED", steps(course.content_streak));
     features.lowers("course", "unsettled", "ISSUE_LEFT_OPEN", steps(course.unsettled));
     features.lowers("course", "complaints", "CUSTOMER_COMPLAINED", steps(course.complaints()));
-    let shouts = last.is_some_and(|item| item.reading.exclamations > 1) && !end.is_content();
+    let shouts = unsettled.iter().any(|item| item.reading.exclamations > 1) && !end.is_content();
     features.lowers("end", "exclaims", "CUSTOMER_FRUSTRATED", flag(shouts));
 }
 
@@ -80,7 +80,9 @@ fn add_opening(observations: &Observations<'_, '_>, features: &mut FeatureList) 
 
 fn add_coverage(observations: &Observations<'_, '_>, features: &mut FeatureList) {
     let transcript = observations.transcript;
-    let heard: Vec<&Item<'_>> = transcript.heard_items().filter(|item| !item.is_injected()).collect();
+    let settled = observations.course.settled_answers;
+    let heard: Vec<&Item<'_>> =
+        transcript.answer_items().take(settled).filter(|item| !item.is_injected()).collect();
     let topic = transcript.customer_items().next().map(|item| item.reading.content_words.as_slice());
     let topic = topic.unwrap_or_default();
     let taken_up = topic
@@ -130,13 +132,20 @@ fn further(count: usize) -> f64 {
 
 /// The longest run of the customer's messages without an answer.
 fn longest_run(observations: &Observations<'_, '_>) -> usize {
-    let (mut run, mut longest) = (0usize, 0usize);
-    for item in &observations.transcript.items {
-        match item.role {
-            Role::Customer => run += 1,
-            role if role.answers() => run = 0,
-            _ => {}
+    let transcript = observations.transcript;
+    let course = observations.course;
+    let (mut run, mut longest, mut before) = (0usize, 0usize, None);
+    for ((index, turn), reacted) in transcript.customer.iter().zip(&transcript.turns).zip(&course.reactions) {
+        if before != Some(*turn) {
+            run = 0;
         }
+        before = Some(*turn);
+        // Courtesy waits for nothing.
+        let waits = !matches!(
+            reacted.reaction,
+            Reaction::Confirms | Reaction::Thanks | Reaction::Closes | Reaction::Accepts | Reaction::SaysNothing
+        );
+        run += usize::from(waits && transcript.item(*index).is_some());
         longest = longest.max(run);
     }
     longest
