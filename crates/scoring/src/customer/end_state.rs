@@ -163,36 +163,41 @@ impl CustomerCourse {
         course
     }
 
-    /// Counts the turns in a row with which the conversation ends; the worst reaction in a turn is the turn's.
+    /// Counts with what the conversation ends. One turn may hold several messages: it does not matter in how many a
+    /// customer tells something, but a complaint and a change of mood count wherever they stand.
     fn follow_streaks(&mut self, transcript: &Transcript<'_>) {
-        let reactions: Vec<(usize, Reaction)> =
-            transcript.turns.iter().copied().zip(self.reactions.iter().map(|reacted| reacted.reaction)).collect();
-        for turn in reactions.chunk_by(|one, other| one.0 == other.0).filter(|turn| turn.iter().any(|(at, _)| *at > 0)) {
-            let has = |wanted: &[Reaction]| turn.iter().any(|(_, reaction)| wanted.contains(reaction));
-            if has(COMPLAINING) {
-                self.content_streak = 0;
-                self.unsettled += 1;
-            } else if has(&[Reaction::Confirms, Reaction::Thanks]) {
-                self.content_streak += 1;
-                self.settle(turn);
-            } else if has(&[Reaction::Closes]) {
-                self.settle(turn);
-            } else if has(&[Reaction::Accepts]) {
-                self.settled_turn = turn_number(turn);
-            } else if has(&[Reaction::Continues]) {
-                self.content_streak = 0;
-                self.unsettled += 1;
+        let mut before: Option<(usize, Reaction)> = None;
+        for (turn, reacted) in transcript.turns.iter().copied().zip(&self.reactions).filter(|(turn, _)| *turn > 0) {
+            let (same_turn, last) = before.map_or((false, None), |(at, last)| (at == turn, Some(last)));
+            match reacted.reaction {
+                reaction if COMPLAINING.contains(&reaction) => {
+                    self.content_streak = 0;
+                    self.unsettled += 1;
+                }
+                // Courtesy behind a complaint leaves the complaint standing.
+                _ if same_turn && last.is_some_and(|last| COMPLAINING.contains(&last)) => continue,
+                Reaction::Confirms | Reaction::Thanks => {
+                    self.content_streak += 1;
+                    self.unsettled = 0;
+                    self.settled_turn = turn;
+                }
+                Reaction::Closes => {
+                    self.unsettled = 0;
+                    self.settled_turn = turn;
+                }
+                Reaction::Accepts => self.settled_turn = turn,
+                Reaction::Continues if !same_turn || last != Some(Reaction::Continues) => {
+                    self.content_streak = 0;
+                    self.unsettled += 1;
+                }
+                _ => continue,
             }
+            before = Some((turn, reacted.reaction));
         }
         let numbered = transcript.customer.iter().zip(&transcript.turns);
         let last_item = numbered.filter(|(_, turn)| **turn <= self.settled_turn).map(|(item, _)| *item).last();
         let before = transcript.answers.iter().filter(|answer| last_item.is_some_and(|item| **answer < item)).count();
         self.settled_answers = before.max(transcript.answers.len().min(1));
-    }
-
-    fn settle(&mut self, turn: &[(usize, Reaction)]) {
-        self.unsettled = 0;
-        self.settled_turn = turn_number(turn);
     }
 
     /// Complaints of every kind, in the whole conversation.
@@ -204,10 +209,6 @@ impl CustomerCourse {
     pub(crate) fn count(&self, reaction: Reaction) -> u32 {
         self.reactions.iter().filter(|reacted| reacted.reaction == reaction).count() as u32
     }
-}
-
-fn turn_number(turn: &[(usize, Reaction)]) -> usize {
-    turn.first().map_or(0, |(number, _)| *number)
 }
 
 /// Whether the answer before the item tells of a failure.

@@ -11,8 +11,17 @@ const REPEATABLE_WORDS: usize = 3;
 /// A message with at most so many words can be nothing but an acknowledgement or the word "agent".
 const FEW_WORDS: u32 = 6;
 
+/// A word for a person stands at most so many words behind the word of asking.
+const WISH_REACH: usize = 4;
+/// Bytes between two phrases beyond which they do not belong together.
+const LONGEST_GAP: usize = 48;
+/// At most so many phrases of a kind are looked at: bounds the work on long texts.
+const FEW_PHRASES: usize = 8;
 /// At most so many words for "now" are looked at: bounds the work on long texts.
 const FEW_NOWS: usize = 8;
+
+/// Mockery is short; a longer message that thanks somewhere tells a story.
+const MOCKING_WORDS: u32 = 24;
 
 /// How the customer reacts to what they were answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +90,31 @@ fn says_nothing(item: &Item<'_>) -> bool {
 pub(crate) fn human_request(item: &Item<'_>) -> Option<Found> {
     let bare_word =
         || item.first(Group::HumanWord).filter(|_| item.reading.words <= 2 && !item.has(Group::Negated));
-    item.first(Group::HumanRequest).or_else(bare_word)
+    item.first(Group::HumanRequest).or_else(|| wished_person(item)).or_else(bare_word)
+}
+
+/// "I want … a person": a word of asking with a word for a person close behind it in the same sentence.
+fn wished_person(item: &Item<'_>) -> Option<Found> {
+    let text = item.message.content.as_str();
+    let found = &item.reading.found;
+    found.iter().enumerate().filter(|(_, verb)| verb.group == Group::HumanVerb).take(FEW_PHRASES).find_map(|(at, verb)| {
+        let refused = found.get(..at).unwrap_or_default().iter().rev().take(FEW_PHRASES).any(|before| {
+            before.group == Group::Negation && is_close(text, before.end, verb.start, 1)
+        });
+        let behind = found.get(at..).unwrap_or_default().iter();
+        let noun = behind.filter(|noun| noun.group == Group::HumanNoun && noun.start >= verb.end).take(FEW_PHRASES);
+        noun.copied()
+            .find(|noun| is_close(text, verb.end, noun.start, WISH_REACH))
+            .filter(|_| !refused)
+            .map(|noun| Found { group: Group::HumanRequest, start: verb.start, end: noun.end })
+    })
+}
+
+/// Whether at most `words` words of one sentence stand between two places.
+fn is_close(text: &str, from: usize, to: usize, words: usize) -> bool {
+    text.get(from..to).is_some_and(|gap| {
+        gap.len() <= LONGEST_GAP && !gap.contains(['.', '!', '?', '\n']) && gap.split_whitespace().count() <= words
+    })
 }
 
 fn complaint(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {
@@ -118,6 +151,14 @@ fn complaint(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {
 /// The words by which the customer says that it works or is solved.
 pub(crate) fn confirmation(item: &Item<'_>) -> Option<Found> {
     item.first(Group::Confirmation).or_else(|| success_now(item))
+}
+
+/// Whether trouble follows the confirmation in the same message ("it worked for a minute and then failed").
+fn is_taken_back(item: &Item<'_>, confirmation: Found) -> bool {
+    item.reading.found.iter().any(|later| {
+        matches!(later.group, Group::Trouble | Group::Rejection | Group::Negated | Group::Still)
+            && later.start >= confirmation.end
+    })
 }
 
 /// "It is OK now", "I could finally log in": a word of success or ability beside a word for "now", in a sentence
@@ -175,7 +216,7 @@ fn content(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {
     }
     let reacted = |reaction, phrase| Some(Reacted { reaction, phrase });
     let asks = item.reading.questions > 0;
-    if let Some(phrase) = confirmation(item).filter(|_| !item.reading.ends_with_question) {
+    if let Some(phrase) = confirmation(item).filter(|phrase| !item.reading.ends_with_question && !is_taken_back(item, *phrase)) {
         return reacted(Reaction::Confirms, Some(phrase));
     }
     if let Some(phrase) =
@@ -250,7 +291,15 @@ pub(crate) fn sarcasm(item: &Item<'_>) -> Option<Found> {
         ]);
         item.first(Group::SarcasmWeak).filter(|_| complains)
     };
-    item.first(Group::Sarcasm).or_else(beside_complaint)
+    item.first(Group::Sarcasm).or_else(beside_complaint).or_else(|| mockery(item))
+}
+
+/// Thanks or praise beside words that nobody uses who means it.
+fn mockery(item: &Item<'_>) -> Option<Found> {
+    let cue = item.first(Group::SarcasmCue)?;
+    let honest = item.has_any(&[Group::Confirmation, Group::Close]) || confirmation(item).is_some();
+    let flatters = item.first(Group::Praise).or_else(|| item.first(Group::Thanks)).or_else(|| item.first(Group::Approval));
+    flatters.filter(|_| !honest && item.reading.questions == 0 && item.reading.words <= MOCKING_WORDS).map(|_| cue)
 }
 
 /// What the answering side asked last.

@@ -4,9 +4,9 @@ use super::Group;
 
 /// Groups, as one bit each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct GroupSet(u64);
+pub(crate) struct GroupSet(u128);
 
-const _: () = assert!((Group::Negated as u32) < u64::BITS, "more groups than bits: use a wider set");
+const _: () = assert!((Group::Negated as u32) < u128::BITS, "more groups than bits: use a wider set");
 
 impl GroupSet {
     /// Whether the group is in the set.
@@ -19,7 +19,7 @@ impl GroupSet {
         groups.iter().any(|group| self.holds(*group))
     }
 
-    const fn bit(group: Group) -> u64 {
+    const fn bit(group: Group) -> u128 {
         1 << group as u32
     }
 }
