@@ -7,12 +7,14 @@ mod characters;
 mod format;
 mod group;
 mod group_set;
+mod normalise;
 mod phrases;
 mod words;
 
 use sha2::{Digest, Sha256};
 
 pub(crate) use self::characters::{is_ascii_letter_or_digit, is_letter_or_digit, is_unspaced};
+use self::normalise::Normalised;
 pub(crate) use self::group::Group;
 pub(crate) use self::group_set::GroupSet;
 use self::phrases::Phrases;
@@ -121,15 +123,26 @@ impl Lexicon {
     /// Every phrase in `text`, ordered by place, then by group.
     pub(crate) fn find(&self, text: &str) -> Vec<Hit> {
         let mut hits: Vec<Hit> = Vec::new();
-        self.phrases.find(text, |found| {
-            let Some(pattern) = self.patterns.get(found.phrase) else { return };
-            let hit = Hit { group: pattern.group, start: found.start, end: found.end };
-            if stands_alone(text, hit, *pattern) {
-                hits.push(hit);
-            }
-        });
+        match Normalised::of(text) {
+            None => self.find_in(text, text, |hit| hits.push(hit)),
+            Some(normalised) => self.find_in(&normalised.flat, &normalised.kept, |hit| {
+                let place = normalised.original(hit.start, hit.end, text);
+                hits.extend(place.map(|(start, end)| Hit { start, end, ..hit }));
+            }),
+        }
         hits.sort_unstable_by_key(|hit| (hit.start, hit.end, hit.group));
         hits
+    }
+
+    /// Searches `flat`; whether a sentence begins is read in `kept`, which differs from it in line breaks only.
+    fn find_in(&self, flat: &str, kept: &str, mut found_one: impl FnMut(Hit)) {
+        self.phrases.find(flat, |found| {
+            let Some(pattern) = self.patterns.get(found.phrase) else { return };
+            let hit = Hit { group: pattern.group, start: found.start, end: found.end };
+            if stands_alone(kept, hit, *pattern) {
+                found_one(hit);
+            }
+        });
     }
 
     /// Feeds everything that the compiled lists were made from into `hasher`.
