@@ -143,7 +143,7 @@ fn complaint(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {
     let leading_no = leading_no(item)?;
     match question_of(answer) {
         Question::AboutTheOutcome => rejects(leading_no),
-        Question::AnythingElse | Question::Other => None,
+        Question::AnythingElse | Question::Offer | Question::Other => None,
         Question::None => rejects(leading_no),
     }
 }
@@ -229,7 +229,7 @@ fn content(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {
     if let Some(phrase) = approval {
         return match question_of(answer) {
             // "That works" answers "is 8 pm fine?": it is what the customer wants done, not what was done.
-            Question::Other => reacted(Reaction::Accepts, Some(phrase)),
+            Question::Offer | Question::Other => reacted(Reaction::Accepts, Some(phrase)),
             Question::AboutTheOutcome => reacted(Reaction::Confirms, Some(phrase)),
             _ if tells_of_a_finished_action(answer) && !fails(answer) => reacted(Reaction::Confirms, Some(phrase)),
             Question::AnythingElse | Question::None => reacted(Reaction::Thanks, thanks.or(Some(phrase))),
@@ -248,11 +248,17 @@ fn content(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {
             return reacted(Reaction::Closes, Some(phrase));
         }
     }
-    if question_of(answer) == Question::AnythingElse && leading_no(item).is_some() && !asks {
+    let declines = match question_of(answer) {
+        Question::AnythingElse => !asks,
+        // "No, the other one" declines an offer and asks for another.
+        Question::Offer => !asks && item.reading.words <= FEW_WORDS && !item.has_any(&[Group::Request, Group::Alternative]),
+        _ => false,
+    };
+    if declines && leading_no(item).is_some() {
         return reacted(Reaction::Closes, leading_no(item));
     }
     // "Yes" to a question answers it and accepts nothing.
-    let answers_a_question = matches!(question_of(answer), Question::Other | Question::AboutTheOutcome);
+    let answers_a_question = matches!(question_of(answer), Question::Offer | Question::Other | Question::AboutTheOutcome);
     let accepted = item.first(Group::Acknowledge).or_else(|| item.first(Group::Consent));
     if !asks && !answers_a_question && item.reading.words <= FEW_WORDS && accepted.is_some() {
         return reacted(Reaction::Accepts, accepted);
@@ -308,6 +314,8 @@ pub(crate) enum Question {
     None,
     AboutTheOutcome,
     AnythingElse,
+    /// "Shall I …?"
+    Offer,
     Other,
 }
 
@@ -322,6 +330,7 @@ pub(crate) fn question_of(answer: &Item<'_>) -> Question {
     match last.map(|found| found.group) {
         Some(Group::AsksOutcome) if answer.reading.questions > 0 => Question::AboutTheOutcome,
         Some(Group::AnythingElse) => Question::AnythingElse,
+        _ if answer.reading.questions > 0 && answer.has(Group::Offer) => Question::Offer,
         _ if answer.reading.questions > 0 => Question::Other,
         _ => Question::None,
     }

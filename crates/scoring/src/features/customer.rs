@@ -104,5 +104,5 @@ fn only_answers_no(transcript: &Transcript<'_>, index: usize, item: &Item<'_>) -
     let disagreements = item.reading.found.iter().filter(|found| found.group == Group::Disagree).count();
     leading_no(item).is_some()
         && disagreements == 1
-        && matches!(asked, Some(Question::AnythingElse | Question::Other))
+        && matches!(asked, Some(Question::AnythingElse | Question::Offer | Question::Other))
 }

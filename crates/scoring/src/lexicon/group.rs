@@ -75,6 +75,7 @@ groups! {
     AskIdentifier = "ask_identifier",
     AnythingElse = "anything_else",
     AsksOutcome = "asks_outcome",
+    Offer = "offer",
     Done = "done",
     Failure = "failure",
     NothingFound = "nothing_found",

@@ -5,7 +5,7 @@ use assay_contracts::evaluation::HandoffState;
 
 use super::LinearDimension;
 use crate::answer::tells_of_a_finished_action;
-use crate::customer::{CustomerCourse, EndState, Reaction};
+use crate::customer::{CustomerCourse, EndState};
 use crate::effort::EffortFindings;
 use crate::handoff::HandoffFindings;
 use crate::lexicon::Group;
@@ -73,6 +73,7 @@ impl Guards<'_, '_> {
         match dimension {
             LinearDimension::ResolutionAccuracy => {
                 limits.extend(self.content_floor());
+                limits.extend(self.open_ceiling(3.5));
                 limits.extend(self.complaint_ceiling(2.7));
                 limits.extend(self.refusal_ceiling());
                 limits.extend(self.loop_ceiling());
@@ -81,6 +82,7 @@ impl Guards<'_, '_> {
             }
             LinearDimension::InteractionEffort => {
                 limits.extend(self.ease_floor());
+                limits.extend(self.open_ceiling(3.9));
                 limits.extend(self.complaint_ceiling(3.2));
                 limits.extend(self.loop_ceiling());
                 limits.extend(self.missing_human_ceiling(2.0));
@@ -128,6 +130,13 @@ impl Guards<'_, '_> {
             && effort.repeated_information == 0
             && effort.clarifications <= 1;
         easy.then_some(Limit { code: "LITTLE_EFFORT", item: None, bound: Bound::AtLeast(4.0) })
+    }
+
+    /// A customer who answered the answer without being content has not been helped yet.
+    fn open_ceiling(&self, ceiling: f64) -> Option<Limit> {
+        let open = self.course.end == EndState::Open && self.course.unsettled > 0;
+        let item = self.transcript.customer.last().copied();
+        open.then(|| Limit { code: "ISSUE_LEFT_OPEN", item, bound: self.at_most(ceiling) })
     }
 
     /// A customer who leaves with a complaint was not helped; every complaint weighs.
