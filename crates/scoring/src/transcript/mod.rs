@@ -8,6 +8,7 @@ mod similarity;
 use assay_contracts::conversation::{Author, AuthorType, Conversation, Message, MessageKind};
 
 pub(crate) use self::language::Language;
+pub(crate) use self::own_text::Quoted;
 pub(crate) use self::reading::{Found, Reading};
 pub(crate) use self::similarity::{overlap, shares_any};
 
