@@ -14,7 +14,7 @@ pub const DECIMALS: u32 = 5;
 /// A leaf is written as a whole number of this many points: sums of leaves are exact.
 pub const LEAF_UNIT: f64 = 1e-5;
 /// Leaves of a tree, at most.
-pub const MOST_LEAVES: usize = 16;
+pub const MOST_LEAVES: usize = 8;
 /// Share of the wording in a score, at most.
 pub const MOST_WORDING_SHARE: f64 = 1.0 / 3.0;
 

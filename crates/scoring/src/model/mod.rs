@@ -91,18 +91,16 @@ impl Weights {
         let (linear_share, leaf_unit) =
             (1.0 - model.tree_share, model.tree_share * model.tree_scale * LEAF_UNIT);
         let mut points = vec![0.0; self.codes.names.len()];
-        let mut observed = vec![false; self.codes.names.len()];
         let mut value = model.linear.intercept;
-        let effects = model.linear.effects(&seen.features).zip(&seen.features);
-        for ((effect, feature), code) in effects.zip(&self.codes.of_feature) {
+        for (effect, code) in model.linear.effects(&seen.features).zip(&self.codes.of_feature) {
             value += effect;
-            if let (Some(points), Some(observed)) = (points.get_mut(*code), observed.get_mut(*code)) {
+            if let Some(points) = points.get_mut(*code) {
                 *points += linear_share * effect;
-                *observed |= feature.value > 0.0;
             }
         }
+        let values: Vec<f64> = seen.features.iter().map(|feature| feature.value).collect();
         let mut changes = vec![0i64; self.codes.names.len()];
-        let leaves = model.trees.add_changes(&seen.features, &observed, &mut changes);
+        let leaves = model.trees.add_changes(&values, &mut changes);
         let base = linear_share * model.linear.intercept + model.tree_share * model.tree_intercept;
         let words = model.head.as_ref().map(|head| head.points(&seen.wording));
         let mut contributions: Vec<(&'static str, f64)> = Vec::with_capacity(points.len() + 1);

@@ -12,7 +12,7 @@ use crate::features::{Feature, Sign};
 #[non_exhaustive]
 pub enum TreeError {
     /// Splits and leaves do not make up one tree.
-    #[error("its splits and leaves do not make up one tree of at most 16 leaves")]
+    #[error("its splits and leaves do not make up one tree of at most 8 leaves")]
     Shape,
     /// A split names a feature that there is not.
     #[error("it splits on a feature that is not in the list")]
@@ -25,43 +25,33 @@ pub enum TreeError {
     NotMonotone,
 }
 
+/// Splits of a tree, at most.
+const MOST_SPLITS: usize = MOST_LEAVES - 1;
+/// Ways in which the splits of a tree can come out.
+const OUTCOMES: usize = 1 << MOST_SPLITS;
+
 /// All trees of one dimension.
 #[derive(Debug, Default)]
 pub(super) struct Ensemble {
     trees: Vec<Tree>,
-    splits: Vec<Split>,
-    leaves: Vec<i64>,
-    /// Signal codes of each tree, ascending.
-    codes: Vec<usize>,
+    /// For each tree, by ascending signal code: the code and a bit for each split on one of its features.
+    codes: Vec<(usize, u8)>,
     /// The sum of leaves where nothing was observed.
     pub zero: i64,
 }
 
-#[derive(Debug, Clone, Copy)]
+/// One tree. Its splits are asked all at once, without a branch, and what came out is looked up: a tree is walked
+/// once for each signal that was observed, and walking it split by split costs three times as much.
+#[derive(Debug)]
 struct Tree {
-    first_split: usize,
-    first_leaf: usize,
+    features: [u16; MOST_SPLITS],
+    /// Infinite behind the last split.
+    thresholds: [f64; MOST_SPLITS],
     first_code: usize,
     code_count: usize,
-    /// The leaf where nothing was observed.
-    zero: Reached,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Split {
-    feature: usize,
-    /// The bit of the feature's code among the codes of the tree.
-    code: u16,
-    threshold: f64,
-    low: i64,
-    high: i64,
-}
-
-/// A leaf and the codes that were asked for on the way to it.
-#[derive(Debug, Clone, Copy)]
-struct Reached {
-    leaf: i64,
-    asked: u16,
+    /// By outcome, a bit for each split that came out high: the leaf that is reached.
+    reached: [u8; OUTCOMES],
+    leaves: [i64; MOST_LEAVES],
 }
 
 impl Ensemble {
@@ -80,77 +70,90 @@ impl Ensemble {
         Ok(ensemble)
     }
 
-    /// Adds to `changes`, by code, what each observed code changes; returns the sum of leaves. `observed` says by
-    /// code whether any of its features is not zero.
-    pub(super) fn add_changes(&self, features: &[Feature], observed: &[bool], changes: &mut [i64]) -> i64 {
+    /// Adds to `changes`, by code, what each signal changes; returns the sum of leaves. `values` are those of the
+    /// features, in order.
+    pub(super) fn add_changes(&self, values: &[f64], changes: &mut [i64]) -> i64 {
         let mut sum = 0;
         for tree in &self.trees {
+            let outcome = tree.outcome(values);
+            let mut leaf = tree.leaf(0);
+            let mut seen = 0u8;
             let codes = self.codes.get(tree.first_code..tree.first_code + tree.code_count);
-            let mut reached = tree.zero;
-            let mut seen = 0u16;
-            for (bit, code) in codes.unwrap_or_default().iter().enumerate() {
-                if !observed.get(*code).copied().unwrap_or(false) {
+            for (code, splits) in codes.unwrap_or_default() {
+                // A signal whose splits all come out low is as good as not observed.
+                if outcome & splits == 0 {
                     continue;
                 }
-                seen |= 1 << bit;
-                // A code that nothing on the way asks for cannot change where the way leads.
-                if reached.asked & (1 << bit) == 0 {
-                    continue;
-                }
-                let next = self.reach(tree, features, seen);
+                seen |= splits;
+                let next = tree.leaf(outcome & seen);
                 if let Some(change) = changes.get_mut(*code) {
-                    *change += next.leaf - reached.leaf;
+                    *change += next - leaf;
                 }
-                reached = next;
+                leaf = next;
             }
-            sum += reached.leaf;
+            sum += leaf;
         }
         sum
     }
 
     fn add(&mut self, weights: &TreeWeights, codes: &[usize]) {
         let TreeWeights(splits, leaves) = weights;
-        let code_of = |split: &SplitWeights| codes.get(split.0).copied().unwrap_or(0);
-        let mut own: Vec<usize> = splits.iter().map(code_of).collect();
-        own.sort_unstable();
-        own.dedup();
+        let mut own: Vec<(usize, u8)> = Vec::new();
         let mut tree = Tree {
-            first_split: self.splits.len(),
-            first_leaf: self.leaves.len(),
+            features: [0; MOST_SPLITS],
+            thresholds: [f64::INFINITY; MOST_SPLITS],
             first_code: self.codes.len(),
-            code_count: own.len(),
-            zero: Reached { leaf: 0, asked: 0 },
+            code_count: 0,
+            reached: [0; OUTCOMES],
+            leaves: [0; MOST_LEAVES],
         };
-        self.splits.extend(splits.iter().map(|split| Split {
-            feature: split.0,
-            code: own.binary_search(&code_of(split)).map_or(0, |bit| 1 << bit),
-            threshold: split.1,
-            low: split.2,
-            high: split.3,
-        }));
-        self.leaves.extend(leaves);
+        let places = tree.features.iter_mut().zip(&mut tree.thresholds);
+        for (bit, ((feature, threshold), split)) in places.zip(splits).enumerate() {
+            *feature = split.0 as u16;
+            *threshold = split.1;
+            let code = codes.get(split.0).copied().unwrap_or(0);
+            match own.iter_mut().find(|(other, _)| *other == code) {
+                Some((_, bits)) => *bits |= 1 << bit,
+                None => own.push((code, 1 << bit)),
+            }
+        }
+        for (place, leaf) in tree.leaves.iter_mut().zip(leaves) {
+            *place = *leaf;
+        }
+        for (outcome, reached) in tree.reached.iter_mut().enumerate() {
+            *reached = walk(splits, outcome);
+        }
+        own.sort_unstable();
+        tree.code_count = own.len();
         self.codes.extend(own);
-        tree.zero = self.reach(&tree, &[], 0);
-        self.zero += tree.zero.leaf;
+        self.zero += tree.leaf(0);
         self.trees.push(tree);
     }
+}
 
-    /// The leaf that the features with the codes in `seen` lead to; all others count as zero.
-    fn reach(&self, tree: &Tree, features: &[Feature], seen: u16) -> Reached {
-        let mut asked = 0;
-        let mut target = 0i64;
-        while let Ok(index) = usize::try_from(target) {
-            let Some(split) = self.splits.get(tree.first_split + index) else {
-                break;
-            };
-            asked |= split.code;
-            let is_seen = seen & split.code != 0;
-            let value = features.get(split.feature).map_or(0.0, |feature| feature.value);
-            target = if is_seen && value > split.threshold { split.high } else { split.low };
-        }
-        let leaf = self.leaves.get(tree.first_leaf + leaf_index(target)).copied().unwrap_or(0);
-        Reached { leaf, asked }
+impl Tree {
+    /// A bit for each split whose feature exceeds its threshold.
+    fn outcome(&self, values: &[f64]) -> u8 {
+        let splits = self.features.iter().zip(&self.thresholds).enumerate();
+        splits.fold(0, |outcome, (bit, (feature, threshold))| {
+            let value = values.get(usize::from(*feature)).copied().unwrap_or(0.0);
+            outcome | u8::from(value > *threshold) << bit
+        })
     }
+
+    fn leaf(&self, outcome: u8) -> i64 {
+        let reached = self.reached.get(usize::from(outcome)).copied().unwrap_or(0);
+        self.leaves.get(usize::from(reached)).copied().unwrap_or(0)
+    }
+}
+
+/// The leaf that an outcome leads to.
+fn walk(splits: &[SplitWeights], outcome: usize) -> u8 {
+    let mut target = 0i64;
+    while let Some((bit, split)) = usize::try_from(target).ok().and_then(|at| Some((at, splits.get(at)?))) {
+        target = if outcome >> bit & 1 == 1 { split.3 } else { split.2 };
+    }
+    leaf_index(target) as u8
 }
 
 /// Number of a leaf from a target: −1 is the first.
@@ -168,7 +171,7 @@ fn check(tree: &TreeWeights, features: &[Feature]) -> Result<(), TreeError> {
     }
     let mut used = Vec::new();
     for (index, SplitWeights(feature, threshold, low, high)) in splits.iter().enumerate() {
-        if *feature >= features.len() {
+        if *feature >= features.len().min(usize::from(u16::MAX)) {
             return Err(TreeError::Feature);
         }
         if !threshold.is_finite() || *threshold < 0.0 {
