@@ -40,6 +40,7 @@ fn crates_import_only_what_they_may() {
         ("messaging", &["contracts", "platform"]),
         ("clients", &["contracts", "platform"]),
         ("scoring", &["contracts"]),
+        ("scoring-fit", &["contracts", "scoring"]),
         ("testkit", &["platform"]),
         ("gateway", &["clients", "contracts", "platform"]),
         ("agent-registry", &["contracts", "messaging", "platform"]),

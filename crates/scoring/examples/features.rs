@@ -13,7 +13,7 @@ fn main() -> anyhow::Result<()> {
     for (index, line) in std::io::stdin().lock().lines().enumerate() {
         let conversation = Conversation::parse(line?.as_bytes())
             .map_err(|error| anyhow::anyhow!("line {}: {error:?}", index + 1))?;
-        let (features, end) = reader.read(&conversation);
+        let (features, end) = reader.features(&conversation);
         let signs: serde_json::Map<String, serde_json::Value> =
             features.iter().map(|feature| (feature.name.clone(), feature.sign.into())).collect();
         let values: serde_json::Map<String, serde_json::Value> =

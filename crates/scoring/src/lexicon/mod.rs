@@ -145,6 +145,13 @@ impl Lexicon {
         });
     }
 
+    /// SHA-256 of everything that the compiled lists were made from, lower-case hexadecimal.
+    pub(crate) fn sha256() -> String {
+        let mut hasher = Sha256::new();
+        Self::digest(&mut hasher);
+        crate::facts::hex(&hasher.finalize())
+    }
+
     /// Feeds everything that the compiled lists were made from into `hasher`.
     pub(crate) fn digest(hasher: &mut Sha256) {
         for (file, text) in PHRASE_LISTS.iter().chain([&WORD_LIST]) {

@@ -12,6 +12,7 @@ mod similarity;
 use assay_contracts::conversation::{Author, AuthorType, Conversation, Message, MessageKind};
 
 pub(crate) use self::language::Language;
+pub(crate) use self::own_text::Quoted;
 pub(crate) use self::reading::{Found, Reading};
 pub(crate) use self::sentences::sentence_around;
 pub(crate) use self::similarity::{common, overlap, shares_any};

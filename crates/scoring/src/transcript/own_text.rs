@@ -10,7 +10,7 @@ const REPLY_SEPARATORS: [&str; 4] = [
 
 /// Parts of a text, as byte ranges in order, and what they are.
 #[derive(Debug, Default)]
-pub(super) struct Quoted {
+pub(crate) struct Quoted {
     /// Quoted earlier messages: nothing in them counts.
     pub earlier: Vec<(usize, usize)>,
     /// Text in quotation marks: somebody's words are cited, so nothing in it counts in favour.
@@ -19,8 +19,13 @@ pub(super) struct Quoted {
 
 impl Quoted {
     /// Finds the quoted parts of `text`.
-    pub(super) fn of(text: &str) -> Self {
+    pub(crate) fn of(text: &str) -> Self {
         Self { earlier: earlier_messages(text), cited: citations(text) }
+    }
+
+    /// Whether the byte at `at` belongs to an earlier message.
+    pub(crate) fn is_earlier(&self, at: usize) -> bool {
+        touches(&self.earlier, at, at + 1)
     }
 }
 
