@@ -31,7 +31,8 @@ pub(super) struct Phrases {
 impl Phrases {
     /// Compiles `phrases`; their numbers are their places.
     pub(super) fn compile(phrases: &[String]) -> Result<Self, LexiconError> {
-        let tree = NFA::builder().ascii_case_insensitive(true).dense_depth(3).prefilter(false).build(phrases)?;
+        let tree =
+            NFA::builder().ascii_case_insensitive(true).dense_depth(3).prefilter(false).build(phrases)?;
         let root = tree.start_state(Anchored::Yes)?;
         Ok(Self { tree, root, beginnings: Beginnings::of(phrases) })
     }
