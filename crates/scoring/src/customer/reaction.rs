@@ -72,7 +72,7 @@ impl Reacted {
         }
         Some(
             complaint(item, answer)
-                .or_else(|| repetition(transcript, position))
+                .or_else(|| repetition(transcript, position, item))
                 .or_else(|| content(item, answer))
                 .unwrap_or(Self { reaction: Reaction::Continues, phrase: None }),
         )
@@ -266,8 +266,10 @@ fn content(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {
     None
 }
 
-fn repetition(transcript: &Transcript<'_>, position: usize) -> Option<Reacted> {
-    repeats_earlier(transcript, position, SAME_MESSAGE)
+/// Thanking twice repeats nothing that matters.
+fn repetition(transcript: &Transcript<'_>, position: usize, item: &Item<'_>) -> Option<Reacted> {
+    let courteous = item.has_any(&[Group::Thanks, Group::Close, Group::Praise]) && item.reading.questions == 0;
+    (!courteous && repeats_earlier(transcript, position, SAME_MESSAGE))
         .then_some(Reacted { reaction: Reaction::Repeats, phrase: None })
 }
 
