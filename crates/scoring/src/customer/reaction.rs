@@ -217,23 +217,18 @@ pub(crate) fn question_of(answer: &Item<'_>) -> Question {
 
 /// A "no" with which the message begins.
 pub(crate) fn leading_no(item: &Item<'_>) -> Option<Found> {
-    leading(item, Group::Disagree, &["no", "nope", "nah", "not really"])
+    leading(item, Group::PlainNo)
 }
 
 fn leading_yes(item: &Item<'_>) -> Option<Found> {
-    leading(item, Group::Consent, &["yes", "yeah", "yep", "yup"])
+    leading(item, Group::PlainYes)
 }
 
-fn leading(item: &Item<'_>, group: Group, words: &[&str]) -> Option<Found> {
+fn leading(item: &Item<'_>, group: Group) -> Option<Found> {
     let text = item.message.content.as_str();
-    let begin = text.len() - text.trim_start().len();
-    item.reading.found.iter().copied().find(|found| {
-        found.group == group
-            && found.start == begin
-            && text
-                .get(found.start..found.end)
-                .is_some_and(|phrase| words.iter().any(|word| phrase.eq_ignore_ascii_case(word)))
-    })
+    let begin =
+        text.len() - text.trim_start_matches(|first: char| first.is_whitespace() || first == '¡').len();
+    item.first(group).filter(|found| found.start == begin)
 }
 
 /// "Thanks, but …": the courtesy is not the message.

@@ -1,60 +1,105 @@
-//! Which language the customer writes: by script, else by function words.
+//! Which language the customer writes, and in which one each text is read: by script, else by function words.
+//!
+//! Own function words and not a general detector: measured on the short texts of `tests/samples/languages.tsv`
+//! (see `tests/languages.rs`), they name fewer languages wrongly, and they can say that they do not know, which
+//! texts of few words need.
 
 use super::{Item, Role};
-use crate::lexicon::Lexicon;
+use crate::lexicon::{LanguageNumber, Lexicon, Tally, WORD_WORTH};
 
-/// A language is taken for granted only with so many of its function words.
-const ENOUGH_WORDS: usize = 2;
-/// The best language must have so many times the words of the second.
-const CLEAR_LEAD: f64 = 1.2;
+/// A language is reported only when its function words are worth more than this: one word is not enough.
+const ENOUGH_TO_REPORT: u32 = WORD_WORTH * 4 / 3;
+/// The reported language must have so many times what speaks for the second.
+const LEAD_TO_REPORT: f64 = 1.2;
+/// One word that no other language has is enough to choose the phrases for a text: they say something only where
+/// they stand.
+const ENOUGH_TO_READ: u32 = WORD_WORTH;
+/// A text is read in another language than the rest only when it is clearly in it.
+const LEAD_TO_READ: f64 = 2.0;
 /// Characters of each text that are looked at.
 const SAMPLE: usize = 400;
 
-/// Language of the customer's text.
+/// Language of the customer's text, and of the answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Language {
-    code: String,
+    code: Option<String>,
+    answers: Option<String>,
 }
 
 impl Language {
     /// ISO 639-1 code, or `und`.
     pub(crate) fn code(&self) -> &str {
-        &self.code
+        self.code.as_deref().unwrap_or("und")
     }
 
-    /// Whether the phrase lists cover the language.
-    pub(crate) fn is_covered(&self) -> bool {
-        self.code == "en"
-    }
-
-    /// Whether it could not be told.
-    pub(crate) fn is_unknown(&self) -> bool {
-        self.code == "und"
+    /// How well the phrase lists cover the language.
+    pub(crate) fn coverage(&self) -> Coverage {
+        match self.code.as_deref() {
+            None => Coverage::Unknown,
+            Some("en") => Coverage::Complete,
+            Some(code) if Lexicon::has_list_of(code) => Coverage::Listed,
+            Some(_) => Coverage::None,
+        }
     }
 
     /// The language of the customer's items; of the answers where the customer wrote too little.
     pub(super) fn of(lexicon: &Lexicon, items: &[Item<'_>]) -> Self {
         let of_role = |keep: fn(Role) -> bool| {
-            let texts: Vec<&Item<'_>> = items.iter().filter(|item| keep(item.role)).collect();
-            by_script(&texts).or_else(|| by_words(lexicon, &texts))
+            let texts = || items.iter().filter(|item| keep(item.role));
+            by_script(texts().map(|item| item.message.content.as_str()))
+                .map(str::to_owned)
+                .or_else(|| by_words(lexicon, texts().map(|item| &item.reading.languages)))
         };
-        let code = of_role(|role| role == Role::Customer).or_else(|| of_role(Role::answers));
-        Self { code: code.unwrap_or_else(|| "und".to_owned()) }
+        let (customer, answers) = (of_role(|role| role == Role::Customer), of_role(Role::answers));
+        let code = customer.or_else(|| answers.clone());
+        Self { answers: answers.or_else(|| code.clone()), code }
+    }
+
+    /// The language whose phrases count in `item`: its own where it shows one, else that of its side.
+    pub(super) fn to_read(&self, lexicon: &Lexicon, item: &Item<'_>) -> Option<LanguageNumber> {
+        let text = item.message.content.as_str();
+        if let Some(code) = by_script(std::iter::once(text)) {
+            return lexicon.words.language(code);
+        }
+        let side = if item.role.answers() { &self.answers } else { &self.code };
+        item.reading
+            .languages
+            .clear_best(ENOUGH_TO_READ, LEAD_TO_READ)
+            .or_else(|| lexicon.words.language(side.as_deref()?))
     }
 }
 
-fn by_script(items: &[&Item<'_>]) -> Option<String> {
+/// How well the phrase lists cover a language.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Coverage {
+    /// English: what the scorer was fitted and measured on.
+    Complete,
+    /// Every group has phrases, fewer than in English.
+    Listed,
+    /// No phrases: only the shape of the conversation speaks.
+    None,
+    /// The language could not be told.
+    Unknown,
+}
+
+fn by_script<'t>(texts: impl Iterator<Item = &'t str>) -> Option<&'static str> {
     let (mut han, mut kana, mut hangul, mut cyrillic, mut arabic, mut other) =
-        (0u32, 0u32, 0u32, 0u32, 0u32, 0u32);
-    for character in items.iter().flat_map(|item| item.message.content.chars().take(SAMPLE)) {
-        match character {
-            '\u{3040}'..='\u{30FF}' => kana += 1,
-            '\u{3400}'..='\u{9FFF}' => han += 1,
-            '\u{AC00}'..='\u{D7AF}' => hangul += 1,
-            '\u{0400}'..='\u{04FF}' => cyrillic += 1,
-            '\u{0600}'..='\u{06FF}' => arabic += 1,
-            _ if character.is_alphabetic() => other += 1,
-            _ => {}
+        (0usize, 0usize, 0usize, 0usize, 0usize, 0usize);
+    for text in texts {
+        if text.is_ascii() {
+            other += text.len().min(SAMPLE);
+            continue;
+        }
+        for character in text.chars().take(SAMPLE) {
+            match character {
+                '\u{3040}'..='\u{30FF}' => kana += 1,
+                '\u{3400}'..='\u{9FFF}' => han += 1,
+                '\u{AC00}'..='\u{D7AF}' => hangul += 1,
+                '\u{0400}'..='\u{04FF}' => cyrillic += 1,
+                '\u{0600}'..='\u{06FF}' => arabic += 1,
+                _ if character.is_alphabetic() => other += 1,
+                _ => {}
+            }
         }
     }
     // A character of these scripts stands for more than a letter does.
@@ -65,28 +110,16 @@ fn by_script(items: &[&Item<'_>]) -> Option<String> {
             .into_iter()
             .max_by_key(|(count, _)| *count)?
     };
-    (count > other).then(|| code.to_owned())
+    (count > other).then_some(code)
 }
 
-fn by_words(lexicon: &Lexicon, items: &[&Item<'_>]) -> Option<String> {
-    let mut counts = vec![0usize; lexicon.words.language_count()];
-    for word in items.iter().flat_map(|item| &item.reading.first_words) {
-        for language in lexicon.words.languages_of(*word) {
-            if let Some(count) = counts.get_mut(language) {
-                *count += 1;
-            }
-        }
+fn by_words<'t>(lexicon: &Lexicon, tallies: impl Iterator<Item = &'t Tally>) -> Option<String> {
+    let mut all = Tally::default();
+    for tally in tallies {
+        all.add(tally);
     }
-    let (best, most) = counts.iter().copied().enumerate().rev().max_by_key(|(_, count)| *count)?;
-    let second = counts
-        .iter()
-        .enumerate()
-        .filter(|(index, _)| *index != best)
-        .map(|(_, count)| *count)
-        .max()
-        .unwrap_or(0);
-    let clear = most >= ENOUGH_WORDS && most as f64 >= CLEAR_LEAD * second as f64;
-    clear.then(|| lexicon.words.language_code(best).map(str::to_owned)).flatten()
+    let best = all.clear_best(ENOUGH_TO_REPORT, LEAD_TO_REPORT)?;
+    lexicon.words.language_code(best).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -103,7 +136,7 @@ mod tests {
         }))
         .unwrap();
         let item = Item { role: Role::Customer, message: &message, reading: Reading::of(&lexicon, text) };
-        Language::of(&lexicon, &[item]).code
+        Language::of(&lexicon, &[item]).code().to_owned()
     }
 
     #[test]

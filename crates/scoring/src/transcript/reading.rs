@@ -1,7 +1,7 @@
 //! One text, read once: its words, its identifiers and the phrases in it with their meaning in place.
 
 use super::own_text::{Quoted, touches};
-use crate::lexicon::{Group, Hit, Lexicon, hash_word, is_unspaced};
+use crate::lexicon::{Group, Hit, LanguageNumber, Lexicon, Tally, hash_word, is_unspaced};
 
 /// A phrase with its meaning in place.
 pub(crate) type Found = Hit;
@@ -14,6 +14,8 @@ const NEGATION_REACH: usize = 3;
 const CONDITION_REACH: usize = 4;
 /// Bytes between two phrases beyond which neither acts on the other.
 const LONGEST_GAP: usize = 48;
+/// Characters at which a clause ends, and with it what a negation or condition reaches.
+const CLAUSE_ENDS: [char; 13] = ['.', ',', '!', '?', ';', '\n', '…', '。', '，', '！', '？', '；', '、'];
 /// Characters within which a sentence is expected to end: bounds the work on texts without full stops.
 const LONGEST_SENTENCE: usize = 200;
 /// An identifier has at least so many digits.
@@ -24,7 +26,8 @@ const IDENTIFIER_DIGITS: usize = 3;
 pub(crate) struct Reading {
     /// Phrases, in order; negated success is [`Group::Negated`], void finds are left out.
     pub found: Vec<Found>,
-    /// Words of its own text (a character counts as a word in scripts without spaces).
+    /// Words of its own text. In scripts without spaces two characters count as a word, as most words there have
+    /// two.
     pub words: u32,
     /// Question marks.
     pub questions: u32,
@@ -34,47 +37,64 @@ pub(crate) struct Reading {
     pub content_words: Vec<u64>,
     /// Hashes of order numbers, e-mail addresses and the like, sorted.
     pub identifiers: Vec<u64>,
-    /// Hashes of its first words, for telling the language.
-    pub first_words: Vec<u64>,
+    /// How strongly its first words speak for each language.
+    pub languages: Tally,
     /// Whether it talks to an evaluator.
     pub injected: bool,
     /// Whether the last sentence is a question.
     pub ends_with_question: bool,
+    quoted: Quoted,
 }
 
 impl Reading {
-    /// Reads `text`.
-    pub(crate) fn of(lexicon: &Lexicon, text: &str) -> Self {
-        let quoted = Quoted::of(text);
-        let mut reading = Self::default();
-        reading.read_words(lexicon, text, &quoted);
-        reading.read_identifiers(text, &quoted);
-        let hits = lexicon.find(text);
-        // An instruction to an evaluator is one wherever it stands, quoted or not.
-        reading.injected = hits.iter().any(|hit| hit.group == Group::Injection);
-        reading.found = meanings(text, &hits, &quoted);
-        reading.ends_with_question = text.trim_end().ends_with(['?', '？']);
+    /// Reads the words of `text`, by which its language is told.
+    pub(crate) fn of_words(lexicon: &Lexicon, text: &str) -> Self {
+        let mut reading = Self { quoted: Quoted::of(text), ..Self::default() };
+        reading.read_words(lexicon, text);
+        reading.read_identifiers(text);
+        reading.ends_with_question = text.trim_end().ends_with(asks);
         reading
     }
 
-    fn read_words(&mut self, lexicon: &Lexicon, text: &str, quoted: &Quoted) {
+    /// Finds the phrases of `text`, which the words were read of, in English and in `language`.
+    pub(crate) fn find_phrases(&mut self, lexicon: &Lexicon, text: &str, language: Option<LanguageNumber>) {
+        let hits = lexicon.find(text, language);
+        // An instruction to an evaluator is one wherever it stands, quoted or not.
+        self.injected = hits.iter().any(|hit| hit.group == Group::Injection);
+        self.found = meanings(text, &hits, &self.quoted);
+    }
+
+    /// Reads `text` in the language that it shows.
+    #[cfg(test)]
+    pub(crate) fn of(lexicon: &Lexicon, text: &str) -> Self {
+        let mut reading = Self::of_words(lexicon, text);
+        reading.find_phrases(lexicon, text, None);
+        reading
+    }
+
+    fn read_words(&mut self, lexicon: &Lexicon, text: &str) {
         let mut word_start = None;
+        let mut run = UnspacedRun::default();
         for (at, character) in text.char_indices().chain([(text.len(), ' ')]) {
-            let in_word = character.is_alphanumeric() || character == '\'';
-            if in_word && !is_unspaced(character) {
+            let unspaced = is_unspaced(character);
+            if !unspaced && (character.is_alphanumeric() || character == '\'') {
                 word_start.get_or_insert(at);
                 continue;
             }
             if let Some(start) = word_start.take() {
-                self.add_word(lexicon, text.get(start..at).unwrap_or(""), start, quoted);
+                self.add_word(lexicon, text.get(start..at).unwrap_or(""), start);
+            }
+            if unspaced && character.is_alphanumeric() {
+                self.add_unspaced(run, character, at);
+                run = UnspacedRun { length: run.length + 1, last: Some(character) };
+            } else {
+                run = UnspacedRun::default();
             }
             match character {
-                '?' | '？' => self.questions += 1,
                 '!' | '！' => self.exclamations += 1,
-                _ if is_unspaced(character) && character.is_alphanumeric() => {
-                    let end = at + character.len_utf8();
-                    self.add_word(lexicon, text.get(at..end).unwrap_or(""), at, quoted);
+                '吗' | '嗎' if text.get(at..).is_some_and(|rest| rest.chars().nth(1).is_some_and(asks)) => {
                 }
+                _ if asks(character) => self.questions += 1,
                 _ => {}
             }
         }
@@ -82,21 +102,35 @@ impl Reading {
         self.content_words.dedup();
     }
 
-    fn add_word(&mut self, lexicon: &Lexicon, word: &str, start: usize, quoted: &Quoted) {
-        if touches(&quoted.earlier, start, start + 1) {
+    fn add_word(&mut self, lexicon: &Lexicon, word: &str, start: usize) {
+        if touches(&self.quoted.earlier, start, start + 1) {
             return;
         }
-        self.words += 1;
         let hash = hash_word(word.chars());
-        if self.first_words.len() < COMPARED_WORDS {
-            self.first_words.push(hash);
+        let facts = lexicon.words.facts(hash);
+        if self.words < COMPARED_WORDS as u32 {
+            self.languages.add_word(facts);
         }
-        if self.content_words.len() < COMPARED_WORDS && !lexicon.words.is_stop_word(hash) {
+        self.words += 1;
+        if self.content_words.len() < COMPARED_WORDS && !facts.is_stop_word {
             self.content_words.push(hash);
         }
     }
 
-    fn read_identifiers(&mut self, text: &str, quoted: &Quoted) {
+    /// Adds a character of a script without spaces; texts are compared by pairs of them.
+    fn add_unspaced(&mut self, run: UnspacedRun, character: char, start: usize) {
+        if touches(&self.quoted.earlier, start, start + 1) {
+            return;
+        }
+        self.words += u32::from(run.length.is_multiple_of(2));
+        if let Some(before) = run.last
+            && self.content_words.len() < COMPARED_WORDS
+        {
+            self.content_words.push(hash_word([before, character].into_iter()));
+        }
+    }
+
+    fn read_identifiers(&mut self, text: &str) {
         let mut behind = 0;
         for chunk in text.split_whitespace() {
             let start = behind + text.get(behind..).and_then(|rest| rest.find(chunk)).unwrap_or(0);
@@ -107,7 +141,7 @@ impl Reading {
             let is_identifier = digits >= IDENTIFIER_DIGITS || is_address;
             if is_identifier
                 && self.identifiers.len() < COMPARED_WORDS
-                && !touches(&quoted.earlier, start, start + 1)
+                && !touches(&self.quoted.earlier, start, start + 1)
             {
                 self.identifiers.push(hash_word(bare.chars()));
             }
@@ -117,11 +151,29 @@ impl Reading {
     }
 }
 
+/// The characters of a script without spaces that stand before one.
+#[derive(Debug, Clone, Copy, Default)]
+struct UnspacedRun {
+    length: u32,
+    last: Option<char>,
+}
+
+/// Whether the character makes a question of what stands before it; in Chinese a particle does so, too.
+const fn asks(character: char) -> bool {
+    matches!(character, '?' | '？' | '吗' | '嗎')
+}
+
 /// Gives every hit its meaning in place, and leaves out those that mean nothing there.
 fn meanings(text: &str, hits: &[Hit], quoted: &Quoted) -> Vec<Found> {
     let idioms: Vec<(usize, usize)> = ranges_of(hits, Group::Idiom);
     let benign: Vec<(usize, usize)> = ranges_of(hits, Group::StillBenign);
     let declines: Vec<(usize, usize)> = ranges_of(hits, Group::HumanDecline);
+    // "No problem, …": a word inside a fixed phrase does nothing to its neighbours.
+    let acting: Vec<Hit> = hits
+        .iter()
+        .copied()
+        .filter(|hit| hit.group.acts_on_neighbours() && !within(&idioms, hit.start, hit.end))
+        .collect();
     let mut found = Vec::with_capacity(hits.len());
     for hit in hits {
         let (start, end) = (hit.start, hit.end);
@@ -137,7 +189,7 @@ fn meanings(text: &str, hits: &[Hit], quoted: &Quoted) -> Vec<Found> {
         if void {
             continue;
         }
-        if let Some(group) = in_place(text, hits, *hit, quoted) {
+        if let Some(group) = in_place(text, &acting, *hit, quoted) {
             found.push(Found { group, ..*hit });
         }
     }
@@ -145,9 +197,13 @@ fn meanings(text: &str, hits: &[Hit], quoted: &Quoted) -> Vec<Found> {
 }
 
 /// The meaning of a hit among its neighbours; `None` when it means nothing there.
-fn in_place(text: &str, hits: &[Hit], hit: Hit, quoted: &Quoted) -> Option<Group> {
+fn in_place(text: &str, acting: &[Hit], hit: Hit, quoted: &Quoted) -> Option<Group> {
     let can_be_negated = matches!(hit.group, Group::Praise | Group::Outcome | Group::Confirmation);
-    if can_be_negated && acts_on(text, hits, hit, Group::Negation, NEGATION_REACH) {
+    let is_negated = || {
+        acts_on(text, acting, hit, Group::Negation, NEGATION_REACH)
+            || hit.group != Group::Praise && is_negated_behind(text, acting, hit)
+    };
+    if can_be_negated && is_negated() {
         let asked = in_question(text, hit.end);
         return (!asked).then_some(Group::Negated);
     }
@@ -155,7 +211,7 @@ fn in_place(text: &str, hits: &[Hit], hit: Hit, quoted: &Quoted) -> Option<Group
         return None;
     }
     if matches!(hit.group, Group::Confirmation | Group::Praise)
-        && (in_question(text, hit.end) || acts_on(text, hits, hit, Group::Conditional, CONDITION_REACH))
+        && (in_question(text, hit.end) || acts_on(text, acting, hit, Group::Conditional, CONDITION_REACH))
     {
         return None;
     }
@@ -172,11 +228,29 @@ fn acts_on(text: &str, hits: &[Hit], hit: Hit, actor: Group, reach: usize) -> bo
         .take_while(|other| hit.start.saturating_sub(other.start) <= 2 * LONGEST_GAP)
         .filter(|other| other.group == actor && other.end <= hit.start)
         .filter_map(|other| text.get(other.end..hit.start))
-        .any(|gap| {
-            gap.len() <= LONGEST_GAP
-                && !gap.contains(['.', ',', '!', '?', ';', '\n'])
-                && gap.split_whitespace().count() <= reach
-        })
+        .any(|gap| is_within_reach(gap, reach))
+}
+
+/// Whether a word behind `hit` negates it: "funktioniert leider nicht". Praise is left alone: what stands behind
+/// it is mostly the next thought ("super, wusste ich nicht").
+fn is_negated_behind(text: &str, hits: &[Hit], hit: Hit) -> bool {
+    let behind = hits.partition_point(|other| other.start < hit.end);
+    hits.get(behind..)
+        .unwrap_or_default()
+        .iter()
+        .take_while(|other| other.start - hit.end <= LONGEST_GAP)
+        .filter(|other| other.group == Group::NegationBehind)
+        .filter_map(|other| text.get(hit.end..other.start))
+        .any(|gap| is_within_reach(gap, NEGATION_REACH))
+}
+
+/// Whether two phrases with `gap` between them stand in one clause, with at most `reach` words between them.
+fn is_within_reach(gap: &str, reach: usize) -> bool {
+    let unspaced =
+        if gap.is_ascii() { 0 } else { gap.chars().filter(|character| is_unspaced(*character)).count() };
+    gap.len() <= LONGEST_GAP
+        && !gap.contains(CLAUSE_ENDS)
+        && gap.split_whitespace().count().max(unspaced.div_ceil(2)) <= reach
 }
 
 /// Whether the sentence that goes on at `from` ends as a question, as far as [`LONGEST_SENTENCE`] shows.
@@ -185,8 +259,8 @@ fn in_question(text: &str, from: usize) -> bool {
     let end = rest
         .char_indices()
         .take(LONGEST_SENTENCE)
-        .find(|(_, character)| matches!(character, '.' | '!' | '?' | '\n' | '？' | '！' | '。'));
-    end.is_some_and(|(_, character)| matches!(character, '?' | '？'))
+        .find(|(_, character)| matches!(character, '.' | '!' | '\n' | '！' | '。') || asks(*character));
+    end.is_some_and(|(_, character)| asks(character))
 }
 
 fn ranges_of(hits: &[Hit], group: Group) -> Vec<(usize, usize)> {
