@@ -111,6 +111,11 @@ impl Tally {
         }
     }
 
+    /// How strongly the words speak for a language; 0 when none does.
+    pub(crate) fn of(&self, language: LanguageNumber) -> u32 {
+        self.0.get(language.index()).copied().unwrap_or(0)
+    }
+
     /// The language that most speaks for, if it is at least `enough` and `lead` times what speaks for the second.
     pub(crate) fn clear_best(&self, enough: u32, lead: f64) -> Option<LanguageNumber> {
         let (mut best, mut most, mut second) = (0, 0, 0);
