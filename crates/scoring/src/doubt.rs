@@ -9,7 +9,10 @@ use crate::transcript::{Coverage, Role, Transcript};
 
 /// A customer who wrote fewer words has hardly said anything.
 const FEW_WORDS: u32 = 4;
-/// How much of its confidence an evaluation keeps in a language with phrase lists other than English.
+/// How much of its confidence an evaluation keeps in a language with phrase lists other than English. Where it can be
+/// measured (Chinese helpdesk dialogues, kept back from fitting) 84 % of the scores for resolution accuracy are within
+/// one point of human raters', against 87 % in English: a share of 0.97. The rest is caution: the weights were fitted
+/// on English, and the other lists were tried on sentences written for the project only.
 const LISTED_LANGUAGE_KEEPS: f64 = 0.85;
 
 /// Reasons to doubt, found in the transcript.

@@ -325,7 +325,7 @@ fn quotes_are_exact_in_every_language() {
         assert!(!evaluation.evidence.is_empty(), "{}", book.code);
         for evidence in &evaluation.evidence {
             let text = texts[evidence.message_external_id.parse::<usize>().unwrap()].1;
-            let range = evidence.start as usize..evidence.end as usize;
+            let range = evidence.start..evidence.end;
             assert_eq!(text.get(range), Some(evidence.quote.as_str()), "{}", book.code);
         }
     }

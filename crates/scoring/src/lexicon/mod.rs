@@ -88,6 +88,7 @@ struct Pattern {
     language: Option<LanguageNumber>,
     at_sentence_start: bool,
     any_ending: bool,
+    at_clause_end: bool,
 }
 
 /// The compiled phrase lists.
@@ -190,8 +191,9 @@ impl Phrases {
             let (entry, at_sentence_start) =
                 entry.strip_prefix('^').map_or((*entry, false), |rest| (rest, true));
             let (entry, any_ending) = entry.strip_suffix('*').map_or((entry, false), |rest| (rest, true));
+            let (entry, at_clause_end) = entry.strip_suffix('$').map_or((entry, false), |rest| (rest, true));
             for spelling in spelling::spellings(entry) {
-                self.patterns.push(Pattern { group, language, at_sentence_start, any_ending });
+                self.patterns.push(Pattern { group, language, at_sentence_start, any_ending, at_clause_end });
                 self.texts.push(spelling);
             }
         }
@@ -209,7 +211,10 @@ fn stands_alone(text: &str, hit: Hit, pattern: Pattern) -> bool {
     let last = phrase.chars().next_back().unwrap_or(' ');
     let free_before = !joins(first) || !before.chars().next_back().is_some_and(joins);
     let free_after = pattern.any_ending || !joins(last) || !continues(after);
-    free_before && free_after && (!pattern.at_sentence_start || starts_sentence(before))
+    free_before
+        && free_after
+        && (!pattern.at_sentence_start || starts_sentence(before))
+        && (!pattern.at_clause_end || !after.chars().next().is_some_and(char::is_alphanumeric))
 }
 
 /// Whether the character is part of a word. Scripts without spaces between words are not.
@@ -258,6 +263,17 @@ mod tests {
     fn a_phrase_for_the_beginning_of_a_sentence_counts_only_there() {
         assert!(groups("Sure. However it broke").contains(&Group::Disagree));
         assert!(!groups("I know however").contains(&Group::Disagree));
+    }
+
+    #[test]
+    fn a_phrase_for_the_end_of_a_clause_counts_only_there() {
+        let lexicon = Lexicon::builtin().unwrap();
+        let says_no = |text: &str| {
+            let hits = lexicon.find(text, lexicon.words.language("zh"));
+            hits.iter().any(|hit| hit.group == Group::PlainNo)
+        };
+        assert!(says_no("没有，谢谢") && says_no("没有"));
+        assert!(!says_no("没有收到邮件"), "the beginning of a longer word or sentence");
     }
 
     #[test]
