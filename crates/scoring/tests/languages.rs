@@ -273,6 +273,14 @@ fn no_list_speaks_in_a_text_of_another_language() {
     }
 }
 
+#[test]
+fn chinese_phrases_do_not_count_in_japanese() {
+    let texts =
+        [("contact", "昨日からログインできません。"), ("ai", "再設定しました。"), ("contact", "解决了")];
+    let (_, end) = support::scorer().features(&conversation(&texts));
+    assert_eq!(end, "open");
+}
+
 /// English phrases that are other words of the language do not count in it.
 #[test]
 fn english_look_alikes_do_not_count_in_another_language() {

@@ -71,11 +71,12 @@ impl Language {
 
     /// The language whose phrases count in `item`: its own where it shows one, else that of its side.
     pub(super) fn to_read(&self, lexicon: &Lexicon, item: &Item<'_>) -> Option<LanguageNumber> {
-        let text = item.message.content.as_str();
-        if let Some(code) = by_script(std::iter::once(text)) {
-            return lexicon.words.language(code);
-        }
         let side = if item.role.answers() { &self.answers } else { &self.code };
+        if let Some(script) = by_script(std::iter::once(item.message.content.as_str())) {
+            // A short Japanese text may hold nothing but Chinese characters.
+            let is_japanese = side.as_deref() == Some("ja");
+            return lexicon.words.language(if is_japanese { "ja" } else { script });
+        }
         let side = side.as_deref().and_then(|code| lexicon.words.language(code));
         let words = &item.reading.languages;
         let of_side = side.map_or(0, |side| words.of(side));
