@@ -14,9 +14,11 @@ use assay_scoring::Scorer;
 use serde_json::Value;
 
 /// Data set, label, factor and offset that bring the label to 1–5, dimension.
-const MEASURES: [(&str, &str, f64, f64, Measured); 4] = [
+const MEASURES: [(&str, &str, f64, f64, Measured); 6] = [
     ("stc3_en", "A", 1.0, 3.0, Measured::ResolutionAccuracy),
     ("stc3_en", "E", 1.0, 3.0, Measured::InteractionEffort),
+    ("stc3_zh", "A", 1.0, 3.0, Measured::ResolutionAccuracy),
+    ("stc3_zh", "E", 1.0, 3.0, Measured::InteractionEffort),
     ("reuse_sgd", "goal3", 2.0, 1.0, Measured::ResolutionAccuracy),
     ("reuse_mwoz", "goal3", 2.0, 1.0, Measured::ResolutionAccuracy),
 ];

@@ -5,16 +5,22 @@ use assay_contracts::evaluation::{Flag, HandoffState};
 
 use crate::handoff::HandoffFindings;
 use crate::lexicon::Group;
-use crate::transcript::{Role, Transcript};
+use crate::transcript::{Coverage, Role, Transcript};
 
 /// A customer who wrote fewer words has hardly said anything.
 const FEW_WORDS: u32 = 4;
+/// How much of its confidence an evaluation keeps in a language with phrase lists other than English. Where it can be
+/// measured (Chinese helpdesk dialogues, kept back from fitting) 84 % of the scores for resolution accuracy are within
+/// one point of human raters', against 87 % in English: a share of 0.97. The rest is caution: the weights were fitted
+/// on English, and the other lists were tried on sentences written for the project only.
+const LISTED_LANGUAGE_KEEPS: f64 = 0.85;
 
 /// Reasons to doubt, found in the transcript.
 #[derive(Debug)]
 pub(crate) struct Doubts {
     /// For the evaluation, in the order of their names' declaration.
     pub flags: Vec<Flag>,
+    coverage: Coverage,
 }
 
 impl Doubts {
@@ -22,21 +28,25 @@ impl Doubts {
     pub(crate) fn of(transcript: &Transcript<'_>, handoff: &HandoffFindings) -> Self {
         let words: u32 = transcript.customer_items().map(|item| item.reading.words).sum();
         let has_customer = transcript.has_role(Role::Customer);
+        // A text too short to tell its language is not called foreign.
+        let coverage = transcript.language.coverage();
         let cases = [
             (transcript.has_injection(), Flag::PossiblePromptInjection),
-            (is_foreign(transcript), Flag::UnsupportedLanguage),
+            (coverage == Coverage::None, Flag::UnsupportedLanguage),
             (has_customer && (words < FEW_WORDS || transcript.answers.is_empty()), Flag::ShortConversation),
             (transcript.has_role(Role::Mixed), Flag::MixedAuthors),
             (is_cut(transcript, handoff), Flag::TruncatedTranscript),
             (!transcript.has_role(Role::Ai), Flag::NoAiMessages),
             (!has_customer, Flag::NoCustomerMessages),
         ];
-        Self { flags: cases.into_iter().filter(|(holds, _)| *holds).map(|(_, flag)| flag).collect() }
+        let flags = cases.into_iter().filter(|(holds, _)| *holds).map(|(_, flag)| flag).collect();
+        Self { flags, coverage }
     }
 
     /// The share of its confidence that an evaluation keeps.
     pub(crate) fn factor(&self) -> f64 {
-        self.flags.iter().map(|flag| keeps(*flag)).product()
+        let language = if self.coverage == Coverage::Listed { LISTED_LANGUAGE_KEEPS } else { 1.0 };
+        self.flags.iter().map(|flag| keeps(*flag)).product::<f64>() * language
     }
 
     /// Whether the words of the transcript cannot be relied on, so that a person should look.
@@ -63,11 +73,6 @@ const fn keeps(flag: Flag) -> f64 {
         Flag::NoCustomerMessages => 0.3,
         Flag::NoAiMessages => 1.0,
     }
-}
-
-/// A language without phrase lists; a text too short to tell is not called foreign.
-fn is_foreign(transcript: &Transcript<'_>) -> bool {
-    !transcript.language.is_covered() && !transcript.language.is_unknown()
 }
 
 /// Whether the transcript seems to begin or end in the middle: it holds as many items as an import may, or the

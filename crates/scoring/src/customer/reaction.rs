@@ -340,25 +340,18 @@ pub(crate) fn question_of(answer: &Item<'_>) -> Question {
 
 /// A "no" with which the message begins.
 pub(crate) fn leading_no(item: &Item<'_>) -> Option<Found> {
-    leading(item, Group::Disagree, &["not really", "nope", "nah", "nothing", "not right now", "not now", "no"])
+    leading(item, Group::PlainNo)
 }
 
 fn leading_yes(item: &Item<'_>) -> Option<Found> {
-    leading(item, Group::Consent, &["yes", "yeah", "yep", "yup", "yea", "ya"])
+    leading(item, Group::PlainYes)
 }
 
-/// A word of `words` with which the message begins.
-fn leading(item: &Item<'_>, group: Group, words: &[&str]) -> Option<Found> {
+fn leading(item: &Item<'_>, group: Group) -> Option<Found> {
     let text = item.message.content.as_str();
-    let start = text.len() - text.trim_start().len();
-    let ends_word = |at: usize| {
-        text.get(at..).and_then(|rest| rest.chars().next()).is_none_or(|next| !next.is_alphanumeric())
-    };
-    words.iter().find_map(|word| {
-        let end = start + word.len();
-        let leads = text.get(start..end).is_some_and(|head| head.eq_ignore_ascii_case(word)) && ends_word(end);
-        leads.then_some(Found { group, start, end })
-    })
+    let begin =
+        text.len() - text.trim_start_matches(|first: char| first.is_whitespace() || first == '¡').len();
+    item.first(group).filter(|found| found.start == begin)
 }
 
 /// "Thanks, but …": the courtesy is not the message.

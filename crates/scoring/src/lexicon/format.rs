@@ -14,6 +14,13 @@ pub(super) struct Section<'a> {
     pub entries: Vec<&'a str>,
 }
 
+impl<'a> Section<'a> {
+    /// The single words of its entries.
+    pub(super) fn words(&self) -> impl Iterator<Item = &'a str> + use<'a, '_> {
+        self.entries.iter().flat_map(|line| line.split_whitespace())
+    }
+}
+
 /// Reads the sections of a list; `file` names it in errors.
 pub(super) fn sections<'a>(file: &'static str, text: &'a str) -> Result<Vec<Section<'a>>, LexiconError> {
     let mut sections: Vec<Section<'a>> = Vec::new();

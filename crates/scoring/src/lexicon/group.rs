@@ -34,12 +34,15 @@ groups! {
     Confirmation = "confirmation",
     Outcome = "outcome",
     Negation = "negation",
+    NegationBehind = "negation_behind",
     Rejection = "rejection",
     Trouble = "trouble",
     Still = "still",
     StillBenign = "still_benign",
     Frustration = "frustration",
     Disagree = "disagree",
+    PlainNo = "plain_no",
+    PlainYes = "plain_yes",
     Repetition = "repetition",
     HumanRequest = "human_request",
     HumanWord = "human_word",
@@ -84,11 +87,59 @@ groups! {
     TransferPromise = "transfer_promise",
     TransferOffer = "transfer_offer",
     Injection = "injection",
+    Lookalike = "lookalike",
     HumanWork = "human_work",
     TransferEvent = "transfer_event",
 }
 
 impl Group {
+    /// Whether a conversation in any language can hold it. Records are mostly written by machines in English; how
+    /// words are negated, and which of them look like English ones, is each language's own affair.
+    pub(super) const fn is_needed_in_every_language(self) -> bool {
+        !matches!(
+            self,
+            Self::StillBenign
+                | Self::Now
+                | Self::Fine
+                | Self::Able
+                | Self::Alternative
+                | Self::Demand
+                | Self::Accusation
+                | Self::Plea
+                | Self::ProductQuestion
+                | Self::ServiceFailure
+                | Self::Approval
+                | Self::SarcasmCue
+                | Self::HumanVerb
+                | Self::HumanNoun
+                | Self::Failure
+                | Self::NothingFound
+                | Self::Deflection
+                | Self::Instruction
+                | Self::Offer
+                | Self::NegationBehind
+                | Self::Lookalike
+                | Self::HumanWork
+                | Self::TransferEvent
+                | Self::Negated
+        )
+    }
+
+    /// Whether English needs it.
+    pub(super) const fn is_needed_in_english(self) -> bool {
+        !matches!(self, Self::NegationBehind | Self::Lookalike | Self::Negated)
+    }
+
+    /// Whether the group means what it says inside of a fixed phrase, too: "no thanks" still begins with a "no".
+    pub(crate) const fn stands_in_idioms(self) -> bool {
+        matches!(self, Self::Close | Self::Sarcasm | Self::PlainNo | Self::PlainYes)
+    }
+
+    /// Whether the group changes what the phrases beside it mean.
+    pub(crate) const fn acts_on_neighbours(self) -> bool {
+        matches!(self, Self::Negation | Self::NegationBehind | Self::Conditional)
+    }
+
     /// Whether the group speaks for the agent's success; such words count only where they are really the
     /// customer's own, new and meant.
     pub(crate) const fn is_favourable(self) -> bool {

@@ -1,58 +1,132 @@
 //! Single words: stop words, and the function words that tell languages apart.
 
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
 use super::LexiconError;
 use super::format::Section;
+use super::languages::LanguageNumber;
+use super::spelling::without_accents;
 
-/// Prefix of the sections that hold a language's function words; the ISO 639-1 code follows.
+/// The section of a language's own list that holds its function words.
+pub(super) const FUNCTION_WORDS: &str = "function_words";
+/// Prefix of the sections with the function words of languages without a list; the ISO 639-1 code follows.
 const LANGUAGE_PREFIX: &str = "language_";
+/// At most so many languages are told apart by words.
+const MOST_LANGUAGES: usize = 16;
+/// What a function word of one language alone is worth; one of several languages is shared out.
+pub(crate) const WORD_WORTH: u32 = 12;
 
-/// Hashes of words in lower case; hashes, because texts are compared by them, too.
-#[derive(Debug)]
+/// What the lists say about a word.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct WordFacts {
+    /// Whether it says nothing about the topic.
+    pub is_stop_word: bool,
+    /// One bit for each language that has it among its function words.
+    languages: u16,
+}
+
+/// The words by the hashes of their lower case; hashes, because texts are compared by them, too.
+#[derive(Debug, Default)]
 pub(crate) struct WordLists {
-    stop_words: Vec<u64>,
-    languages: Vec<(String, Vec<u64>)>,
+    facts: HashMap<u64, WordFacts, BuildHasherDefault<HashedAlready>>,
+    languages: Vec<String>,
 }
 
 impl WordLists {
     /// Reads the sections of the word list.
     pub(super) fn read(file: &'static str, sections: &[Section<'_>]) -> Result<Self, LexiconError> {
-        let mut stop_words = None;
-        let mut languages = Vec::new();
+        let mut lists = Self::default();
         for section in sections {
             if section.name == "stop_words" {
-                stop_words = Some(hashes(section));
-            } else if let Some(language) = section.name.strip_prefix(LANGUAGE_PREFIX) {
-                languages.push((language.to_owned(), hashes(section)));
+                for word in section.words() {
+                    lists.facts.entry(hash_word(word.chars())).or_default().is_stop_word = true;
+                }
+            } else if let Some(code) = section.name.strip_prefix(LANGUAGE_PREFIX) {
+                lists.add_language(code, section.words())?;
             } else {
                 return Err(LexiconError::UnknownSection { file, section: section.name.to_owned() });
             }
         }
-        let stop_words = stop_words.ok_or(LexiconError::MissingSection("stop_words"))?;
-        Ok(Self { stop_words, languages })
+        let has_stop_words = lists.facts.values().any(|facts| facts.is_stop_word);
+        has_stop_words.then_some(lists).ok_or(LexiconError::MissingSection("stop_words"))
     }
 
-    /// Whether the word says nothing about the topic.
-    pub(crate) fn is_stop_word(&self, word: u64) -> bool {
-        self.stop_words.binary_search(&word).is_ok()
+    /// Adds a language with its function words, with accents and without.
+    pub(super) fn add_language<'a>(
+        &mut self,
+        code: &str,
+        words: impl Iterator<Item = &'a str>,
+    ) -> Result<LanguageNumber, LexiconError> {
+        let number = self.languages.len();
+        if number >= MOST_LANGUAGES {
+            return Err(LexiconError::TooManyLanguages(MOST_LANGUAGES));
+        }
+        self.languages.push(code.to_owned());
+        for word in words {
+            for spelling in [word.to_owned(), without_accents(word)] {
+                self.facts.entry(hash_word(spelling.chars())).or_default().languages |= 1 << number;
+            }
+        }
+        Ok(LanguageNumber(number as u8))
     }
 
-    /// Number of languages; they are numbered in the order of the list.
-    pub(crate) fn language_count(&self) -> usize {
-        self.languages.len()
+    /// What is known of the word with this hash.
+    pub(crate) fn facts(&self, word: u64) -> WordFacts {
+        self.facts.get(&word).copied().unwrap_or_default()
     }
 
-    /// ISO 639-1 code of a language by its number.
-    pub(crate) fn language_code(&self, index: usize) -> Option<&str> {
-        self.languages.get(index).map(|(code, _)| code.as_str())
+    /// ISO 639-1 code of a language.
+    pub(crate) fn language_code(&self, number: LanguageNumber) -> Option<&str> {
+        self.languages.get(number.index()).map(String::as_str)
     }
 
-    /// The numbers of the languages that have `word` among their function words.
-    pub(crate) fn languages_of(&self, word: u64) -> impl Iterator<Item = usize> + '_ {
-        self.languages
-            .iter()
-            .enumerate()
-            .filter(move |(_, (_, words))| words.binary_search(&word).is_ok())
-            .map(|(index, _)| index)
+    /// The language with this ISO 639-1 code.
+    pub(crate) fn language(&self, code: &str) -> Option<LanguageNumber> {
+        self.languages.iter().position(|language| language == code).map(|at| LanguageNumber(at as u8))
+    }
+}
+
+/// How strongly words speak for each language.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Tally([u32; MOST_LANGUAGES]);
+
+impl Tally {
+    /// Counts a word.
+    pub(crate) fn add_word(&mut self, facts: WordFacts) {
+        let mut languages = facts.languages;
+        let worth = WORD_WORTH / languages.count_ones().max(1);
+        while languages != 0 {
+            if let Some(sum) = self.0.get_mut(languages.trailing_zeros() as usize) {
+                *sum += worth;
+            }
+            languages &= languages - 1;
+        }
+    }
+
+    /// Adds what other words said.
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (sum, more) in self.0.iter_mut().zip(other.0) {
+            *sum += more;
+        }
+    }
+
+    /// How strongly the words speak for a language; 0 when none does.
+    pub(crate) fn of(&self, language: LanguageNumber) -> u32 {
+        self.0.get(language.index()).copied().unwrap_or(0)
+    }
+
+    /// The language that most speaks for, if it is at least `enough` and `lead` times what speaks for the second.
+    pub(crate) fn clear_best(&self, enough: u32, lead: f64) -> Option<LanguageNumber> {
+        let (mut best, mut most, mut second) = (0, 0, 0);
+        for (number, sum) in self.0.iter().copied().enumerate() {
+            if sum > most {
+                (best, second, most) = (number, most, sum);
+            } else {
+                second = second.max(sum);
+            }
+        }
+        (most >= enough && f64::from(most) >= lead * f64::from(second)).then_some(LanguageNumber(best as u8))
     }
 }
 
@@ -86,14 +160,43 @@ fn lower(character: char) -> char {
     }
 }
 
-fn hashes(section: &Section<'_>) -> Vec<u64> {
-    let mut hashes: Vec<u64> = section
-        .entries
-        .iter()
-        .flat_map(|line| line.split_whitespace())
-        .map(|word| hash_word(word.chars()))
-        .collect();
-    hashes.sort_unstable();
-    hashes.dedup();
-    hashes
+/// The keys are hashes: hashing them again would cost more than the rest of the look-up.
+#[derive(Debug, Default)]
+struct HashedAlready(u64);
+
+impl Hasher for HashedAlready {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = bytes.iter().fold(self.0, |hash, byte| hash.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_of_one_language_alone_says_more_than_a_shared_one() {
+        let mut lists = WordLists::default();
+        let spanish = lists.add_language("es", ["muy", "de"].into_iter()).unwrap();
+        let portuguese = lists.add_language("pt", ["não", "de"].into_iter()).unwrap();
+        let tally_of = |words: &[&str]| {
+            let mut tally = Tally::default();
+            for word in words {
+                tally.add_word(lists.facts(hash_word(word.chars())));
+            }
+            tally
+        };
+        assert_eq!(tally_of(&["muy", "de"]).clear_best(WORD_WORTH, 2.0), Some(spanish));
+        assert_eq!(tally_of(&["nao"]).clear_best(WORD_WORTH, 2.0), Some(portuguese), "without accents");
+        assert_eq!(tally_of(&["de", "de"]).clear_best(WORD_WORTH, 1.2), None, "shared by both");
+        assert_eq!(lists.language("pt").and_then(|number| lists.language_code(number)), Some("pt"));
+    }
 }

@@ -11,7 +11,7 @@ mod similarity;
 
 use assay_contracts::conversation::{Author, AuthorType, Conversation, Message, MessageKind};
 
-pub(crate) use self::language::Language;
+pub(crate) use self::language::{Coverage, Language};
 pub(crate) use self::own_text::Quoted;
 pub(crate) use self::reading::{Found, Reading};
 pub(crate) use self::sentences::sentence_around;
@@ -114,15 +114,20 @@ impl<'a> Transcript<'a> {
     /// A customer's item that talks to an evaluator is left out of `customer`, unless it complains: otherwise an
     /// injected text would move the end of the conversation and thin out complaints.
     pub(crate) fn read(lexicon: &Lexicon, conversation: &'a Conversation) -> Self {
-        let items: Vec<Item<'a>> = conversation
+        let mut items: Vec<Item<'a>> = conversation
             .messages
             .iter()
             .map(|message| Item {
                 role: Role::of(message),
                 message,
-                reading: Reading::of(lexicon, &message.content),
+                reading: Reading::of_words(lexicon, &message.content),
             })
             .collect();
+        let language = Language::of(lexicon, &items);
+        for item in &mut items {
+            let read_in = language.to_read(lexicon, item);
+            item.reading.find_phrases(lexicon, &item.message.content, read_in);
+        }
         let customer: Vec<usize> = indices(&items, |item| {
             item.role == Role::Customer && (!item.is_injected() || item.has_any(COMPLAINTS))
         });
@@ -131,7 +136,6 @@ impl<'a> Transcript<'a> {
         let last_customer = customer.last().copied().unwrap_or(0);
         let before_last = answers.iter().filter(|index| **index < last_customer).count();
         let heard = if before_last == 0 { answers.len().min(1) } else { before_last };
-        let language = Language::of(lexicon, &items);
         Self { conversation, items, customer, turns, answers, heard, language }
     }
 

@@ -1,11 +1,26 @@
 //! Which parts of a message are new and its author's own: quoted earlier text is not new evidence.
 
-/// Beginnings of lines behind which an e-mail client puts the earlier message.
-const REPLY_SEPARATORS: [&str; 4] = [
+/// Beginnings of lines behind which an e-mail client puts the earlier message, in lower case.
+const REPLY_SEPARATORS: [&str; 9] = [
     "-----original message",
+    "-----mensaje original",
+    "-----ursprüngliche nachricht",
+    "-----message d'origine",
+    "-----mensagem original",
+    "-----原始邮件",
     "________________________________",
     "---------- forwarded",
     "begin forwarded message",
+];
+
+/// How a line begins and ends in which an e-mail client says whose message follows ("On Monday, Support wrote:").
+const REPLY_HEADERS: [(&str, &str); 6] = [
+    ("on ", "wrote:"),
+    ("el ", "escribió:"),
+    ("am ", "schrieb:"),
+    ("le ", "a écrit :"),
+    ("em ", "escreveu:"),
+    ("在", "写道："),
 ];
 
 /// Parts of a text, as byte ranges in order, and what they are.
@@ -65,7 +80,7 @@ fn line_kind(line: &str) -> Line {
     // Most lines show by their first character that they are their author's own.
     match line.trim_ascii_start().as_bytes().first() {
         Some(b'>') => Line::Quoted,
-        Some(b'-' | b'_' | b'B' | b'b' | b'O' | b'o' | 0x0B | 0x80..) => {
+        Some(b'-' | b'_' | b'A' | b'B' | b'E' | b'L' | b'O' | b'a' | b'b' | b'e' | b'l' | b'o' | 0x0B | 0x80..) => {
             let bare = line.trim();
             match bare {
                 _ if bare.starts_with('>') => Line::Quoted,
@@ -82,7 +97,8 @@ fn is_separator(line: &str) -> bool {
         let same = |bytes: &[u8]| bytes.eq_ignore_ascii_case(beginning.as_bytes());
         line.as_bytes().get(..beginning.len()).is_some_and(same)
     };
-    REPLY_SEPARATORS.into_iter().any(begins_with) || begins_with("on ") && line.ends_with("wrote:")
+    REPLY_SEPARATORS.into_iter().any(begins_with)
+        || REPLY_HEADERS.iter().any(|(start, end)| line.ends_with(end) && begins_with(start))
 }
 
 /// Adds a range; one that follows directly on the last becomes part of it.
@@ -98,23 +114,35 @@ const LONGEST_CITATION: usize = 400;
 
 fn citations(text: &str) -> Vec<(usize, usize)> {
     let mut ranges = Vec::new();
-    if !text.contains('"') && !text.contains('\u{201C}') {
+    if !text.contains(opens) {
         return ranges;
     }
     let mut open: Option<(usize, char)> = None;
     for (at, character) in text.char_indices() {
-        match (character, open) {
-            ('"', Some((start, '"'))) | ('\u{201D}', Some((start, '\u{201C}'))) => {
+        match open {
+            Some((start, mark)) if closes(mark, character) => {
                 if at - start <= LONGEST_CITATION {
                     add_range(&mut ranges, start, at + character.len_utf8());
                 }
                 open = None;
             }
-            ('"' | '\u{201C}', _) => open = Some((at, character)),
+            _ if opens(character) => open = Some((at, character)),
             _ => {}
         }
     }
     ranges
+}
+
+const fn opens(character: char) -> bool {
+    matches!(character, '"' | '\u{201C}' | '\u{201E}' | '«' | '「')
+}
+
+/// Whether `character` ends what the quotation mark `mark` began: English, German, French and Chinese ways.
+const fn closes(mark: char, character: char) -> bool {
+    matches!(
+        (mark, character),
+        ('"', '"') | ('\u{201C}', '\u{201D}') | ('\u{201E}', '\u{201C}') | ('«', '»') | ('「', '」')
+    )
 }
 
 #[cfg(test)]
@@ -130,9 +158,27 @@ mod tests {
     }
 
     #[test]
+    fn reply_headers_are_known_in_other_languages() {
+        for header in [
+            "El lunes, Soporte escribió:",
+            "Am 3. März um 10:15 Uhr Support <a@example.com> schrieb:",
+            "Le lundi, Support a écrit :",
+            "Em segunda, Suporte escreveu:",
+            "在星期一，客服写道：",
+            "-----Ursprüngliche Nachricht-----",
+        ] {
+            let text = format!("x\n{header}\n123");
+            assert_eq!(earlier_messages(&text), [(2, text.len())], "{header}");
+        }
+    }
+
+    #[test]
     fn text_in_quotation_marks_is_cited() {
         let text = "you said \"it is fixed\" and \u{201C}all good\u{201D}";
         let parts: Vec<&str> = citations(text).into_iter().map(|(start, end)| &text[start..end]).collect();
         assert_eq!(parts, ["\"it is fixed\"", "\u{201C}all good\u{201D}"]);
+        for text in ["„gelöst“", "«résolu»", "「好了」"] {
+            assert_eq!(citations(text), [(0, text.len())], "{text}");
+        }
     }
 }

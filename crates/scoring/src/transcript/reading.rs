@@ -4,7 +4,7 @@ use super::identifiers::each_identifier;
 use super::own_text::{Quoted, touches};
 use super::pieces::{Piece, each_piece};
 use super::sentence_ends::SentenceEnds;
-use crate::lexicon::{Group, GroupSet, Hit, Lexicon, hash_word};
+use crate::lexicon::{Group, GroupSet, Hit, LanguageNumber, Lexicon, Tally, hash_word, is_unspaced};
 
 /// A phrase with its meaning in place.
 pub(crate) type Found = Hit;
@@ -20,6 +20,9 @@ const CONDITION_REACH: usize = 4;
 /// Bytes between two phrases beyond which neither acts on the other.
 const LONGEST_GAP: usize = 48;
 
+/// Characters at which a clause ends, and with it what a negation or condition reaches.
+const CLAUSE_ENDS: [char; 13] = ['.', ',', '!', '?', ';', '\n', '…', '。', '，', '！', '？', '；', '、'];
+
 /// What one text holds.
 #[derive(Debug, Default)]
 pub(crate) struct Reading {
@@ -27,7 +30,8 @@ pub(crate) struct Reading {
     pub found: Vec<Found>,
     /// The groups of `found`.
     pub groups: GroupSet,
-    /// Words of its own text (a character counts as a word in scripts without spaces).
+    /// Words of its own text. In scripts without spaces two characters count as a word, as most words there have
+    /// two.
     pub words: u32,
     /// Question marks.
     pub questions: u32,
@@ -37,63 +41,102 @@ pub(crate) struct Reading {
     pub content_words: Vec<u64>,
     /// Hashes of order numbers, e-mail addresses and the like, sorted.
     pub identifiers: Vec<u64>,
-    /// Hashes of its first words, for telling the language.
-    pub first_words: Vec<u64>,
+    /// How strongly its first words speak for each language.
+    pub languages: Tally,
     /// Whether it talks to an evaluator.
     pub injected: bool,
     /// Whether the last sentence is a question.
     pub ends_with_question: bool,
+    quoted: Quoted,
 }
 
 impl Reading {
-    /// Reads `text`.
-    pub(crate) fn of(lexicon: &Lexicon, text: &str) -> Self {
-        let quoted = Quoted::of(text);
-        let mut reading = Self::default();
-        reading.read_words(lexicon, text, &quoted);
-        reading.read_identifiers(text, &quoted);
-        let hits = lexicon.find(text);
-        // An instruction to an evaluator is one wherever it stands, quoted or not.
-        reading.injected = hits.iter().any(|hit| hit.group == Group::Injection);
-        reading.found = meanings(text, &hits, &quoted);
-        reading.groups = reading.found.iter().map(|found| found.group).collect();
-        reading.ends_with_question = text.trim_end().ends_with(['?', '？']);
+    /// Reads the words of `text`, by which its language is told.
+    pub(crate) fn of_words(lexicon: &Lexicon, text: &str) -> Self {
+        let mut reading = Self { quoted: Quoted::of(text), ..Self::default() };
+        reading.read_words(lexicon, text);
+        reading.read_identifiers(text);
+        reading.ends_with_question = text.trim_end().ends_with(asks);
         reading
     }
 
-    fn read_words(&mut self, lexicon: &Lexicon, text: &str, quoted: &Quoted) {
-        each_piece(text, |at, piece| match piece {
-            Piece::Word(word) | Piece::Unspaced(word) => self.add_word(lexicon, word, at, quoted),
-            Piece::Mark('?' | '？') => self.questions += 1,
-            Piece::Mark('!' | '！') => self.exclamations += 1,
-            Piece::Mark(_) => {}
+    /// Finds the phrases of `text`, which the words were read of, in English and in `language`.
+    pub(crate) fn find_phrases(&mut self, lexicon: &Lexicon, text: &str, language: Option<LanguageNumber>) {
+        let hits = lexicon.find(text, language);
+        // An instruction to an evaluator is one wherever it stands, quoted or not.
+        self.injected = hits.iter().any(|hit| hit.group == Group::Injection);
+        self.found = meanings(text, &hits, &self.quoted);
+        self.groups = self.found.iter().map(|found| found.group).collect();
+    }
+
+    /// Reads `text` in the language that it shows.
+    #[cfg(test)]
+    pub(crate) fn of(lexicon: &Lexicon, text: &str) -> Self {
+        let mut reading = Self::of_words(lexicon, text);
+        reading.find_phrases(lexicon, text, None);
+        reading
+    }
+
+    fn read_words(&mut self, lexicon: &Lexicon, text: &str) {
+        let mut run = UnspacedRun::default();
+        each_piece(text, |at, piece| {
+            if let Piece::Unspaced(letter) = piece {
+                let character = letter.chars().next().unwrap_or(' ');
+                self.add_unspaced(run, character, at);
+                run = UnspacedRun { length: run.length + 1, last: Some(character) };
+                let behind = text.get(at + letter.len()..).and_then(|rest| rest.chars().next());
+                // A particle before the mark asks the same question.
+                self.questions += u32::from(asks(character) && !behind.is_some_and(asks));
+                return;
+            }
+            run = UnspacedRun::default();
+            match piece {
+                Piece::Word(word) => self.add_word(lexicon, word, at),
+                Piece::Mark('!' | '！') => self.exclamations += 1,
+                Piece::Mark(mark) => self.questions += u32::from(asks(mark)),
+                Piece::Unspaced(_) => {}
+            }
         });
         self.content_words.sort_unstable();
         self.content_words.dedup();
     }
 
-    fn add_word(&mut self, lexicon: &Lexicon, word: &str, start: usize, quoted: &Quoted) {
-        if touches(&quoted.earlier, start, start + 1) {
+    fn add_word(&mut self, lexicon: &Lexicon, word: &str, start: usize) {
+        if touches(&self.quoted.earlier, start, start + 1) {
             return;
         }
         self.words += 1;
-        let is_first = self.first_words.len() < COMPARED_WORDS;
+        let is_first = self.words <= COMPARED_WORDS as u32;
         let is_compared = self.content_words.len() < COMPARED_WORDS;
         if !is_first && !is_compared {
             return;
         }
         let hash = hash_word(word.chars().take(COMPARED_CHARACTERS));
+        let facts = lexicon.words.facts(hash);
         if is_first {
-            self.first_words.push(hash);
+            self.languages.add_word(facts);
         }
-        if is_compared && !lexicon.words.is_stop_word(hash) {
+        if is_compared && !facts.is_stop_word {
             self.content_words.push(hash);
         }
     }
 
-    fn read_identifiers(&mut self, text: &str, quoted: &Quoted) {
+    /// Adds a character of a script without spaces; texts are compared by pairs of them.
+    fn add_unspaced(&mut self, run: UnspacedRun, character: char, start: usize) {
+        if touches(&self.quoted.earlier, start, start + 1) {
+            return;
+        }
+        self.words += u32::from(run.length.is_multiple_of(2));
+        if let Some(before) = run.last
+            && self.content_words.len() < COMPARED_WORDS
+        {
+            self.content_words.push(hash_word([before, character].into_iter()));
+        }
+    }
+
+    fn read_identifiers(&mut self, text: &str) {
         each_identifier(text, |start, identifier| {
-            if !touches(&quoted.earlier, start, start + 1) {
+            if !touches(&self.quoted.earlier, start, start + 1) {
                 self.identifiers.push(hash_word(identifier.chars().take(COMPARED_CHARACTERS)));
             }
             self.identifiers.len() < COMPARED_WORDS
@@ -103,12 +146,24 @@ impl Reading {
     }
 }
 
-/// What stands before a hit.
+/// The characters of a script without spaces that stand before one.
+#[derive(Debug, Clone, Copy, Default)]
+struct UnspacedRun {
+    length: u32,
+    last: Option<char>,
+}
+
+/// Whether the character makes a question of what stands before it; in Chinese a particle does so, too.
+pub(super) const fn asks(character: char) -> bool {
+    matches!(character, '?' | '？' | '吗' | '嗎')
+}
+
+/// What stands around a hit.
 #[derive(Debug, Clone, Copy)]
-struct Before<'t> {
+struct Neighbours<'t> {
     text: &'t str,
-    /// The hits before it, in order.
-    hits: &'t [Hit],
+    /// The hits that act on others, in order.
+    acting: &'t [Hit],
     /// The groups of all hits of the text.
     groups: GroupSet,
 }
@@ -119,9 +174,16 @@ fn meanings(text: &str, hits: &[Hit], quoted: &Quoted) -> Vec<Found> {
     let benign: Vec<(usize, usize)> = ranges_of(hits, Group::StillBenign);
     let declines: Vec<(usize, usize)> = ranges_of(hits, Group::HumanDecline);
     let groups = hits.iter().map(|hit| hit.group).collect();
+    // "No problem, …": a word inside a fixed phrase does nothing to its neighbours.
+    let acting: Vec<Hit> = hits
+        .iter()
+        .copied()
+        .filter(|hit| hit.group.acts_on_neighbours() && !within(&idioms, hit.start, hit.end))
+        .collect();
+    let neighbours = Neighbours { text, acting: &acting, groups };
     let mut ends = SentenceEnds::of(text);
     let mut found = Vec::with_capacity(hits.len());
-    for (index, hit) in hits.iter().enumerate() {
+    for hit in hits {
         let (start, end) = (hit.start, hit.end);
         if touches(&quoted.earlier, start, end) {
             continue;
@@ -130,13 +192,12 @@ fn meanings(text: &str, hits: &[Hit], quoted: &Quoted) -> Vec<Found> {
             Group::Idiom | Group::StillBenign | Group::HumanDecline => true,
             Group::Still => touches(&benign, start, end) || ends.in_question(end),
             Group::HumanRequest | Group::HumanWord => touches(&declines, start, end),
-            group => within(&idioms, start, end) && group != Group::Close && group != Group::Sarcasm,
+            group => within(&idioms, start, end) && !group.stands_in_idioms(),
         };
         if void {
             continue;
         }
-        let before = Before { text, hits: hits.get(..index).unwrap_or_default(), groups };
-        if let Some(group) = in_place(before, *hit, quoted, &mut ends) {
+        if let Some(group) = in_place(neighbours, *hit, quoted, &mut ends) {
             found.push(Found { group, ..*hit });
         }
     }
@@ -144,9 +205,15 @@ fn meanings(text: &str, hits: &[Hit], quoted: &Quoted) -> Vec<Found> {
 }
 
 /// The meaning of a hit among its neighbours; `None` when it means nothing there.
-fn in_place(before: Before<'_>, hit: Hit, quoted: &Quoted, ends: &mut SentenceEnds<'_>) -> Option<Group> {
-    let can_be_negated = matches!(hit.group, Group::Praise | Group::Outcome | Group::Confirmation | Group::Approval);
-    if can_be_negated && before.acts_on(hit, Group::Negation, NEGATION_REACH) {
+fn in_place(
+    neighbours: Neighbours<'_>,
+    hit: Hit,
+    quoted: &Quoted,
+    ends: &mut SentenceEnds<'_>,
+) -> Option<Group> {
+    let can_be_negated =
+        matches!(hit.group, Group::Praise | Group::Outcome | Group::Confirmation | Group::Approval);
+    if can_be_negated && neighbours.negate(hit) {
         let asked = ends.in_question(hit.end);
         return (!asked).then_some(Group::Negated);
     }
@@ -154,39 +221,69 @@ fn in_place(before: Before<'_>, hit: Hit, quoted: &Quoted, ends: &mut SentenceEn
         return None;
     }
     if matches!(hit.group, Group::Confirmation | Group::Approval | Group::Praise)
-        && (ends.in_question(hit.end) || before.acts_on(hit, Group::Conditional, CONDITION_REACH))
+        && (ends.in_question(hit.end) || neighbours.act_on(hit, Group::Conditional, CONDITION_REACH))
     {
         return None;
     }
     Some(hit.group)
 }
 
-impl Before<'_> {
+impl Neighbours<'_> {
+    /// Whether a negation before the hit, or a word behind it, turns it round. Praise is left alone by what stands
+    /// behind it: that is mostly the next thought ("super, wusste ich nicht").
+    fn negate(self, hit: Hit) -> bool {
+        self.act_on(hit, Group::Negation, NEGATION_REACH)
+            || hit.group != Group::Praise
+                && self.groups.holds(Group::NegationBehind)
+                && self.negate_from_behind(hit)
+    }
+
     /// Whether a phrase of `actor` stands at most `reach` words before `hit` in the same clause.
-    fn acts_on(self, hit: Hit, actor: Group, reach: usize) -> bool {
-        self.groups.holds(actor)
-            && self
-                .hits
-                .iter()
-                .rev()
-                .take_while(|other| hit.start.saturating_sub(other.start) <= 2 * LONGEST_GAP)
-                .filter(|other| other.group == actor && other.end <= hit.start)
-                .filter_map(|other| Some((self.reach(*other, reach), self.text.get(other.end..hit.start)?)))
-                .any(|(reach, gap)| {
-                    gap.len() <= LONGEST_GAP
-                        && !gap.contains(['.', ',', '!', '?', ';', '\n'])
-                        && gap.split_whitespace().count() <= reach
-                })
+    fn act_on(self, hit: Hit, actor: Group, reach: usize) -> bool {
+        if !self.groups.holds(actor) {
+            return false;
+        }
+        let behind = self.acting.partition_point(|other| other.start < hit.start);
+        self.acting
+            .get(..behind)
+            .unwrap_or_default()
+            .iter()
+            .rev()
+            .take_while(|other| hit.start.saturating_sub(other.start) <= 2 * LONGEST_GAP)
+            .filter(|other| other.group == actor && other.end <= hit.start)
+            .filter_map(|other| Some((self.reach(*other, reach), self.text.get(other.end..hit.start)?)))
+            .any(|(reach, gap)| is_within_reach(gap, reach))
+    }
+
+    /// Whether a word behind `hit` negates it: "funktioniert leider nicht".
+    fn negate_from_behind(self, hit: Hit) -> bool {
+        let behind = self.acting.partition_point(|other| other.start < hit.end);
+        self.acting
+            .get(behind..)
+            .unwrap_or_default()
+            .iter()
+            .take_while(|other| other.start - hit.end <= LONGEST_GAP)
+            .filter(|other| other.group == Group::NegationBehind)
+            .filter_map(|other| self.text.get(hit.end..other.start))
+            .any(|gap| is_within_reach(gap, NEGATION_REACH))
+    }
+
+    /// A "no" that begins the message answers a question: it negates only the very next word ("no help").
+    fn reach(self, actor: Hit, reach: usize) -> usize {
+        let answers =
+            self.text.get(actor.start..actor.end).is_some_and(|word| word.eq_ignore_ascii_case("no"))
+                && self.text.get(..actor.start).is_some_and(|before| before.trim().is_empty());
+        if answers { 0 } else { reach }
     }
 }
 
-impl Before<'_> {
-    /// A "no" that begins the message answers a question: it negates only the very next word ("no help").
-    fn reach(self, actor: Hit, reach: usize) -> usize {
-        let answers = self.text.get(actor.start..actor.end).is_some_and(|word| word.eq_ignore_ascii_case("no"))
-            && self.text.get(..actor.start).is_some_and(|before| before.trim().is_empty());
-        if answers { 0 } else { reach }
-    }
+/// Whether two phrases with `gap` between them stand in one clause, with at most `reach` words between them.
+fn is_within_reach(gap: &str, reach: usize) -> bool {
+    let unspaced =
+        if gap.is_ascii() { 0 } else { gap.chars().filter(|character| is_unspaced(*character)).count() };
+    gap.len() <= LONGEST_GAP
+        && !gap.contains(CLAUSE_ENDS)
+        && gap.split_whitespace().count().max(unspaced.div_ceil(2)) <= reach
 }
 
 fn ranges_of(hits: &[Hit], group: Group) -> Vec<(usize, usize)> {

@@ -1,5 +1,7 @@
 //! Whether sentences end as questions.
 
+use super::reading::asks;
+
 /// Characters within which a sentence is expected to end.
 const LONGEST_SENTENCE: usize = 200;
 
@@ -53,7 +55,7 @@ impl<'t> SentenceEnds<'t> {
 /// The first mark that ends a sentence between `from` and `to`, and whether it asks.
 fn next_end(text: &str, from: usize, to: usize) -> Option<(usize, bool)> {
     text.get(from..to)?.char_indices().find_map(|(at, character)| match character {
-        '?' | '？' => Some((from + at, true)),
+        _ if asks(character) => Some((from + at, true)),
         '.' | '!' | '\n' | '！' | '。' => Some((from + at, false)),
         _ => None,
     })
