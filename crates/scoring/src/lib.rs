@@ -24,6 +24,7 @@ mod features;
 mod handoff;
 mod lexicon;
 mod model;
+mod second_opinion;
 mod sentiment;
 mod transcript;
 
@@ -39,6 +40,7 @@ use crate::lexicon::Lexicon;
 pub use crate::lexicon::LexiconError;
 use crate::model::Weights;
 pub use crate::model::WeightsError;
+pub use crate::second_opinion::{Contradiction, Opinion, RuledResolution, Ruling};
 use crate::transcript::Transcript;
 
 /// Version of the engine; raised whenever the same transcript may get another evaluation.
