@@ -15,6 +15,7 @@ pub mod process;
 pub mod services;
 pub mod signals;
 pub mod stack;
+pub mod stub_judge;
 pub mod wait;
 
 mod account;
