@@ -220,9 +220,11 @@ pub(crate) mod tests {
         }
     }
 
+    type Change = fn(&mut JudgeConfig);
+
     #[test]
     fn a_setting_that_cannot_work_is_named() {
-        let cases: [(&str, fn(&mut JudgeConfig)); 12] = [
+        let cases: [(&str, Change); 12] = [
             ("judge.url", |config| config.url = "judge.example".to_owned()),
             ("judge.url", |config| config.url = "ftp://judge.example".to_owned()),
             ("judge.key", |config| config.url = "https://me:secret@judge.example".to_owned()),

@@ -135,7 +135,7 @@ impl Judge {
         let bench =
             Bench { asker: &self.asker, scorer, conversation, builtin, deadline: Instant::now() + timeout };
         let result = within(timeout, bench.judge(&question, tally)).await;
-        let result = result.unwrap_or_else(|| Err(NoJudgement::Timeout(timeout.as_millis())));
+        let result = result.unwrap_or(Err(NoJudgement::Timeout(timeout.as_millis())));
         self.remember(&result);
         result
     }

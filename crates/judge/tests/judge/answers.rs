@@ -6,7 +6,7 @@ use assay_contracts::evaluation::{
 use assay_testkit::stub_judge::{Question, Reply};
 use serde_json::json;
 
-use crate::stage::{REJECTED, SOLVED, Stage, changed, conversation, good};
+use crate::stage::{Behaviour, REJECTED, SOLVED, Stage, changed, conversation, good};
 
 #[tokio::test]
 async fn a_good_answer_is_laid_over_the_facts_of_the_built_in_scorer() {
@@ -86,7 +86,7 @@ async fn the_request_has_the_key_the_model_and_little_else() {
 
 #[tokio::test]
 async fn a_faulty_answer_is_repaired_once() {
-    let faults: [fn(&Question) -> Reply; 7] = [
+    let faults: [Behaviour; 7] = [
         |_| Reply::Text("The conversation went well.".to_owned()),
         |question| changed(question, "/case", json!("0")),
         |question| changed(question, "/resolution_accuracy/score", json!(9)),
@@ -116,7 +116,7 @@ async fn a_faulty_answer_is_repaired_once() {
 
 #[tokio::test]
 async fn an_answer_that_is_faulty_twice_is_not_used() {
-    let cases: [(fn(&Question) -> Reply, FallbackReason); 4] = [
+    let cases: [(Behaviour, FallbackReason); 4] = [
         (|_| Reply::Text("{ broken".to_owned()), FallbackReason::UnusableAnswer),
         (|question| changed(question, "/interaction_effort/score", json!(0)), FallbackReason::UnusableAnswer),
         (

@@ -7,7 +7,7 @@ use assay_contracts::evaluation::{FallbackReason, ScorerKind};
 use assay_judge::Judge;
 use assay_testkit::stub_judge::{Question, Reply};
 
-use crate::stage::{SOLVED, Stage, config, conversation, good, status};
+use crate::stage::{Behaviour, SOLVED, Stage, config, conversation, good, status};
 
 /// Behaves so on the first request, and well from then on.
 fn first(reply: impl Fn(&Question) -> Reply + Send + Sync) -> impl Fn(&Question) -> Reply + Send + Sync {
@@ -16,7 +16,7 @@ fn first(reply: impl Fn(&Question) -> Reply + Send + Sync) -> impl Fn(&Question)
 
 #[tokio::test]
 async fn what_may_pass_is_tried_again() {
-    let temporary: [fn(&Question) -> Reply; 5] = [
+    let temporary: [Behaviour; 5] = [
         |_| status(500, "oops"),
         |_| status(503, "overloaded"),
         |_| status(429, "slow down"),
@@ -62,7 +62,7 @@ async fn attempts_end() {
 
 #[tokio::test]
 async fn what_will_not_pass_is_not_tried_again() {
-    let lasting: [(fn(&Question) -> Reply, FallbackReason); 6] = [
+    let lasting: [(Behaviour, FallbackReason); 6] = [
         (|_| status(401, "wrong key"), FallbackReason::Refused),
         (|_| status(404, "no such model"), FallbackReason::Refused),
         (|_| status(400, "context length exceeded"), FallbackReason::Refused),

@@ -7,6 +7,9 @@ use assay_scoring::Scorer;
 use assay_testkit::stub_judge::{Question, Reply, StubJudge};
 use serde_json::{Value, json};
 
+/// How an endpoint behaves.
+pub type Behaviour = fn(&Question) -> Reply;
+
 /// The customer confirms.
 pub const SOLVED: [(&str, &str); 3] = [
     ("contact", "Please cancel order 5521."),

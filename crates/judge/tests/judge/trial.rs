@@ -4,7 +4,7 @@ use assay_judge::{JudgeConfig, TrialReport, try_out};
 use assay_testkit::stub_judge::{Question, Reply, StubJudge};
 use serde_json::json;
 
-use crate::stage::{config, status};
+use crate::stage::{Behaviour, config, status};
 
 fn sound(question: &Question) -> Reply {
     Reply::Text(question.answer(1.5, 2.0, "not_resolved", "customer_rejected").to_string())
@@ -39,7 +39,7 @@ async fn a_sound_judge_is_reported_with_its_latency_tokens_and_cost() {
 
 #[tokio::test]
 async fn every_fault_is_told_in_its_own_words() {
-    let cases: [(fn(&Question) -> Reply, &str); 16] = [
+    let cases: [(Behaviour, &str); 16] = [
         (|_| status(401, "Incorrect API key: a-secret-key"), "refuses the key (status 401)"),
         (|_| status(403, ""), "refuses the key (status 403)"),
         (|_| status(404, "no model judge-1"), "has no model judge-1 (status 404)"),
