@@ -171,7 +171,11 @@ impl Stage {
         loop {
             match self.try_publish(event).await {
                 Ok(()) => return Ok(()),
-                Err(PublishError::Unroutable { .. } | PublishError::Retry { .. }) => {
+                Err(
+                    PublishError::Unroutable { .. }
+                    | PublishError::Unavailable(_)
+                    | PublishError::Retry { .. },
+                ) => {
                     tokio::time::sleep(std::time::Duration::from_millis(10)).await;
                 }
                 Err(error) => return Err(error.into()),
