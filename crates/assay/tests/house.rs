@@ -40,11 +40,12 @@ fn crates_import_only_what_they_may() {
         ("messaging", &["contracts", "platform"]),
         ("clients", &["contracts", "platform"]),
         ("scoring", &["contracts"]),
+        ("judge", &["contracts", "platform", "scoring"]),
         ("testkit", &["platform"]),
         ("gateway", &["clients", "contracts", "platform"]),
         ("agent-registry", &["contracts", "messaging", "platform"]),
         ("ingest", &["clients", "contracts", "messaging", "platform"]),
-        ("scoring-worker", &["clients", "contracts", "messaging", "platform", "scoring"]),
+        ("scoring-worker", &["clients", "contracts", "judge", "messaging", "platform", "scoring"]),
         ("export", &["clients", "contracts", "messaging", "platform"]),
         ("export-worker", &["contracts", "export", "messaging", "platform"]),
     ]);
