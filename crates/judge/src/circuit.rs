@@ -25,14 +25,22 @@ struct State {
 }
 
 impl Circuit {
-    /// Whether the endpoint may be asked. After a pause one failure more is enough for the next.
+    /// Whether the endpoint may be asked. After a pause one question tries it, and the others wait for what it finds.
     pub(crate) fn allows(&self, now: Instant) -> bool {
-        self.lock().open_until.is_none_or(|until| until <= now)
+        let mut state = self.lock();
+        match state.open_until {
+            None => true,
+            Some(until) if until > now => false,
+            Some(_) => {
+                state.open_until = Some(now + PAUSE);
+                true
+            }
+        }
     }
 
-    /// The endpoint answered, whatever it said.
-    pub(crate) fn answered(&self) {
-        *self.lock() = State::default();
+    /// The endpoint answered, whatever it said. Whether it had been left alone.
+    pub(crate) fn answered(&self) -> bool {
+        std::mem::take(&mut *self.lock()).open_until.is_some()
     }
 
     /// The endpoint failed, and perhaps asked for a pause. The pause that begins with this failure, if one does: it is for
@@ -65,16 +73,29 @@ mod tests {
     fn an_endpoint_that_fails_again_and_again_is_left_alone_for_a_while() {
         let (circuit, start) = (Circuit::default(), Instant::now());
         assert_eq!(circuit.failed(start, None), None);
-        circuit.answered();
+        assert!(!circuit.answered());
         assert_eq!([circuit.failed(start, None), circuit.failed(start, None)], [None, None]);
         assert!(circuit.allows(start));
         assert_eq!(circuit.failed(start, None), Some(PAUSE));
         assert!(!circuit.allows(start));
         // Those that were under way tell of nothing new.
         assert_eq!(circuit.failed(start, None), None);
+    }
+
+    #[test]
+    fn after_a_pause_one_question_tries_it_and_opens_it_for_all() {
+        let (circuit, start) = (Circuit::default(), Instant::now());
+        for _ in 0..FAILURES {
+            circuit.failed(start, None);
+        }
         let later = start + PAUSE;
-        assert!(circuit.allows(later));
-        assert_eq!(circuit.failed(later, None), Some(PAUSE));
+        assert_eq!([circuit.allows(later), circuit.allows(later)], [true, false]);
+        assert_eq!(circuit.failed(later, None), None);
+        assert!(!circuit.allows(later));
+        let much_later = later + PAUSE;
+        assert!(circuit.allows(much_later));
+        assert!(circuit.answered());
+        assert_eq!([circuit.allows(much_later), circuit.allows(much_later)], [true, true]);
     }
 
     #[test]
@@ -83,7 +104,7 @@ mod tests {
         assert_eq!(circuit.failed(start, Some(Duration::from_secs(90))), Some(Duration::from_secs(90)));
         assert!(!circuit.allows(start + Duration::from_secs(89)));
         assert!(circuit.allows(start + Duration::from_secs(90)));
-        let begun = circuit.failed(start + Duration::from_secs(90), Some(Duration::from_secs(86_400)));
-        assert_eq!(begun, Some(LONGEST_PAUSE));
+        let circuit = Circuit::default();
+        assert_eq!(circuit.failed(start, Some(Duration::from_secs(86_400))), Some(LONGEST_PAUSE));
     }
 }

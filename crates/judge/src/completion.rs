@@ -27,7 +27,6 @@ pub(crate) struct Completion {
     pub text: String,
     /// Whether the model had to stop before its end.
     pub is_cut_off: bool,
-    pub usage: Option<Usage>,
 }
 
 /// Tokens, as the endpoint counted them.
@@ -110,7 +109,7 @@ impl Completion {
             Some(text) => {
                 let is_cut_off =
                     answer.pointer("/choices/0/finish_reason").is_some_and(|reason| reason == "length");
-                Ok(Self { text, is_cut_off, usage })
+                Ok(Self { text, is_cut_off })
             }
             None if answer.pointer("/choices/0/message/refusal").is_some_and(Value::is_string) => {
                 Err(NoCompletion::Refusal)
@@ -169,7 +168,7 @@ mod tests {
             json!({"choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}], "usage": usage});
         let (counted, completion) = Completion::read(whole.to_string().as_bytes());
         assert_eq!(counted, Some(Usage { prompt_tokens: 7, completion_tokens: 3 }));
-        assert_eq!(completion, Ok(Completion { text: "yes".to_owned(), is_cut_off: false, usage: counted }));
+        assert_eq!(completion, Ok(Completion { text: "yes".to_owned(), is_cut_off: false }));
         let parts = json!({"choices": [{"message": {"content": [{"text": "y"}, {"text": "es"}]}, "finish_reason": "length"}]});
         let (counted, completion) = Completion::read(parts.to_string().as_bytes());
         assert_eq!(counted, None);

@@ -73,7 +73,7 @@ impl Endpoint {
         if let Some(credentials) = self.credentials() {
             request = request.header(AUTHORIZATION, credentials);
         }
-        let response = request.send().await.map_err(|error| describe(&error))?;
+        let response = request.send().await.map_err(describe)?;
         let (status, headers) = (response.status(), response.headers().clone());
         let body = self.read(response).await;
         if status.is_success() {
@@ -92,7 +92,7 @@ impl Endpoint {
 
     async fn read(&self, mut response: Response) -> Result<Vec<u8>, EndpointError> {
         let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| describe(&error))? {
+        while let Some(chunk) = response.chunk().await.map_err(describe)? {
             if body.len() + chunk.len() > self.max_answer_bytes {
                 return Err(EndpointError::TooLarge { limit: self.max_answer_bytes });
             }
@@ -171,7 +171,9 @@ fn pause(text: &str, now: DateTime<Utc>) -> Option<Duration> {
 }
 
 /// What went wrong on the way, from the chain of causes: the client's own text says no more than "error sending request".
-fn describe(error: &reqwest::Error) -> EndpointError {
+/// Without the address: some are asked with a key in their query.
+fn describe(error: reqwest::Error) -> EndpointError {
+    let error = error.without_url();
     let mut deepest = error.to_string();
     let mut is_tls = false;
     let mut cause: Option<&dyn Error> = error.source();

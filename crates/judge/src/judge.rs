@@ -151,7 +151,12 @@ impl Judge {
             }
             // No word about the endpoint.
             Err(NoJudgement::Ask(AskError::Cap(_))) => return,
-            _ => return self.circuit.answered(),
+            _ => {
+                if self.circuit.answered() {
+                    tracing::info!("the judge answers again");
+                }
+                return;
+            }
         };
         if let Some(pause) = self.circuit.failed(Instant::now(), asked) {
             tracing::warn!(

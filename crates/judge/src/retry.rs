@@ -15,7 +15,8 @@ use crate::prompt::Question;
 use crate::spending::{CapReached, Spending};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
-const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+const GROWTH: f32 = 3.0;
 /// Bytes of a request for one token, at the least: the estimate must not be too low.
 const BYTES_PER_TOKEN: u64 = 2;
 
@@ -66,6 +67,7 @@ impl Asker {
         let mut pauses = ExponentialBuilder::default()
             .with_jitter()
             .with_min_delay(FIRST_PAUSE)
+            .with_factor(GROWTH)
             .with_max_delay(LONGEST_PAUSE)
             .with_max_times(usize::try_from(self.settings.attempts.get() - 1).unwrap_or(usize::MAX))
             .build();
@@ -83,7 +85,7 @@ impl Asker {
             let Some(pause) = pause.map(|pause| error.retry_after().unwrap_or(pause)) else {
                 return Err(error.into());
             };
-            if Instant::now() + pause >= deadline {
+            if deadline.saturating_duration_since(Instant::now()) <= pause {
                 return Err(error.into());
             }
             sleep(pause).await;

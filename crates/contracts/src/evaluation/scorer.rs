@@ -19,6 +19,7 @@ pub struct Scorer {
     pub judge_model: Option<String>,
     /// What asking the judge took; absent when none was to be asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub judge: Option<JudgeUse>,
 }
 
@@ -41,9 +42,11 @@ pub struct JudgeUse {
     pub latency_ms: u64,
     /// Tokens of all questions, as the endpoint counted them; absent when it did not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub prompt_tokens: Option<u64>,
     /// Tokens of all answers, as the endpoint counted them; absent when it did not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub completion_tokens: Option<u64>,
     /// At the configured prices, in US dollars, rounded to millionths; an upper estimate where the endpoint did not count
     /// tokens or an answer got lost.
@@ -52,6 +55,7 @@ pub struct JudgeUse {
     pub attempts: u32,
     /// Why the judge's answer was not used; absent when it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub fallback_reason: Option<FallbackReason>,
 }
 
