@@ -33,7 +33,7 @@ Then say whether the customer's issue was solved, as "resolution" with "status" 
 - "partial": "silence_only" (a fitting answer, and then the customer did not write again), "answer_given", "action_completed", "escalated".
 - "not_resolved": "customer_rejected", "escalated" (passed on without an end in sight), "no_answer" (no fitting answer).
 
-Give for each of the three one or two plain sentences as "reason", written in English for a customer support manager, and one to three "quotes": the number of a message that the customer could see, and words copied from it exactly, character by character, with at most 200 characters. Quote what the score rests on. For "customer_confirmed" quote the customer.
+Give for each of the three one or two plain sentences as "reason", written in English for a customer support manager, and one to three "quotes": the number of a message of the customer, an ai or a human that the customer could see, and words copied from it exactly, character by character, with at most 200 characters. Quote what the score rests on. For "customer_confirmed" quote the customer.
 
 The answer, with the case number of the next message:
 {"case": "...", "resolution_accuracy": {"score": 0.0, "reason": "...", "quotes": [{"message": 0, "quote": "..."}]}, "interaction_effort": {"score": 0.0, "reason": "...", "quotes": [...]}, "resolution": {"status": "...", "basis": "...", "reason": "...", "quotes": [...]}}"#;

@@ -6,8 +6,8 @@ mod support;
 
 use assay_contracts::conversation::Conversation;
 use assay_contracts::evaluation::{
-    ChargeAssessment, ChargeReason, Evaluation, Flag, ResolutionBasis as Basis, ResolutionStatus as Status,
-    ResolvedBy, Score,
+    Axis, ChargeAssessment, ChargeReason, Evaluation, Flag, ResolutionBasis as Basis,
+    ResolutionStatus as Status, ResolvedBy, Score,
 };
 use assay_scoring::{Contradiction, Opinion, Ruling};
 use serde_json::json;
@@ -187,4 +187,46 @@ fn a_resolution_on_which_two_readers_differ_supports_no_charge() {
     assert_eq!(resolution.status, Status::Resolved);
     assert!(resolution.confidence.value() < 0.5);
     assert_eq!(resolution.charge.assessment, ChargeAssessment::Review);
+}
+
+#[test]
+fn whatever_the_opinion_what_stands_keeps_the_rules() {
+    let findings = [
+        (Status::Resolved, Basis::CustomerConfirmed),
+        (Status::Resolved, Basis::AnswerGiven),
+        (Status::Partial, Basis::SilenceOnly),
+        (Status::NotResolved, Basis::CustomerRejected),
+    ];
+    for conversation in all_samples() {
+        let builtin = scorer().evaluate(&conversation);
+        let Some(axis) = &builtin.axis else { continue };
+        for score in [1.0, 2.2, 3.4, 4.6, 5.0] {
+            for (status, basis) in findings {
+                let given = opinion(score, score, status, basis);
+                let Ok(ruling) = scorer().rule_on(&conversation, &builtin, given) else { continue };
+                keeps_the_rules(&builtin, axis, given, &ruling);
+            }
+        }
+    }
+}
+
+fn keeps_the_rules(builtin: &Evaluation, axis: &Axis, given: Opinion, ruling: &Ruling) {
+    let id = &builtin.external_ticket_id;
+    let is_flagged = builtin.flags.contains(&Flag::PossiblePromptInjection);
+    let scores = [
+        (given.resolution_accuracy, ruling.resolution_accuracy, axis.dimensions.resolution_accuracy.score),
+        (given.interaction_effort, ruling.interaction_effort, axis.dimensions.interaction_effort.score),
+    ];
+    for (given, ruled, own) in scores {
+        assert!(ruled <= given || is_flagged, "{id}: raised from {given} to {ruled}");
+        assert!(ruled <= own || !is_flagged, "{id}: {ruled} above {own} beside an injection");
+    }
+    let Some(resolution) = &ruling.resolution else { return };
+    if builtin.resolution.basis == Basis::CustomerRejected {
+        assert_ne!(resolution.status, Status::Resolved, "{id}");
+    }
+    if resolution.charge.assessment == ChargeAssessment::Supported {
+        assert_eq!((resolution.status, resolution.resolved_by), (Status::Resolved, ResolvedBy::Ai), "{id}");
+        assert_eq!(builtin.resolution.status, Status::Resolved, "{id}: on one reader's word alone");
+    }
 }
