@@ -4,19 +4,24 @@ CARGO ?= cargo
 LISTEN ?= $(or $(ASSAY_GATEWAY__LISTEN),127.0.0.1:8080)
 DATA_DIR ?= ./data
 ORGANIZATION ?= default
+# Public conversations with human ratings, see crates/scoring-fit/data/shipped.json.
+LABELLED ?= ../shared/data/dev
+WEIGHTS = crates/scoring/weights/builtin.json
 
 # nextest runs tests in processes of their own and shows less noise; plain `cargo test` does where it is not installed.
 TEST_RUNNER = $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo "$(CARGO) nextest run" || echo "$(CARGO) test")
 
-.PHONY: help run test lint stack stack-down stack-key docs
+.PHONY: help run test lint bench-scoring stack stack-down stack-key docs weights weights-check
 
 help:
 	@echo "make run         build and start everything in one process on $(LISTEN), data in $(DATA_DIR)"
 	@echo "make test        all tests, with a private PostgreSQL and RabbitMQ that they start themselves"
 	@echo "make lint        formatting, clippy, licences and advisories"
+	@echo "make bench-scoring   how long an evaluation takes, by conversation and for texts made to be slow"
 	@echo "make stack       every service as a process on PostgreSQL and RabbitMQ, in the foreground"
 	@echo "make stack-down  clean up after a stack that crashed"
 	@echo "make stack-key ORGANIZATION=acme   print a new API key of the running stack"
+	@echo "make weights     fit the scorer's weights again, from the conversations and labels in LABELLED"
 	@echo "make docs        write the generated documents under proto-docs/ anew"
 
 run:
@@ -33,6 +38,9 @@ lint:
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) deny --all-features check
 
+bench-scoring:
+	$(CARGO) bench -p assay-scoring --bench evaluate
+
 stack:
 	$(CARGO) build --release --bin assay --bin assay-stack
 	target/release/assay-stack up
@@ -47,3 +55,13 @@ stack-key:
 
 docs:
 	$(CARGO) run --bin assay -- openapi > proto-docs/openapi/assay.json
+
+# After every change of phrases or features: the engine refuses weights that were fitted for others.
+weights:
+	$(CARGO) run --release -p assay-scoring-fit --example shipped -- $(LABELLED) $(WEIGHTS)
+
+weights-check:
+	@if [ -d $(LABELLED) ]; then \
+	  $(CARGO) run --release -p assay-scoring-fit --example shipped -- $(LABELLED) target/weights.json \
+	  && cmp target/weights.json $(WEIGHTS) && echo "$(WEIGHTS) is what the fit gives, bit for bit"; \
+	else echo "skipped: $(LABELLED) is not there"; fi

@@ -41,6 +41,7 @@ fn crates_import_only_what_they_may() {
         ("clients", &["contracts", "platform"]),
         ("scoring", &["contracts"]),
         ("judge", &["contracts", "platform", "scoring"]),
+        ("scoring-fit", &["contracts", "scoring"]),
         ("testkit", &["platform"]),
         ("gateway", &["clients", "contracts", "platform"]),
         ("agent-registry", &["contracts", "messaging", "platform"]),

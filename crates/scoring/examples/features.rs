@@ -5,26 +5,24 @@
 use std::io::{BufRead, Write};
 
 use assay_contracts::conversation::Conversation;
-use assay_scoring::Scorer;
+use assay_scoring::FeatureReader;
 
 fn main() -> anyhow::Result<()> {
-    let scorer = Scorer::builtin()?;
+    let reader = FeatureReader::builtin()?;
     let mut output = std::io::BufWriter::new(std::io::stdout().lock());
     for (index, line) in std::io::stdin().lock().lines().enumerate() {
         let conversation = Conversation::parse(line?.as_bytes())
             .map_err(|error| anyhow::anyhow!("line {}: {error:?}", index + 1))?;
-        let (features, end) = scorer.features(&conversation);
+        let (features, end) = reader.features(&conversation);
+        let signs: serde_json::Map<String, serde_json::Value> =
+            features.iter().map(|feature| (feature.name.clone(), feature.sign.into())).collect();
         let values: serde_json::Map<String, serde_json::Value> =
             features.into_iter().map(|feature| (feature.name, feature.value.into())).collect();
-        let evaluation = scorer.evaluate(&conversation);
         let line = serde_json::json!({
             "ticket_id": conversation.ticket_id,
             "end": end,
             "features": values,
-            "resolution_accuracy": evaluation.axis.as_ref().map(|axis| axis.dimensions.resolution_accuracy.score),
-            "interaction_effort": evaluation.axis.as_ref().map(|axis| axis.dimensions.interaction_effort.score),
-            "status": evaluation.resolution.status,
-            "basis": evaluation.resolution.basis,
+            "signs": signs,
         });
         writeln!(output, "{line}")?;
     }

@@ -33,7 +33,7 @@ struct Findings<'t, 'a> {
 
 /// Evaluates one conversation.
 pub(crate) fn evaluate(scorer: &Scorer, conversation: &Conversation) -> Evaluation {
-    let transcript = Transcript::read(&scorer.lexicon, conversation);
+    let transcript = Transcript::read(&scorer.reader.lexicon, conversation);
     let course = CustomerCourse::of(&transcript);
     let effort = EffortFindings::of(&transcript);
     let handoff = HandoffFindings::of(&transcript, &course, &effort);
@@ -75,7 +75,7 @@ pub(crate) fn evaluate(scorer: &Scorer, conversation: &Conversation) -> Evaluati
         scorer: ScorerRecord {
             kind: ScorerKind::Builtin,
             version: SCORER_VERSION.to_owned(),
-            weights_sha256: scorer.weights_sha256.clone(),
+            weights_sha256: scorer.weights.sha256().to_owned(),
             judge_model: None,
             judge: None,
         },
@@ -115,10 +115,10 @@ fn axis(
     book: &mut EvidenceBook<'_, '_>,
 ) -> Axis {
     let Findings { transcript, course, effort, handoff, doubts } = *findings;
-    let features = extract(&Observations { transcript, course, effort });
+    let seen = scorer.weights.see(extract(&Observations { transcript, course, effort }), transcript);
     let guards = Guards { transcript, course, effort, handoff };
-    let resolution = scorer.weights.score(LinearDimension::ResolutionAccuracy, &features, &guards);
-    let ease = scorer.weights.score(LinearDimension::InteractionEffort, &features, &guards);
+    let resolution = scorer.weights.score(LinearDimension::ResolutionAccuracy, &seen, &guards);
+    let ease = scorer.weights.score(LinearDimension::InteractionEffort, &seen, &guards);
     let agreement = scorer.weights.agreement(course.end);
     let mut dimension = |scored: &Scored, agreement: f64, reason: String| Dimension {
         score: scored.score,

@@ -146,11 +146,22 @@ fn customer_call(
 
 /// A promise that a person comes. "Would you like me to …" promises nothing yet.
 fn promise(item: &Item<'_>) -> Option<Found> {
-    item.reading.found.iter().copied().find(|found| {
-        found.group == Group::TransferPromise
-            && !item.reading.found.iter().any(|offer| {
-                offer.group == Group::TransferOffer && offer.start < found.end && found.start < offer.end
-            })
+    if !item.has(Group::TransferPromise) {
+        return None;
+    }
+    let found = item.reading.found.as_slice();
+    // Finds are in the order of their beginnings, so offers up to here may reach into the promise.
+    let mut offered_to = 0;
+    found.iter().enumerate().find_map(|(index, promise)| {
+        if promise.group == Group::TransferOffer {
+            offered_to = offered_to.max(promise.end);
+        }
+        if promise.group != Group::TransferPromise || promise.start < offered_to {
+            return None;
+        }
+        let behind = found.iter().skip(index + 1).take_while(|other| other.start < promise.end);
+        let is_offer = behind.into_iter().any(|other| other.group == Group::TransferOffer);
+        (!is_offer).then_some(*promise)
     })
 }
 

@@ -1,7 +1,7 @@
 //! The scoring engine: a conversation in, an evaluation out. Pure, deterministic, no I/O.
 //!
 //! A conversation is read once (`transcript`, with the phrases of `lexicon`), the customer is followed to the state
-//! in which they end (`customer`), `features` with a fixed sign are scored by a sign-constrained linear model with
+//! in which they end (`customer`), `features` with a fixed sign are scored by a linear model and monotone trees under
 //! guards (`model`), the passage to a human is judged by rules (`handoff`), the `audit` says whether the issue was
 //! solved and by whom, `doubt` says how far to trust all this, and `explanation` finds the words and the quotes.
 //!
@@ -30,21 +30,26 @@ mod transcript;
 
 use assay_contracts::conversation::Conversation;
 use assay_contracts::evaluation::Evaluation;
-use sha2::{Digest, Sha256};
 
 pub use crate::audit::Policy;
-use crate::customer::CustomerCourse;
+use crate::customer::{CustomerCourse, EndState};
 use crate::effort::EffortFindings;
 use crate::features::{Feature, Observations, extract};
 use crate::lexicon::Lexicon;
 pub use crate::lexicon::LexiconError;
-use crate::model::Weights;
-pub use crate::model::WeightsError;
+use crate::model::{LinearDimension, Weights};
+pub use crate::model::{TreeError, WeightsError};
 pub use crate::second_opinion::{Contradiction, Opinion, RuledResolution, Ruling};
 use crate::transcript::Transcript;
+use crate::weights_file::{PerDimension, ResolutionThresholds};
 
 /// Version of the engine; raised whenever the same transcript may get another evaluation.
 pub const SCORER_VERSION: &str = "1.0.0";
+
+/// The weights file: what was fitted, and how it is written.
+pub mod weights_file {
+    pub use crate::model::file::*;
+}
 
 /// Why a scorer could not be built. With the lists and weights that ship with the crate it always can.
 #[derive(Debug, thiserror::Error)]
@@ -54,40 +59,104 @@ pub enum ScorerError {
     #[error("the phrase lists cannot be used: {0}")]
     Lexicon(#[from] LexiconError),
     /// The weights do not fit this version.
-    #[error("the weights cannot be used: {0}")]
+    #[error("the weights file cannot be used: {0}")]
     Weights(#[from] WeightsError),
 }
 
 /// The built-in scorer. Built once, shared by any number of threads.
 #[derive(Debug)]
 pub struct Scorer {
-    lexicon: Lexicon,
+    reader: FeatureReader,
     weights: Weights,
-    weights_sha256: String,
     policy: Policy,
 }
 
-/// One number that the linear model sees; for fitting weights and for a look under the hood.
+/// Reads features without scoring them: what weights are fitted on. It needs no weights.
+#[derive(Debug)]
+pub struct FeatureReader {
+    lexicon: Lexicon,
+}
+
+/// One number that the models see; for fitting weights and for a look under the hood.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FeatureValue {
     /// `subject.view`, as in the weights file.
     pub name: String,
     /// +1 when it may only raise a score, −1 when it may only lower one.
     pub sign: f64,
+    /// Code of the signal that it is reported under.
+    pub code: &'static str,
     /// Not negative.
     pub value: f64,
+}
+
+impl FeatureReader {
+    /// With the lists that ship with the crate.
+    pub fn builtin() -> Result<Self, LexiconError> {
+        Ok(Self { lexicon: Lexicon::builtin()? })
+    }
+
+    /// The features of a conversation and the name of the state in which its customer ends. Always the same features
+    /// in the same order, whatever was said.
+    pub fn features(&self, conversation: &Conversation) -> (Vec<FeatureValue>, &'static str) {
+        let transcript = self.transcript(conversation);
+        let (features, course) = features_of(&transcript);
+        let values = features.into_iter().map(|feature| FeatureValue {
+            name: feature.name.to_string(),
+            sign: feature.sign.factor(),
+            code: feature.code,
+            value: feature.value,
+        });
+        (values.collect(), course.end.name())
+    }
+
+    /// All features where nothing was observed: their names, signs and codes.
+    pub fn feature_list(&self) -> Vec<FeatureValue> {
+        self.features(&empty_conversation())
+            .0
+            .into_iter()
+            .map(|feature| FeatureValue { value: 0.0, ..feature })
+            .collect()
+    }
+
+    /// The names of all states in which a customer can end.
+    pub fn end_states() -> impl Iterator<Item = &'static str> {
+        EndState::ALL.iter().map(|end| end.name())
+    }
+
+    /// Words and pairs of words of a conversation, hashed into 2^`bits` buckets (8–16), ascending, with their values.
+    pub fn wording(&self, conversation: &Conversation, bits: u32) -> Vec<(u32, f64)> {
+        model::wording(&self.transcript(conversation), bits.clamp(8, 16))
+    }
+
+    /// SHA-256 of the phrase lists, as in the weights file.
+    pub fn lexicon_sha256() -> String {
+        Lexicon::sha256()
+    }
+
+    fn transcript<'a>(&self, conversation: &'a Conversation) -> Transcript<'a> {
+        Transcript::read(&self.lexicon, conversation)
+    }
 }
 
 impl Scorer {
     /// The scorer with the lists and weights that ship with the crate, and the cautious [`Policy`].
     pub fn builtin() -> Result<Self, ScorerError> {
-        let lexicon = Lexicon::builtin()?;
-        let weights = Weights::builtin(&features_of(&lexicon, &empty_conversation()))?;
-        let mut hasher = Sha256::new();
-        Weights::digest(&mut hasher);
-        Lexicon::digest(&mut hasher);
-        let weights_sha256 = facts::hex(&hasher.finalize());
-        Ok(Self { lexicon, weights, weights_sha256, policy: Policy::default() })
+        let reader = FeatureReader::builtin()?;
+        let weights = Weights::builtin(&features_of(&reader.transcript(&empty_conversation())).0)?;
+        Ok(Self { reader, weights, policy: Policy::default() })
+    }
+
+    /// A scorer with the weights of the file with this text, and the cautious [`Policy`].
+    pub fn fitted(text: &str) -> Result<Self, ScorerError> {
+        let reader = FeatureReader::builtin()?;
+        let weights = Weights::parse(text, &features_of(&reader.transcript(&empty_conversation())).0)?;
+        Ok(Self { reader, weights, policy: Policy::default() })
+    }
+
+    /// The same scorer with the weights of the file with this text.
+    pub fn with_weights(self, text: &str) -> Result<Self, ScorerError> {
+        Ok(Self { policy: self.policy, ..Self::fitted(text)? })
     }
 
     /// The same scorer under another policy.
@@ -100,24 +169,38 @@ impl Scorer {
         evaluate::evaluate(self, conversation)
     }
 
+    /// What the models say before the guards, in points, not limited to 1–5: resolution accuracy, interaction effort.
+    pub fn estimate(&self, conversation: &Conversation) -> PerDimension<f64> {
+        let transcript = self.reader.transcript(conversation);
+        let seen = self.weights.see(features_of(&transcript).0, &transcript);
+        let value = |dimension| self.weights.estimate(dimension, &seen).value;
+        PerDimension {
+            resolution_accuracy: value(LinearDimension::ResolutionAccuracy),
+            interaction_effort: value(LinearDimension::InteractionEffort),
+        }
+    }
+
     /// The features of a conversation and the name of the state in which its customer ends.
     pub fn features(&self, conversation: &Conversation) -> (Vec<FeatureValue>, &'static str) {
-        let transcript = Transcript::read(&self.lexicon, conversation);
-        let end = CustomerCourse::of(&transcript).end;
-        let values = features_of(&self.lexicon, conversation).into_iter().map(|feature| FeatureValue {
-            name: feature.name.to_string(),
-            sign: feature.sign.factor(),
-            value: feature.value,
-        });
-        (values.collect(), end.name())
+        self.reader.features(conversation)
+    }
+
+    /// Where a resolution-accuracy score says that the issue was solved, or not; `None` when it was not fitted.
+    pub fn resolution_thresholds(&self) -> Option<ResolutionThresholds> {
+        self.weights.resolution_thresholds()
+    }
+
+    /// SHA-256 over the weights file and the phrase lists, as in evaluations.
+    pub fn weights_sha256(&self) -> &str {
+        self.weights.sha256()
     }
 }
 
-fn features_of(lexicon: &Lexicon, conversation: &Conversation) -> Vec<Feature> {
-    let transcript = Transcript::read(lexicon, conversation);
-    let course = CustomerCourse::of(&transcript);
-    let effort = EffortFindings::of(&transcript);
-    extract(&Observations { transcript: &transcript, course: &course, effort: &effort })
+fn features_of(transcript: &Transcript<'_>) -> (Vec<Feature>, CustomerCourse) {
+    let course = CustomerCourse::of(transcript);
+    let effort = EffortFindings::of(transcript);
+    let features = extract(&Observations { transcript, course: &course, effort: &effort });
+    (features, course)
 }
 
 /// Features have the same names whatever was said, so nothing at all is enough to learn them.

@@ -3,7 +3,9 @@
 //! A reader that understands language sees more than phrase lists do, and can be talked into anything by the text that it
 //! reads. So its scores and its verdict are taken within what the rules read off the conversation:
 //!
-//! - No score is above the ceilings that hold for the built-in scores (rejection, refusals, loops, a missing human).
+//! - No score is above the ceilings that hold for the built-in scores (rejection, refusals, loops, a missing human). That
+//!   of an end without contentment ([`UNHEARD`]) only lowers a score, and not where the language has no phrase lists or
+//!   the opinion rests on the customer's confirmation: there the other reader may have heard what the lists have not.
 //! - Where a message talks to an evaluator, no score is above the built-in's, none is more than [`CREDIBLE`] below it, and
 //!   the resolution is not better than the built-in's.
 //! - A customer who ends with a rejection leaves the issue `not_resolved`; one who ends by repeating it, asking for a person
@@ -25,10 +27,12 @@ use crate::doubt::Doubts;
 use crate::effort::EffortFindings;
 use crate::handoff::HandoffFindings;
 use crate::model::{Guards, LinearDimension};
-use crate::transcript::Transcript;
 
 /// Points by which an opinion may pass a limit before it counts as contrary to the rules.
 const CREDIBLE: f64 = 1.0;
+
+/// Codes of ceilings that rest on nothing but words that were not found.
+const UNHEARD: [&str; 1] = ["ISSUE_LEFT_OPEN"];
 
 /// Confidence at most of a resolution on which the two readers differ: too little for a charge to be supported.
 const DISPUTED: f64 = 0.45;
@@ -106,25 +110,22 @@ impl Scorer {
         builtin: &Evaluation,
         opinion: Opinion,
     ) -> Result<Ruling, Contradiction> {
-        let transcript = Transcript::read(&self.lexicon, conversation);
+        let transcript = self.reader.transcript(conversation);
         let course = CustomerCourse::of(&transcript);
         let effort = EffortFindings::of(&transcript);
         let handoff = HandoffFindings::of(&transcript, &course, &effort);
         let doubts = Doubts::of(&transcript, &handoff);
         let guards = Guards { transcript: &transcript, course: &course, effort: &effort, handoff: &handoff };
-        let dimensions = builtin.axis.as_ref().map(|axis| &axis.dimensions);
-        let resolution_accuracy = within(
-            "resolution accuracy",
-            opinion.resolution_accuracy,
-            ceiling(&guards, LinearDimension::ResolutionAccuracy),
-            dimensions.map(|dimensions| dimensions.resolution_accuracy.score).filter(|_| talks(builtin)),
-        )?;
-        let interaction_effort = within(
-            "interaction effort",
-            opinion.interaction_effort,
-            ceiling(&guards, LinearDimension::InteractionEffort),
-            dimensions.map(|dimensions| dimensions.interaction_effort.score).filter(|_| talks(builtin)),
-        )?;
+        let dimensions = builtin.axis.as_ref().map(|axis| &axis.dimensions).filter(|_| talks(builtin));
+        let may_hear_more = opinion.basis == ResolutionBasis::CustomerConfirmed
+            || builtin.flags.contains(&Flag::UnsupportedLanguage);
+        let bounds = |dimension, own: Option<Score>| Bounds::of(&guards, dimension, may_hear_more, own);
+        let accuracy = dimensions.map(|dimensions| dimensions.resolution_accuracy.score);
+        let resolution_accuracy = bounds(LinearDimension::ResolutionAccuracy, accuracy)
+            .apply("resolution accuracy", opinion.resolution_accuracy)?;
+        let effort = dimensions.map(|dimensions| dimensions.interaction_effort.score);
+        let interaction_effort = bounds(LinearDimension::InteractionEffort, effort)
+            .apply("interaction effort", opinion.interaction_effort)?;
         let resolution = stands(course.end, builtin, opinion)?.then(|| {
             let reading = (opinion.status, opinion.basis);
             let verdict = Verdict::from_reader(&transcript, &course, &handoff, self.policy, reading);
@@ -150,7 +151,7 @@ impl Scorer {
 
     /// For each message of the conversation, whether it talks to an evaluator: then nothing in it is evidence.
     pub fn talks_to_evaluator(&self, conversation: &Conversation) -> Vec<bool> {
-        let transcript = Transcript::read(&self.lexicon, conversation);
+        let transcript = self.reader.transcript(conversation);
         transcript.items.iter().map(crate::transcript::Item::is_injected).collect()
     }
 }
@@ -160,24 +161,39 @@ fn talks(builtin: &Evaluation) -> bool {
     builtin.flags.contains(&Flag::PossiblePromptInjection)
 }
 
-fn ceiling(guards: &Guards<'_, '_>, dimension: LinearDimension) -> Score {
-    let limits = guards.limits(dimension);
-    Score::nearest(limits.iter().fold(Score::MAX.value(), |value, limit| limit.apply(value)))
+/// Between which a score may lie.
+struct Bounds {
+    floor: Score,
+    ceiling: Score,
+    /// A score that is far above this is contrary to the rules.
+    firm: Score,
 }
 
-/// The score within its ceiling, and near `anchor` where there is one.
-fn within(
-    dimension: &'static str,
-    given: Score,
-    ceiling: Score,
-    anchor: Option<Score>,
-) -> Result<Score, Contradiction> {
-    let ceiling = anchor.map_or(ceiling, |anchor| anchor.min(ceiling));
-    if given.value() > ceiling.value() + CREDIBLE {
-        return Err(Contradiction::Score { dimension, given, ceiling });
+impl Bounds {
+    /// Of the rules, and near `own` where there is one: the built-in score beside text that talks to an evaluator.
+    fn of(
+        guards: &Guards<'_, '_>,
+        dimension: LinearDimension,
+        may_hear_more: bool,
+        own: Option<Score>,
+    ) -> Self {
+        let limits = guards.limits(dimension);
+        let ceiling_of = |unheard: bool| {
+            let limits = limits.iter().filter(|limit| unheard || !UNHEARD.contains(&limit.code));
+            let rules = Score::nearest(limits.fold(Score::MAX.value(), |value, limit| limit.apply(value)));
+            own.map_or(rules, |own| own.min(rules))
+        };
+        let (firm, ceiling) = (ceiling_of(false), ceiling_of(!may_hear_more));
+        let floor = own.map_or(Score::MIN, |own| Score::nearest(own.value() - CREDIBLE)).min(ceiling);
+        Self { floor, ceiling, firm }
     }
-    let floor = anchor.map_or(Score::MIN, |anchor| Score::nearest(anchor.value() - CREDIBLE)).min(ceiling);
-    Ok(given.clamp(floor, ceiling))
+
+    fn apply(&self, dimension: &'static str, given: Score) -> Result<Score, Contradiction> {
+        if given.value() > self.firm.value() + CREDIBLE {
+            return Err(Contradiction::Score { dimension, given, ceiling: self.firm });
+        }
+        Ok(given.clamp(self.floor, self.ceiling))
+    }
 }
 
 /// Whether the opinion's resolution may stand in place of the built-in's.

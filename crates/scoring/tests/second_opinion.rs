@@ -230,3 +230,16 @@ fn keeps_the_rules(builtin: &Evaluation, axis: &Axis, given: Opinion, ruling: &R
         assert_eq!(builtin.resolution.status, Status::Resolved, "{id}: on one reader's word alone");
     }
 }
+
+#[test]
+fn contentment_that_was_not_found_lowers_an_opinion_and_does_not_refuse_it() {
+    let items = [
+        ("contact", "Where is my parcel?"),
+        ("ai", "It is on its way and arrives tomorrow before noon."),
+        ("contact", "And what if nobody is at home then?"),
+    ];
+    let (_, lowered) = rule(&items, opinion(4.8, 4.8, Status::Partial, Basis::AnswerGiven));
+    let (_, heard) = rule(&items, opinion(4.8, 4.8, Status::Resolved, Basis::CustomerConfirmed));
+    assert!(lowered.unwrap().resolution_accuracy < Score::nearest(4.0));
+    assert_eq!(heard.unwrap().resolution_accuracy, Score::nearest(4.8));
+}

@@ -1,6 +1,7 @@
 //! The state in which the customer ends: what is worth most for telling whether they were helped.
 
 use super::reaction::{Reacted, Reaction, sarcasm};
+use crate::answer::tells_of_a_failed_action;
 use crate::transcript::{Found, Transcript};
 
 /// The customer's last word on the matter.
@@ -76,6 +77,7 @@ impl EndState {
             Reaction::Rejects => Self::Rejected,
             Reaction::AsksForHuman => Self::AskedForHuman,
             Reaction::GivesUp => Self::GaveUp,
+            Reaction::SaysNothing => self,
             Reaction::Repeats if self.is_unhappy() => self,
             Reaction::Repeats => Self::Repeated,
             // Courtesy behind a complaint leaves the complaint standing.
@@ -94,6 +96,10 @@ impl EndState {
     }
 }
 
+/// Reactions that complain.
+const COMPLAINING: &[Reaction] =
+    &[Reaction::Rejects, Reaction::AsksForHuman, Reaction::Repeats, Reaction::GivesUp];
+
 /// The customer's way through the conversation.
 #[derive(Debug)]
 pub(crate) struct CustomerCourse {
@@ -107,9 +113,21 @@ pub(crate) struct CustomerCourse {
     pub reopened: bool,
     /// Messages with sarcasm.
     pub sarcastic: u32,
+    /// The last turns in a row that are content.
+    pub content_streak: u32,
+    /// Turns after the first answer since the customer was last content or said goodbye.
+    pub unsettled: u32,
+    /// The last turn with which the customer let things rest; the first of all where there is none. Whatever is
+    /// answered later has not been accepted and speaks for nobody.
+    pub settled_turn: usize,
+    /// How many answers came before the end of `settled_turn`; the first answer of all always counts.
+    pub settled_answers: usize,
 }
 
 impl CustomerCourse {
+    /// The state of a customer whose contentment the last answer has overtaken.
+    const WITHDRAWN: EndState = EndState::Open;
+
     /// Follows the customer from the first message to the last.
     pub(crate) fn of(transcript: &Transcript<'_>) -> Self {
         let reactions: Vec<Reacted> =
@@ -120,11 +138,19 @@ impl CustomerCourse {
             decided_by: None,
             reopened: false,
             sarcastic: transcript.customer_items().filter(|item| sarcasm(item).is_some()).count() as u32,
+            content_streak: 0,
+            unsettled: 0,
+            settled_turn: 0,
+            settled_answers: 0,
         };
         let mut previous: Option<usize> = None;
         let items = transcript.customer.iter().copied().zip(transcript.turns.iter().copied());
         for ((index, turn), reacted) in items.zip(course.reactions.iter()) {
             let same_turn = previous == Some(turn);
+            // What the customer was content with has failed since.
+            if course.end.is_content() && failed_before(transcript, index) {
+                course.end = Self::WITHDRAWN;
+            }
             let next = course.end.after(reacted.reaction, same_turn);
             course.reopened |= course.end.is_content() && next.is_unhappy();
             if next != course.end || next.is_unhappy() {
@@ -133,13 +159,66 @@ impl CustomerCourse {
             }
             previous = Some(turn);
         }
+        course.follow_streaks(transcript);
         course
+    }
+
+    /// Counts with what the conversation ends. One turn may hold several messages: it does not matter in how many a
+    /// customer tells something, but a complaint and a change of mood count wherever they stand.
+    fn follow_streaks(&mut self, transcript: &Transcript<'_>) {
+        let mut before: Option<(usize, Reaction)> = None;
+        for (turn, reacted) in
+            transcript.turns.iter().copied().zip(&self.reactions).filter(|(turn, _)| *turn > 0)
+        {
+            let (same_turn, last) = before.map_or((false, None), |(at, last)| (at == turn, Some(last)));
+            match reacted.reaction {
+                reaction if COMPLAINING.contains(&reaction) => {
+                    self.content_streak = 0;
+                    self.unsettled += 1;
+                }
+                // Courtesy behind a complaint leaves the complaint standing.
+                _ if same_turn && last.is_some_and(|last| COMPLAINING.contains(&last)) => continue,
+                Reaction::Confirms | Reaction::Thanks => {
+                    self.content_streak += 1;
+                    self.unsettled = 0;
+                    self.settled_turn = turn;
+                }
+                Reaction::Closes => {
+                    self.unsettled = 0;
+                    self.settled_turn = turn;
+                }
+                Reaction::Accepts => self.settled_turn = turn,
+                Reaction::Continues if !same_turn || last != Some(Reaction::Continues) => {
+                    self.content_streak = 0;
+                    self.unsettled += 1;
+                }
+                _ => continue,
+            }
+            before = Some((turn, reacted.reaction));
+        }
+        let numbered = transcript.customer.iter().zip(&transcript.turns);
+        let last_item =
+            numbered.filter(|(_, turn)| **turn <= self.settled_turn).map(|(item, _)| *item).last();
+        let before =
+            transcript.answers.iter().filter(|answer| last_item.is_some_and(|item| **answer < item)).count();
+        self.settled_answers = before.max(transcript.answers.len().min(1));
+    }
+
+    /// Complaints of every kind, in the whole conversation.
+    pub(crate) fn complaints(&self) -> u32 {
+        COMPLAINING.iter().map(|reaction| self.count(*reaction)).sum()
     }
 
     /// How many messages react this way.
     pub(crate) fn count(&self, reaction: Reaction) -> u32 {
         self.reactions.iter().filter(|reacted| reacted.reaction == reaction).count() as u32
     }
+}
+
+/// Whether the answer before the item tells of a failure.
+fn failed_before(transcript: &Transcript<'_>, index: usize) -> bool {
+    let answer = transcript.answers.iter().rev().find(|answer| **answer < index);
+    answer.is_some_and(|answer| tells_of_a_failed_action(transcript, *answer))
 }
 
 #[cfg(test)]

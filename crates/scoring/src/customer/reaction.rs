@@ -1,8 +1,8 @@
 //! What one message of the customer says about the answers before it.
 
-use crate::answer::tells_of_a_finished_action;
+use crate::answer::{fails, tells_of_a_finished_action};
 use crate::lexicon::Group;
-use crate::transcript::{Found, Item, Transcript, overlap};
+use crate::transcript::{Found, Item, Transcript, overlap, sentence_around};
 
 /// A customer repeats themselves when two messages share more than this part of their words.
 const SAME_MESSAGE: f64 = 0.7;
@@ -10,6 +10,18 @@ const SAME_MESSAGE: f64 = 0.7;
 const REPEATABLE_WORDS: usize = 3;
 /// A message with at most so many words can be nothing but an acknowledgement or the word "agent".
 const FEW_WORDS: u32 = 6;
+
+/// A word for a person stands at most so many words behind the word of asking.
+const WISH_REACH: usize = 4;
+/// Bytes between two phrases beyond which they do not belong together.
+const LONGEST_GAP: usize = 48;
+/// At most so many phrases of a kind are looked at: bounds the work on long texts.
+const FEW_PHRASES: usize = 8;
+/// At most so many words for "now" are looked at: bounds the work on long texts.
+const FEW_NOWS: usize = 8;
+
+/// Mockery is short; a longer message that thanks somewhere tells a story.
+const MOCKING_WORDS: u32 = 24;
 
 /// How the customer reacts to what they were answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +34,8 @@ pub(crate) enum Reaction {
     Closes,
     /// "Ok", "go ahead".
     Accepts,
+    /// A stray letter or sign without a meaning.
+    SaysNothing,
     /// Asks or tells something.
     Continues,
     /// Says again what was said before.
@@ -53,6 +67,9 @@ impl Reacted {
         let Some(answer) = answer else {
             return Some(Self { reaction: Reaction::Continues, phrase: None });
         };
+        if says_nothing(item) {
+            return Some(Self { reaction: Reaction::SaysNothing, phrase: None });
+        }
         Some(
             complaint(item, answer)
                 .or_else(|| repetition(transcript, position))
@@ -62,11 +79,50 @@ impl Reacted {
     }
 }
 
+/// Whether the item holds at most a stray letter or signs: it changes nothing.
+fn says_nothing(item: &Item<'_>) -> bool {
+    let reading = &item.reading;
+    let letters =
+        item.message.content.chars().filter(|character| character.is_alphanumeric()).take(2).count();
+    letters < 2 && reading.questions == 0 && reading.exclamations == 0 && reading.found.is_empty()
+}
+
 /// The words by which the item asks for a person.
 pub(crate) fn human_request(item: &Item<'_>) -> Option<Found> {
     let bare_word =
         || item.first(Group::HumanWord).filter(|_| item.reading.words <= 2 && !item.has(Group::Negated));
-    item.first(Group::HumanRequest).or_else(bare_word)
+    item.first(Group::HumanRequest).or_else(|| wished_person(item)).or_else(bare_word)
+}
+
+/// "I want … a person": a word of asking with a word for a person close behind it in the same sentence.
+fn wished_person(item: &Item<'_>) -> Option<Found> {
+    let text = item.message.content.as_str();
+    let found = &item.reading.found;
+    found.iter().enumerate().filter(|(_, verb)| verb.group == Group::HumanVerb).take(FEW_PHRASES).find_map(
+        |(at, verb)| {
+            let refused =
+                found.get(..at).unwrap_or_default().iter().rev().take(FEW_PHRASES).any(|before| {
+                    before.group == Group::Negation && is_close(text, before.end, verb.start, 1)
+                });
+            let behind = found.get(at..).unwrap_or_default().iter();
+            let noun = behind
+                .filter(|noun| noun.group == Group::HumanNoun && noun.start >= verb.end)
+                .take(FEW_PHRASES);
+            noun.copied()
+                .find(|noun| is_close(text, verb.end, noun.start, WISH_REACH))
+                .filter(|_| !refused)
+                .map(|noun| Found { group: Group::HumanRequest, start: verb.start, end: noun.end })
+        },
+    )
+}
+
+/// Whether at most `words` words of one sentence stand between two places.
+fn is_close(text: &str, from: usize, to: usize, words: usize) -> bool {
+    text.get(from..to).is_some_and(|gap| {
+        gap.len() <= LONGEST_GAP
+            && !gap.contains(['.', '!', '?', '\n'])
+            && gap.split_whitespace().count() <= words
+    })
 }
 
 fn complaint(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {
@@ -81,8 +137,10 @@ fn complaint(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {
         |groups: &[Group]| item.reading.found.iter().copied().rfind(|found| groups.contains(&found.group));
     if let Some(phrase) = last_of(&[Group::Rejection, Group::Negated, Group::Still]) {
         // "The first one failed, but now it works": the later word holds.
-        let confirmed_later =
-            last_of(&[Group::Confirmation]).is_some_and(|confirmed| confirmed.start > phrase.start);
+        let confirmed_later = last_of(&[Group::Confirmation])
+            .into_iter()
+            .chain(success_now(item))
+            .any(|confirmed| confirmed.start > phrase.start);
         if !confirmed_later {
             return rejects(phrase);
         }
@@ -93,9 +151,55 @@ fn complaint(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {
     let leading_no = leading_no(item)?;
     match question_of(answer) {
         Question::AboutTheOutcome => rejects(leading_no),
-        Question::AnythingElse | Question::Other => None,
+        Question::AnythingElse | Question::Offer | Question::Other => None,
         Question::None => rejects(leading_no),
     }
+}
+
+/// The words by which the customer says that it works or is solved.
+pub(crate) fn confirmation(item: &Item<'_>) -> Option<Found> {
+    item.first(Group::Confirmation).or_else(|| success_now(item))
+}
+
+/// Whether trouble follows the confirmation in the same message ("it worked for a minute and then failed").
+fn is_taken_back(item: &Item<'_>, confirmation: Found) -> bool {
+    item.reading.found.iter().any(|later| {
+        matches!(later.group, Group::Trouble | Group::Rejection | Group::Negated | Group::Still)
+            && later.start >= confirmation.end
+    })
+}
+
+/// "It is OK now", "I could finally log in": a word of success or ability beside a word for "now", in a sentence
+/// that negates, asks and supposes nothing. The latest such sentence counts.
+fn success_now(item: &Item<'_>) -> Option<Found> {
+    let found = &item.reading.found;
+    let text = item.message.content.as_str();
+    let nows = found.iter().filter(|now| now.group == Group::Now).take(FEW_NOWS);
+    nows.filter_map(|now| {
+        let (start, end) = sentence_around(text, now.start, now.end);
+        let begin = found.partition_point(|other| other.start < start);
+        let inside = found.get(begin..).unwrap_or_default().iter().take_while(|other| other.end <= end);
+        let mut success = None;
+        for other in inside {
+            match other.group {
+                Group::Outcome | Group::Fine | Group::Able | Group::Praise => {
+                    success = success.or(Some(*other))
+                }
+                Group::Negation
+                | Group::Negated
+                | Group::Conditional
+                | Group::Request
+                | Group::Demand
+                | Group::Rejection
+                | Group::Trouble
+                | Group::Still
+                | Group::Frustration => return None,
+                _ => {}
+            }
+        }
+        success.filter(|_| !text.get(..end).is_some_and(|sentence| sentence.ends_with(['?', '？'])))
+    })
+    .last()
 }
 
 /// Annoyance without a friendly word.
@@ -122,7 +226,9 @@ fn content(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {
     }
     let reacted = |reaction, phrase| Some(Reacted { reaction, phrase });
     let asks = item.reading.questions > 0;
-    if let Some(phrase) = item.first(Group::Confirmation).filter(|_| !item.reading.ends_with_question) {
+    if let Some(phrase) =
+        confirmation(item).filter(|phrase| !item.reading.ends_with_question && !is_taken_back(item, *phrase))
+    {
         return reacted(Reaction::Confirms, Some(phrase));
     }
     if let Some(phrase) =
@@ -131,10 +237,22 @@ fn content(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {
         return reacted(Reaction::Confirms, Some(phrase));
     }
     let (thanks, praise) = (item.first(Group::Thanks), item.first(Group::Praise));
+    let approval = item.first(Group::Approval).filter(|_| !asks && !opens_a_contrast(item));
+    if let Some(phrase) = approval {
+        return match question_of(answer) {
+            // "That works" answers "is 8 pm fine?": it is what the customer wants done, not what was done.
+            Question::Offer | Question::Other => reacted(Reaction::Accepts, Some(phrase)),
+            Question::AboutTheOutcome => reacted(Reaction::Confirms, Some(phrase)),
+            _ if tells_of_a_finished_action(answer) && !fails(answer) => {
+                reacted(Reaction::Confirms, Some(phrase))
+            }
+            Question::AnythingElse | Question::None => reacted(Reaction::Thanks, thanks.or(Some(phrase))),
+        };
+    }
     if !asks && !opens_a_contrast(item) {
         // Thanks and praise for a finished action confirm it; for an answer they may be mere politeness.
         let is_full = thanks.is_some() && praise.is_some() && !item.has(Group::Request);
-        if is_full && tells_of_a_finished_action(answer) {
+        if is_full && tells_of_a_finished_action(answer) && !fails(answer) {
             return reacted(Reaction::Confirms, praise);
         }
         if let Some(phrase) = thanks.or(praise.filter(|_| !item.has(Group::Request))) {
@@ -144,11 +262,20 @@ fn content(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {
             return reacted(Reaction::Closes, Some(phrase));
         }
     }
-    if question_of(answer) == Question::AnythingElse && leading_no(item).is_some() && !asks {
+    let declines = match question_of(answer) {
+        Question::AnythingElse => !asks,
+        // "No, the other one" declines an offer and asks for another.
+        Question::Offer => {
+            !asks && item.reading.words <= FEW_WORDS && !item.has_any(&[Group::Request, Group::Alternative])
+        }
+        _ => false,
+    };
+    if declines && leading_no(item).is_some() {
         return reacted(Reaction::Closes, leading_no(item));
     }
     // "Yes" to a question answers it and accepts nothing.
-    let answers_a_question = matches!(question_of(answer), Question::Other | Question::AboutTheOutcome);
+    let answers_a_question =
+        matches!(question_of(answer), Question::Offer | Question::Other | Question::AboutTheOutcome);
     let accepted = item.first(Group::Acknowledge).or_else(|| item.first(Group::Consent));
     if !asks && !answers_a_question && item.reading.words <= FEW_WORDS && accepted.is_some() {
         return reacted(Reaction::Accepts, accepted);
@@ -187,7 +314,20 @@ pub(crate) fn sarcasm(item: &Item<'_>) -> Option<Found> {
         ]);
         item.first(Group::SarcasmWeak).filter(|_| complains)
     };
-    item.first(Group::Sarcasm).or_else(beside_complaint)
+    item.first(Group::Sarcasm).or_else(beside_complaint).or_else(|| mockery(item))
+}
+
+/// Thanks or praise beside words that nobody uses who means it.
+fn mockery(item: &Item<'_>) -> Option<Found> {
+    let cue = item.first(Group::SarcasmCue)?;
+    let honest = item.has_any(&[Group::Confirmation, Group::Close]) || confirmation(item).is_some();
+    let flatters = item
+        .first(Group::Praise)
+        .or_else(|| item.first(Group::Thanks))
+        .or_else(|| item.first(Group::Approval));
+    flatters
+        .filter(|_| !honest && item.reading.questions == 0 && item.reading.words <= MOCKING_WORDS)
+        .map(|_| cue)
 }
 
 /// What the answering side asked last.
@@ -196,6 +336,8 @@ pub(crate) enum Question {
     None,
     AboutTheOutcome,
     AnythingElse,
+    /// "Shall I …?"
+    Offer,
     Other,
 }
 
@@ -210,6 +352,7 @@ pub(crate) fn question_of(answer: &Item<'_>) -> Question {
     match last.map(|found| found.group) {
         Some(Group::AsksOutcome) if answer.reading.questions > 0 => Question::AboutTheOutcome,
         Some(Group::AnythingElse) => Question::AnythingElse,
+        _ if answer.reading.questions > 0 && answer.has(Group::Offer) => Question::Offer,
         _ if answer.reading.questions > 0 => Question::Other,
         _ => Question::None,
     }
@@ -217,22 +360,29 @@ pub(crate) fn question_of(answer: &Item<'_>) -> Question {
 
 /// A "no" with which the message begins.
 pub(crate) fn leading_no(item: &Item<'_>) -> Option<Found> {
-    leading(item, Group::Disagree, &["no", "nope", "nah", "not really"])
+    leading(
+        item,
+        Group::Disagree,
+        &["not really", "nope", "nah", "nothing", "not right now", "not now", "no"],
+    )
 }
 
 fn leading_yes(item: &Item<'_>) -> Option<Found> {
-    leading(item, Group::Consent, &["yes", "yeah", "yep", "yup"])
+    leading(item, Group::Consent, &["yes", "yeah", "yep", "yup", "yea", "ya"])
 }
 
+/// A word of `words` with which the message begins.
 fn leading(item: &Item<'_>, group: Group, words: &[&str]) -> Option<Found> {
     let text = item.message.content.as_str();
-    let begin = text.len() - text.trim_start().len();
-    item.reading.found.iter().copied().find(|found| {
-        found.group == group
-            && found.start == begin
-            && text
-                .get(found.start..found.end)
-                .is_some_and(|phrase| words.iter().any(|word| phrase.eq_ignore_ascii_case(word)))
+    let start = text.len() - text.trim_start().len();
+    let ends_word = |at: usize| {
+        text.get(at..).and_then(|rest| rest.chars().next()).is_none_or(|next| !next.is_alphanumeric())
+    };
+    words.iter().find_map(|word| {
+        let end = start + word.len();
+        let leads =
+            text.get(start..end).is_some_and(|head| head.eq_ignore_ascii_case(word)) && ends_word(end);
+        leads.then_some(Found { group, start, end })
     })
 }
 

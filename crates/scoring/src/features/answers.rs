@@ -1,23 +1,34 @@
 //! What the answers' words say. They only ever lower a score, and an answer behind the customer's last message
 //! never thins out what was said before it.
 
-use super::{FeatureList, Observations, count, dampened, flag, second_half, share};
+use super::{FeatureList, Observations, count, dampened, flag, second_half, share, worst};
+use crate::answer::denies_a_fact;
 use crate::lexicon::Group;
 use crate::transcript::overlap;
 
-const UNFAVOURABLE: [(&str, Group, &str); 5] = [
+const UNFAVOURABLE: [(&str, Group, &str); 6] = [
     ("answer_apology", Group::Apology, "AGENT_APOLOGISED"),
     ("answer_refusal", Group::Refusal, "AGENT_REFUSED"),
     ("answer_policy", Group::Policy, "AGENT_CITED_POLICY"),
     ("answer_confusion", Group::Confusion, "AGENT_CONFUSED"),
+    ("answer_deflection", Group::Deflection, "AGENT_PUT_OFF"),
     ("answer_ask_information", Group::AskInformation, "AGENT_ASKED_BACK"),
 ];
 
 pub(super) fn add(observations: &Observations<'_, '_>, features: &mut FeatureList) {
     let transcript = observations.transcript;
-    let heard = transcript.heard;
+    let heard = observations.course.settled_answers;
     for (subject, group, code) in UNFAVOURABLE {
-        let marks: Vec<bool> = transcript.answer_items().map(|item| item.has(group)).collect();
+        // "They have no live music, sorry" answers a question and refuses nothing.
+        let excused = matches!(group, Group::Apology | Group::Refusal);
+        let marks: Vec<bool> = transcript
+            .answers
+            .iter()
+            .map(|index| {
+                transcript.item(*index).is_some_and(|item| item.has(group))
+                    && !(excused && denies_a_fact(transcript, *index))
+            })
+            .collect();
         add_views(features, subject, code, &marks, heard);
     }
     let transfers: Vec<bool> = transcript
@@ -26,7 +37,7 @@ pub(super) fn add(observations: &Observations<'_, '_>, features: &mut FeatureLis
         .collect();
     add_views(features, "answer_transfer", "AGENT_HANDED_OVER", &transfers, heard);
     let questions: Vec<bool> = transcript.answer_items().map(|item| item.reading.questions > 0).collect();
-    features.lowers("answer_question", "share", "AGENT_ASKED_BACK", worse(share, &questions, heard));
+    features.lowers("answer_question", "share", "AGENT_ASKED_BACK", worst(share, &questions, heard));
     add_loops(observations, features);
 }
 
@@ -38,16 +49,10 @@ fn add_views(
     heard: usize,
 ) {
     let (early, late) = marks.split_at_checked(heard).unwrap_or((marks, &[]));
-    features.lowers(subject, "share", code, worse(share, marks, heard));
-    features.lowers(subject, "second_half", code, worse(|marks| share(second_half(marks)), marks, heard));
+    features.lowers(subject, "share", code, worst(share, marks, heard));
+    features.lowers(subject, "second_half", code, worst(|marks| share(second_half(marks)), marks, heard));
     features.lowers(subject, "last", code, flag(early.last() == Some(&true) || late.contains(&true)));
     features.lowers(subject, "count", code, dampened(count(marks)));
-}
-
-/// The highest value among every prefix that ends at the customer's last message or behind it: an answer that is
-/// added later can raise it but not lower it.
-fn worse(view: impl Fn(&[bool]) -> f64, marks: &[bool], heard: usize) -> f64 {
-    (heard..=marks.len()).filter_map(|length| marks.get(..length)).map(view).fold(0.0, f64::max)
 }
 
 fn add_loops(observations: &Observations<'_, '_>, features: &mut FeatureList) {
@@ -81,8 +86,8 @@ mod tests {
 
     #[test]
     fn a_later_answer_never_thins_out_an_earlier_one() {
-        let before = worse(share, &[true, false], 2);
-        assert_eq!(worse(share, &[true, false, false], 2), before);
-        assert!(worse(share, &[true, false, true], 2) > before);
+        let before = worst(share, &[true, false], 2);
+        assert_eq!(worst(share, &[true, false, false], 2), before);
+        assert!(worst(share, &[true, false, true], 2) > before);
     }
 }

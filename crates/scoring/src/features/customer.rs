@@ -1,6 +1,6 @@
 //! What the customer's words say.
 
-use super::{FeatureList, Observations, count, dampened, flag, last, second_half, share};
+use super::{FeatureList, Observations, count, dampened, flag, last, second_half, share, worst};
 use crate::customer::{Question, Reaction, leading_no, question_of, sarcasm};
 use crate::lexicon::Group;
 use crate::transcript::{COMPLAINTS, Item, Transcript};
@@ -13,16 +13,21 @@ const FAVOURABLE: [(&str, Group, &str); 3] = [
 ];
 
 /// Words that speak against them.
-const UNFAVOURABLE: [(&str, Group, &str); 5] = [
+const UNFAVOURABLE: [(&str, Group, &str); 8] = [
     ("customer_frustration", Group::Frustration, "CUSTOMER_FRUSTRATED"),
     ("customer_disagrees", Group::Disagree, "CUSTOMER_DISAGREED"),
     ("customer_repetition", Group::Repetition, "CUSTOMER_REPEATED"),
     ("customer_still", Group::Still, "CUSTOMER_REJECTED"),
+    ("customer_alternative", Group::Alternative, "CUSTOMER_TRIED_ANOTHER"),
+    ("customer_accusation", Group::Accusation, "CUSTOMER_ACCUSED"),
+    ("customer_demand", Group::Demand, "CUSTOMER_PRESSED"),
     ("customer_urgency", Group::Urgency, "CUSTOMER_WAITED"),
 ];
 
 pub(super) fn add(observations: &Observations<'_, '_>, features: &mut FeatureList) {
     let transcript = observations.transcript;
+    // One more turn takes an earlier complaint back only where the customer lets things rest with it.
+    let from = observations.course.settled_turn + 1;
     let complaints = marks(transcript, |_, item| item.has_any(COMPLAINTS) || sarcasm(item).is_some());
     for (subject, group, code) in FAVOURABLE {
         let mut marks = marks(transcript, |index, item| speaks_for(transcript, index, item, group));
@@ -37,8 +42,8 @@ pub(super) fn add(observations: &Observations<'_, '_>, features: &mut FeatureLis
         let marks = marks(transcript, |index, item| {
             item.has(group) && !(group == Group::Disagree && only_answers_no(transcript, index, item))
         });
-        features.lowers(subject, "share", code, undiluted(share, &marks));
-        features.lowers(subject, "second_half", code, undiluted(|marks| share(second_half(marks)), &marks));
+        features.lowers(subject, "share", code, worst(share, &marks, from));
+        features.lowers(subject, "second_half", code, worst(|marks| share(second_half(marks)), &marks, from));
         features.lowers(subject, "last", code, last(&marks));
         features.lowers(subject, "count", code, dampened(count(&marks)));
     }
@@ -56,7 +61,7 @@ fn add_reactions(observations: &Observations<'_, '_>, features: &mut FeatureList
         "CUSTOMER_REJECTED",
         dampened(observations.course.count(Reaction::Rejects) as usize),
     );
-    let late = undiluted(|marks| share(second_half(marks)), &rejects);
+    let late = worst(|marks| share(second_half(marks)), &rejects, course.settled_turn + 1);
     features.lowers("customer_rejects", "second_half", "CUSTOMER_REJECTED", late);
     let asks = course.count(Reaction::AsksForHuman) as usize;
     features.lowers("customer_asks_for_human", "count", "HUMAN_REQUESTED", dampened(asks));
@@ -72,13 +77,6 @@ fn marks(transcript: &Transcript<'_>, holds: impl Fn(usize, &Item<'_>) -> bool) 
         }
     }
     marks
-}
-
-/// The higher of the values with and without the last turn: one more turn without a complaint does not take the
-/// earlier ones back.
-fn undiluted(view: impl Fn(&[bool]) -> f64, marks: &[bool]) -> f64 {
-    let before = marks.split_last().map_or(0.0, |(_, before)| view(before));
-    view(marks).max(before)
 }
 
 /// One mark for each turn: whether any message of it reacts this way.
@@ -106,5 +104,5 @@ fn only_answers_no(transcript: &Transcript<'_>, index: usize, item: &Item<'_>) -
     let disagreements = item.reading.found.iter().filter(|found| found.group == Group::Disagree).count();
     leading_no(item).is_some()
         && disagreements == 1
-        && matches!(asked, Some(Question::AnythingElse | Question::Other))
+        && matches!(asked, Some(Question::AnythingElse | Question::Offer | Question::Other))
 }

@@ -5,13 +5,14 @@
 
 mod answers;
 mod customer;
+mod outcome;
 mod structure;
 
 use std::fmt;
 
 use crate::customer::CustomerCourse;
 use crate::effort::EffortFindings;
-use crate::transcript::Transcript;
+use crate::transcript::{Item, Transcript};
 
 /// The direction in which a feature may move a score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +69,7 @@ pub(crate) fn extract(observations: &Observations<'_, '_>) -> Vec<Feature> {
     let mut features = FeatureList(Vec::with_capacity(96));
     customer::add(observations, &mut features);
     answers::add(observations, &mut features);
+    outcome::add(observations, &mut features);
     structure::add(observations, &mut features);
     features.0
 }
@@ -95,6 +97,21 @@ fn share(marks: &[bool]) -> f64 {
     if marks.is_empty() { 0.0 } else { count(marks) as f64 / marks.len() as f64 }
 }
 
+/// The highest value among the prefixes of at least `from` marks: a later mark can raise it but not thin it out.
+fn worst(view: impl Fn(&[bool]) -> f64, marks: &[bool], from: usize) -> f64 {
+    prefixes(marks, from).map(view).fold(0.0, f64::max)
+}
+
+/// The lowest value among the prefixes of at least `from` marks: a later mark can lower it but not raise it.
+fn least(view: impl Fn(&[bool]) -> f64, marks: &[bool], from: usize) -> f64 {
+    let lowest = prefixes(marks, from).map(view).fold(f64::INFINITY, f64::min);
+    if lowest.is_finite() { lowest } else { 0.0 }
+}
+
+fn prefixes(marks: &[bool], from: usize) -> impl Iterator<Item = &[bool]> {
+    (from.min(marks.len())..=marks.len()).filter_map(|length| marks.get(..length))
+}
+
 fn count(marks: &[bool]) -> usize {
     marks.iter().filter(|mark| **mark).count()
 }
@@ -109,4 +126,12 @@ fn last(marks: &[bool]) -> f64 {
 
 fn flag(holds: bool) -> f64 {
     f64::from(u8::from(holds))
+}
+
+/// The customer's items since they last let things rest; the last one where they still do.
+fn unsettled_items<'t, 'a>(observations: &Observations<'t, 'a>) -> Vec<&'t Item<'a>> {
+    let transcript = observations.transcript;
+    let from = (observations.course.settled_turn + 1).min(transcript.turn_count().saturating_sub(1));
+    let numbered = transcript.customer.iter().zip(&transcript.turns);
+    numbered.filter(|(_, turn)| **turn >= from).filter_map(|(index, _)| transcript.item(*index)).collect()
 }

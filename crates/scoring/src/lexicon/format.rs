@@ -51,7 +51,7 @@ fn section_name(line: &str) -> Option<&str> {
     let name = line.strip_prefix('[')?.strip_suffix(']')?;
     let plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
     // `[system]` and `[inst]` are phrases of the safety list.
-    (plain && name != "system" && name != "inst").then_some(name)
+    (plain && name != "system" && name != "inst" && name != "admin").then_some(name)
 }
 
 #[cfg(test)]

@@ -52,8 +52,21 @@ groups! {
     Contrast = "contrast",
     Conditional = "conditional",
     Idiom = "idiom",
+    Now = "now",
+    Fine = "fine",
+    Able = "able",
+    Alternative = "alternative",
+    Demand = "demand",
+    Accusation = "accusation",
+    Plea = "plea",
+    ProductQuestion = "product_question",
+    ServiceFailure = "service_failure",
+    Approval = "approval",
     Sarcasm = "sarcasm",
     SarcasmWeak = "sarcasm_weak",
+    SarcasmCue = "sarcasm_cue",
+    HumanVerb = "human_verb",
+    HumanNoun = "human_noun",
     Apology = "apology",
     Refusal = "refusal",
     Policy = "policy",
@@ -62,7 +75,12 @@ groups! {
     AskIdentifier = "ask_identifier",
     AnythingElse = "anything_else",
     AsksOutcome = "asks_outcome",
+    Offer = "offer",
     Done = "done",
+    Failure = "failure",
+    NothingFound = "nothing_found",
+    Deflection = "deflection",
+    Instruction = "instruction",
     TransferPromise = "transfer_promise",
     TransferOffer = "transfer_offer",
     Injection = "injection",
@@ -79,6 +97,7 @@ impl Group {
             Self::Thanks
                 | Self::Close
                 | Self::Praise
+                | Self::Approval
                 | Self::Confirmation
                 | Self::Outcome
                 | Self::Acknowledge

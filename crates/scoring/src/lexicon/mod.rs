@@ -3,14 +3,21 @@
 //! The lists are data (`lexicon/*.txt`), each group with a line on why it exists, so that a language or a phrase
 //! is added without touching code.
 
+mod characters;
 mod format;
 mod group;
+mod group_set;
+mod normalise;
+mod phrases;
 mod words;
 
-use aho_corasick::AhoCorasick;
 use sha2::{Digest, Sha256};
 
+pub(crate) use self::characters::{is_ascii_letter_or_digit, is_letter_or_digit, is_unspaced};
 pub(crate) use self::group::Group;
+pub(crate) use self::group_set::GroupSet;
+use self::normalise::Normalised;
+use self::phrases::Phrases;
 pub(crate) use self::words::{WordLists, hash_word};
 
 /// The lists that are compiled into phrases, with their names for errors.
@@ -52,6 +59,9 @@ pub enum LexiconError {
     /// The phrases cannot be compiled.
     #[error("the phrase lists cannot be compiled: {0}")]
     Automaton(#[from] aho_corasick::BuildError),
+    /// The compiled phrases cannot be walked from their beginnings.
+    #[error("the phrase lists cannot be searched: {0}")]
+    Anchoring(#[from] aho_corasick::MatchError),
 }
 
 /// A phrase found in a text.
@@ -71,12 +81,16 @@ struct Pattern {
     group: Group,
     at_sentence_start: bool,
     any_ending: bool,
+    /// Whether its first character would continue a word before it.
+    begins_word: bool,
+    /// Whether its last character would be continued by a word behind it.
+    ends_word: bool,
 }
 
 /// The compiled phrase lists.
 #[derive(Debug)]
 pub(crate) struct Lexicon {
-    automaton: AhoCorasick,
+    phrases: Phrases,
     patterns: Vec<Pattern>,
     /// Stop words and the function words of languages.
     pub words: WordLists,
@@ -101,24 +115,41 @@ impl Lexicon {
         if let Some(missing) = Group::LISTED.iter().find(|group| !seen.contains(group)) {
             return Err(LexiconError::MissingSection(missing.name()));
         }
-        let automaton = AhoCorasick::builder().ascii_case_insensitive(true).build(&texts)?;
+        let phrases = Phrases::compile(&texts)?;
         let words = WordLists::read(WORD_LIST.0, &format::sections(WORD_LIST.0, WORD_LIST.1)?)?;
-        Ok(Self { automaton, patterns, words })
+        Ok(Self { phrases, patterns, words })
     }
 
     /// Every phrase in `text`, ordered by place, then by group.
     pub(crate) fn find(&self, text: &str) -> Vec<Hit> {
-        let mut hits: Vec<Hit> = self
-            .automaton
-            .find_overlapping_iter(text)
-            .filter_map(|found| {
-                let pattern = self.patterns.get(found.pattern().as_usize())?;
-                let hit = Hit { group: pattern.group, start: found.start(), end: found.end() };
-                stands_alone(text, hit, *pattern).then_some(hit)
-            })
-            .collect();
+        let mut hits: Vec<Hit> = Vec::new();
+        match Normalised::of(text) {
+            None => self.find_in(text, text, |hit| hits.push(hit)),
+            Some(normalised) => self.find_in(&normalised.flat, &normalised.kept, |hit| {
+                let place = normalised.original(hit.start, hit.end, text);
+                hits.extend(place.map(|(start, end)| Hit { start, end, ..hit }));
+            }),
+        }
         hits.sort_unstable_by_key(|hit| (hit.start, hit.end, hit.group));
         hits
+    }
+
+    /// Searches `flat`; whether a sentence begins is read in `kept`, which differs from it in line breaks only.
+    fn find_in(&self, flat: &str, kept: &str, mut found_one: impl FnMut(Hit)) {
+        self.phrases.find(flat, |found| {
+            let Some(pattern) = self.patterns.get(found.phrase) else { return };
+            let hit = Hit { group: pattern.group, start: found.start, end: found.end };
+            if stands_alone(kept, hit, *pattern) {
+                found_one(hit);
+            }
+        });
+    }
+
+    /// SHA-256 of everything that the compiled lists were made from, lower-case hexadecimal.
+    pub(crate) fn sha256() -> String {
+        let mut hasher = Sha256::new();
+        Self::digest(&mut hasher);
+        crate::facts::hex(&hasher.finalize())
     }
 
     /// Feeds everything that the compiled lists were made from into `hasher`.
@@ -135,7 +166,13 @@ impl Lexicon {
 fn add_phrase(group: Group, entry: &str, patterns: &mut Vec<Pattern>, texts: &mut Vec<String>) {
     let (entry, at_sentence_start) = entry.strip_prefix('^').map_or((entry, false), |rest| (rest, true));
     let (entry, any_ending) = entry.strip_suffix('*').map_or((entry, false), |rest| (rest, true));
-    let pattern = Pattern { group, at_sentence_start, any_ending };
+    let pattern = Pattern {
+        group,
+        at_sentence_start,
+        any_ending,
+        begins_word: entry.chars().next().is_some_and(joins),
+        ends_word: last_joins(entry),
+    };
     patterns.push(pattern);
     texts.push(entry.to_owned());
     if entry.contains('\'') {
@@ -146,26 +183,24 @@ fn add_phrase(group: Group, entry: &str, patterns: &mut Vec<Pattern>, texts: &mu
 
 /// Whether a find is a phrase of its own and not a part of longer words.
 fn stands_alone(text: &str, hit: Hit, pattern: Pattern) -> bool {
-    let (Some(before), Some(phrase), Some(after)) =
-        (text.get(..hit.start), text.get(hit.start..hit.end), text.get(hit.end..))
-    else {
+    let (Some(before), Some(after)) = (text.get(..hit.start), text.get(hit.end..)) else {
         return false;
     };
-    let first = phrase.chars().next().unwrap_or(' ');
-    let last = phrase.chars().next_back().unwrap_or(' ');
-    let free_before = !joins(first) || !before.chars().next_back().is_some_and(joins);
-    let free_after = pattern.any_ending || !joins(last) || !continues(after);
+    let free_before = !pattern.begins_word || !last_joins(before);
+    let free_after = pattern.any_ending || !pattern.ends_word || !continues(after);
     free_before && free_after && (!pattern.at_sentence_start || starts_sentence(before))
 }
 
 /// Whether the character is part of a word. Scripts without spaces between words are not.
 fn joins(character: char) -> bool {
-    character.is_alphanumeric() && !is_unspaced(character)
+    is_letter_or_digit(character) && !is_unspaced(character)
 }
 
-/// Whether the character belongs to a script that writes no spaces between words.
-pub(crate) const fn is_unspaced(character: char) -> bool {
-    matches!(character, '\u{2E80}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7AF}' | '\u{F900}'..='\u{FAFF}')
+fn last_joins(text: &str) -> bool {
+    match text.as_bytes().last() {
+        Some(byte) if byte.is_ascii() => is_ascii_letter_or_digit(*byte),
+        _ => text.chars().next_back().is_some_and(joins),
+    }
 }
 
 /// Whether the word goes on: "can" is no word of its own in "can't" and "cannot".

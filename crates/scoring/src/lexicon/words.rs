@@ -56,14 +56,34 @@ impl WordLists {
     }
 }
 
-/// FNV-1a over the lower-case characters of a word: fast, and the same on every machine.
+/// Hash of the lower-case characters of a word: fast, and the same on every machine. Three characters, of 21 bits
+/// each, are mixed in at a time.
 pub(crate) fn hash_word(word: impl Iterator<Item = char>) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let (mut block, mut count) = (0u64, 0u32);
     for character in word {
-        let lower = character.to_lowercase().next().unwrap_or(character);
-        hash = (hash ^ u64::from(u32::from(lower))).wrapping_mul(0x0000_0100_0000_01b3);
+        block = block << 21 | u64::from(u32::from(lower(character)));
+        count += 1;
+        if count.is_multiple_of(3) {
+            hash = mixed(hash, block);
+            block = 0;
+        }
     }
-    hash
+    hash = mixed(hash, block);
+    hash ^ hash >> 32
+}
+
+fn mixed(hash: u64, block: u64) -> u64 {
+    (hash.rotate_left(23) ^ block).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// The first character of the lower case.
+fn lower(character: char) -> char {
+    if character.is_ascii() {
+        character.to_ascii_lowercase()
+    } else {
+        character.to_lowercase().next().unwrap_or(character)
+    }
 }
 
 fn hashes(section: &Section<'_>) -> Vec<u64> {

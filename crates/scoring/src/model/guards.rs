@@ -5,7 +5,7 @@ use assay_contracts::evaluation::HandoffState;
 
 use super::LinearDimension;
 use crate::answer::tells_of_a_finished_action;
-use crate::customer::{CustomerCourse, EndState, Reaction};
+use crate::customer::{CustomerCourse, EndState};
 use crate::effort::EffortFindings;
 use crate::handoff::HandoffFindings;
 use crate::lexicon::Group;
@@ -15,6 +15,11 @@ use crate::transcript::{Item, Role, Transcript};
 pub(crate) const SUBSTANTIVE_WORDS: u32 = 3;
 /// So many equal answers make a loop.
 const LOOP: usize = 2;
+
+/// What each further complaint and turn takes off a ceiling, in points: one tenth is the smallest change to be seen.
+const STEP: f64 = 0.1;
+/// The lowest score.
+const LOWEST: f64 = 1.0;
 
 /// A floor or a ceiling that a rule sets.
 #[derive(Debug, Clone, Copy)]
@@ -68,7 +73,8 @@ impl Guards<'_, '_> {
         match dimension {
             LinearDimension::ResolutionAccuracy => {
                 limits.extend(self.content_floor());
-                limits.extend(self.complaint_ceiling(2.5));
+                limits.extend(self.open_ceiling(3.5));
+                limits.extend(self.complaint_ceiling(2.7));
                 limits.extend(self.refusal_ceiling());
                 limits.extend(self.loop_ceiling());
                 limits.extend(self.missing_human_ceiling(2.5));
@@ -76,7 +82,8 @@ impl Guards<'_, '_> {
             }
             LinearDimension::InteractionEffort => {
                 limits.extend(self.ease_floor());
-                limits.extend(self.complaint_ceiling(3.0));
+                limits.extend(self.open_ceiling(3.9));
+                limits.extend(self.complaint_ceiling(3.2));
                 limits.extend(self.loop_ceiling());
                 limits.extend(self.missing_human_ceiling(2.0));
                 limits.extend(self.silence_ceiling());
@@ -87,15 +94,14 @@ impl Guards<'_, '_> {
 
     /// Complaints of every kind, in the whole conversation.
     fn complaints(&self) -> u32 {
-        self.course.count(Reaction::Rejects)
-            + self.course.count(Reaction::AsksForHuman)
-            + self.course.count(Reaction::Repeats)
-            + self.course.count(Reaction::GivesUp)
+        self.course.complaints()
     }
 
-    /// A ceiling that every complaint lowers: it must not hide that things got worse.
+    /// A ceiling that every complaint and every further turn without a solution lowers: it must not hide that
+    /// things got worse.
     fn at_most(&self, ceiling: f64) -> Bound {
-        Bound::AtMost((ceiling - 0.1 * f64::from(self.complaints())).max(1.0))
+        let worse = self.complaints() + self.course.unsettled;
+        Bound::AtMost((ceiling - STEP * f64::from(worse)).max(LOWEST))
     }
 
     fn decided_by(&self) -> Option<usize> {
@@ -126,6 +132,13 @@ impl Guards<'_, '_> {
         easy.then_some(Limit { code: "LITTLE_EFFORT", item: None, bound: Bound::AtLeast(4.0) })
     }
 
+    /// A customer who answered the answer without being content has not been helped yet.
+    fn open_ceiling(&self, ceiling: f64) -> Option<Limit> {
+        let open = self.course.end == EndState::Open && self.course.unsettled > 0;
+        let item = self.transcript.customer.last().copied();
+        open.then(|| Limit { code: "ISSUE_LEFT_OPEN", item, bound: self.at_most(ceiling) })
+    }
+
     /// A customer who leaves with a complaint was not helped; every complaint weighs.
     fn complaint_ceiling(&self, first: f64) -> Option<Limit> {
         let code = match self.course.end {
@@ -137,15 +150,13 @@ impl Guards<'_, '_> {
         };
         let routed = self.course.end == EndState::AskedForHuman
             && self.handoff.handoff.state == HandoffState::Completed;
-        let further = f64::from(self.complaints().saturating_sub(1));
         // Saying it again is a weaker complaint than saying that it is wrong.
         let relief = match self.course.end {
             _ if routed => 1.0,
             EndState::Repeated => 0.4,
             _ => 0.0,
         };
-        let ceiling = (first + relief - 0.2 * further).max(1.0);
-        Some(Limit { code, item: self.decided_by(), bound: Bound::AtMost(ceiling) })
+        Some(Limit { code, item: self.decided_by(), bound: self.at_most(first + relief) })
     }
 
     /// Refusals alone solve nothing that the customer does not accept.

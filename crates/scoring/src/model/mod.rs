@@ -1,21 +1,52 @@
-//! From features to scores: a sign-constrained linear model, then guards that no weight can outvote.
+//! From features to scores: the mean of a sign-constrained linear model and a monotone tree ensemble, and what words
+//! add where that was fitted; then guards that no weight can outvote.
 
+pub(crate) mod file;
 mod guards;
+mod linear;
+mod trees;
 mod weights;
+mod wording;
 
 use assay_contracts::evaluation::Score;
 
+use self::file::LEAF_UNIT;
 pub(crate) use self::guards::{Adjustment, Guards};
+pub use self::trees::TreeError;
 pub(crate) use self::weights::Weights;
 pub use self::weights::WeightsError;
-
+pub(crate) use self::wording::wording;
 use crate::features::Feature;
+use crate::transcript::Transcript;
 
-/// The two dimensions that the linear model scores.
+/// Code of what the words themselves add.
+const LOCAL_WORDING: &str = "LOCAL_WORDING";
+
+/// The two dimensions that a model scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LinearDimension {
     ResolutionAccuracy,
     InteractionEffort,
+}
+
+/// What a model sees of a conversation.
+pub(crate) struct Seen {
+    /// All features, in order.
+    pub features: Vec<Feature>,
+    /// Hashed words, for weights that have a head for them; else empty.
+    pub wording: Vec<(u32, f64)>,
+}
+
+/// What a model says, before the guards.
+#[derive(Debug)]
+pub(crate) struct Estimate {
+    /// Points, not limited to 1–5.
+    pub value: f64,
+    /// The points where nothing was observed.
+    #[cfg_attr(not(test), allow(dead_code, reason = "the tests add the parts up"))]
+    pub baseline: f64,
+    /// What was observed adds, by signal code, in order of the codes. With the baseline they add up to the value.
+    pub contributions: Vec<(&'static str, f64)>,
 }
 
 /// A dimension's score and how it came about; the parts add up to the score.
@@ -23,32 +54,23 @@ pub(crate) enum LinearDimension {
 pub(crate) struct Scored {
     /// 1.0–5.0 in tenths.
     pub score: Score,
-    /// What features moved, by signal code, in order of first appearance.
+    /// What was observed moved, by signal code, in order of the codes.
     pub contributions: Vec<(&'static str, f64)>,
     /// What guards moved.
     pub adjustments: Vec<Adjustment>,
 }
 
 impl Weights {
+    /// What the models see of a conversation with these features.
+    pub(crate) fn see(&self, features: Vec<Feature>, transcript: &Transcript<'_>) -> Seen {
+        let wording = self.wording_bits.map(|bits| wording(transcript, bits)).unwrap_or_default();
+        Seen { features, wording }
+    }
+
     /// Scores one dimension.
-    pub(crate) fn score(
-        &self,
-        dimension: LinearDimension,
-        features: &[Feature],
-        guards: &Guards<'_, '_>,
-    ) -> Scored {
-        let linear = self.of(dimension);
-        let mut contributions: Vec<(&'static str, f64)> = Vec::new();
-        let mut value = linear.intercept;
-        for (feature, weight) in features.iter().zip(&linear.weights) {
-            let effect = feature.sign.factor() * weight * feature.value;
-            value += effect;
-            match contributions.iter_mut().find(|(code, _)| *code == feature.code) {
-                Some((_, sum)) => *sum += effect,
-                None => contributions.push((feature.code, effect)),
-            }
-        }
-        let mut value = value.clamp(1.0, 5.0);
+    pub(crate) fn score(&self, dimension: LinearDimension, seen: &Seen, guards: &Guards<'_, '_>) -> Scored {
+        let estimate = self.estimate(dimension, seen);
+        let mut value = with_headroom(estimate.value);
         let mut adjustments = Vec::new();
         for limit in guards.limits(dimension) {
             let limited = limit.apply(value);
@@ -57,6 +79,57 @@ impl Weights {
             }
             value = limited;
         }
-        Scored { score: Score::nearest(value), contributions, adjustments }
+        let value = value.clamp(1.0, 5.0);
+        Scored { score: Score::nearest(value), contributions: estimate.contributions, adjustments }
+    }
+
+    /// What the model of a dimension says, before the guards.
+    ///
+    /// The value is summed up over features and over whole numbers of leaves, not over contributions: so it is
+    /// monotone in every feature to the last bit.
+    pub(crate) fn estimate(&self, dimension: LinearDimension, seen: &Seen) -> Estimate {
+        let model = self.of(dimension);
+        let (linear_share, leaf_unit) =
+            (1.0 - model.tree_share, model.tree_share * model.tree_scale * LEAF_UNIT);
+        let mut points = vec![0.0; self.codes.names.len()];
+        let mut value = model.linear.intercept;
+        for (effect, code) in model.linear.effects(&seen.features).zip(&self.codes.of_feature) {
+            value += effect;
+            if let Some(points) = points.get_mut(*code) {
+                *points += linear_share * effect;
+            }
+        }
+        let values: Vec<f64> = seen.features.iter().map(|feature| feature.value).collect();
+        let mut changes = vec![0i64; self.codes.names.len()];
+        let leaves = model.trees.add_changes(&values, &mut changes);
+        let base = linear_share * model.linear.intercept + model.tree_share * model.tree_intercept;
+        let words = model.head.as_ref().map(|head| head.points(&seen.wording));
+        let mut contributions: Vec<(&'static str, f64)> = Vec::with_capacity(points.len() + 1);
+        for ((name, points), change) in self.codes.names.iter().zip(points).zip(changes) {
+            contributions.push((name, points + leaf_unit * change as f64));
+        }
+        contributions.extend(words.map(|points| (LOCAL_WORDING, points)));
+        Estimate {
+            value: linear_share * value
+                + model.tree_share * model.tree_intercept
+                + leaf_unit * leaves as f64
+                + words.unwrap_or(0.0),
+            baseline: base + leaf_unit * model.trees.zero as f64,
+            contributions,
+        }
+    }
+}
+
+/// Flattens the ends of the scale, so that a further complaint or confirmation still shows in tenths.
+fn with_headroom(value: f64) -> f64 {
+    const UPPER: f64 = 4.3;
+    const LOWER: f64 = 1.9;
+    const FLATTENED: f64 = 0.4;
+    if value > UPPER {
+        UPPER + (value - UPPER) * FLATTENED
+    } else if value < LOWER {
+        LOWER - (LOWER - value) * FLATTENED
+    } else {
+        value
     }
 }

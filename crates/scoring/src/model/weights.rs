@@ -1,4 +1,4 @@
-//! The weights that ship with the crate: data, with the reason for every family of features.
+//! Weights that were checked against this version of the engine.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,16 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use super::LinearDimension;
+use super::file::{FORMAT, ModelWeights, PerDimension, ResolutionThresholds, WeightsFile, WordingWeights};
+use super::linear::Linear;
+use super::trees::{Ensemble, TreeError};
+use super::wording::{BITS, Head};
 use crate::customer::EndState;
-use crate::features::Feature;
+use crate::features::{Feature, Sign};
+use crate::lexicon::Lexicon;
+use crate::{SCORER_VERSION, facts};
 
+/// The weights that ship with the crate.
 const BUILTIN: &str = include_str!("../../weights/builtin.json");
 
 /// Why a weights file was refused.
@@ -16,63 +23,107 @@ const BUILTIN: &str = include_str!("../../weights/builtin.json");
 #[non_exhaustive]
 pub enum WeightsError {
     /// It is not the JSON that is expected.
-    #[error("the weights file cannot be read: {0}")]
+    #[error("it cannot be read: {0}; make it with `assay fit`")]
     Json(#[from] serde_json::Error),
-    /// A feature of this scorer has no weight.
-    #[error("the weights file has no weight for the feature `{0}`: fit it again with this version")]
-    Missing(String),
-    /// A weight for a feature that this scorer does not have.
-    #[error("the weights file has a weight for the unknown feature `{0}`: fit it again with this version")]
-    Unknown(String),
-    /// A weight is negative: the sign belongs to the feature, not to the weight.
-    #[error("the weight of `{0}` is negative or not finite: the direction of a feature is fixed")]
-    Sign(String),
+    /// It was made for another version.
+    #[error(
+        "it was fitted for {subject} {found}, and this version has {expected}: fit it again (`make weights` for \
+         the shipped file, `assay fit` for one of your own)"
+    )]
+    Version {
+        /// What differs.
+        subject: &'static str,
+        /// What the file says.
+        found: String,
+        /// What would fit.
+        expected: String,
+    },
+    /// The features are not those of this version.
+    #[error(
+        "its feature {place} is `{found}` where this version has `{expected}`: fit it again (`make weights` for the \
+         shipped file, `assay fit` for one of your own)"
+    )]
+    Feature {
+        /// Place in the list, from 1.
+        place: usize,
+        /// Name and sign in the file, or `nothing`.
+        found: String,
+        /// Name and sign that would fit, or `nothing`.
+        expected: String,
+    },
+    /// A number that cannot be.
+    #[error("its {what} is {value}, and {rule}: correct it or fit the file again")]
+    Number {
+        /// Which number.
+        what: String,
+        /// What it is.
+        value: f64,
+        /// What it must be.
+        rule: &'static str,
+    },
+    /// A list with the wrong number of entries.
+    #[error("it has {found} weights for {expected} features: fit it again with `assay fit`")]
+    Length {
+        /// Weights in the file.
+        found: usize,
+        /// Features of this version.
+        expected: usize,
+    },
+    /// A tree that cannot be used.
+    #[error("its tree {place} of {dimension} cannot be used: {reason}; fit it again with `assay fit`")]
+    Tree {
+        /// Which dimension.
+        dimension: &'static str,
+        /// Place in the list of trees, from 1.
+        place: usize,
+        /// What is wrong.
+        reason: TreeError,
+    },
     /// A state without a confidence.
-    #[error("the weights file has no confidence for the end state `{0}`")]
+    #[error("it has no confidence for the end state `{0}`: fit it again with `assay fit`")]
     Confidence(&'static str),
+    /// The weights of words cannot be used.
+    #[error(
+        "its weights of words cannot be used (bits, share, order or a number): fit it again with `assay fit`"
+    )]
+    Wording,
 }
 
-/// One dimension's linear model, weights in the order of the features.
-#[derive(Debug)]
-pub(crate) struct Linear {
-    pub intercept: f64,
-    pub weights: Vec<f64>,
-}
-
-/// Share of conversations that were scored within one point of human raters, by dimension.
-#[derive(Debug, Clone, Copy, Deserialize)]
-pub(crate) struct Agreement {
-    pub resolution_accuracy: f64,
-    pub interaction_effort: f64,
-}
-
-/// Everything that was fitted.
+/// Everything that was fitted, checked.
 #[derive(Debug)]
 pub(crate) struct Weights {
-    resolution_accuracy: Linear,
-    interaction_effort: Linear,
-    agreement: BTreeMap<String, Agreement>,
+    models: PerDimension<Model>,
+    pub(super) wording_bits: Option<u32>,
+    agreement: BTreeMap<String, PerDimension<f64>>,
+    resolution: Option<ResolutionThresholds>,
+    pub(super) codes: SignalCodes,
+    sha256: String,
 }
 
+/// One dimension's model.
+#[derive(Debug)]
+pub(super) struct Model {
+    pub linear: Linear,
+    pub tree_share: f64,
+    pub tree_intercept: f64,
+    pub tree_scale: f64,
+    pub trees: Ensemble,
+    pub head: Option<Head>,
+}
+
+/// The signal codes of the features, numbered in the order of their first appearance.
+#[derive(Debug)]
+pub(super) struct SignalCodes {
+    pub names: Vec<&'static str>,
+    /// Number of the code of each feature.
+    pub of_feature: Vec<usize>,
+}
+
+/// Read before the rest, so that a file of another format is named as such.
 #[derive(Deserialize)]
-struct File {
-    intercept: Pair,
-    families: Vec<Family>,
-    agreement: BTreeMap<String, Agreement>,
-}
-
-#[derive(Deserialize)]
-struct Family {
-    /// Why the family moves scores; for readers.
-    #[serde(rename = "why")]
-    _why: String,
-    weights: BTreeMap<String, Pair>,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-struct Pair {
-    resolution_accuracy: f64,
-    interaction_effort: f64,
+struct Header {
+    #[serde(default)]
+    format: u64,
 }
 
 impl Weights {
@@ -81,93 +132,199 @@ impl Weights {
         Self::parse(BUILTIN, features)
     }
 
-    fn parse(text: &str, features: &[Feature]) -> Result<Self, WeightsError> {
-        let file: File = serde_json::from_str(text)?;
-        let mut pairs: BTreeMap<String, Pair> =
-            file.families.into_iter().flat_map(|family| family.weights).collect();
-        let mut in_order = Vec::with_capacity(features.len());
-        for feature in features {
-            let name = feature.name.to_string();
-            let pair = pairs.remove(&name).ok_or_else(|| WeightsError::Missing(name.clone()))?;
-            if !is_magnitude(pair.resolution_accuracy) || !is_magnitude(pair.interaction_effort) {
-                return Err(WeightsError::Sign(name));
-            }
-            in_order.push(pair);
-        }
-        if let Some(name) = pairs.into_keys().next() {
-            return Err(WeightsError::Unknown(name));
-        }
+    /// Reads weights for these features; a mismatch is refused.
+    pub(crate) fn parse(text: &str, features: &[Feature]) -> Result<Self, WeightsError> {
+        let Header { format } = serde_json::from_str(text)?;
+        check_version("format", &format.to_string(), &FORMAT.to_string())?;
+        let file: WeightsFile = serde_json::from_str(text)?;
+        check_version("scorer version", &file.scorer_version, SCORER_VERSION)?;
+        check_version("phrase lists", &file.lexicon_sha256, &Lexicon::sha256())?;
+        check_features(&file.features, features)?;
         if let Some(missing) = EndState::ALL.iter().find(|end| !file.agreement.contains_key(end.name())) {
             return Err(WeightsError::Confidence(missing.name()));
         }
-        let linear = |part: fn(Pair) -> f64| Linear {
-            intercept: part(file.intercept),
-            weights: in_order.iter().copied().map(part).collect(),
-        };
+        for (end, agreement) in &file.agreement {
+            check_share(end, agreement.resolution_accuracy)?;
+            check_share(end, agreement.interaction_effort)?;
+        }
+        if let Some(thresholds) = file.resolution {
+            check_thresholds(thresholds)?;
+        }
+        let codes = SignalCodes::of(features);
+        let mut heads = heads(file.wording.as_ref())?;
+        let PerDimension { resolution_accuracy, interaction_effort } = &file.dimensions;
+        let accuracy = Model::new("resolution_accuracy", resolution_accuracy, features, &codes)?;
+        let effort = Model::new("interaction_effort", interaction_effort, features, &codes)?;
         Ok(Self {
-            resolution_accuracy: linear(|pair| pair.resolution_accuracy),
-            interaction_effort: linear(|pair| pair.interaction_effort),
+            models: PerDimension {
+                resolution_accuracy: Model { head: heads.resolution_accuracy.take(), ..accuracy },
+                interaction_effort: Model { head: heads.interaction_effort.take(), ..effort },
+            },
+            wording_bits: file.wording.map(|wording| wording.bits),
             agreement: file.agreement,
+            resolution: file.resolution,
+            codes,
+            sha256: digest(text),
         })
     }
 
-    /// The linear model of a dimension.
-    pub(super) fn of(&self, dimension: LinearDimension) -> &Linear {
+    /// The model of a dimension.
+    pub(super) fn of(&self, dimension: LinearDimension) -> &Model {
         match dimension {
-            LinearDimension::ResolutionAccuracy => &self.resolution_accuracy,
-            LinearDimension::InteractionEffort => &self.interaction_effort,
+            LinearDimension::ResolutionAccuracy => &self.models.resolution_accuracy,
+            LinearDimension::InteractionEffort => &self.models.interaction_effort,
         }
     }
 
     /// How often conversations that end this way were scored within one point of human raters.
-    pub(crate) fn agreement(&self, end: EndState) -> Agreement {
-        let unknown = Agreement { resolution_accuracy: 0.0, interaction_effort: 0.0 };
+    pub(crate) fn agreement(&self, end: EndState) -> PerDimension<f64> {
+        let unknown = PerDimension { resolution_accuracy: 0.0, interaction_effort: 0.0 };
         self.agreement.get(end.name()).copied().unwrap_or(unknown)
     }
 
-    /// Feeds the shipped weights into `hasher`.
-    pub(crate) fn digest(hasher: &mut Sha256) {
-        hasher.update((BUILTIN.len() as u64).to_be_bytes());
-        hasher.update(BUILTIN.as_bytes());
+    /// Where a resolution-accuracy score says that the issue was solved, or not; `None` when it was not fitted.
+    pub(crate) fn resolution_thresholds(&self) -> Option<ResolutionThresholds> {
+        self.resolution
+    }
+
+    /// SHA-256 over the weights file and the phrase lists, lower-case hexadecimal.
+    pub(crate) fn sha256(&self) -> &str {
+        &self.sha256
     }
 }
 
-fn is_magnitude(weight: f64) -> bool {
-    weight.is_finite() && weight >= 0.0
+impl Model {
+    fn new(
+        dimension: &'static str,
+        weights: &ModelWeights,
+        features: &[Feature],
+        codes: &SignalCodes,
+    ) -> Result<Self, WeightsError> {
+        if weights.weights.len() != features.len() {
+            return Err(WeightsError::Length { found: weights.weights.len(), expected: features.len() });
+        }
+        for (feature, weight) in features.iter().zip(&weights.weights) {
+            check_magnitude(|| format!("weight of `{}` for {dimension}", feature.name), *weight)?;
+        }
+        check_magnitude(|| format!("tree_scale of {dimension}"), weights.tree_scale)?;
+        check_share(dimension, weights.tree_share)?;
+        for intercept in [weights.intercept, weights.tree_intercept] {
+            if !intercept.is_finite() {
+                let what = format!("intercept of {dimension}");
+                return Err(WeightsError::Number { what, value: intercept, rule: "it must be finite" });
+            }
+        }
+        let trees = Ensemble::new(&weights.trees, features, &codes.of_feature)
+            .map_err(|(place, reason)| WeightsError::Tree { dimension, place, reason })?;
+        Ok(Self {
+            linear: Linear::new(weights),
+            tree_share: weights.tree_share,
+            tree_intercept: weights.tree_intercept,
+            tree_scale: weights.tree_scale,
+            trees,
+            head: None,
+        })
+    }
+}
+
+impl SignalCodes {
+    fn of(features: &[Feature]) -> Self {
+        let mut names: Vec<&'static str> = Vec::new();
+        let of_feature = features
+            .iter()
+            .map(|feature| {
+                names.iter().position(|name| *name == feature.code).unwrap_or_else(|| {
+                    names.push(feature.code);
+                    names.len() - 1
+                })
+            })
+            .collect();
+        Self { names, of_feature }
+    }
+}
+
+fn heads(wording: Option<&WordingWeights>) -> Result<PerDimension<Option<Head>>, WeightsError> {
+    let mut heads = PerDimension { resolution_accuracy: None, interaction_effort: None };
+    let Some(wording) = wording else {
+        return Ok(heads);
+    };
+    if !BITS.contains(&wording.bits) {
+        return Err(WeightsError::Wording);
+    }
+    let checked = |head: &_| Head::checked(head, wording.bits).ok_or(WeightsError::Wording);
+    heads.resolution_accuracy = wording.heads.resolution_accuracy.as_ref().map(checked).transpose()?;
+    heads.interaction_effort = wording.heads.interaction_effort.as_ref().map(checked).transpose()?;
+    Ok(heads)
+}
+
+fn check_version(subject: &'static str, found: &str, expected: &str) -> Result<(), WeightsError> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(WeightsError::Version { subject, found: found.to_owned(), expected: expected.to_owned() })
+}
+
+fn check_features(found: &[(String, i8)], expected: &[Feature]) -> Result<(), WeightsError> {
+    let described = |name: String, raises: bool| format!("{name} ({})", if raises { "+1" } else { "-1" });
+    let mut found = found.iter().map(|(name, sign)| match sign {
+        1 | -1 => described(name.clone(), *sign == 1),
+        _ => format!("{name} ({sign})"),
+    });
+    let mut expected =
+        expected.iter().map(|feature| described(feature.name.to_string(), feature.sign == Sign::Raises));
+    for place in 1.. {
+        let (found, expected) = (found.next(), expected.next());
+        if found == expected && found.is_none() {
+            break;
+        }
+        if found != expected {
+            let or_nothing = |name: Option<String>| name.unwrap_or_else(|| "nothing".to_owned());
+            return Err(WeightsError::Feature {
+                place,
+                found: or_nothing(found),
+                expected: or_nothing(expected),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn check_magnitude(what: impl FnOnce() -> String, value: f64) -> Result<(), WeightsError> {
+    if value.is_finite() && value >= 0.0 {
+        return Ok(());
+    }
+    let rule = "it must be finite and not negative: the direction belongs to the feature";
+    Err(WeightsError::Number { what: what(), value, rule })
+}
+
+fn check_share(what: &str, value: f64) -> Result<(), WeightsError> {
+    if (0.0..=1.0).contains(&value) {
+        return Ok(());
+    }
+    let what = format!("share of {what}");
+    Err(WeightsError::Number { what, value, rule: "a share lies between 0 and 1" })
+}
+
+fn check_thresholds(thresholds: ResolutionThresholds) -> Result<(), WeightsError> {
+    let ResolutionThresholds { not_resolved_below, resolved_above } = thresholds;
+    if (1.0..=5.0).contains(&not_resolved_below) && (not_resolved_below..=5.0).contains(&resolved_above) {
+        return Ok(());
+    }
+    Err(WeightsError::Number {
+        what: "pair of resolution thresholds".to_owned(),
+        value: not_resolved_below,
+        rule: "both lie between 1 and 5, not_resolved_below first",
+    })
+}
+
+fn digest(text: &str) -> String {
+    let mut hasher = Sha256::new();
+    hasher.update((text.len() as u64).to_be_bytes());
+    hasher.update(text.as_bytes());
+    Lexicon::digest(&mut hasher);
+    facts::hex(&hasher.finalize())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::lexicon::Lexicon;
-    use crate::{empty_conversation, features_of};
-
-    fn refusal(text: &str) -> String {
-        let features = features_of(&Lexicon::builtin().unwrap(), &empty_conversation());
-        Weights::parse(text, &features).unwrap_err().to_string()
-    }
-
-    #[test]
-    fn weights_that_do_not_fit_the_features_are_refused_by_name() {
-        let cases = [
-            (
-                BUILTIN.replace("\"end.rejected\"", "\"end.refused\""),
-                "no weight for the feature `end.rejected`",
-            ),
-            (BUILTIN.replacen("\"why\"", "\"reason\"", 1), "missing field `why`"),
-            (BUILTIN.replace("\"gave_up\"", "\"gave_in\""), "no confidence for the end state `gave_up`"),
-        ];
-        for (text, reason) in cases {
-            let refused = refusal(&text);
-            assert!(refused.contains(reason), "{refused}");
-        }
-    }
-
-    #[test]
-    fn a_weight_cannot_turn_the_direction_of_a_feature() {
-        let line = BUILTIN.lines().find(|line| line.contains("\"end.rejected\"")).unwrap();
-        let turned = line.replace("\"resolution_accuracy\": ", "\"resolution_accuracy\": -");
-        let refused = refusal(&BUILTIN.replace(line, &turned));
-        assert!(refused.contains("direction of a feature is fixed"), "{refused}");
-    }
-}
+#[path = "weights_tests.rs"]
+mod tests;

@@ -1,15 +1,21 @@
 //! A conversation, read once: who speaks, what phrases stand where, and what each item shares with earlier ones.
 
+mod identifiers;
 mod language;
 mod own_text;
+mod pieces;
 mod reading;
+mod sentence_ends;
+mod sentences;
 mod similarity;
 
 use assay_contracts::conversation::{Author, AuthorType, Conversation, Message, MessageKind};
 
 pub(crate) use self::language::Language;
+pub(crate) use self::own_text::Quoted;
 pub(crate) use self::reading::{Found, Reading};
-pub(crate) use self::similarity::{overlap, shares_any};
+pub(crate) use self::sentences::sentence_around;
+pub(crate) use self::similarity::{common, overlap, shares_any};
 
 use crate::lexicon::{Group, Lexicon};
 
@@ -56,17 +62,23 @@ pub(crate) struct Item<'a> {
 impl Item<'_> {
     /// The first find of `group`.
     pub(crate) fn first(&self, group: Group) -> Option<Found> {
-        self.reading.found.iter().copied().find(|found| found.group == group)
+        let found = if self.has(group) { self.reading.found.as_slice() } else { &[] };
+        found.iter().copied().find(|found| found.group == group)
     }
 
     /// Whether a phrase of `group` stands in it.
     pub(crate) fn has(&self, group: Group) -> bool {
-        self.first(group).is_some()
+        self.reading.groups.holds(group)
+    }
+
+    /// How many phrases of `group` stand in it.
+    pub(crate) fn count(&self, group: Group) -> usize {
+        self.reading.found.iter().filter(|found| found.group == group).count()
     }
 
     /// Whether a phrase of any of `groups` stands in it.
     pub(crate) fn has_any(&self, groups: &[Group]) -> bool {
-        self.reading.found.iter().any(|found| groups.contains(&found.group))
+        self.reading.groups.holds_any(groups)
     }
 
     /// Whether the text talks to an evaluator; nothing in it is ever good evidence.

@@ -10,7 +10,7 @@ const REPLY_SEPARATORS: [&str; 4] = [
 
 /// Parts of a text, as byte ranges in order, and what they are.
 #[derive(Debug, Default)]
-pub(super) struct Quoted {
+pub(crate) struct Quoted {
     /// Quoted earlier messages: nothing in them counts.
     pub earlier: Vec<(usize, usize)>,
     /// Text in quotation marks: somebody's words are cited, so nothing in it counts in favour.
@@ -19,8 +19,13 @@ pub(super) struct Quoted {
 
 impl Quoted {
     /// Finds the quoted parts of `text`.
-    pub(super) fn of(text: &str) -> Self {
+    pub(crate) fn of(text: &str) -> Self {
         Self { earlier: earlier_messages(text), cited: citations(text) }
+    }
+
+    /// Whether the byte at `at` belongs to an earlier message.
+    pub(crate) fn is_earlier(&self, at: usize) -> bool {
+        touches(&self.earlier, at, at + 1)
     }
 }
 
@@ -33,26 +38,59 @@ pub(super) fn touches(ranges: &[(usize, usize)], start: usize, end: usize) -> bo
 fn earlier_messages(text: &str) -> Vec<(usize, usize)> {
     let mut ranges = Vec::new();
     let mut start = 0;
-    for line in text.split_inclusive('\n') {
-        let end = start + line.len();
-        let bare = line.trim();
-        if is_separator(bare) {
-            ranges.push((start, text.len()));
-            return ranges;
-        }
-        if bare.starts_with('>') {
-            ranges.push((start, end));
+    while let Some(rest) = text.as_bytes().get(start..).filter(|rest| !rest.is_empty()) {
+        let end = rest.iter().position(|byte| *byte == b'\n').map_or(text.len(), |at| start + at + 1);
+        match line_kind(text.get(start..end).unwrap_or("")) {
+            Line::Own => {}
+            Line::Quoted => add_range(&mut ranges, start, end),
+            Line::Separator => {
+                add_range(&mut ranges, start, text.len());
+                return ranges;
+            }
         }
         start = end;
     }
     ranges
 }
 
-/// Whether everything from this line on is an earlier message.
+/// What a line is.
+enum Line {
+    Own,
+    Quoted,
+    /// Everything from here on is an earlier message.
+    Separator,
+}
+
+fn line_kind(line: &str) -> Line {
+    // Most lines show by their first character that they are their author's own.
+    match line.trim_ascii_start().as_bytes().first() {
+        Some(b'>') => Line::Quoted,
+        Some(b'-' | b'_' | b'B' | b'b' | b'O' | b'o' | 0x0B | 0x80..) => {
+            let bare = line.trim();
+            match bare {
+                _ if bare.starts_with('>') => Line::Quoted,
+                _ if is_separator(bare) => Line::Separator,
+                _ => Line::Own,
+            }
+        }
+        _ => Line::Own,
+    }
+}
+
 fn is_separator(line: &str) -> bool {
-    let beginning: String = line.chars().take(40).collect::<String>().to_ascii_lowercase();
-    REPLY_SEPARATORS.iter().any(|separator| beginning.starts_with(separator))
-        || (beginning.starts_with("on ") && line.ends_with("wrote:"))
+    let begins_with = |beginning: &str| {
+        let same = |bytes: &[u8]| bytes.eq_ignore_ascii_case(beginning.as_bytes());
+        line.as_bytes().get(..beginning.len()).is_some_and(same)
+    };
+    REPLY_SEPARATORS.into_iter().any(begins_with) || begins_with("on ") && line.ends_with("wrote:")
+}
+
+/// Adds a range; one that follows directly on the last becomes part of it.
+fn add_range(ranges: &mut Vec<(usize, usize)>, start: usize, end: usize) {
+    match ranges.last_mut() {
+        Some(last) if last.1 == start => last.1 = end,
+        _ => ranges.push((start, end)),
+    }
 }
 
 /// Longest citation: a stray quotation mark must not swallow the rest of a message.
@@ -60,12 +98,15 @@ const LONGEST_CITATION: usize = 400;
 
 fn citations(text: &str) -> Vec<(usize, usize)> {
     let mut ranges = Vec::new();
+    if !text.contains('"') && !text.contains('\u{201C}') {
+        return ranges;
+    }
     let mut open: Option<(usize, char)> = None;
     for (at, character) in text.char_indices() {
         match (character, open) {
             ('"', Some((start, '"'))) | ('\u{201D}', Some((start, '\u{201C}'))) => {
                 if at - start <= LONGEST_CITATION {
-                    ranges.push((start, at + character.len_utf8()));
+                    add_range(&mut ranges, start, at + character.len_utf8());
                 }
                 open = None;
             }

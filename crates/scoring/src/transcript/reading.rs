@@ -1,29 +1,32 @@
 //! One text, read once: its words, its identifiers and the phrases in it with their meaning in place.
 
+use super::identifiers::each_identifier;
 use super::own_text::{Quoted, touches};
-use crate::lexicon::{Group, Hit, Lexicon, hash_word, is_unspaced};
+use super::pieces::{Piece, each_piece};
+use super::sentence_ends::SentenceEnds;
+use crate::lexicon::{Group, GroupSet, Hit, Lexicon, hash_word};
 
 /// A phrase with its meaning in place.
 pub(crate) type Found = Hit;
 
 /// At most so many different words of a text are compared with other texts: bounds the work on long texts.
 const COMPARED_WORDS: usize = 64;
+/// Words and identifiers are told apart by so many characters: bounds the work on texts without spaces.
+const COMPARED_CHARACTERS: usize = 256;
 /// A negation turns what follows within so many words.
 const NEGATION_REACH: usize = 3;
 /// A condition voids success that follows within so many words.
 const CONDITION_REACH: usize = 4;
 /// Bytes between two phrases beyond which neither acts on the other.
 const LONGEST_GAP: usize = 48;
-/// Characters within which a sentence is expected to end: bounds the work on texts without full stops.
-const LONGEST_SENTENCE: usize = 200;
-/// An identifier has at least so many digits.
-const IDENTIFIER_DIGITS: usize = 3;
 
 /// What one text holds.
 #[derive(Debug, Default)]
 pub(crate) struct Reading {
     /// Phrases, in order; negated success is [`Group::Negated`], void finds are left out.
     pub found: Vec<Found>,
+    /// The groups of `found`.
+    pub groups: GroupSet,
     /// Words of its own text (a character counts as a word in scripts without spaces).
     pub words: u32,
     /// Question marks.
@@ -53,31 +56,18 @@ impl Reading {
         // An instruction to an evaluator is one wherever it stands, quoted or not.
         reading.injected = hits.iter().any(|hit| hit.group == Group::Injection);
         reading.found = meanings(text, &hits, &quoted);
+        reading.groups = reading.found.iter().map(|found| found.group).collect();
         reading.ends_with_question = text.trim_end().ends_with(['?', '？']);
         reading
     }
 
     fn read_words(&mut self, lexicon: &Lexicon, text: &str, quoted: &Quoted) {
-        let mut word_start = None;
-        for (at, character) in text.char_indices().chain([(text.len(), ' ')]) {
-            let in_word = character.is_alphanumeric() || character == '\'';
-            if in_word && !is_unspaced(character) {
-                word_start.get_or_insert(at);
-                continue;
-            }
-            if let Some(start) = word_start.take() {
-                self.add_word(lexicon, text.get(start..at).unwrap_or(""), start, quoted);
-            }
-            match character {
-                '?' | '？' => self.questions += 1,
-                '!' | '！' => self.exclamations += 1,
-                _ if is_unspaced(character) && character.is_alphanumeric() => {
-                    let end = at + character.len_utf8();
-                    self.add_word(lexicon, text.get(at..end).unwrap_or(""), at, quoted);
-                }
-                _ => {}
-            }
-        }
+        each_piece(text, |at, piece| match piece {
+            Piece::Word(word) | Piece::Unspaced(word) => self.add_word(lexicon, word, at, quoted),
+            Piece::Mark('?' | '？') => self.questions += 1,
+            Piece::Mark('!' | '！') => self.exclamations += 1,
+            Piece::Mark(_) => {}
+        });
         self.content_words.sort_unstable();
         self.content_words.dedup();
     }
@@ -87,34 +77,40 @@ impl Reading {
             return;
         }
         self.words += 1;
-        let hash = hash_word(word.chars());
-        if self.first_words.len() < COMPARED_WORDS {
+        let is_first = self.first_words.len() < COMPARED_WORDS;
+        let is_compared = self.content_words.len() < COMPARED_WORDS;
+        if !is_first && !is_compared {
+            return;
+        }
+        let hash = hash_word(word.chars().take(COMPARED_CHARACTERS));
+        if is_first {
             self.first_words.push(hash);
         }
-        if self.content_words.len() < COMPARED_WORDS && !lexicon.words.is_stop_word(hash) {
+        if is_compared && !lexicon.words.is_stop_word(hash) {
             self.content_words.push(hash);
         }
     }
 
     fn read_identifiers(&mut self, text: &str, quoted: &Quoted) {
-        let mut behind = 0;
-        for chunk in text.split_whitespace() {
-            let start = behind + text.get(behind..).and_then(|rest| rest.find(chunk)).unwrap_or(0);
-            behind = start + chunk.len();
-            let bare = chunk.trim_matches(|character: char| !character.is_alphanumeric());
-            let digits = bare.bytes().filter(u8::is_ascii_digit).count();
-            let is_address = bare.contains('@') && bare.contains('.');
-            let is_identifier = digits >= IDENTIFIER_DIGITS || is_address;
-            if is_identifier
-                && self.identifiers.len() < COMPARED_WORDS
-                && !touches(&quoted.earlier, start, start + 1)
-            {
-                self.identifiers.push(hash_word(bare.chars()));
+        each_identifier(text, |start, identifier| {
+            if !touches(&quoted.earlier, start, start + 1) {
+                self.identifiers.push(hash_word(identifier.chars().take(COMPARED_CHARACTERS)));
             }
-        }
+            self.identifiers.len() < COMPARED_WORDS
+        });
         self.identifiers.sort_unstable();
         self.identifiers.dedup();
     }
+}
+
+/// What stands before a hit.
+#[derive(Debug, Clone, Copy)]
+struct Before<'t> {
+    text: &'t str,
+    /// The hits before it, in order.
+    hits: &'t [Hit],
+    /// The groups of all hits of the text.
+    groups: GroupSet,
 }
 
 /// Gives every hit its meaning in place, and leaves out those that mean nothing there.
@@ -122,22 +118,25 @@ fn meanings(text: &str, hits: &[Hit], quoted: &Quoted) -> Vec<Found> {
     let idioms: Vec<(usize, usize)> = ranges_of(hits, Group::Idiom);
     let benign: Vec<(usize, usize)> = ranges_of(hits, Group::StillBenign);
     let declines: Vec<(usize, usize)> = ranges_of(hits, Group::HumanDecline);
+    let groups = hits.iter().map(|hit| hit.group).collect();
+    let mut ends = SentenceEnds::of(text);
     let mut found = Vec::with_capacity(hits.len());
-    for hit in hits {
+    for (index, hit) in hits.iter().enumerate() {
         let (start, end) = (hit.start, hit.end);
         if touches(&quoted.earlier, start, end) {
             continue;
         }
         let void = match hit.group {
             Group::Idiom | Group::StillBenign | Group::HumanDecline => true,
-            Group::Still => touches(&benign, start, end) || in_question(text, end),
+            Group::Still => touches(&benign, start, end) || ends.in_question(end),
             Group::HumanRequest | Group::HumanWord => touches(&declines, start, end),
             group => within(&idioms, start, end) && group != Group::Close && group != Group::Sarcasm,
         };
         if void {
             continue;
         }
-        if let Some(group) = in_place(text, hits, *hit, quoted) {
+        let before = Before { text, hits: hits.get(..index).unwrap_or_default(), groups };
+        if let Some(group) = in_place(before, *hit, quoted, &mut ends) {
             found.push(Found { group, ..*hit });
         }
     }
@@ -145,48 +144,51 @@ fn meanings(text: &str, hits: &[Hit], quoted: &Quoted) -> Vec<Found> {
 }
 
 /// The meaning of a hit among its neighbours; `None` when it means nothing there.
-fn in_place(text: &str, hits: &[Hit], hit: Hit, quoted: &Quoted) -> Option<Group> {
-    let can_be_negated = matches!(hit.group, Group::Praise | Group::Outcome | Group::Confirmation);
-    if can_be_negated && acts_on(text, hits, hit, Group::Negation, NEGATION_REACH) {
-        let asked = in_question(text, hit.end);
+fn in_place(before: Before<'_>, hit: Hit, quoted: &Quoted, ends: &mut SentenceEnds<'_>) -> Option<Group> {
+    let can_be_negated =
+        matches!(hit.group, Group::Praise | Group::Outcome | Group::Confirmation | Group::Approval);
+    if can_be_negated && before.acts_on(hit, Group::Negation, NEGATION_REACH) {
+        let asked = ends.in_question(hit.end);
         return (!asked).then_some(Group::Negated);
     }
     if hit.group.is_favourable() && touches(&quoted.cited, hit.start, hit.end) {
         return None;
     }
-    if matches!(hit.group, Group::Confirmation | Group::Praise)
-        && (in_question(text, hit.end) || acts_on(text, hits, hit, Group::Conditional, CONDITION_REACH))
+    if matches!(hit.group, Group::Confirmation | Group::Approval | Group::Praise)
+        && (ends.in_question(hit.end) || before.acts_on(hit, Group::Conditional, CONDITION_REACH))
     {
         return None;
     }
     Some(hit.group)
 }
 
-/// Whether a phrase of `actor` stands at most `reach` words before `hit` in the same clause.
-fn acts_on(text: &str, hits: &[Hit], hit: Hit, actor: Group, reach: usize) -> bool {
-    let behind = hits.partition_point(|other| other.start < hit.start);
-    hits.get(..behind)
-        .unwrap_or_default()
-        .iter()
-        .rev()
-        .take_while(|other| hit.start.saturating_sub(other.start) <= 2 * LONGEST_GAP)
-        .filter(|other| other.group == actor && other.end <= hit.start)
-        .filter_map(|other| text.get(other.end..hit.start))
-        .any(|gap| {
-            gap.len() <= LONGEST_GAP
-                && !gap.contains(['.', ',', '!', '?', ';', '\n'])
-                && gap.split_whitespace().count() <= reach
-        })
+impl Before<'_> {
+    /// Whether a phrase of `actor` stands at most `reach` words before `hit` in the same clause.
+    fn acts_on(self, hit: Hit, actor: Group, reach: usize) -> bool {
+        self.groups.holds(actor)
+            && self
+                .hits
+                .iter()
+                .rev()
+                .take_while(|other| hit.start.saturating_sub(other.start) <= 2 * LONGEST_GAP)
+                .filter(|other| other.group == actor && other.end <= hit.start)
+                .filter_map(|other| Some((self.reach(*other, reach), self.text.get(other.end..hit.start)?)))
+                .any(|(reach, gap)| {
+                    gap.len() <= LONGEST_GAP
+                        && !gap.contains(['.', ',', '!', '?', ';', '\n'])
+                        && gap.split_whitespace().count() <= reach
+                })
+    }
 }
 
-/// Whether the sentence that goes on at `from` ends as a question, as far as [`LONGEST_SENTENCE`] shows.
-fn in_question(text: &str, from: usize) -> bool {
-    let rest = text.get(from..).unwrap_or("");
-    let end = rest
-        .char_indices()
-        .take(LONGEST_SENTENCE)
-        .find(|(_, character)| matches!(character, '.' | '!' | '?' | '\n' | '？' | '！' | '。'));
-    end.is_some_and(|(_, character)| matches!(character, '?' | '？'))
+impl Before<'_> {
+    /// A "no" that begins the message answers a question: it negates only the very next word ("no help").
+    fn reach(self, actor: Hit, reach: usize) -> usize {
+        let answers =
+            self.text.get(actor.start..actor.end).is_some_and(|word| word.eq_ignore_ascii_case("no"))
+                && self.text.get(..actor.start).is_some_and(|before| before.trim().is_empty());
+        if answers { 0 } else { reach }
+    }
 }
 
 fn ranges_of(hits: &[Hit], group: Group) -> Vec<(usize, usize)> {

@@ -14,7 +14,8 @@ pub(crate) fn shares_any(one: &[u64], other: &[u64]) -> bool {
     common(one, other) > 0
 }
 
-fn common(one: &[u64], other: &[u64]) -> usize {
+/// How many elements two sorted sets have in common.
+pub(crate) fn common(one: &[u64], other: &[u64]) -> usize {
     let (mut left, mut right, mut common) = (0, 0, 0);
     while let (Some(a), Some(b)) = (one.get(left), other.get(right)) {
         common += usize::from(a == b);

@@ -6,6 +6,10 @@
     reason = "a test fails by panicking and says why it is skipped"
 )]
 
+pub mod banks;
+pub mod dressing;
+pub mod expectations;
+
 use std::path::{Path, PathBuf};
 
 use assay_contracts::conversation::{Author, Conversation, Message, MessageKind};
@@ -36,6 +40,11 @@ pub fn samples(file: &str) -> Vec<Conversation> {
 /// Every sample.
 pub fn all_samples() -> Vec<Conversation> {
     ["endings.jsonl", "handoff.jsonl", "traps.jsonl", "authors.jsonl"].into_iter().flat_map(samples).collect()
+}
+
+/// A file of the golden folder.
+pub fn golden(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(file)
 }
 
 /// The sample with this ticket id.

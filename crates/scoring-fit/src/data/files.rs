@@ -1,0 +1,75 @@
+//! Files of JSON lines, plain or packed with gzip.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use assay_contracts::conversation::Conversation;
+use assay_contracts::fault::BodyError;
+use flate2::read::MultiGzDecoder;
+
+/// Why conversations or labels could not be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DataError {
+    /// The file cannot be read or unpacked.
+    #[error("cannot read {path}: {cause}")]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        cause: std::io::Error,
+    },
+    /// A line is not what it should be.
+    #[error("{path}, line {line}: {reason}")]
+    Line {
+        /// Which file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong, with the field.
+        reason: String,
+    },
+}
+
+/// The bytes of a file, unpacked when its name ends in `.gz`.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, DataError> {
+    let failed = |cause| DataError::File { path: path.to_owned(), cause };
+    let bytes = fs::read(path).map_err(failed)?;
+    if path.extension().is_none_or(|extension| extension != "gz") {
+        return Ok(bytes);
+    }
+    let mut unpacked = Vec::new();
+    MultiGzDecoder::new(bytes.as_slice()).read_to_end(&mut unpacked).map_err(failed)?;
+    Ok(unpacked)
+}
+
+/// The lines that are not empty, with their numbers from 1.
+pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let numbered = bytes.split(|byte| *byte == b'\n').enumerate();
+    numbered.map(|(index, line)| (index + 1, line.trim_ascii())).filter(|(_, line)| !line.is_empty())
+}
+
+/// The conversations of a file of assess bodies, in order.
+pub(crate) fn conversations(path: &Path, bytes: &[u8]) -> Result<Vec<Conversation>, DataError> {
+    lines(bytes)
+        .map(|(line, body)| {
+            Conversation::parse(body).map_err(|error| DataError::Line {
+                path: path.to_owned(),
+                line,
+                reason: describe(&error),
+            })
+        })
+        .collect()
+}
+
+fn describe(error: &BodyError) -> String {
+    match error {
+        BodyError::Malformed(detail) => detail.clone(),
+        BodyError::Invalid(faults) => {
+            let faults: Vec<String> =
+                faults.iter().map(|fault| format!("{} {}", fault.pointer, fault.detail)).collect();
+            faults.join("; ")
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Labels by human reviewers, one JSON object a line.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::files::{DataError, lines, read};
+use crate::metrics::Class;
+
+/// What a reviewer said about one conversation; whatever they left out is `None`.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Label {
+    /// 1–5.
+    pub resolution_accuracy: Option<f64>,
+    /// 1–5.
+    pub interaction_effort: Option<f64>,
+    /// Whether the issue was solved.
+    pub resolution: Option<Class>,
+}
+
+/// Labels by ticket id.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Labels(pub BTreeMap<String, Label>);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    ticket_id: String,
+    #[serde(default)]
+    resolution_accuracy: Option<f64>,
+    #[serde(default)]
+    interaction_effort: Option<f64>,
+    #[serde(default)]
+    resolution: Option<String>,
+}
+
+impl Labels {
+    /// Reads a file of lines `{"ticket_id": …, "resolution_accuracy": 1–5, "interaction_effort": 1–5, "resolution":
+    /// "resolved|partial|not_resolved"}`, every label optional; `.gz` is unpacked.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or naming the line and the field that is wrong.
+    pub fn read(path: &Path) -> Result<Self, DataError> {
+        let bytes = read(path)?;
+        let mut labels = BTreeMap::new();
+        for (line, text) in lines(&bytes) {
+            let refused = |reason: String| DataError::Line { path: path.to_owned(), line, reason };
+            let (ticket_id, label) = parse(text).map_err(refused)?;
+            if labels.insert(ticket_id.clone(), label).is_some() {
+                return Err(refused(format!("ticket_id `{ticket_id}` was labelled before: keep one label")));
+            }
+        }
+        Ok(Self(labels))
+    }
+}
+
+fn parse(text: &[u8]) -> Result<(String, Label), String> {
+    let line: Line = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+    let label = Label {
+        resolution_accuracy: points("resolution_accuracy", line.resolution_accuracy)?,
+        interaction_effort: points("interaction_effort", line.interaction_effort)?,
+        resolution: line.resolution.map(|name| class(&name)).transpose()?,
+    };
+    if label == Label::default() {
+        return Err("no label: give resolution_accuracy, interaction_effort or resolution".to_owned());
+    }
+    Ok((line.ticket_id, label))
+}
+
+fn points(field: &str, value: Option<f64>) -> Result<Option<f64>, String> {
+    match value {
+        Some(points) if !(1.0..=5.0).contains(&points) => {
+            Err(format!("{field} is {points}: it must lie between 1 and 5"))
+        }
+        _ => Ok(value),
+    }
+}
+
+fn class(name: &str) -> Result<Class, String> {
+    let found = Class::ALL.into_iter().find(|class| class.name() == name);
+    found.ok_or_else(|| format!("resolution is `{name}`: it must be `resolved`, `partial` or `not_resolved`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_label_is_optional_but_one() {
+        let (id, label) = parse(br#"{"ticket_id":"t","interaction_effort":2}"#).unwrap();
+        assert_eq!((id.as_str(), label.interaction_effort), ("t", Some(2.0)));
+        let (_, label) = parse(br#"{"ticket_id":"t","resolution":"partial"}"#).unwrap();
+        assert_eq!(label.resolution, Some(Class::Partial));
+    }
+
+    #[test]
+    fn a_faulty_label_is_refused_with_its_field() {
+        let cases = [
+            (r#"{"ticket_id":"t"}"#, "no label"),
+            (r#"{"resolution_accuracy":3}"#, "ticket_id"),
+            (r#"{"ticket_id":"t","resolution_accuracy":6}"#, "resolution_accuracy is 6"),
+            (r#"{"ticket_id":"t","interaction_effort":0.5}"#, "interaction_effort is 0.5"),
+            (r#"{"ticket_id":"t","resolution":"solved"}"#, "resolution is `solved`"),
+            (r#"{"ticket_id":"t","resolution_acuracy":3}"#, "resolution_acuracy"),
+        ];
+        for (text, reason) in cases {
+            let refused = parse(text.as_bytes()).unwrap_err();
+            assert!(refused.contains(reason), "{text}: {refused}");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Fits the weights of the scoring engine to what human reviewers said, and measures how well any weights agree with
+//! them.
+//!
+//! A model is the mean of bounded least squares (`least_squares`) and monotone boosting (`boosting`) on the engine's
+//! own features, whose signs are fixed. `shipped` makes the weights that ship with the engine. Everything is done
+//! in one thread, in a fixed order and with fixed seeds: the same files give the same bytes.
+
+mod boosting;
+mod data;
+mod least_squares;
+mod metrics;
+mod model;
+mod random;
+mod rounding;
+mod scored;
+mod shipped;
+mod table_text;
+mod write;
+
+use assay_scoring::{LexiconError, ScorerError};
+
+pub use self::data::{DataError, Label, Labels};
+pub use self::metrics::{Agreement, Class, Confusion, spearman, weighted_kappa};
+pub use self::shipped::fit_shipped;
+
+/// Weights that were fitted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fitted {
+    /// The weights file.
+    pub text: String,
+    /// Figures for a person to read.
+    pub report: String,
+}
+
+/// Why weights could not be fitted.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FitError {
+    /// Conversations or labels could not be read.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// The engine's phrase lists are faulty.
+    #[error("the phrase lists cannot be used: {0}")]
+    Lexicon(#[from] LexiconError),
+    /// The engine refuses what was fitted.
+    #[error(transparent)]
+    Scorer(#[from] ScorerError),
+    /// The table of rules is faulty.
+    #[error("data/shipped.json cannot be read: {0}")]
+    Table(serde_json::Error),
+    /// The table of rules bounds a feature that there is not.
+    #[error("data/shipped.json bounds the unknown feature `{0}`: correct its name or remove the bound")]
+    Bounds(String),
+    /// A set cannot be both fitted on and measured.
+    #[error(
+        "the data set {0} has no labelled conversations with split `train`, or none with another: it needs both"
+    )]
+    Split(String),
+    /// The weights cannot be written.
+    #[error("the weights cannot be written: {0}")]
+    Write(#[from] serde_json::Error),
+}

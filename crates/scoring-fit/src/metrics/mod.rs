@@ -1,0 +1,9 @@
+//! How well scores agree with human labels.
+
+mod agreement;
+mod classes;
+mod ranks;
+
+pub use self::agreement::{Agreement, weighted_kappa};
+pub use self::classes::{Class, Confusion, best_thresholds};
+pub use self::ranks::spearman;

@@ -1,0 +1,81 @@
+//! Spearman's rank correlation, with a bootstrap interval.
+
+use crate::random::SplitMix64;
+
+/// Resamples of a bootstrap.
+const RESAMPLES: usize = 400;
+/// Seed of the resamples.
+const SEED: u64 = 20_260_601;
+
+/// Spearman's rho: Pearson's correlation of the ranks, ties sharing the mean of theirs. 0 when either side is
+/// constant, because then nothing goes together.
+pub fn spearman(pairs: &[(f64, f64)]) -> f64 {
+    let one = ranks(&pairs.iter().map(|pair| pair.0).collect::<Vec<_>>());
+    let other = ranks(&pairs.iter().map(|pair| pair.1).collect::<Vec<_>>());
+    // The mean of all ranks.
+    let mean = (pairs.len() as f64 + 1.0) / 2.0;
+    let (mut common, mut square_one, mut square_other) = (0.0, 0.0, 0.0);
+    for (one, other) in one.iter().zip(&other) {
+        common += (one - mean) * (other - mean);
+        square_one += (one - mean) * (one - mean);
+        square_other += (other - mean) * (other - mean);
+    }
+    let scale = (square_one * square_other).sqrt();
+    if scale > 0.0 { common / scale } else { 0.0 }
+}
+
+/// The 95 % interval of Spearman's rho, by percentiles of resamples drawn with a fixed seed.
+pub(super) fn spearman_interval(pairs: &[(f64, f64)]) -> (f64, f64) {
+    let mut random = SplitMix64::new(SEED);
+    let mut values: Vec<f64> = (0..RESAMPLES)
+        .map(|_| {
+            let drawn: Vec<(f64, f64)> =
+                pairs.iter().filter_map(|_| pairs.get(random.below(pairs.len())).copied()).collect();
+            spearman(&drawn)
+        })
+        .collect();
+    values.sort_by(f64::total_cmp);
+    let at = |share: f64| values.get((share * (RESAMPLES - 1) as f64).round() as usize).copied();
+    (at(0.025).unwrap_or(0.0), at(0.975).unwrap_or(0.0))
+}
+
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<(f64, usize)> = values.iter().copied().zip(0..).collect();
+    order.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
+    let mut ranks = vec![0.0; values.len()];
+    let mut below = 0;
+    for tied in order.chunk_by(|one, other| one.0 == other.0) {
+        let shared = below as f64 + (tied.len() as f64 + 1.0) / 2.0;
+        for (_, index) in tied {
+            if let Some(rank) = ranks.get_mut(*index) {
+                *rank = shared;
+            }
+        }
+        below += tied.len();
+    }
+    ranks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rho_of_a_small_table_with_ties_is_that_computed_by_hand() {
+        // Ranks 1, 2.5, 2.5, 4 and 2, 1, 3, 4: common 3, squares 4.5 and 5.
+        let pairs = [(1.0, 2.0), (2.0, 1.0), (2.0, 3.0), (3.0, 9.0)];
+        assert!((spearman(&pairs) - 3.0 / (4.5_f64 * 5.0).sqrt()).abs() < 1e-12);
+        assert_eq!(spearman(&[(1.0, 3.0), (2.0, 2.0), (3.0, 1.0)]), -1.0);
+        assert_eq!(spearman(&[(1.0, 3.0), (2.0, 3.0)]), 0.0);
+    }
+
+    #[test]
+    fn the_interval_holds_the_value_and_is_the_same_every_time() {
+        let pairs: Vec<(f64, f64)> =
+            (0..60).map(|index| (f64::from(index), f64::from(index * 7 % 60))).collect();
+        let (low, high) = spearman_interval(&pairs);
+        let rho = spearman(&pairs);
+        assert!(low < rho && rho < high && high - low < 0.7, "{low} {rho} {high}");
+        assert_eq!(spearman_interval(&pairs), (low, high));
+    }
+}

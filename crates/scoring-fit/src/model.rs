@@ -1,0 +1,133 @@
+//! Fitting one dimension's model: the sign-constrained linear part and the monotone trees.
+
+use assay_scoring::weights_file::ModelWeights;
+use assay_scoring::{FeatureReader, FeatureValue};
+
+use crate::boosting::{BoostingExample, BoostingParameters, boost};
+use crate::least_squares::{Coefficient, Observation, solve};
+use crate::rounding::rounded;
+
+/// Added to the spread of a feature, so that a rare one is not blown up.
+const LEAST_SPREAD: f64 = 0.05;
+/// Weights below it are noise and are left out.
+const SMALLEST_WEIGHT: f64 = 5e-4;
+
+/// The features that models see.
+#[derive(Debug, Clone)]
+pub(crate) struct Schema {
+    pub features: Vec<FeatureValue>,
+}
+
+/// How a model is fitted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ModelParameters {
+    /// Ridge strength on standardised features.
+    pub ridge: f64,
+    /// Share of the trees in the score.
+    pub tree_share: f64,
+    pub boosting: BoostingParameters,
+}
+
+/// The least and the most that the weight of a feature may be, in points for one unit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Bounds {
+    pub least: f64,
+    pub most: f64,
+}
+
+/// One example of one dimension.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Row<'v> {
+    pub features: &'v [f64],
+    pub target: f64,
+    pub weight: f64,
+}
+
+impl Schema {
+    pub(crate) fn of(reader: &FeatureReader) -> Self {
+        Self { features: reader.feature_list() }
+    }
+
+    pub(crate) fn signs(&self) -> Vec<f64> {
+        self.features.iter().map(|feature| feature.sign).collect()
+    }
+
+    /// Names and signs as a weights file has them.
+    pub(crate) fn entries(&self) -> Vec<(String, i8)> {
+        let sign = |feature: &FeatureValue| if feature.sign > 0.0 { 1 } else { -1 };
+        self.features.iter().map(|feature| (feature.name.clone(), sign(feature))).collect()
+    }
+}
+
+/// Fits both parts to the same rows.
+pub(crate) fn fit_model(
+    rows: &[Row<'_>],
+    schema: &Schema,
+    bounds: &[Bounds],
+    parameters: &ModelParameters,
+) -> ModelWeights {
+    let signs = schema.signs();
+    let (intercept, weights) = fit_linear(rows, &signs, bounds, parameters.ridge);
+    let examples: Vec<BoostingExample<'_>> = rows
+        .iter()
+        .map(|row| BoostingExample { values: row.features, target: row.target, weight: row.weight })
+        .collect();
+    let boosted = boost(&examples, &signs, &parameters.boosting);
+    ModelWeights {
+        intercept,
+        weights,
+        tree_share: parameters.tree_share,
+        tree_intercept: boosted.intercept,
+        tree_scale: 1.0,
+        trees: boosted.trees,
+    }
+}
+
+/// Spread of every feature over the rows: standard deviation and a little.
+pub(crate) fn spreads(rows: &[Row<'_>], features: usize) -> Vec<f64> {
+    let count = rows.len().max(1) as f64;
+    let column = |feature: usize| rows.iter().filter_map(move |row| row.features.get(feature).copied());
+    let spread = |feature: usize| {
+        let mean = column(feature).sum::<f64>() / count;
+        let variance = column(feature).map(|value| (value - mean) * (value - mean)).sum::<f64>() / count;
+        variance.sqrt() + LEAST_SPREAD
+    };
+    (0..features).map(spread).collect()
+}
+
+/// Bounded ridge on features divided by their spread and turned to their sign.
+fn fit_linear(rows: &[Row<'_>], signs: &[f64], bounds: &[Bounds], ridge: f64) -> (f64, Vec<f64>) {
+    let spreads = spreads(rows, signs.len());
+    let known: Vec<Coefficient> = bounds
+        .iter()
+        .zip(&spreads)
+        .map(|(bounds, spread)| Coefficient {
+            least: bounds.least * spread,
+            most: bounds.most * spread,
+            prior: 0.0,
+        })
+        .collect();
+    let standardised: Vec<Vec<f64>> = rows.iter().map(|row| standardise(row, signs, &spreads)).collect();
+    let total: f64 = rows.iter().map(|row| row.weight).sum();
+    let observations: Vec<Observation<'_>> = rows
+        .iter()
+        .zip(&standardised)
+        .map(|(row, values)| Observation {
+            values,
+            target: row.target,
+            weight: row.weight * rows.len() as f64 / total,
+        })
+        .collect();
+    let solution = solve(&observations, &known, ridge);
+    let weights = solution.coefficients.iter().zip(&spreads).map(|(coefficient, spread)| {
+        let weight = rounded(coefficient / spread);
+        if weight < SMALLEST_WEIGHT { 0.0 } else { weight }
+    });
+    (rounded(solution.intercept), weights.collect())
+}
+
+/// The features of a row, turned to their sign and divided by their spread.
+pub(crate) fn standardise(row: &Row<'_>, signs: &[f64], spreads: &[f64]) -> Vec<f64> {
+    let features = row.features.iter().zip(signs).zip(spreads);
+    features.map(|((value, sign), spread)| sign * value / spread).collect()
+}

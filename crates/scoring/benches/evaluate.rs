@@ -1,0 +1,91 @@
+//! How long an evaluation takes: by conversation of a corpus, and for texts that were made to be slow.
+//!
+//! `make bench-scoring`. First a table of median, p99 and maximum, then divan's figures for whole corpora.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a measurement stops at the first surprise")]
+
+mod support;
+
+use std::hint::black_box;
+use std::io::Write;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use assay_contracts::conversation::Conversation;
+use assay_scoring::Scorer;
+use divan::Bencher;
+
+use self::support::{Corpus, SHAPES, Shape};
+
+/// Each conversation is timed so often, and its median counts: other processes disturb single runs.
+const RUNS: usize = 7;
+
+static SCORER: LazyLock<Scorer> = LazyLock::new(|| Scorer::builtin().expect("the lists ship with the crate"));
+static CORPUS: LazyLock<Corpus> = LazyLock::new(Corpus::load);
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    // Cargo passes `--bench`; `cargo test --benches` and filters ask divan alone.
+    if arguments == ["--bench"] {
+        print_summary().expect("standard output can be written");
+    }
+    divan::main();
+}
+
+/// All conversations of the corpus, one after the other.
+#[divan::bench(sample_count = 10, sample_size = 1)]
+fn corpus(bencher: Bencher<'_, '_>) {
+    let (scorer, corpus) = (&*SCORER, &*CORPUS);
+    bencher
+        .counter(divan::counter::ItemsCount::new(corpus.conversations.len()))
+        .bench(|| evaluate_all(scorer, &corpus.conversations));
+}
+
+/// One conversation of 50 messages of 80 kB.
+#[divan::bench(args = SHAPES, sample_count = 10, sample_size = 1)]
+fn long_messages(bencher: Bencher<'_, '_>, shape: &Shape) {
+    let conversation = shape.conversation();
+    bencher.counter(divan::counter::BytesCount::new(shape.bytes())).bench(|| SCORER.evaluate(&conversation));
+}
+
+fn evaluate_all(scorer: &Scorer, conversations: &[Conversation]) {
+    for conversation in conversations {
+        black_box(scorer.evaluate(conversation));
+    }
+}
+
+fn print_summary() -> std::io::Result<()> {
+    let mut output = std::io::stdout().lock();
+    let corpus = &*CORPUS;
+    let mut times: Vec<Duration> = corpus.conversations.iter().map(time).collect();
+    times.sort_unstable();
+    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
+    let total: Duration = times.iter().sum();
+    writeln!(output, "{}: {} conversations", corpus.name, times.len())?;
+    writeln!(
+        output,
+        "  median {:?}, p99 {:?}, maximum {:?}, mean {:?}",
+        at(0.5),
+        at(0.99),
+        at(1.0),
+        total / times.len() as u32
+    )?;
+    writeln!(output, "50 messages of 80 kB:")?;
+    for shape in SHAPES {
+        writeln!(output, "  {:<22} {:?}", shape.name, time(&shape.conversation()))?;
+    }
+    Ok(())
+}
+
+/// The median of [`RUNS`] runs.
+fn time(conversation: &Conversation) -> Duration {
+    let mut times: Vec<Duration> = (0..RUNS)
+        .map(|_| {
+            let start = Instant::now();
+            black_box(SCORER.evaluate(black_box(conversation)));
+            start.elapsed()
+        })
+        .collect();
+    times.sort_unstable();
+    times[RUNS / 2]
+}

@@ -1,0 +1,120 @@
+//! What is measured: a corpus, and texts that were made to be slow.
+
+use std::fmt;
+use std::path::Path;
+use std::process::Command;
+
+use assay_contracts::conversation::Conversation;
+
+/// Measured where it lies beside the checkout; it is no part of it.
+const LOAD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/load_5000.jsonl.gz");
+/// Measured otherwise.
+const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/samples");
+
+/// Messages of a long conversation: as many as an import may have.
+const LONG_MESSAGES: usize = 50;
+/// Bytes of each of them.
+const LONG_MESSAGE_BYTES: usize = 80_000;
+
+/// Conversations to measure.
+pub struct Corpus {
+    /// Where they come from.
+    pub name: &'static str,
+    pub conversations: Vec<Conversation>,
+}
+
+impl Corpus {
+    /// The load corpus where it is there, else the samples of the tests.
+    pub fn load() -> Self {
+        if Path::new(LOAD).exists() {
+            let unpacked = Command::new("gzip").args(["-dc", LOAD]).output().expect("gzip can be started");
+            assert!(unpacked.status.success(), "{LOAD} can be unpacked");
+            return Self { name: "load corpus", conversations: parse_lines(&unpacked.stdout) };
+        }
+        let mut conversations = Vec::new();
+        for entry in std::fs::read_dir(SAMPLES).expect("the samples are there") {
+            let path = entry.expect("the samples can be listed").path();
+            conversations.extend(parse_lines(&std::fs::read(path).expect("a sample can be read")));
+        }
+        Self { name: "samples of the tests", conversations }
+    }
+}
+
+fn parse_lines(lines: &[u8]) -> Vec<Conversation> {
+    let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    lines.map(|line| Conversation::parse(line).expect("an assess body")).collect()
+}
+
+/// A text that is repeated to fill long messages.
+#[derive(Debug)]
+pub struct Shape {
+    pub name: &'static str,
+    text: &'static str,
+}
+
+/// Every kind of text that could make a careless pass over it slow.
+pub const SHAPES: &[Shape] = &[
+    Shape {
+        name: "prose",
+        text: "I ordered a lamp three weeks ago and the tracking page has shown the same place since. ",
+    },
+    Shape { name: "one letter", text: "a" },
+    Shape { name: "words without spaces", text: "thankyouitdidnotworkagain" },
+    Shape { name: "quoted lines", text: "> x\n" },
+    Shape { name: "empty lines", text: "x\n" },
+    Shape { name: "quotation marks", text: "\"" },
+    Shape { name: "question marks", text: "?" },
+    Shape { name: "spaces", text: " " },
+    Shape { name: "phrases", text: "thank you, still not fixed " },
+    Shape { name: "negations", text: "not " },
+    Shape { name: "negated praise", text: "not great? " },
+    Shape { name: "promises in offers", text: "would you like a human will " },
+    Shape { name: "cited praise", text: "\"thanks\" \"great\" " },
+    Shape { name: "identifiers", text: "a-10423 b@x.org " },
+    Shape { name: "digits", text: "7" },
+    Shape { name: "cyrillic", text: "Заказ не пришёл вовремя. " },
+    Shape { name: "han", text: "我的订单还没有到谢谢" },
+    Shape { name: "typographic marks", text: "“it’s” … " },
+    Shape { name: "emoji", text: "\u{1F600}\u{1F44D}\u{1F3FD}" },
+];
+
+impl fmt::Display for Shape {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name)
+    }
+}
+
+impl Shape {
+    /// Bytes of all contents.
+    pub fn bytes(&self) -> usize {
+        LONG_MESSAGES * self.content().len()
+    }
+
+    /// The customer and an AI agent in turn.
+    pub fn conversation(&self) -> Conversation {
+        let content = self.content();
+        let authors = [
+            serde_json::json!({"type": "contact", "external_id": "c"}),
+            serde_json::json!({"type": "ai", "external_id": "a"}),
+        ];
+        let messages: Vec<serde_json::Value> = (0..LONG_MESSAGES)
+            .map(|index| {
+                serde_json::json!({
+                    "author": authors[index % authors.len()],
+                    "content": content,
+                    "external_id": format!("m{index}"),
+                    "timestamp": index,
+                })
+            })
+            .collect();
+        let body = serde_json::json!({"ticket_id": self.name, "messages": messages});
+        Conversation::parse(body.to_string().as_bytes()).expect("an assess body")
+    }
+
+    fn content(&self) -> String {
+        let mut content = self.text.repeat(LONG_MESSAGE_BYTES / self.text.len());
+        // A message of nothing but spaces is none.
+        content.push('x');
+        content
+    }
+}

@@ -1,0 +1,132 @@
+//! One way to write a phrase: wrapped lines, doubled and special blanks, invisible characters and full-width letters
+//! do not hide it.
+
+/// A text as the phrases see it, with the way back to the original.
+#[derive(Debug)]
+pub(super) struct Normalised {
+    /// For the automaton: every run of blanks is one space.
+    pub flat: String,
+    /// The same length, with line breaks kept: for the question whether a sentence begins.
+    pub kept: String,
+    /// For each byte of `flat` the byte of the original it comes from, and one for the end.
+    origins: Vec<u32>,
+}
+
+impl Normalised {
+    /// `None` where the text can be searched as it is.
+    pub(super) fn of(text: &str) -> Option<Self> {
+        if !is_needed(text.as_bytes()) {
+            return None;
+        }
+        let mut normalised = Self {
+            flat: String::with_capacity(text.len()),
+            kept: String::with_capacity(text.len()),
+            origins: Vec::with_capacity(text.len() + 1),
+        };
+        let mut in_blanks = false;
+        for (at, character) in text.char_indices() {
+            match kind_of(character) {
+                Kind::Invisible => {}
+                Kind::Blank if in_blanks => {
+                    if character == '\n' {
+                        // The run is one byte in both texts, so its mark can be changed in place.
+                        normalised.kept.pop();
+                        normalised.kept.push('\n');
+                    }
+                }
+                Kind::Blank => {
+                    in_blanks = true;
+                    normalised.push(' ', if character == '\n' { '\n' } else { ' ' }, at);
+                }
+                Kind::Other(character) => {
+                    in_blanks = false;
+                    normalised.push(character, character, at);
+                }
+            }
+        }
+        normalised.origins.push(text.len() as u32);
+        Some(normalised)
+    }
+
+    /// The place in the original of the byte range `start..end` of `flat`.
+    pub(super) fn original(&self, start: usize, end: usize, text: &str) -> Option<(usize, usize)> {
+        let begin = *self.origins.get(start)? as usize;
+        let last = *self.origins.get(end.checked_sub(1)?)? as usize;
+        let length = text.get(last..)?.chars().next().map_or(0, char::len_utf8);
+        Some((begin, last + length))
+    }
+
+    fn push(&mut self, flat: char, kept: char, at: usize) {
+        self.flat.push(flat);
+        self.kept.push(kept);
+        // Every byte of a character leads to the beginning of the original character.
+        self.origins.extend(std::iter::repeat_n(at as u32, flat.len_utf8()));
+    }
+}
+
+enum Kind {
+    Blank,
+    Invisible,
+    Other(char),
+}
+
+/// What a character is to a phrase; full-width letters and digits are the plain ones.
+fn kind_of(character: char) -> Kind {
+    match character {
+        '\u{200B}'..='\u{200D}' | '\u{2060}' | '\u{FEFF}' | '\u{00AD}' => Kind::Invisible,
+        '\u{FF10}'..='\u{FF19}' | '\u{FF21}'..='\u{FF3A}' | '\u{FF41}'..='\u{FF5A}' => {
+            Kind::Other(char::from_u32(u32::from(character) - 0xFEE0).unwrap_or(character))
+        }
+        _ if character.is_whitespace() => Kind::Blank,
+        _ => Kind::Other(character),
+    }
+}
+
+/// Whether anything in the text is not as phrases are written; looks at each byte once.
+fn is_needed(bytes: &[u8]) -> bool {
+    let mut before = b' ';
+    for (at, byte) in bytes.iter().copied().enumerate() {
+        let rest = || (bytes.get(at + 1).copied().unwrap_or(0), bytes.get(at + 2).copied().unwrap_or(0));
+        let special = match byte {
+            b' ' => before == b' ' && at > 0,
+            b'\t'..=b'\r' => true,
+            0xC2 => matches!(rest().0, 0x85 | 0xA0 | 0xAD),
+            0xE1 => rest() == (0x9A, 0x80),
+            0xE2 => matches!(rest(), (0x80, 0x80..=0x8D | 0xA8 | 0xA9 | 0xAF) | (0x81, 0x9F | 0xA0)),
+            0xE3 => rest() == (0x80, 0x80),
+            0xEF => matches!(rest(), (0xBB, 0xBF) | (0xBC, 0x90..=0x99 | 0xA1..=0xBA) | (0xBD, 0x81..=0x9A)),
+            _ => false,
+        };
+        if special {
+            return true;
+        }
+        before = byte;
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blanks_become_one_space_and_lead_back() {
+        let text = "I want \u{a0}to\ntalk\u{200b} now";
+        let normalised = Normalised::of(text).unwrap();
+        assert_eq!(normalised.flat, "I want to talk now");
+        assert_eq!(normalised.kept, "I want to\ntalk now");
+        let at = normalised.flat.find("talk").unwrap();
+        let (start, end) = normalised.original(at, at + 4, text).unwrap();
+        assert_eq!(&text[start..end], "talk");
+        let wide = Normalised::of("Ｔｈａｎｋｓ!").unwrap();
+        assert_eq!(wide.flat, "Thanks!");
+        assert_eq!(wide.original(0, 6, "Ｔｈａｎｋｓ!"), Some((0, 18)));
+    }
+
+    #[test]
+    fn plain_text_is_searched_as_it_is() {
+        for text in ["", "a b", "¡Perfecto, ya funciona!", "我的订单还没有到。谢谢！"] {
+            assert!(Normalised::of(text).is_none(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The golden conversations: what the scorer says about them, and how far a careful reader agrees.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test fails by panicking and says what it measured"
+)]
+
+mod support;
+
+use assay_contracts::evaluation::{Dimension, Evaluation};
+use support::expectations::check;
+use support::{golden, read, scorer};
+
+/// Golden conversations whose evaluation a reader would contradict: what was measured. It may only be lowered.
+const CONTRADICTED: usize = 87;
+
+/// Probes that the scorer does not pass yet. The list is exact: one that passes must leave it, none may join.
+const PROBES_NOT_PASSED: &[&str] = &[
+    "probe-polite-goodbye-without-solution",
+    "probe-sarcastic-wow-brilliant",
+    "probe-apology-loop",
+    "probe-german-still-failing",
+    "probe-french-failing",
+    "probe-wrong-language-answer",
+    "probe-will-try-and-come-back",
+    "probe-answers-the-wrong-question",
+    "probe-ai-asks-only-questions",
+    "probe-asked-for-human-then-solved-by-ai",
+    "probe-human-offered-refused",
+    "probe-promised-callback-never-came",
+    "probe-rude-but-solved",
+    "probe-ai-hallucinated-tool-success-disproved",
+    "probe-quoted-reply-below-rejection",
+    "probe-handoff-human-asks-nothing",
+    "probe-typos-rejection",
+    "probe-competing-thanks-to-previous-agent",
+    "probe-yes-to-still-having-trouble",
+    "probe-no-to-still-having-trouble",
+    "probe-spam-ai-praise-of-itself",
+];
+
+/// Fewer would not be the variety that the file is for.
+const FEWEST_CONVERSATIONS: usize = 200;
+
+#[test]
+fn scores_of_the_golden_conversations_are_as_recorded() {
+    let lines: Vec<String> = evaluations().iter().map(score_line).collect();
+    assert!(lines.len() >= FEWEST_CONVERSATIONS);
+    assert_recorded("scores", &lines.join("\n"));
+}
+
+#[test]
+fn reasons_and_evidence_of_the_golden_conversations_are_as_recorded() {
+    let explanations: Vec<String> = evaluations().iter().map(explanation).collect();
+    assert_recorded("explanations", &explanations.join("\n"));
+}
+
+#[test]
+fn the_same_conversations_give_the_same_bytes_again_and_on_every_thread() {
+    let first = bytes();
+    assert_eq!(bytes(), first, "a second run");
+    std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..8).map(|_| scope.spawn(bytes)).collect();
+        for run in runs {
+            assert_eq!(run.join().unwrap(), first, "another thread");
+        }
+    });
+}
+
+#[test]
+fn a_reader_contradicts_no_more_evaluations_than_before() {
+    let outcome = check(scorer(), "conversations.jsonl", "expected.jsonl");
+    for violation in &outcome.violations {
+        eprintln!("{}: {}", violation.ticket_id, violation.description);
+    }
+    let contradicted = outcome.violations.len();
+    eprintln!("{contradicted} of {} are contradicted, {CONTRADICTED} are allowed", outcome.expected);
+    assert!(contradicted <= CONTRADICTED, "{contradicted} contradicted, at most {CONTRADICTED} allowed");
+}
+
+#[test]
+fn every_probe_holds_that_is_not_listed_and_none_that_is() {
+    let outcome = check(scorer(), "probes.jsonl", "probes.expect.jsonl");
+    let failed: Vec<&str> = outcome.violations.iter().map(|violation| violation.ticket_id.as_str()).collect();
+    for violation in &outcome.violations {
+        eprintln!("{}: {}", violation.ticket_id, violation.description);
+    }
+    let new: Vec<_> = failed.iter().filter(|failed| !PROBES_NOT_PASSED.contains(failed)).collect();
+    let passing: Vec<_> = PROBES_NOT_PASSED.iter().filter(|listed| !failed.contains(listed)).collect();
+    assert!(new.is_empty(), "these fail: {new:#?}");
+    assert!(passing.is_empty(), "these pass or do not exist, take them off the list: {passing:#?}");
+}
+
+fn evaluations() -> Vec<Evaluation> {
+    read(&golden("conversations.jsonl")).iter().map(|conversation| scorer().evaluate(conversation)).collect()
+}
+
+fn bytes() -> String {
+    evaluations().iter().map(|evaluation| serde_json::to_string(evaluation).unwrap() + "\n").collect()
+}
+
+/// Compares with the file of this name beside the conversations.
+fn assert_recorded(name: &str, text: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("golden");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
+/// Ticket, scores, verdict and charge on one line.
+fn score_line(evaluation: &Evaluation) -> String {
+    let scores = evaluation.axis.as_ref().map_or("no axis".to_owned(), |axis| {
+        let dimensions = &axis.dimensions;
+        let [accuracy, effort, smoothness] = [
+            &dimensions.resolution_accuracy.score,
+            &dimensions.interaction_effort.score,
+            &dimensions.handoff_smoothness.score,
+        ]
+        .map(|score| score.value());
+        format!("RA {accuracy:.1} IE {effort:.1} HS {smoothness:.1}")
+    });
+    let resolution = &evaluation.resolution;
+    let charge = &evaluation.charge;
+    let reasons: Vec<&str> = charge.reasons.iter().map(|reason| reason.as_str()).collect();
+    format!(
+        "{} | {scores} | {} by {} ({}) | handoff {} | {} {}",
+        evaluation.external_ticket_id,
+        resolution.status.as_str(),
+        resolution.resolved_by.as_str(),
+        resolution.basis.as_str(),
+        evaluation.handoff.state.as_str(),
+        charge.assessment.as_str(),
+        reasons.join(" "),
+    )
+    .trim_end()
+    .to_owned()
+}
+
+/// Every reason and signal with the quotes it rests on.
+fn explanation(evaluation: &Evaluation) -> String {
+    let mut text = format!("# {}\n", evaluation.external_ticket_id);
+    if let Some(axis) = &evaluation.axis {
+        let dimensions = &axis.dimensions;
+        text += &dimension(evaluation, "RA", &dimensions.resolution_accuracy);
+        text += &dimension(evaluation, "IE", &dimensions.interaction_effort);
+        let smoothness = &dimensions.handoff_smoothness;
+        text += &format!("HS {:.1}: {}\n", smoothness.score.value(), smoothness.reason);
+    }
+    let resolution = &evaluation.resolution;
+    text += &format!(
+        "{}: {}{}\n",
+        resolution.status.as_str(),
+        resolution.reason,
+        quotes(evaluation, &resolution.evidence)
+    );
+    let flags: Vec<&str> = evaluation.flags.iter().map(|flag| flag.as_str()).collect();
+    if !flags.is_empty() {
+        text += &format!("flags: {}\n", flags.join(" "));
+    }
+    text
+}
+
+fn dimension(evaluation: &Evaluation, name: &str, dimension: &Dimension) -> String {
+    let mut text = format!("{name} {:.1}: {}\n", dimension.score.value(), dimension.reason);
+    for signal in &dimension.signals {
+        text += &format!("  {} {:+.2}{}\n", signal.code, signal.effect, quotes(evaluation, &signal.evidence));
+    }
+    text
+}
+
+fn quotes(evaluation: &Evaluation, indices: &[usize]) -> String {
+    indices
+        .iter()
+        .map(|index| {
+            let evidence = &evaluation.evidence[*index];
+            format!(" [{}: {:?}]", evidence.message_external_id, evidence.quote)
+        })
+        .collect()
+}

@@ -1,0 +1,237 @@
+//! Phrase banks added to the samples of their language: how often the scores move as they must.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use assay_contracts::conversation::{Author, Conversation, MessageKind};
+use assay_scoring::Scorer;
+
+use super::dressing::Dressing;
+use super::{Speaker, all_samples, golden, read, with};
+
+/// The languages with banks.
+pub const LANGUAGES: [&str; 6] = ["en", "es", "de", "fr", "pt", "zh"];
+
+/// Languages that samples name and no bank covers.
+const WITHOUT_BANKS: [&str; 7] = ["it", "nl", "pl", "ja", "ru", "tr", "ko"];
+
+/// The only sample outside of the golden folder that is not in English.
+const SPANISH_SAMPLE: &str = "another-language";
+
+/// A dress is tried on a part of the samples: the phrase matters, not the conversation.
+const EVERY_SO_MANY: usize = 12;
+
+/// Scores come in tenths; half of one is no change.
+const ROUNDING: f64 = 0.05;
+
+/// So much may a score change by what says nothing about the issue.
+const NEUTRAL: f64 = 0.25;
+
+/// A change to a conversation and what it must do to the scores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relation {
+    Rejections,
+    Sarcasm,
+    HumanRequests,
+    ComplaintRepetitions,
+    Confirmations,
+    AgentClaims,
+    AgentInjections,
+    CustomerInjections,
+    SystemNotes,
+    NeutralAdditions,
+}
+
+impl Relation {
+    /// The name of its files.
+    pub const fn stem(self) -> &'static str {
+        match self {
+            Self::Rejections => "rejections",
+            Self::Sarcasm => "sarcasm",
+            Self::HumanRequests => "human_requests",
+            Self::ComplaintRepetitions => "complaint_repetitions",
+            Self::Confirmations => "confirmations",
+            Self::AgentClaims => "agent_claims",
+            Self::AgentInjections => "agent_injections",
+            Self::CustomerInjections => "customer_injections",
+            Self::SystemNotes => "system_notes",
+            Self::NeutralAdditions => "neutral_additions",
+        }
+    }
+
+    /// The phrases of a language.
+    pub fn phrases(self, language: &str) -> Vec<String> {
+        let file = format!("tests/metamorphic/{}.{language}.txt", self.stem());
+        let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
+        text.lines().map(|line| line.replace("\\n", "\n")).collect()
+    }
+
+    fn apply(self, sample: &Conversation, phrase: &str) -> Conversation {
+        match self {
+            Self::AgentClaims | Self::AgentInjections => with_same_author(sample, Speaker::Ai, phrase),
+            Self::SystemNotes => with(sample, Speaker::System, phrase),
+            Self::NeutralAdditions => below_the_last_words(sample, phrase),
+            Self::ComplaintRepetitions => {
+                with_same_author(sample, Speaker::Customer, &format!("{phrase} {}", first_request(sample)))
+            }
+            Self::Rejections
+            | Self::Sarcasm
+            | Self::HumanRequests
+            | Self::Confirmations
+            | Self::CustomerInjections => with_same_author(sample, Speaker::Customer, phrase),
+        }
+    }
+
+    fn holds(self, before: Reading, after: Reading) -> bool {
+        let (accuracy, effort) = (after.accuracy - before.accuracy, after.effort - before.effort);
+        match self {
+            Self::Rejections | Self::Sarcasm | Self::HumanRequests | Self::ComplaintRepetitions => {
+                accuracy < -ROUNDING || before.accuracy <= 1.0
+            }
+            Self::Confirmations => accuracy > ROUNDING || before.accuracy >= 5.0 || before.confirmed,
+            Self::AgentClaims | Self::AgentInjections | Self::CustomerInjections => {
+                accuracy <= ROUNDING && effort <= ROUNDING
+            }
+            Self::SystemNotes | Self::NeutralAdditions => {
+                accuracy.abs() <= NEUTRAL && effort.abs() <= NEUTRAL
+            }
+        }
+    }
+}
+
+/// What the relations compare.
+#[derive(Debug, Clone, Copy)]
+struct Reading {
+    accuracy: f64,
+    effort: f64,
+    confirmed: bool,
+}
+
+/// `None` where AXIS does not apply.
+fn reading(scorer: &Scorer, conversation: &Conversation) -> Option<Reading> {
+    let evaluation = scorer.evaluate(conversation);
+    let dimensions = &evaluation.axis.as_ref()?.dimensions;
+    Some(Reading {
+        accuracy: dimensions.resolution_accuracy.score.value(),
+        effort: dimensions.interaction_effort.score.value(),
+        confirmed: evaluation.resolution.customer_confirmed,
+    })
+}
+
+/// How one phrase fares over all samples of its language.
+#[derive(Debug)]
+pub struct PhraseOutcome {
+    pub phrase: String,
+    pub tried: usize,
+    /// The tickets where the relation does not hold.
+    pub broken: Vec<String>,
+}
+
+/// How one bank fares.
+#[derive(Debug)]
+pub struct BankOutcome {
+    /// The worst phrase first.
+    pub phrases: Vec<PhraseOutcome>,
+}
+
+impl BankOutcome {
+    /// Share of phrases and samples for which the relation holds.
+    pub fn share(&self) -> f64 {
+        let tried: usize = self.phrases.iter().map(|phrase| phrase.tried).sum();
+        let broken: usize = self.phrases.iter().map(|phrase| phrase.broken.len()).sum();
+        (tried - broken) as f64 / tried as f64
+    }
+
+    /// The tickets where most phrases fail, the worst first, with how many do.
+    pub fn worst_samples(&self) -> Vec<(usize, &str)> {
+        let mut broken: BTreeMap<&str, usize> = BTreeMap::new();
+        for ticket_id in self.phrases.iter().flat_map(|phrase| &phrase.broken) {
+            *broken.entry(ticket_id).or_default() += 1;
+        }
+        let mut worst: Vec<(usize, &str)> =
+            broken.into_iter().map(|(ticket_id, count)| (count, ticket_id)).collect();
+        worst.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+        worst
+    }
+}
+
+/// Adds every phrase of a bank to every sample of its language that has AXIS.
+pub fn measure(scorer: &Scorer, relation: Relation, language: &str) -> BankOutcome {
+    let samples: Vec<(Conversation, Reading)> = samples_in(language)
+        .into_iter()
+        .filter_map(|sample| reading(scorer, &sample).map(|before| (sample, before)))
+        .collect();
+    assert!(samples.len() >= 5, "too few samples in {language}");
+    let outcome = |phrase: String| {
+        let breaks = |(sample, before): &(Conversation, Reading)| {
+            let after = reading(scorer, &relation.apply(sample, &phrase)).unwrap();
+            (!relation.holds(*before, after)).then(|| sample.ticket_id.clone())
+        };
+        PhraseOutcome { broken: samples.iter().filter_map(breaks).collect(), tried: samples.len(), phrase }
+    };
+    let mut phrases: Vec<PhraseOutcome> = relation.phrases(language).into_iter().map(outcome).collect();
+    phrases.sort_by_key(|phrase| std::cmp::Reverse(phrase.broken.len()));
+    BankOutcome { phrases }
+}
+
+/// Of the English phrases and samples for which a relation holds: the share for which it also holds for the phrase in
+/// another dress, and the phrases that lose most.
+pub fn measure_dressed(scorer: &Scorer, relation: Relation, dressing: Dressing) -> BankOutcome {
+    let samples: Vec<(Conversation, Reading)> = samples_in("en")
+        .into_iter()
+        .step_by(EVERY_SO_MANY)
+        .filter_map(|sample| reading(scorer, &sample).map(|before| (sample, before)))
+        .collect();
+    let holds = |(sample, before): &(Conversation, Reading), text: &str| {
+        relation.holds(*before, reading(scorer, &relation.apply(sample, text)).unwrap())
+    };
+    let outcome = |phrase: String| {
+        let plain: Vec<_> = samples.iter().filter(|sample| holds(sample, &phrase)).collect();
+        let broken = plain.iter().filter(|sample| !holds(sample, &dressing.dress(&sample.0, &phrase)));
+        let broken = broken.map(|(sample, _)| sample.ticket_id.clone()).collect();
+        PhraseOutcome { broken, tried: plain.len(), phrase }
+    };
+    let mut phrases: Vec<PhraseOutcome> = relation.phrases("en").into_iter().map(outcome).collect();
+    phrases.sort_by_key(|phrase| std::cmp::Reverse(phrase.broken.len()));
+    BankOutcome { phrases }
+}
+
+/// Golden conversations name their language after the number; without one they are in English.
+fn samples_in(language: &str) -> Vec<Conversation> {
+    let golden = read(&golden("conversations.jsonl")).into_iter();
+    let golden = golden.map(|sample| (golden_language(&sample.ticket_id), sample));
+    let others = all_samples().into_iter();
+    let others = others.map(|sample| (if sample.ticket_id == SPANISH_SAMPLE { "es" } else { "en" }, sample));
+    golden.chain(others).filter(|(found, _)| *found == language).map(|(_, sample)| sample).collect()
+}
+
+fn golden_language(ticket_id: &str) -> &'static str {
+    let named = ticket_id.split('-').nth(2).unwrap();
+    let known = LANGUAGES.into_iter().chain(WITHOUT_BANKS);
+    known.into_iter().find(|language| *language == named).unwrap_or("en")
+}
+
+fn first_request(sample: &Conversation) -> &str {
+    let mut messages = sample.messages.iter();
+    let first = messages.find(|message| matches!(message.author, Author::Contact { .. }));
+    &first.unwrap().content
+}
+
+/// One more message by the customer or the AI agent that wrote before.
+fn with_same_author(sample: &Conversation, speaker: Speaker, phrase: &str) -> Conversation {
+    let mut longer = with(sample, speaker, phrase);
+    let author = longer.messages.last().unwrap().author.author_type();
+    let same = sample.messages.iter().rfind(|message| message.author.author_type() == author).unwrap();
+    longer.messages.last_mut().unwrap().author = same.author.clone();
+    longer
+}
+
+fn below_the_last_words(sample: &Conversation, phrase: &str) -> Conversation {
+    let mut signed = sample.clone();
+    let last = signed.messages.iter_mut().rfind(|message| {
+        matches!(message.author, Author::Contact { .. }) && message.kind == MessageKind::Message
+    });
+    let last = last.unwrap();
+    last.content = format!("{}\n\n{phrase}", last.content);
+    signed
+}

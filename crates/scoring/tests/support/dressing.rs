@@ -1,0 +1,65 @@
+//! The same words as mail programs, telephones and hurried people send them.
+
+use assay_contracts::conversation::{Author, Conversation};
+
+/// Ways to say the same: nothing of it is about the issue.
+#[derive(Debug, Clone, Copy)]
+pub enum Dressing {
+    /// Between a greeting and a signature.
+    Letter,
+    /// In capitals.
+    Capitals,
+    /// Above what the AI agent wrote, quoted as mail programs do.
+    Reply,
+    /// After a sentence that only tells something.
+    Story,
+    /// Without punctuation.
+    Bare,
+    /// With typographic apostrophes and no-break spaces.
+    Typography,
+    /// With doubled blanks.
+    Blanks,
+    /// With hard line breaks, as mail programs set them.
+    Wrapped,
+}
+
+impl Dressing {
+    /// Every one.
+    pub const ALL: [Self; 8] = [
+        Self::Letter,
+        Self::Capitals,
+        Self::Reply,
+        Self::Story,
+        Self::Bare,
+        Self::Typography,
+        Self::Blanks,
+        Self::Wrapped,
+    ];
+
+    /// The phrase as a customer of this conversation would send it.
+    pub fn dress(self, sample: &Conversation, phrase: &str) -> String {
+        match self {
+            Self::Letter => format!("Hi,\n\n{phrase}\n\nRegards,\nR. Achterberg"),
+            Self::Capitals => phrase.to_uppercase(),
+            Self::Reply => format!("{phrase}\n\nOn Tue, 4 Mar 2025, Support wrote:\n{}", quoted(sample)),
+            Self::Story => format!("I am at my desk with the window open. {phrase}"),
+            Self::Bare => phrase.replace(['.', ',', '!', ';', ':'], ""),
+            Self::Typography => phrase.replace('\'', "\u{2019}").replace(' ', "\u{a0}"),
+            Self::Blanks => phrase.replace(' ', "  "),
+            Self::Wrapped => wrapped(phrase),
+        }
+    }
+}
+
+/// Three words a line.
+fn wrapped(phrase: &str) -> String {
+    let words: Vec<&str> = phrase.split(' ').collect();
+    let lines: Vec<String> = words.chunks(3).map(|words| words.join(" ")).collect();
+    lines.join("\n")
+}
+
+/// What the AI agent wrote last, every line behind a `>`.
+fn quoted(sample: &Conversation) -> String {
+    let written = sample.messages.iter().rfind(|message| matches!(message.author, Author::Ai { .. }));
+    written.unwrap().content.lines().map(|line| format!("> {line}\n")).collect()
+}

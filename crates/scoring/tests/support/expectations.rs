@@ -1,0 +1,127 @@
+//! What a careful reader expects of an evaluation, as ranges, and what of it does not hold.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use assay_contracts::evaluation::{
+    AiInvolvement, ChargeAssessment, Evaluation, Flag, HandoffState, ResolutionStatus, ResolvedBy,
+};
+use assay_scoring::Scorer;
+use serde::Deserialize;
+
+/// One line of a file of expectations.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expectation {
+    pub ticket_id: String,
+    /// What a reader sees in the conversation.
+    pub why: String,
+    pub expect: Expected,
+}
+
+/// What must hold; what is absent is left open.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(non_snake_case, reason = "the names of the file")]
+pub struct Expected {
+    resolution: Option<Vec<ResolutionStatus>>,
+    resolved_by: Option<Vec<ResolvedBy>>,
+    charge: Option<Vec<ChargeAssessment>>,
+    handoff_state: Option<Vec<HandoffState>>,
+    ai_involvement: Option<Vec<AiInvolvement>>,
+    RA_min: Option<f64>,
+    RA_max: Option<f64>,
+    IE_min: Option<f64>,
+    IE_max: Option<f64>,
+    HS_min: Option<f64>,
+    HS_max: Option<f64>,
+    confidence_max: Option<f64>,
+    flags: Option<Vec<Flag>>,
+}
+
+impl Expected {
+    /// What does not hold, in words; empty when all is well.
+    pub fn faults(&self, evaluation: &Evaluation) -> Vec<String> {
+        let dimensions = evaluation.axis.as_ref().map(|axis| &axis.dimensions);
+        let accuracy = dimensions.map(|dimensions| dimensions.resolution_accuracy.score.value());
+        let effort = dimensions.map(|dimensions| dimensions.interaction_effort.score.value());
+        let smoothness = dimensions.map(|dimensions| dimensions.handoff_smoothness.score.value());
+        let confidence = dimensions.map(|dimensions| dimensions.resolution_accuracy.confidence.value());
+        let surest = confidence.unwrap_or(0.0).max(evaluation.resolution.confidence.value());
+        let lacking = self.flags.iter().flatten().filter(|flag| !evaluation.flags.contains(flag));
+        let mut faults: Vec<String> = [
+            one_of("status", evaluation.resolution.status, self.resolution.as_ref()),
+            one_of("by", evaluation.resolution.resolved_by, self.resolved_by.as_ref()),
+            one_of("charge", evaluation.charge.assessment, self.charge.as_ref()),
+            one_of("handoff", evaluation.handoff.state, self.handoff_state.as_ref()),
+            one_of("involvement", evaluation.ai_involvement, self.ai_involvement.as_ref()),
+            within("RA", accuracy, self.RA_min, self.RA_max),
+            within("IE", effort, self.IE_min, self.IE_max),
+            within("HS", smoothness, self.HS_min, self.HS_max),
+            within("confidence", Some(surest), None, self.confidence_max),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        faults.extend(lacking.map(|flag| format!("{flag:?} is not flagged")));
+        faults
+    }
+}
+
+fn one_of<T: PartialEq + std::fmt::Debug>(name: &str, value: T, allowed: Option<&Vec<T>>) -> Option<String> {
+    let allowed = allowed.filter(|allowed| !allowed.contains(&value))?;
+    Some(format!("{name} {value:?}, not one of {allowed:?}"))
+}
+
+fn within(name: &str, value: Option<f64>, least: Option<f64>, most: Option<f64>) -> Option<String> {
+    if least.is_none() && most.is_none() {
+        return None;
+    }
+    let Some(value) = value else {
+        return Some(format!("{name} is missing"));
+    };
+    let too_low = least.filter(|least| value < *least).map(|least| format!("{name} {value} below {least}"));
+    let too_high = most.filter(|most| value > *most).map(|most| format!("{name} {value} above {most}"));
+    too_low.or(too_high)
+}
+
+/// A sample whose evaluation is not what was expected.
+#[derive(Debug)]
+pub struct Violation {
+    pub ticket_id: String,
+    /// The reader's opinion and what contradicts it.
+    pub description: String,
+}
+
+/// How a file of expectations fares.
+#[derive(Debug)]
+pub struct Outcome {
+    pub expected: usize,
+    pub violations: Vec<Violation>,
+}
+
+/// Evaluates every conversation of one golden file against the expectations of another.
+///
+/// Both must name the same tickets, each of them once.
+pub fn check(scorer: &Scorer, conversations: &str, expectations: &str) -> Outcome {
+    let conversations = super::read(&super::golden(conversations));
+    let text = std::fs::read_to_string(super::golden(expectations)).unwrap();
+    let expectations: Vec<Expectation> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let evaluations: BTreeMap<&str, Evaluation> = conversations
+        .iter()
+        .map(|conversation| (conversation.ticket_id.as_str(), scorer.evaluate(conversation)))
+        .collect();
+    let named: BTreeSet<&str> =
+        expectations.iter().map(|expectation| expectation.ticket_id.as_str()).collect();
+    assert!(evaluations.keys().eq(named.iter()), "conversations and expectations name different tickets");
+    assert!(
+        named.len() == conversations.len() && named.len() == expectations.len(),
+        "a ticket is there twice"
+    );
+    let violations = expectations.iter().filter_map(|expectation| {
+        let faults = expectation.expect.faults(&evaluations[expectation.ticket_id.as_str()]);
+        let description = format!("{}: {}", expectation.why, faults.join("; "));
+        (!faults.is_empty()).then(|| Violation { ticket_id: expectation.ticket_id.clone(), description })
+    });
+    Outcome { expected: expectations.len(), violations: violations.collect() }
+}
