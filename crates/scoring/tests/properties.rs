@@ -41,11 +41,45 @@ const SCRAPS: &[&str] = &[
     "has been refunded",
     " ",
     "\n",
+    // What other programs leave behind: escapes that were never resolved, marks of direction and order, controls.
+    "\\ud83d\\ude00",
+    "&quot;",
+    "\u{1B}[31m",
+    "\u{1}",
+    "\u{7F}",
+    "\u{85}",
+    "\u{A0}",
+    "\u{200D}",
+    "\u{202E}",
+    "\u{2028}",
+    "\u{3000}",
+    "\u{FEFF}",
+    "\u{FFFD}",
+    "\u{D7FF}\u{E000}\u{FFFF}",
+    "\u{10FFFF}",
+    "e\u{301}",
+    // Letters whose lower case is longer, or another letter's.
+    "\u{130}",
+    "\u{212A}",
+    "\u{1E9E}",
+    "\r\n> ",
+    "-----Original Message-----\n",
+    "a@b.co",
+    "٣٤٥",
+    "would you like a human will",
 ];
 
+/// Scraps beside each other, any text at all, or one scrap again and again.
 fn content() -> impl Strategy<Value = String> {
-    let scrap = prop_oneof![3 => prop::sample::select(SCRAPS).prop_map(str::to_owned), 1 => ".{0,12}"];
-    prop::collection::vec(scrap, 1..8).prop_map(|scraps| format!("{} x", scraps.join(" ")))
+    let scrap = || prop::sample::select(SCRAPS).prop_map(str::to_owned);
+    let mixed = prop::collection::vec(prop_oneof![3 => scrap(), 1 => ".{0,12}"], 1..8)
+        .prop_map(|scraps| scraps.join(" "));
+    let glued = prop::collection::vec(scrap(), 1..12).prop_map(|scraps| scraps.concat());
+    let repeated = (scrap(), "[ .?,]?", 1..2_000usize)
+        .prop_map(|(scrap, between, times)| format!("{scrap}{between}").repeat(times));
+    // A message is not empty, so every text gets a letter.
+    prop_oneof![8 => mixed, 3 => glued, 2 => any::<String>(), 1 => repeated]
+        .prop_map(|text| format!("{text} x"))
 }
 
 fn author() -> impl Strategy<Value = serde_json::Value> {
@@ -54,7 +88,9 @@ fn author() -> impl Strategy<Value = serde_json::Value> {
         3 => Just(serde_json::json!({"type": "ai", "external_id": "a"})),
         1 => Just(serde_json::json!({"type": "ai", "id": "b"})),
         1 => Just(serde_json::json!({"type": "teammate", "external_id": "t"})),
+        1 => Just(serde_json::json!({"type": "ai", "id": "b", "external_id": "a"})),
         1 => Just(serde_json::json!({"type": "system"})),
+        1 => Just(serde_json::json!({"type": "system", "external_id": "s"})),
         1 => Just(serde_json::json!({"type": "mixed"})),
     ]
 }

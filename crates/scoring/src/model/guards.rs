@@ -4,12 +4,12 @@
 use assay_contracts::evaluation::HandoffState;
 
 use super::LinearDimension;
-use crate::answer::tells_of_a_finished_action;
+use crate::answer::{tells_of_a_failed_action, tells_of_a_finished_action};
 use crate::customer::{CustomerCourse, EndState};
 use crate::effort::EffortFindings;
 use crate::handoff::HandoffFindings;
 use crate::lexicon::Group;
-use crate::transcript::{Item, Role, Transcript};
+use crate::transcript::{Item, Transcript};
 
 /// An answer of fewer words says nothing.
 pub(crate) const SUBSTANTIVE_WORDS: u32 = 3;
@@ -108,17 +108,15 @@ impl Guards<'_, '_> {
         self.course.decided_by.map(|(item, _)| item)
     }
 
-    /// A customer who never complained and says that it is solved was helped.
+    /// A customer who never complained and says that it is solved was helped, unless the last attempt failed.
     fn content_floor(&self) -> Option<Limit> {
-        let floor = match self.course.end {
-            EndState::Confirmed if self.complaints() == 0 => 4.2,
-            EndState::Confirmed => 3.2,
-            EndState::Thanked if self.complaints() == 0 => 3.2,
-            _ => return None,
-        };
-        let code =
-            if self.course.end == EndState::Confirmed { "CUSTOMER_CONFIRMED" } else { "CUSTOMER_THANKED" };
-        Some(Limit { code, item: self.decided_by(), bound: Bound::AtLeast(floor) })
+        let confirmed = self.course.end == EndState::Confirmed;
+        let clean = self.complaints() == 0 && !ends_in_failure(self.transcript);
+        (confirmed && clean).then(|| Limit {
+            code: "CUSTOMER_CONFIRMED",
+            item: self.decided_by(),
+            bound: Bound::AtLeast(4.0),
+        })
     }
 
     /// A content customer who wrote at most three times and was asked next to nothing had little to do.
@@ -153,7 +151,7 @@ impl Guards<'_, '_> {
         // Saying it again is a weaker complaint than saying that it is wrong.
         let relief = match self.course.end {
             _ if routed => 1.0,
-            EndState::Repeated => 0.4,
+            EndState::Repeated | EndState::GaveUp => 0.5,
             _ => 0.0,
         };
         Some(Limit { code, item: self.decided_by(), bound: self.at_most(first + relief) })
@@ -167,7 +165,7 @@ impl Guards<'_, '_> {
         (all_refuse && !self.course.end.is_content()).then_some(Limit {
             code: "AGENT_REFUSED",
             item: self.transcript.answers.first().copied(),
-            bound: self.at_most(2.4),
+            bound: self.at_most(2.8),
         })
     }
 
@@ -193,18 +191,21 @@ impl Guards<'_, '_> {
         missing.then_some(Limit { code, item, bound: self.at_most(ceiling) })
     }
 
-    /// Whoever says nothing helps nobody.
+    /// Whoever says nothing helps nobody; a word or two hardly does.
     fn silence_ceiling(&self) -> Option<Limit> {
-        let words: u32 = self
-            .transcript
-            .heard_items()
-            .filter(|item| matches!(item.role, Role::Ai | Role::Human))
-            .map(|item| item.reading.words)
-            .sum();
-        (words < SUBSTANTIVE_WORDS).then(|| Limit {
-            code: "NO_SUBSTANTIVE_ANSWER",
-            item: self.transcript.answers.first().copied(),
-            bound: self.at_most(1.2),
-        })
+        let words: u32 = self.transcript.heard_items().map(|item| item.reading.words).sum();
+        let ceiling = match words {
+            0 => 1.2,
+            _ if words < SUBSTANTIVE_WORDS => 2.4,
+            _ => return None,
+        };
+        let item = self.transcript.answers.first().copied();
+        Some(Limit { code: "NO_SUBSTANTIVE_ANSWER", item, bound: self.at_most(ceiling) })
     }
+}
+
+/// Whether the last answer that the customer reacted to tells of a failure.
+fn ends_in_failure(transcript: &Transcript<'_>) -> bool {
+    let heard = transcript.answers.iter().take(transcript.heard);
+    heard.last().is_some_and(|answer| tells_of_a_failed_action(transcript, *answer))
 }
