@@ -145,8 +145,7 @@ fn meanings(text: &str, hits: &[Hit], quoted: &Quoted) -> Vec<Found> {
 
 /// The meaning of a hit among its neighbours; `None` when it means nothing there.
 fn in_place(before: Before<'_>, hit: Hit, quoted: &Quoted, ends: &mut SentenceEnds<'_>) -> Option<Group> {
-    let can_be_negated =
-        matches!(hit.group, Group::Praise | Group::Outcome | Group::Confirmation | Group::Approval);
+    let can_be_negated = matches!(hit.group, Group::Praise | Group::Outcome | Group::Confirmation | Group::Approval);
     if can_be_negated && before.acts_on(hit, Group::Negation, NEGATION_REACH) {
         let asked = ends.in_question(hit.end);
         return (!asked).then_some(Group::Negated);
@@ -184,9 +183,8 @@ impl Before<'_> {
 impl Before<'_> {
     /// A "no" that begins the message answers a question: it negates only the very next word ("no help").
     fn reach(self, actor: Hit, reach: usize) -> usize {
-        let answers =
-            self.text.get(actor.start..actor.end).is_some_and(|word| word.eq_ignore_ascii_case("no"))
-                && self.text.get(..actor.start).is_some_and(|before| before.trim().is_empty());
+        let answers = self.text.get(actor.start..actor.end).is_some_and(|word| word.eq_ignore_ascii_case("no"))
+            && self.text.get(..actor.start).is_some_and(|before| before.trim().is_empty());
         if answers { 0 } else { reach }
     }
 }
