@@ -39,5 +39,6 @@ on_both_stacks! {
     conversations_go_in_and_scored_files_come_out = crate::scenarios::whole_path::run,
     the_import_command_reports_resumes_and_repeats_nothing = crate::scenarios::import_command::run,
     limits_are_kept_and_told = crate::scenarios::limits::run,
+    a_judge_scores_and_its_absence_is_visible = crate::scenarios::judge::run,
     what_was_accepted_survives_a_crash_and_is_evaluated_once = crate::scenarios::durability::run,
 }

@@ -52,6 +52,9 @@ pub enum Command {
         /// Request bodies of POST /v1/assess, one a line; `-` for standard input.
         file: PathBuf,
     },
+    /// Look at the LLM judge, where one is set.
+    #[command(subcommand)]
+    Judge(JudgeCommand),
     /// Exit with 0 when an address answers 200: for container health checks.
     Healthcheck {
         /// The address.
@@ -178,6 +181,12 @@ pub struct ServicesPlace {
     /// Data folder of a standalone [default: the bus and the databases of the settings].
     #[arg(long)]
     pub data_dir: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+pub enum JudgeCommand {
+    /// Ask the judge of the settings about a small conversation, and say in words what is wrong, or what it took.
+    Test,
 }
 
 #[derive(Args)]

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use assay_judge::JudgeConfig;
 use assay_platform::db::DatabaseSettings;
 use secrecy::SecretString;
 use serde::Deserialize;
@@ -24,6 +25,8 @@ pub struct Config {
     pub ingest_deadline_milliseconds: u64,
     /// Not ready when an event waits to be published for longer, in seconds.
     pub outbox_age_limit_seconds: u64,
+    /// The second scorer.
+    pub judge: JudgeConfig,
 }
 
 impl Config {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use assay_clients::{ClientError, HttpSettings, IngestClient, Service, http_client};
+use assay_judge::{Judge, JudgeConfigError};
 use assay_messaging::Bus;
 use assay_messaging::outbox::{self, Outbox};
 use assay_platform::auth::{Audience, ServiceTokens};
@@ -15,7 +16,7 @@ use assay_scoring::{Scorer, ScorerError};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::app::EvaluateConversations;
+use crate::app::{EvaluateConversations, JudgeConversations};
 use crate::config::Config;
 use crate::consume::{ConversationAcceptedHandler, subscription};
 use crate::http::configure;
@@ -52,6 +53,9 @@ pub enum StartError {
     /// The scorer cannot be built.
     #[error(transparent)]
     Scorer(#[from] ScorerError),
+    /// The judge cannot be asked with these settings.
+    #[error(transparent)]
+    Judge(#[from] JudgeConfigError),
     /// The listener cannot be used.
     #[error("scoring-worker cannot listen: {0}")]
     Listen(#[from] std::io::Error),
@@ -81,12 +85,24 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     let http = http_client(HttpSettings::default())?;
     let ingest =
         IngestClient::new(Service::new(http, ingest_url, Audience::Ingest, tokens.clone(), deadline));
-    let evaluate =
-        EvaluateConversations { ingest, store: store.clone(), scorer: Arc::new(Scorer::builtin()?) };
+    let scorer = Arc::new(Scorer::builtin()?);
+    let judge = Judge::open(&config.judge)?;
+    let subscription = match &judge {
+        // What waits for a judge must not keep the rest from the other processes, nor outlive its delivery.
+        Some(judge) => subscription(
+            config.batch_size.min(judge.concurrency()),
+            config.max_in_flight.min(2 * judge.concurrency()),
+        ),
+        None => subscription(config.batch_size, config.max_in_flight),
+    };
+    let judging = judge.map(|judge| {
+        let stop = tasks.stop_token(Phase::Consume);
+        JudgeConversations { judge, scorer: scorer.clone(), store: store.clone(), stop }
+    });
+    let evaluate = EvaluateConversations { ingest, store: store.clone(), scorer, judging };
     let handler = Arc::new(ConversationAcceptedHandler { evaluate, outbox: outbox.clone() });
 
     register_checks(&config, tasks, &database, &bus, &outbox);
-    let subscription = subscription(config.batch_size, config.max_in_flight);
     let (consumed, prepared) = (bus.clone(), store.clone());
     tasks.spawn(Phase::Consume, "scoring-worker consumer", move |stop| async move {
         if prepare(prepared.as_ref(), &stop).await {

@@ -77,6 +77,7 @@ pub(crate) fn evaluate(scorer: &Scorer, conversation: &Conversation) -> Evaluati
             version: SCORER_VERSION.to_owned(),
             weights_sha256: scorer.weights.sha256().to_owned(),
             judge_model: None,
+            judge: None,
         },
     }
 }

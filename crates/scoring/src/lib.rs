@@ -24,6 +24,7 @@ mod features;
 mod handoff;
 mod lexicon;
 mod model;
+mod second_opinion;
 mod sentiment;
 mod transcript;
 
@@ -38,6 +39,7 @@ use crate::lexicon::Lexicon;
 pub use crate::lexicon::LexiconError;
 use crate::model::{LinearDimension, Weights};
 pub use crate::model::{TreeError, WeightsError};
+pub use crate::second_opinion::{Contradiction, Opinion, RuledResolution, Ruling};
 use crate::transcript::Transcript;
 use crate::weights_file::{PerDimension, ResolutionThresholds};
 

@@ -7,6 +7,7 @@
 //!
 //! - [`services`] and [`TestDatabase`] are what tests use;
 //! - [`PrivatePostgres`] and [`PrivateRabbit`] are the servers;
+//! - [`stub_judge`] is a chat completions endpoint that misbehaves as a test says;
 //! - [`stack`] is the supervisor behind the `assay-stack` executable.
 //!
 //! Linux only: it relies on `/proc`, on signal file descriptors and on the parent death signal.
@@ -15,6 +16,7 @@ pub mod process;
 pub mod services;
 pub mod signals;
 pub mod stack;
+pub mod stub_judge;
 pub mod wait;
 
 mod account;

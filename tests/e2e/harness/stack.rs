@@ -99,8 +99,14 @@ impl Stack {
 
     /// Starts the gateway (with all of the standalone) again, with another setting.
     pub async fn restart_gateway_with(&mut self, setting: &str, value: &str) -> Result<()> {
-        self.kill(&["gateway"]);
-        self.deployment.settings.push((setting.to_owned(), value.to_owned()));
+        self.restart_with("gateway", &[(setting, value)]).await
+    }
+
+    /// Starts a process (with all of the standalone) again, with other settings.
+    pub async fn restart_with(&mut self, name: &str, settings: &[(&str, &str)]) -> Result<()> {
+        self.kill(&[name]);
+        let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        self.deployment.settings.extend(settings);
         self.start().await
     }
 

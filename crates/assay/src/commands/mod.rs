@@ -3,6 +3,7 @@
 mod dead_letter;
 mod display;
 mod healthcheck;
+mod judge;
 mod keys;
 mod migrate;
 mod openapi;
@@ -38,6 +39,7 @@ pub async fn run(command: Command) -> Result<ExitCode> {
         Command::Outbox(command) => outbox::run(command).await?,
         Command::Import(arguments) => return import::run(arguments).await,
         Command::Score { file } => return score::run(&file),
+        Command::Judge(command) => judge::run(command).await?,
         Command::Healthcheck { url } => healthcheck::run(url).await?,
         Command::Openapi => openapi::run()?,
     }

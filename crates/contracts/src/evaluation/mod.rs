@@ -1,11 +1,14 @@
 //! The evaluation of one conversation: AXIS, the resolution audit, and the evidence for both.
 //!
 //! The specification leaves the shape of the score output open; this is ours, version [`SCHEMA_VERSION`].
-//! The same transcript and scorer version give the same bytes: field order is fixed, scores are whole tenths.
+//! The same transcript and scorer version give the same bytes: field order is fixed, scores are whole tenths. (Not where a
+//! judge was asked: a model may answer differently, and its answer has a latency and a cost.)
 
 mod answer;
 mod axis;
+mod named_enum;
 mod score;
+mod scorer;
 mod verdict;
 
 use serde::{Deserialize, Serialize};
@@ -14,6 +17,7 @@ use utoipa::ToSchema;
 pub use self::answer::{TicketEvaluation, UnscoredStatus};
 pub use self::axis::{Axis, AxisBand, Dimension, Dimensions, HandoffDimension, Signal};
 pub use self::score::{Confidence, Score};
+pub use self::scorer::{FallbackReason, JudgeUse, Scorer, ScorerKind};
 pub use self::verdict::{
     Charge, ChargeAssessment, ChargeReason, Flag, Handoff, HandoffRequester, HandoffState, Resolution,
     ResolutionBasis, ResolutionStatus, ResolvedBy, Sentiment, SentimentLevel,
@@ -188,35 +192,4 @@ pub struct Evidence {
     pub start: usize,
     /// Byte offset behind its end.
     pub end: usize,
-}
-
-/// Who made an evaluation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Scorer {
-    /// The kind of scorer.
-    #[serde(rename = "type")]
-    pub kind: ScorerKind,
-    /// Version of the scorer.
-    pub version: String,
-    /// SHA-256 of the weights and phrase lists, lower-case hexadecimal.
-    pub weights_sha256: String,
-    /// Name of the judge's model, when a judge was used.
-    pub judge_model: Option<String>,
-}
-
-/// The kind of scorer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ScorerKind {
-    /// The built-in engine.
-    Builtin,
-}
-
-impl ScorerKind {
-    /// The name on the wire and in exports.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Builtin => "builtin",
-        }
-    }
 }

@@ -3,29 +3,9 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::named_enum::named_enum;
 use super::score::Confidence;
 use crate::time::Timestamp;
-
-macro_rules! named_enum {
-    ($(#[$doc:meta])* $name:ident, $rename:tt { $($(#[$variant_doc:meta])* $variant:ident = $text:tt,)* }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
-        #[serde(rename_all = $rename)]
-        pub enum $name {
-            $($(#[$variant_doc])* $variant,)*
-        }
-
-        impl $name {
-            /// Every value.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
-
-            /// The name on the wire and in exports.
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $text,)* }
-            }
-        }
-    };
-}
 
 /// Whether the customer's issue was solved, and by whom.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]

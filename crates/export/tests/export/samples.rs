@@ -113,6 +113,7 @@ fn evaluation(started_at: Timestamp) -> Evaluation {
             version: "1.2.3".to_owned(),
             weights_sha256: "cd".repeat(32),
             judge_model: None,
+            judge: None,
         },
     }
 }

@@ -1,5 +1,5 @@
-//! Evaluating a batch of accepted conversations: read the transcripts, score them in parallel, store the results with
-//! their events in one transaction.
+//! Evaluating a batch of accepted conversations: read the transcripts, score them in parallel, ask the judge where there is
+//! one, store the results with their events in one transaction. No transaction is open before the last step.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use assay_platform::runtime::{blocking, new_id, now};
 use assay_scoring::{SCORER_VERSION, Scorer};
 use futures_util::future::join_all;
 
+use super::judge_conversations::JudgeConversations;
 use crate::store::{EvaluationStore, NewEvaluation, Status};
 
 /// What a person reads when the scorer broke on a conversation.
@@ -26,6 +27,7 @@ pub(crate) struct EvaluateConversations {
     pub(crate) ingest: IngestClient,
     pub(crate) store: Arc<dyn EvaluationStore>,
     pub(crate) scorer: Arc<Scorer>,
+    pub(crate) judging: Option<JudgeConversations>,
 }
 
 /// Why an accepted conversation is not evaluated this time.
@@ -37,6 +39,9 @@ pub(crate) enum EvaluateError {
     /// Its owner does not have it, or cannot read it.
     #[error("ingest has no readable transcript of the ticket")]
     Missing,
+    /// The process stops before the judge has answered.
+    #[error("the process stopped while the judge was asked")]
+    Stopped,
     /// The result could not be stored.
     #[error("evaluation could not be stored: {0}")]
     Store(Arc<DatabaseError>),
@@ -89,8 +94,17 @@ impl EvaluateConversations {
     ) -> Verdicts {
         let mut verdicts = Verdicts::new();
         let mut evaluations = Vec::with_capacity(transcripts.len());
-        for (transcript, outcome) in self.score_all(transcripts).await {
+        let scored = self.score_all(transcripts).await;
+        let scored = match &self.judging {
+            Some(judging) => judging.run(scored).await,
+            None => scored.into_iter().map(|(transcript, outcome)| (transcript, Some(outcome))).collect(),
+        };
+        for (transcript, outcome) in scored {
             let Some([first, others @ ..]) = events.get(&transcript.ticket.id).map(Vec::as_slice) else {
+                continue;
+            };
+            let Some(outcome) = outcome else {
+                verdicts.extend(others.iter().chain([first]).map(|id| (*id, Err(EvaluateError::Stopped))));
                 continue;
             };
             match new_evaluation(*first, transcript, outcome) {

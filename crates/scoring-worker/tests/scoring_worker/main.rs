@@ -1,5 +1,6 @@
 //! The role as its neighbours see it, on both databases.
 
+mod judged;
 mod stage;
 
 use std::sync::atomic::Ordering;

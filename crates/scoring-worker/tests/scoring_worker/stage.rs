@@ -15,6 +15,7 @@ use assay_contracts::event::{ConversationAccepted, ConversationEvaluated, Event,
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::internal::{ReadTranscripts, Transcript, Transcripts};
 use assay_contracts::tenant::{Scope, Scopes, Tenant};
+use assay_judge::JudgeConfig;
 use assay_messaging::{
     Bus, BusSettings, Delivery, Handler, Outcome, OutgoingEvent, PublishError, Subscription,
 };
@@ -35,8 +36,11 @@ pub struct Stage {
     tokens: ServiceTokens,
     http: Client,
     address: String,
-    _tasks: Tasks,
-    _database: ServiceDatabase,
+    ingest_url: String,
+    judge_url: String,
+    role: Tasks,
+    _neighbours: Tasks,
+    database: ServiceDatabase,
 }
 
 /// An ingest with the transcripts that a test gives it.
@@ -62,19 +66,28 @@ impl Handler for Listener {
 
 impl Stage {
     pub async fn on_sqlite() -> Result<Self> {
-        Self::run(ServiceDatabase::sqlite(SCHEMA, MIGRATIONS).await?)
+        Self::run(Self::sqlite().await?, "")
     }
 
     pub async fn on_postgres() -> Result<Self> {
-        Self::run(ServiceDatabase::postgres(SCHEMA, MIGRATIONS).await?)
+        Self::run(Self::postgres().await?, "")
     }
 
-    fn run(database: ServiceDatabase) -> Result<Self> {
+    pub async fn sqlite() -> Result<ServiceDatabase> {
+        ServiceDatabase::sqlite(SCHEMA, MIGRATIONS).await
+    }
+
+    pub async fn postgres() -> Result<ServiceDatabase> {
+        ServiceDatabase::postgres(SCHEMA, MIGRATIONS).await
+    }
+
+    /// With a judge at this address; empty: without.
+    pub fn run(database: ServiceDatabase, judge_url: &str) -> Result<Self> {
         let bus = Bus::open(&BusSettings::new("local:".to_owned()))?;
         let tokens = ServiceTokens::new(&"a secret of the tests of the scoring worker".to_owned().into())?;
-        let mut tasks = Tasks::new(Readiness::default());
+        let mut neighbours = Tasks::new(Readiness::default());
         let ingest = Arc::new(StubIngest::default());
-        let ingest_url = serve_ingest(&mut tasks, ingest.clone())?.parse()?;
+        let ingest_url = serve_ingest(&mut neighbours, ingest.clone())?;
         let heard = Arc::new(Mutex::new(Vec::new()));
         let (listening, handler) = (bus.clone(), Arc::new(Listener(heard.clone())));
         let subscription = Subscription {
@@ -83,26 +96,45 @@ impl Stage {
             max_batch: 16,
             max_in_flight: 16,
         };
-        tasks.spawn(Phase::Consume, "listener", move |stop| async move {
+        neighbours.spawn(Phase::Consume, "listener", move |stop| async move {
             listening.consume(subscription, handler, stop).await
         });
-        let listener = TcpListener::bind("127.0.0.1:0")?;
-        let address = format!("http://{}", listener.local_addr()?);
-        let dependencies = Dependencies { listener, tokens: tokens.clone(), bus: bus.clone(), ingest_url };
-        start(config(&database)?, dependencies, &mut tasks)?;
-        let http = Client::builder().no_proxy().build()?;
-        let organization = new_id();
-        Ok(Self {
+        let mut stage = Self {
             ingest,
             heard,
-            organization,
+            organization: new_id(),
             bus,
             tokens,
-            http,
-            address,
-            _tasks: tasks,
-            _database: database,
-        })
+            http: Client::builder().no_proxy().build()?,
+            address: String::new(),
+            ingest_url,
+            judge_url: judge_url.to_owned(),
+            role: Tasks::new(Readiness::default()),
+            _neighbours: neighbours,
+            database,
+        };
+        stage.start()?;
+        Ok(stage)
+    }
+
+    /// Starts the role (anew, after [`Self::stop_consuming`]).
+    pub fn start(&mut self) -> Result<()> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        self.address = format!("http://{}", listener.local_addr()?);
+        self.role = Tasks::new(Readiness::default());
+        let dependencies = Dependencies {
+            listener,
+            tokens: self.tokens.clone(),
+            bus: self.bus.clone(),
+            ingest_url: self.ingest_url.parse()?,
+        };
+        start(config(&self.database, &self.judge_url)?, dependencies, &mut self.role)?;
+        Ok(())
+    }
+
+    /// What the process is told first when it is to end.
+    pub fn stop_consuming(&self) {
+        self.role.stop_token(Phase::Consume).cancel();
     }
 
     /// Puts a conversation into the stub and says that it was accepted; the event that says so.
@@ -139,7 +171,11 @@ impl Stage {
         loop {
             match self.try_publish(event).await {
                 Ok(()) => return Ok(()),
-                Err(PublishError::Unroutable { .. } | PublishError::Retry { .. }) => {
+                Err(
+                    PublishError::Unroutable { .. }
+                    | PublishError::Unavailable(_)
+                    | PublishError::Retry { .. },
+                ) => {
                     tokio::time::sleep(std::time::Duration::from_millis(10)).await;
                 }
                 Err(error) => return Err(error.into()),
@@ -180,7 +216,7 @@ impl Stage {
     }
 }
 
-fn config(database: &ServiceDatabase) -> Result<Config> {
+fn config(database: &ServiceDatabase, judge_url: &str) -> Result<Config> {
     let settings = database.settings();
     Ok(Config {
         listen: "127.0.0.1:0".parse()?,
@@ -190,6 +226,20 @@ fn config(database: &ServiceDatabase) -> Result<Config> {
         max_in_flight: 64,
         ingest_deadline_milliseconds: 5000,
         outbox_age_limit_seconds: 60,
+        judge: JudgeConfig {
+            url: judge_url.to_owned(),
+            model: "judge-1".to_owned(),
+            key: String::new().into(),
+            timeout_milliseconds: 60_000,
+            concurrency: 4,
+            attempts: 1,
+            max_answer_tokens: 1000,
+            max_answer_bytes: 65_536,
+            max_transcript_bytes: 100_000,
+            prompt_usd_per_million_tokens: 1.0,
+            completion_usd_per_million_tokens: 4.0,
+            daily_usd_cap: 0.0,
+        },
     })
 }
 

@@ -72,15 +72,32 @@ impl Verdict {
         handoff: &HandoffFindings,
         policy: Policy,
     ) -> Self {
-        let human_work_in_notes =
-            transcript.items.iter().any(|item| item.role == Role::Note && item.has(Group::HumanWork));
         let judge = Judge { transcript, course, handoff };
-        let mut verdict = judge.by_end_state();
-        verdict.human_work_in_notes = human_work_in_notes;
-        if human_work_in_notes && verdict.resolved_by == ResolvedBy::Ai {
-            verdict.resolved_by = ResolvedBy::Unknown;
+        judge.by_end_state().with_notes(transcript).under(policy, handoff)
+    }
+
+    /// The verdict that another reader's `status` and `basis` amount to. Who solved it and what the notes show stays with
+    /// the rules, as does the policy.
+    pub(crate) fn from_reader(
+        transcript: &Transcript<'_>,
+        course: &CustomerCourse,
+        handoff: &HandoffFindings,
+        policy: Policy,
+        (status, basis): (Status, Basis),
+    ) -> Self {
+        let judge = Judge { transcript, course, handoff };
+        let by_human = status == Status::Resolved && judge.solver() == ResolvedBy::Human;
+        let basis = if by_human { Basis::HumanResolved } else { basis };
+        judge.verdict(status, basis, 0.0, None).with_notes(transcript).under(policy, handoff)
+    }
+
+    fn with_notes(mut self, transcript: &Transcript<'_>) -> Self {
+        self.human_work_in_notes =
+            transcript.items.iter().any(|item| item.role == Role::Note && item.has(Group::HumanWork));
+        if self.human_work_in_notes && self.resolved_by == ResolvedBy::Ai {
+            self.resolved_by = ResolvedBy::Unknown;
         }
-        verdict.under(policy, handoff)
+        self
     }
 
     fn under(mut self, policy: Policy, handoff: &HandoffFindings) -> Self {

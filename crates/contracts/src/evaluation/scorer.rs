@@ -1,0 +1,130 @@
+//! Who made an evaluation, and what it cost where a judge was asked.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::named_enum::named_enum;
+
+/// Who made an evaluation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Scorer {
+    /// The kind of scorer.
+    #[serde(rename = "type")]
+    pub kind: ScorerKind,
+    /// Version of the built-in scorer, which every evaluation rests on.
+    pub version: String,
+    /// SHA-256 of the weights and phrase lists, lower-case hexadecimal.
+    pub weights_sha256: String,
+    /// Name of the judge's model, when a judge was used or should have been.
+    pub judge_model: Option<String>,
+    /// What asking the judge took; absent when none was to be asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub judge: Option<JudgeUse>,
+}
+
+named_enum!(
+    /// The kind of scorer.
+    ScorerKind, "snake_case" {
+        /// The built-in engine.
+        Builtin = "builtin",
+        /// An LLM judge, over the facts of the built-in engine and within its rules.
+        Judge = "judge",
+        /// The built-in engine, because the judge that should have been used could not be.
+        Fallback = "fallback",
+    }
+);
+
+/// What asking the judge took, whether or not its answer could be used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct JudgeUse {
+    /// From the first request to the last answer, in milliseconds. Waiting for a free place is not part of it.
+    pub latency_ms: u64,
+    /// Tokens of all questions, as the endpoint counted them; absent when it did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub prompt_tokens: Option<u64>,
+    /// Tokens of all answers, as the endpoint counted them; absent when it did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub completion_tokens: Option<u64>,
+    /// At the configured prices, in US dollars, rounded to millionths; an upper estimate where the endpoint did not count
+    /// tokens or an answer got lost.
+    pub cost_usd: f64,
+    /// Requests that were sent.
+    pub attempts: u32,
+    /// Why the judge's answer was not used; absent when it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub fallback_reason: Option<FallbackReason>,
+}
+
+named_enum!(
+    /// Why an evaluation fell back to the built-in scorer.
+    FallbackReason, "snake_case" {
+        /// The endpoint could not be reached, failed, or is being left alone after it did.
+        Unavailable = "unavailable",
+        /// No usable answer in time.
+        Timeout = "timeout",
+        /// The endpoint asked for a longer pause than there was time for.
+        RateLimited = "rate_limited",
+        /// The endpoint refused the request: the key, the model or a parameter is wrong.
+        Refused = "refused",
+        /// The answer was not what was asked for, and neither was its repair.
+        UnusableAnswer = "unusable_answer",
+        /// The answer rested on quotes that are not in the conversation, and so did its repair.
+        UnsupportedQuotes = "unsupported_quotes",
+        /// The answer says the opposite of what the rules read off the conversation, as one does that obeys it.
+        ContradictsRules = "contradicts_rules",
+        /// The day's spending cap is reached.
+        SpendingCap = "spending_cap",
+        /// The conversation is longer than the judge may be sent.
+        TranscriptTooLong = "transcript_too_long",
+    }
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scorer_that_was_stored_before_there_were_judges_is_still_read_and_written_as_it_was() {
+        let stored = r#"{"type":"builtin","version":"1.0.0","weights_sha256":"ab","judge_model":null}"#;
+        let scorer: Scorer = serde_json::from_str(stored).unwrap();
+        assert_eq!((scorer.kind, &scorer.judge), (ScorerKind::Builtin, &None));
+        assert_eq!(serde_json::to_string(&scorer).unwrap(), stored);
+    }
+
+    #[test]
+    fn a_fall_back_says_why() {
+        let scorer = Scorer {
+            kind: ScorerKind::Fallback,
+            version: "1.0.0".to_owned(),
+            weights_sha256: "ab".to_owned(),
+            judge_model: Some("judge-1".to_owned()),
+            judge: Some(JudgeUse {
+                latency_ms: 0,
+                prompt_tokens: None,
+                completion_tokens: None,
+                cost_usd: 0.0,
+                attempts: 0,
+                fallback_reason: Some(FallbackReason::SpendingCap),
+            }),
+        };
+        let written = serde_json::to_value(&scorer).unwrap();
+        assert_eq!(written["type"], "fallback");
+        let judge = r#"{"latency_ms":0,"cost_usd":0.0,"attempts":0,"fallback_reason":"spending_cap"}"#;
+        assert_eq!(written["judge"], serde_json::from_str::<serde_json::Value>(judge).unwrap());
+        assert_eq!(serde_json::from_value::<Scorer>(written).unwrap(), scorer);
+    }
+
+    #[test]
+    fn names_on_the_wire_and_in_exports_are_the_same() {
+        for kind in ScorerKind::ALL {
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
+        }
+        for reason in FallbackReason::ALL {
+            assert_eq!(serde_json::to_value(reason).unwrap(), reason.as_str());
+        }
+    }
+}

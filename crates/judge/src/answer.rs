@@ -1,0 +1,265 @@
+//! Reading what the judge answered: tolerant of form, strict about content.
+
+use assay_contracts::evaluation::{ResolutionBasis as Basis, ResolutionStatus as Status, Score};
+use serde_json::Value;
+
+use crate::lenient_json::{NoObject, find_object};
+
+/// Characters at most of a reason that are kept.
+const LONGEST_REASON: usize = 400;
+/// At most so many quotes of a part are looked at.
+const QUOTES: usize = 8;
+
+/// A judge's answer, before its quotes are looked up.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Answer {
+    pub resolution_accuracy: Part<Score>,
+    pub interaction_effort: Part<Score>,
+    pub resolution: Part<(Status, Basis)>,
+}
+
+/// What was found, why, and in which words of the conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Part<T> {
+    pub finding: T,
+    pub reason: String,
+    pub quotes: Vec<Quote>,
+}
+
+/// Words that should stand in a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Quote {
+    /// Counted from 1.
+    pub message: usize,
+    pub words: String,
+}
+
+/// The answer is not what was asked for. The text is for the judge, who may repair it, and for logs: it repeats nothing of
+/// the answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum AnswerFault {
+    #[error("it ends before it is complete: be brief")]
+    CutOff,
+    #[error("{0}")]
+    NoObject(NoObject),
+    #[error("\"case\" is not the case number of the question")]
+    OtherCase,
+    #[error("\"{member}\" {rule}")]
+    Member { member: String, rule: &'static str },
+    #[error(
+        "no quote of \"{part}\" stands, word by word, in the text of the message that it names, written by somebody whose words count and seen by the customer"
+    )]
+    NoQuote { part: &'static str },
+    #[error("\"resolution\" is based on the customer's confirmation and quotes no words of the customer")]
+    NoConfirmation,
+}
+
+impl AnswerFault {
+    /// Whether it is the quotes that are at fault.
+    pub(crate) const fn is_about_quotes(&self) -> bool {
+        matches!(self, Self::NoQuote { .. } | Self::NoConfirmation)
+    }
+}
+
+impl Answer {
+    /// Reads the text of a completion as the answer to the question with this case number.
+    pub(crate) fn parse(text: &str, is_cut_off: bool, case: &str) -> Result<Self, AnswerFault> {
+        let object = match find_object(text, "resolution_accuracy") {
+            Ok(object) => object,
+            Err(_) if is_cut_off => return Err(AnswerFault::CutOff),
+            Err(error) => return Err(AnswerFault::NoObject(error)),
+        };
+        if object["case"].as_str().map(str::trim) != Some(case) {
+            return Err(AnswerFault::OtherCase);
+        }
+        Ok(Self {
+            resolution_accuracy: part(&object, "resolution_accuracy", score)?,
+            interaction_effort: part(&object, "interaction_effort", score)?,
+            resolution: part(&object, "resolution", resolution)?,
+        })
+    }
+}
+
+fn part<T>(
+    object: &Value,
+    name: &'static str,
+    finding: impl Fn(&Value, &str) -> Result<T, AnswerFault>,
+) -> Result<Part<T>, AnswerFault> {
+    let Some(part) = object.get(name).filter(|part| part.is_object()) else {
+        return Err(fault(name, "must be an object"));
+    };
+    let finding = finding(part, name)?;
+    let reason = part["reason"].as_str().map(one_line).filter(|reason| !reason.is_empty());
+    let Some(reason) = reason else {
+        return Err(fault(format!("{name}.reason"), "must be one or two sentences"));
+    };
+    let quotes = part["quotes"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let quotes = quotes.iter().take(QUOTES).filter_map(quote).collect();
+    Ok(Part { finding, reason, quotes })
+}
+
+fn fault(member: impl Into<String>, rule: &'static str) -> AnswerFault {
+    AnswerFault::Member { member: member.into(), rule }
+}
+
+/// A number, or a text that is one. Out of range is a fault: whoever answers 0 or 9 has not understood the scale.
+fn score(part: &Value, name: &str) -> Result<Score, AnswerFault> {
+    let value = match &part["score"] {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => text.trim().replace(',', ".").parse().ok(),
+        _ => None,
+    };
+    match value {
+        Some(value) if (1.0..=5.0).contains(&value) => Ok(Score::nearest(value)),
+        _ => Err(fault(format!("{name}.score"), "must be a number from 1.0 to 5.0")),
+    }
+}
+
+fn resolution(part: &Value, name: &str) -> Result<(Status, Basis), AnswerFault> {
+    let word =
+        |member: &str| part[member].as_str().map(|text| text.trim().to_lowercase().replace([' ', '-'], "_"));
+    let status =
+        word("status").and_then(|word| Status::ALL.iter().copied().find(|status| status.as_str() == word));
+    let Some(status) = status else {
+        return Err(fault(format!("{name}.status"), "must be resolved, partial or not_resolved"));
+    };
+    let basis =
+        word("basis").and_then(|word| Basis::ALL.iter().copied().find(|basis| basis.as_str() == word));
+    let rule = match status {
+        Status::Resolved => "must be customer_confirmed, action_completed, answer_given or human_resolved",
+        Status::Partial => "must be silence_only, answer_given, action_completed or escalated",
+        Status::NotResolved => "must be customer_rejected, escalated or no_answer",
+    };
+    basis
+        .filter(|basis| goes_with(*basis, status))
+        .map(|basis| (status, basis))
+        .ok_or_else(|| fault(format!("{name}.basis"), rule))
+}
+
+const fn goes_with(basis: Basis, status: Status) -> bool {
+    match basis {
+        Basis::CustomerConfirmed | Basis::HumanResolved => matches!(status, Status::Resolved),
+        Basis::ActionCompleted | Basis::AnswerGiven => matches!(status, Status::Resolved | Status::Partial),
+        Basis::SilenceOnly => matches!(status, Status::Partial),
+        Basis::Escalated => matches!(status, Status::Partial | Status::NotResolved),
+        Basis::CustomerRejected | Basis::NoAnswer => matches!(status, Status::NotResolved),
+    }
+}
+
+/// A quote that cannot be read is no quote.
+fn quote(value: &Value) -> Option<Quote> {
+    let message = match &value["message"] {
+        Value::Number(number) => usize::try_from(number.as_u64()?).ok()?,
+        Value::String(text) => text.trim().trim_start_matches('#').parse().ok()?,
+        _ => return None,
+    };
+    Some(Quote { message, words: value["quote"].as_str()?.trim().to_owned() })
+}
+
+/// The text in one line without control characters, cut where it is too long.
+fn one_line(text: &str) -> String {
+    let text: String =
+        text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect();
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match text.char_indices().nth(LONGEST_REASON) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or("").trim_end()),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn good() -> Value {
+        let quotes = json!([{"message": 1, "quote": "thank you"}]);
+        json!({
+            "case": "abc",
+            "resolution_accuracy": {"score": 4.5, "reason": "Solved.", "quotes": quotes},
+            "interaction_effort": {"score": 4, "reason": "Easy.", "quotes": quotes},
+            "resolution": {"status": "resolved", "basis": "answer_given", "reason": "Answered.", "quotes": quotes},
+        })
+    }
+
+    fn with(pointer: &str, value: Value) -> Value {
+        let mut answer = good();
+        *answer.pointer_mut(pointer).unwrap() = value;
+        answer
+    }
+
+    fn parse(answer: &Value) -> Result<Answer, AnswerFault> {
+        Answer::parse(&answer.to_string(), false, "abc")
+    }
+
+    #[test]
+    fn an_answer_is_read_in_the_forms_that_models_write() {
+        let expected = parse(&good()).unwrap();
+        assert_eq!(expected.resolution_accuracy.finding, Score::nearest(4.5));
+        let forms = [
+            with("/resolution_accuracy/score", json!("4.5")),
+            with("/resolution_accuracy/score", json!(" 4,5 ")),
+            with("/resolution/status", json!("Resolved")),
+            with("/resolution/basis", json!("answer given")),
+            with("/resolution/reason", json!(" Answered.\n")),
+            with("/resolution/quotes/0/message", json!("#1")),
+            with("/case", json!(" abc")),
+        ];
+        for form in forms {
+            assert_eq!(parse(&form), Ok(expected.clone()), "{form}");
+        }
+        let fenced = format!("Sure!\n```json\n{}\n```", good());
+        assert_eq!(Answer::parse(&fenced, false, "abc"), Ok(expected));
+    }
+
+    #[test]
+    fn what_was_not_asked_for_is_a_fault_that_names_its_place() {
+        let cases = [
+            (with("/case", json!("other")), "\"case\""),
+            (with("/case", Value::Null), "\"case\""),
+            (with("/resolution_accuracy/score", json!(5.5)), "\"resolution_accuracy.score\""),
+            (with("/resolution_accuracy/score", json!(0)), "\"resolution_accuracy.score\""),
+            (with("/interaction_effort/score", json!("good")), "\"interaction_effort.score\""),
+            (with("/interaction_effort/score", json!("NaN")), "\"interaction_effort.score\""),
+            (with("/interaction_effort", json!(4)), "\"interaction_effort\""),
+            (with("/interaction_effort/reason", json!(" ")), "\"interaction_effort.reason\""),
+            (with("/resolution/status", json!("solved")), "\"resolution.status\""),
+            (with("/resolution/basis", json!("customer_rejected")), "\"resolution.basis\""),
+        ];
+        for (answer, place) in cases {
+            let fault = parse(&answer).unwrap_err().to_string();
+            assert!(fault.contains(place), "{place}: {fault}");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_ends_too_early_is_told_so() {
+        let text = good().to_string();
+        let half = &text[..text.len() / 2];
+        assert_eq!(Answer::parse(half, true, "abc"), Err(AnswerFault::CutOff));
+        assert_eq!(Answer::parse(half, false, "abc"), Err(AnswerFault::NoObject(NoObject::CutOff)));
+    }
+
+    #[test]
+    fn a_reason_is_one_line_of_bounded_length() {
+        let long = with("/resolution/reason", json!("a\u{0}b\n".repeat(1_000)));
+        let reason = parse(&long).unwrap().resolution.reason;
+        assert!(reason.starts_with("a b a b") && reason.ends_with('…'), "{reason}");
+        assert!(reason.chars().count() <= LONGEST_REASON + 1);
+    }
+
+    proptest! {
+        #[test]
+        fn no_answer_breaks_it(text in "\\PC{0,300}") {
+            let _ = Answer::parse(&text, false, "abc");
+        }
+
+        #[test]
+        fn every_score_in_range_is_taken_and_no_other(score in -10.0..20.0_f64) {
+            let parsed = parse(&with("/resolution_accuracy/score", json!(score)));
+            prop_assert_eq!(parsed.is_ok(), (1.0..=5.0).contains(&score));
+        }
+    }
+}

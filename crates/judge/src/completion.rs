@@ -1,0 +1,190 @@
+//! The words of the protocol: what is sent to `/chat/completions` and what comes back.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::endpoint::EndpointError;
+
+/// One message of the exchange with the model.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct ChatMessage {
+    pub role: &'static str,
+    pub content: String,
+}
+
+/// The parameters that an endpoint takes. Every one that it refuses is left away from then on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Dialect {
+    response_format: bool,
+    temperature: bool,
+    /// `max_tokens`, or else its successor `max_completion_tokens`.
+    max_tokens: bool,
+}
+
+/// What a model answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Completion {
+    pub text: String,
+    /// Whether the model had to stop before its end.
+    pub is_cut_off: bool,
+}
+
+/// Tokens, as the endpoint counted them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Usage {
+    pub prompt_tokens: u64,
+    pub completion_tokens: u64,
+}
+
+/// The endpoint answered something else than a completion.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NoCompletion {
+    #[error("the endpoint's answer is not JSON")]
+    NotJson,
+    #[error("the endpoint's answer is no chat completion: it has no choices[0].message.content")]
+    NoContent,
+    #[error("the model refuses to answer")]
+    Refusal,
+}
+
+impl Default for Dialect {
+    fn default() -> Self {
+        Self { response_format: true, temperature: true, max_tokens: true }
+    }
+}
+
+impl Dialect {
+    /// The body of a request.
+    pub(crate) fn body(self, model: &str, messages: &[ChatMessage], max_answer_tokens: u32) -> Vec<u8> {
+        let mut body = json!({"model": model, "messages": messages});
+        if self.temperature {
+            body["temperature"] = json!(0);
+        }
+        let limit = if self.max_tokens { "max_tokens" } else { "max_completion_tokens" };
+        body[limit] = json!(max_answer_tokens);
+        if self.response_format {
+            body["response_format"] = json!({"type": "json_object"});
+        }
+        body.to_string().into_bytes()
+    }
+
+    /// The dialect without the parameter that the endpoint complains about, if it complains about one.
+    pub(crate) fn without_refused(self, error: &EndpointError) -> Option<Self> {
+        let (400 | 422, said) = error.status()? else { return None };
+        let said = said.to_lowercase();
+        let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
+        if self.response_format && has(&["response_format", "json_object", "json mode", "json_mode"]) {
+            Some(Self { response_format: false, ..self })
+        } else if self.max_tokens && has(&["max_completion_tokens"]) && !has(&["too large", "too long"]) {
+            Some(Self { max_tokens: false, ..self })
+        } else if self.temperature && has(&["temperature"]) {
+            Some(Self { temperature: false, ..self })
+        } else {
+            None
+        }
+    }
+
+    /// What both of them take.
+    pub(crate) const fn and(self, other: Self) -> Self {
+        Self {
+            response_format: self.response_format && other.response_format,
+            temperature: self.temperature && other.temperature,
+            max_tokens: self.max_tokens && other.max_tokens,
+        }
+    }
+}
+
+impl Completion {
+    /// Reads an answer. Tokens are returned beside an error, too: they are billed.
+    pub(crate) fn read(body: &[u8]) -> (Option<Usage>, Result<Self, NoCompletion>) {
+        let Ok(answer) = serde_json::from_slice::<Value>(body) else {
+            return (None, Err(NoCompletion::NotJson));
+        };
+        let tokens = |name: &str| answer.pointer(&format!("/usage/{name}"))?.as_u64();
+        let usage = tokens("prompt_tokens").zip(tokens("completion_tokens"));
+        let usage =
+            usage.map(|(prompt_tokens, completion_tokens)| Usage { prompt_tokens, completion_tokens });
+        let text = text_of(answer.pointer("/choices/0/message/content"));
+        let completion = match text {
+            Some(text) => {
+                let is_cut_off =
+                    answer.pointer("/choices/0/finish_reason").is_some_and(|reason| reason == "length");
+                Ok(Self { text, is_cut_off })
+            }
+            None if answer.pointer("/choices/0/message/refusal").is_some_and(Value::is_string) => {
+                Err(NoCompletion::Refusal)
+            }
+            None => Err(NoCompletion::NoContent),
+        };
+        (usage, completion)
+    }
+}
+
+/// A text, or a list of parts with texts.
+fn text_of(content: Option<&Value>) -> Option<String> {
+    match content? {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(parts) => Some(parts.iter().filter_map(|part| part["text"].as_str()).collect()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(status: u16, said: &str) -> EndpointError {
+        EndpointError::Status { status, code: None, said: said.to_owned(), retry_after: None }
+    }
+
+    #[test]
+    fn a_parameter_is_left_away_once_the_endpoint_has_complained_about_it() {
+        let full = Dialect::default();
+        let cases = [
+            (400, "Unknown parameter: 'response_format'.", "response_format"),
+            (422, "JSON mode is not supported by this model", "response_format"),
+            (400, "Unsupported value: 'temperature' does not support 0", "temperature"),
+            (400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", "max_tokens"),
+        ];
+        for (status, said, parameter) in cases {
+            let error = refused(status, said);
+            let poorer = full.without_refused(&error).unwrap();
+            let body: Value = serde_json::from_slice(&poorer.body("m", &[], 100)).unwrap();
+            assert!(body.get(parameter).is_none(), "{said}: {body}");
+            assert_eq!(poorer.without_refused(&error), None, "{said}");
+        }
+        let others = [(400, "context length exceeded"), (401, "response_format"), (500, "temperature")];
+        for (status, said) in others {
+            assert_eq!(full.without_refused(&refused(status, said)), None, "{status} {said}");
+        }
+        let too_large = "'max_tokens' or 'max_completion_tokens' is too large: 1000";
+        assert_eq!(full.without_refused(&refused(400, too_large)), None);
+    }
+
+    #[test]
+    fn a_completion_is_read_as_text_or_parts_with_its_tokens() {
+        let usage = json!({"prompt_tokens": 7, "completion_tokens": 3});
+        let whole =
+            json!({"choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}], "usage": usage});
+        let (counted, completion) = Completion::read(whole.to_string().as_bytes());
+        assert_eq!(counted, Some(Usage { prompt_tokens: 7, completion_tokens: 3 }));
+        assert_eq!(completion, Ok(Completion { text: "yes".to_owned(), is_cut_off: false }));
+        let parts = json!({"choices": [{"message": {"content": [{"text": "y"}, {"text": "es"}]}, "finish_reason": "length"}]});
+        let (counted, completion) = Completion::read(parts.to_string().as_bytes());
+        assert_eq!(counted, None);
+        assert!(completion.is_ok_and(|completion| completion.text == "yes" && completion.is_cut_off));
+    }
+
+    #[test]
+    fn what_is_no_completion_is_told_apart() {
+        let cases = [
+            ("<html>", NoCompletion::NotJson),
+            ("[]", NoCompletion::NoContent),
+            (r#"{"choices":[]}"#, NoCompletion::NoContent),
+            (r#"{"choices":[{"message":{"content":null,"refusal":"I cannot"}}]}"#, NoCompletion::Refusal),
+        ];
+        for (body, expected) in cases {
+            assert_eq!(Completion::read(body.as_bytes()).1, Err(expected), "{body}");
+        }
+    }
+}

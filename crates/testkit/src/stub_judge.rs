@@ -1,0 +1,226 @@
+//! A chat completions endpoint that answers what a test says, on a free port of its own: well, or badly in every way.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use serde_json::{Value, json};
+
+/// How often a connection that is held looks whether the stub is over.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A running endpoint. Dropping it ends it.
+pub struct StubJudge {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    listener: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    answer: Box<Answer>,
+    questions: Mutex<Vec<Question>>,
+    is_over: AtomicBool,
+}
+
+type Answer = dyn Fn(&Question) -> Reply + Send + Sync;
+
+/// One request.
+#[derive(Debug, Clone)]
+pub struct Question {
+    /// How many came before it.
+    pub index: usize,
+    /// When it was complete.
+    pub at: Instant,
+    /// Request line and headers.
+    pub head: String,
+    /// The body.
+    pub body: Value,
+}
+
+/// What the endpoint does with a request.
+#[derive(Debug, Clone)]
+pub enum Reply {
+    /// A completion with this text.
+    Text(String),
+    /// Any status, headers (each with its line end) and body.
+    Raw(u16, String, String),
+    /// Half of an answer, and then the connection is closed.
+    Cut,
+    /// Nothing, until the client goes away.
+    Hold,
+    /// A body that does not end.
+    Endless,
+}
+
+impl StubJudge {
+    /// Starts to answer with what `answer` makes of each request.
+    ///
+    /// # Errors
+    /// When there is no free port.
+    pub fn start(answer: impl Fn(&Question) -> Reply + Send + Sync + 'static) -> Result<Self> {
+        let listener =
+            TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no free port for the stub judge")?;
+        let address = listener.local_addr()?;
+        let shared = Arc::new(Shared {
+            answer: Box::new(answer),
+            questions: Mutex::default(),
+            is_over: AtomicBool::new(false),
+        });
+        let accepting = shared.clone();
+        let listener = thread::Builder::new().name("stub judge".to_owned()).spawn(move || {
+            for connection in listener.incoming().flatten() {
+                if accepting.is_over.load(Ordering::SeqCst) {
+                    break;
+                }
+                let shared = accepting.clone();
+                // A client that goes away in the middle is what many tests are about.
+                thread::spawn(move || drop(shared.serve(connection)));
+            }
+        })?;
+        Ok(Self { address, shared, listener: Some(listener) })
+    }
+
+    /// Where it listens, as `scoring.judge.url` wants it.
+    pub fn url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    /// Every request so far.
+    pub fn questions(&self) -> Vec<Question> {
+        self.shared.questions().clone()
+    }
+}
+
+impl Drop for StubJudge {
+    fn drop(&mut self) {
+        self.shared.is_over.store(true, Ordering::SeqCst);
+        // Wakes the listener, which then sees that it is over.
+        drop(TcpStream::connect(self.address));
+        if let Some(listener) = self.listener.take() {
+            drop(listener.join());
+        }
+    }
+}
+
+impl Shared {
+    fn questions(&self) -> MutexGuard<'_, Vec<Question>> {
+        self.questions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn serve(&self, mut connection: TcpStream) -> Result<()> {
+        let (head, body) = read_request(&connection)?;
+        let question = {
+            let mut questions = self.questions();
+            let question = Question { index: questions.len(), at: Instant::now(), head, body };
+            questions.push(question.clone());
+            question
+        };
+        match (self.answer)(&question) {
+            Reply::Text(text) => {
+                let completion = json!({
+                    "id": "stub", "object": "chat.completion", "model": question.body["model"],
+                    "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}],
+                    "usage": {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100},
+                });
+                write_answer(&mut connection, 200, "", &completion.to_string())?;
+            }
+            Reply::Raw(status, headers, body) => write_answer(&mut connection, status, &headers, &body)?,
+            Reply::Cut => {
+                write!(connection, "HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n{{\"choices\": [")?;
+            }
+            Reply::Hold => self.hold(&mut connection)?,
+            Reply::Endless => {
+                write!(connection, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")?;
+                while !self.is_over.load(Ordering::SeqCst) {
+                    connection.write_all(&[b' '; 4096])?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn hold(&self, connection: &mut TcpStream) -> Result<()> {
+        connection.set_read_timeout(Some(PAUSE))?;
+        while !self.is_over.load(Ordering::SeqCst) {
+            match connection.read(&mut [0; 64]) {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut
+                    ) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Question {
+    /// The number of the case, which an answer must carry.
+    pub fn case(&self) -> &str {
+        let text = self.transcript_message();
+        text.split_once("<<<CONVERSATION ")
+            .and_then(|(_, rest)| rest.split_once(">>>"))
+            .map_or("", |(case, _)| case)
+    }
+
+    /// The conversation as it was sent.
+    pub fn conversation(&self) -> Value {
+        let data = self.transcript_message().lines().find(|line| line.starts_with('{')).unwrap_or_default();
+        serde_json::from_str(data).unwrap_or_default()
+    }
+
+    /// Whether a faulty answer was sent back with it.
+    pub fn is_repair(&self) -> bool {
+        self.body["messages"].as_array().is_some_and(|messages| messages.len() > 2)
+    }
+
+    /// A good answer with these findings, which quotes the customer's last message.
+    pub fn answer(&self, accuracy: f64, effort: f64, status: &str, basis: &str) -> Value {
+        let conversation = self.conversation();
+        let messages = conversation["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let last = messages.iter().rfind(|message| message["from"] == "customer");
+        let quotes = last.map(|message| json!([{"message": message["number"], "quote": message["text"]}]));
+        json!({
+            "case": self.case(),
+            "resolution_accuracy": {"score": accuracy, "reason": "The judge says why.", "quotes": quotes},
+            "interaction_effort": {"score": effort, "reason": "The judge says how.", "quotes": quotes},
+            "resolution": {"status": status, "basis": basis, "reason": "The judge says who.", "quotes": quotes},
+        })
+    }
+
+    fn transcript_message(&self) -> &str {
+        self.body["messages"][1]["content"].as_str().unwrap_or_default()
+    }
+}
+
+/// Request line with headers, and the body (RFC 9112, sections 2 to 6; only with `Content-Length`).
+fn read_request(connection: &TcpStream) -> Result<(String, Value)> {
+    let mut reader = BufReader::new(connection);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        anyhow::ensure!(reader.read_line(&mut head)? > 0, "the client went away");
+    }
+    let length = head.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
+    });
+    let mut body = vec![0; length.unwrap_or(0)];
+    reader.read_exact(&mut body)?;
+    Ok((head, serde_json::from_slice(&body)?))
+}
+
+fn write_answer(connection: &mut TcpStream, status: u16, headers: &str, body: &str) -> Result<()> {
+    write!(
+        connection,
+        "HTTP/1.1 {status} Stub\r\n{headers}Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    )?;
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! A judge beside the built-in scorer: whose evaluation it is can be seen in the API, in the files and on the command line.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, Result, ensure};
+use assay_testkit::stub_judge::{Question, Reply, StubJudge};
+use serde_json::{Value, json};
+
+use crate::harness::{Stack, Table, message};
+
+/// Evaluations are the built-in scorer's without a judge, the judge's with one, and a fall-back when it fails.
+pub async fn run(stack: &mut Stack) -> Result<()> {
+    let is_broken = Arc::new(AtomicBool::new(false));
+    let told = is_broken.clone();
+    let judge = StubJudge::start(move |question: &Question| match told.load(Ordering::SeqCst) {
+        true => Reply::Raw(500, String::new(), "oops".to_owned()),
+        false => Reply::Text(answer(question)),
+    })?;
+    stack.api()?.register("judged-bot").await?;
+
+    let builtin = evaluation(stack, "before").await?;
+    ensure!(builtin["scorer"]["type"] == "builtin", "{}", builtin["scorer"]);
+    ensure!(builtin["scorer"].get("judge").is_none(), "{}", builtin["scorer"]);
+    let untried = stack.assay(&["judge", "test"]).output().await?;
+    ensure!(untried.status.code() == Some(1), "{untried:?}");
+    ensure!(String::from_utf8_lossy(&untried.stderr).contains("no judge is set"), "{untried:?}");
+
+    let settings = [
+        ("ASSAY_SCORING__JUDGE__URL", judge.url()),
+        ("ASSAY_SCORING__JUDGE__MODEL", "judge-1".to_owned()),
+        ("ASSAY_SCORING__JUDGE__KEY", "a-secret-key".to_owned()),
+        ("ASSAY_SCORING__JUDGE__ATTEMPTS", "1".to_owned()),
+        ("ASSAY_SCORING__JUDGE__PROMPT_USD_PER_MILLION_TOKENS", "1.0".to_owned()),
+        ("ASSAY_SCORING__JUDGE__COMPLETION_USD_PER_MILLION_TOKENS", "4".to_owned()),
+    ];
+    let settings = settings.each_ref().map(|(name, value)| (*name, value.as_str()));
+    stack.restart_with("scoring-worker", &settings).await?;
+    let tried = stack.assay(&["judge", "test"]).output().await?;
+    ensure!(tried.status.success(), "{tried:?}");
+    ensure!(String::from_utf8_lossy(&tried.stdout).contains("0.001400 US dollars"), "{tried:?}");
+    judged(&evaluation(stack, "with").await?, &builtin)?;
+
+    is_broken.store(true, Ordering::SeqCst);
+    fallen_back(&evaluation(stack, "without").await?, &builtin)?;
+    let tried = stack.assay(&["judge", "test"]).output().await?;
+    ensure!(tried.status.code() == Some(1), "{tried:?}");
+    ensure!(String::from_utf8_lossy(&tried.stderr).contains("fails on its side (status 500)"), "{tried:?}");
+    files(stack).await
+}
+
+/// Scores that the built-in scorer does not give.
+fn answer(question: &Question) -> String {
+    let is_trial = question.conversation()["subject"] == "Refund of order 4711";
+    let answer = if is_trial {
+        question.answer(1.2, 1.4, "not_resolved", "customer_rejected")
+    } else {
+        question.answer(3.3, 2.7, "resolved", "customer_confirmed")
+    };
+    answer.to_string()
+}
+
+async fn evaluation(stack: &Stack, ticket_id: &str) -> Result<Value> {
+    let ann = json!({"type": "contact", "external_id": "ann"});
+    let bot = json!({"type": "ai", "external_id": "judged-bot"});
+    let conversation = json!({"ticket_id": ticket_id, "messages": [
+        message(0, &ann, "Please cancel order 5521."),
+        message(1, &bot, "I have cancelled order 5521, the money is on its way."),
+        message(2, &ann, "Perfect, that solved it. Thank you!"),
+    ]});
+    let api = stack.api()?;
+    let id = api.import(&conversation).await?;
+    api.evaluation(&id).await
+}
+
+fn judged(evaluation: &Value, builtin: &Value) -> Result<()> {
+    let scorer = &evaluation["scorer"];
+    ensure!(scorer["type"] == "judge" && scorer["judge_model"] == "judge-1", "{scorer}");
+    ensure!(scorer["judge"]["cost_usd"] == 0.0014 && scorer["judge"]["latency_ms"].is_u64(), "{scorer}");
+    let dimensions = &evaluation["axis"]["dimensions"];
+    ensure!(dimensions["resolution_accuracy"]["score"] == 3.3, "{dimensions}");
+    ensure!(dimensions["interaction_effort"]["score"] == 2.7, "{dimensions}");
+    for fact in ["counts", "ai_involvement", "handoff", "effort", "timeline", "ai_tools"] {
+        ensure!(evaluation[fact] == builtin[fact], "{fact}: {}", evaluation[fact]);
+    }
+    Ok(())
+}
+
+fn fallen_back(evaluation: &Value, builtin: &Value) -> Result<()> {
+    let scorer = &evaluation["scorer"];
+    ensure!(scorer["type"] == "fallback" && scorer["judge_model"] == "judge-1", "{scorer}");
+    ensure!(scorer["judge"]["fallback_reason"] == "unavailable", "{scorer}");
+    for part in ["axis", "resolution", "charge", "evidence"] {
+        ensure!(evaluation[part] == builtin[part], "{part}: {}", evaluation[part]);
+    }
+    Ok(())
+}
+
+async fn files(stack: &Stack) -> Result<()> {
+    let api = stack.api()?;
+    for kind in ["axis", "resolution_audit"] {
+        let export = api.export(&json!({"kind": kind})).await?;
+        let table = Table::read(&api.file(&export).await?)?;
+        for (ticket, scorer) in [("before", "builtin"), ("with", "judge"), ("without", "fallback")] {
+            let cell = table.row("external_ticket_id", ticket)?.get("scorer").context("no such column")?;
+            ensure!(cell == scorer, "{kind}: {ticket} was scored by {cell:?}");
+        }
+    }
+    Ok(())
+}
