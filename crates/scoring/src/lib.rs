@@ -36,8 +36,8 @@ use crate::effort::EffortFindings;
 use crate::features::{Feature, Observations, extract};
 use crate::lexicon::Lexicon;
 pub use crate::lexicon::LexiconError;
+pub use crate::model::{BUILTIN_WEIGHTS, TreeError, WeightsError};
 use crate::model::{LinearDimension, Weights};
-pub use crate::model::{TreeError, WeightsError};
 use crate::transcript::Transcript;
 use crate::weights_file::{PerDimension, ResolutionThresholds};
 

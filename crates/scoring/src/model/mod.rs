@@ -14,7 +14,7 @@ use self::file::LEAF_UNIT;
 pub(crate) use self::guards::{Adjustment, Guards};
 pub use self::trees::TreeError;
 pub(crate) use self::weights::Weights;
-pub use self::weights::WeightsError;
+pub use self::weights::{BUILTIN_WEIGHTS, WeightsError};
 pub(crate) use self::wording::wording;
 use crate::features::Feature;
 use crate::transcript::Transcript;

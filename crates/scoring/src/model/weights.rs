@@ -15,8 +15,8 @@ use crate::features::{Feature, Sign};
 use crate::lexicon::Lexicon;
 use crate::{SCORER_VERSION, facts};
 
-/// The weights that ship with the crate.
-const BUILTIN: &str = include_str!("../../weights/builtin.json");
+/// The text of the weights file that ships with the crate.
+pub const BUILTIN_WEIGHTS: &str = include_str!("../../weights/builtin.json");
 
 /// Why a weights file was refused.
 #[derive(Debug, thiserror::Error)]
@@ -129,7 +129,7 @@ struct Header {
 impl Weights {
     /// Reads the shipped weights for these features; a mismatch is refused.
     pub(crate) fn builtin(features: &[Feature]) -> Result<Self, WeightsError> {
-        Self::parse(BUILTIN, features)
+        Self::parse(BUILTIN_WEIGHTS, features)
     }
 
     /// Reads weights for these features; a mismatch is refused.
