@@ -2,12 +2,15 @@
 
 mod dead_letter;
 mod display;
+mod evaluate;
+mod fit;
 mod healthcheck;
 mod keys;
 mod migrate;
 mod openapi;
 mod outbox;
 mod score;
+mod weights;
 
 use std::process::ExitCode;
 
@@ -37,7 +40,9 @@ pub async fn run(command: Command) -> Result<ExitCode> {
         Command::DeadLetter(command) => dead_letter::run(command).await?,
         Command::Outbox(command) => outbox::run(command).await?,
         Command::Import(arguments) => return import::run(arguments).await,
-        Command::Score { file } => return score::run(&file),
+        Command::Score { file, weights } => return score::run(&file, weights.as_deref()),
+        Command::Evaluate { reviewed, weights } => evaluate::run(&reviewed, weights.as_deref())?,
+        Command::Fit(arguments) => fit::run(arguments)?,
         Command::Healthcheck { url } => healthcheck::run(url).await?,
         Command::Openapi => openapi::run()?,
     }
