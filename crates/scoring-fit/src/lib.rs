@@ -66,7 +66,7 @@ pub enum FitError {
     Json(#[from] serde_json::Error),
     /// There is nothing that a scorer could be compared with.
     #[error(
-        "no conversation has both a label and a score ({unmatched} labels without a conversation): check that the \
+        "no conversation has both a label and a score (labels without a conversation: {unmatched}): check that the \
          ticket ids are the same in both files"
     )]
     NothingToMeasure {
@@ -75,7 +75,7 @@ pub enum FitError {
     },
     /// Too little to adapt anything to.
     #[error(
-        "{found} labelled conversations are too few, {needed} are needed ({unmatched} labels without a conversation): \
+        "{found} labelled conversations are too few, {needed} are needed (labels without a conversation: {unmatched}): \
          label more of them, or keep the shipped weights"
     )]
     TooFewLabels {

@@ -136,7 +136,7 @@ fn ids_that_do_not_match_are_counted() {
     let report = fit_local(&reviewed, WorseWeights::Accept).unwrap().report;
     assert!(
         report.starts_with(
-            "27 labelled conversations; 3 conversations without a label; 1 labels without a conversation"
+            "27 labelled conversations; conversations without a label: 3; labels without a conversation: 1"
         ),
         "{report}"
     );

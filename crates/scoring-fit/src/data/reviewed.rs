@@ -60,10 +60,10 @@ impl Reviewed {
     pub(crate) fn joined(&self) -> String {
         let mut text = format!("{} labelled conversations", self.examples.len());
         if self.unlabelled > 0 {
-            text.push_str(&format!("; {} conversations without a label", self.unlabelled));
+            text.push_str(&format!("; conversations without a label: {}", self.unlabelled));
         }
         if self.unmatched > 0 {
-            text.push_str(&format!("; {} labels without a conversation", self.unmatched));
+            text.push_str(&format!("; labels without a conversation: {}", self.unmatched));
         }
         text
     }
