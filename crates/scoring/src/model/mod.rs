@@ -81,7 +81,12 @@ impl Weights {
             }
             value = limited;
         }
-        let value = value.clamp(1.0, 5.0);
+        let steps = guards.steps(dimension);
+        let stepped = (value + steps.effect).clamp(1.0, 5.0);
+        if (stepped - value).abs() > f64::EPSILON {
+            adjustments.push(Adjustment { effect: stepped - value, ..steps });
+        }
+        let value = stepped;
         Scored { score: Score::nearest(value), contributions: estimate.contributions, adjustments }
     }
 
