@@ -8,6 +8,8 @@ const SUBSTANTIVE_WORDS: u32 = 4;
 /// At most so many phrases of a kind are compared with those of another: bounds the work on long texts.
 const COMPARED_PHRASES: usize = 16;
 
+/// An answer of more words says something besides its greeting.
+const LONG_ANSWER: u32 = 30;
 /// The subject of a refusal stands at most so many words before it.
 const SUBJECT_REACH: usize = 4;
 
@@ -30,12 +32,19 @@ pub(crate) fn tells_of_a_finished_action(item: &Item<'_>) -> bool {
     })
 }
 
+/// Whether the answer is a greeting, an error text or praise of itself.
+pub(crate) fn says_nothing_of_use(item: &Item<'_>) -> bool {
+    item.has(Group::EmptyAnswer)
+        && item.reading.words < LONG_ANSWER
+        && !item.has_any(&[Group::Instruction, Group::Done, Group::Deflection])
+}
+
 /// Whether the answer says something: more than a few words that are not just a question, a transfer or a goodbye.
 pub(crate) fn is_substantive(item: &Item<'_>) -> bool {
     let only_asks = asks_back(item) && item.reading.questions >= 1 && item.reading.words < 30;
     let only_transfers = item.has(Group::TransferPromise);
     let only_closes = item.has(Group::AnythingElse) && item.reading.words < 12;
-    item.reading.words >= SUBSTANTIVE_WORDS && !only_asks && !only_transfers && !only_closes
+    item.reading.words >= SUBSTANTIVE_WORDS && !says_nothing_of_use(item) && !only_asks && !only_transfers && !only_closes
 }
 
 /// Whether the answer says that an attempt failed or that a search found nothing.

@@ -6,7 +6,7 @@
 use assay_contracts::evaluation::{Handoff, HandoffRequester, HandoffState};
 use assay_contracts::time::Timestamp;
 
-use crate::customer::{CustomerCourse, Reaction};
+use crate::customer::{CustomerCourse, EndState, Reaction};
 use crate::effort::EffortFindings;
 use crate::lexicon::Group;
 use crate::transcript::{Found, Item, Role, Transcript};
@@ -55,7 +55,10 @@ struct Call {
 impl HandoffFindings {
     /// Follows the calls for a person and the person's first message.
     pub(crate) fn of(transcript: &Transcript<'_>, course: &CustomerCourse, effort: &EffortFindings) -> Self {
-        let calls = calls(transcript, course);
+        let mut calls = calls(transcript, course);
+        if let Some(withdrawn) = withdrawn_at(transcript, course) {
+            calls.retain(|call| call.by != HandoffRequester::Customer || call.item > withdrawn);
+        }
         let takeover = takeover(transcript);
         let offer = first_answer_with(transcript, Group::TransferOffer);
         let unanswered = calls.iter().rev().find(|call| !human_after(transcript, call.item));
@@ -118,6 +121,15 @@ fn calls(transcript: &Transcript<'_>, course: &CustomerCourse) -> Vec<Call> {
         }
     }
     calls
+}
+
+/// Where the customer takes the wish for a person back: by saying so, or by confirming that the AI solved it.
+fn withdrawn_at(transcript: &Transcript<'_>, course: &CustomerCourse) -> Option<usize> {
+    let declined = transcript.customer.iter().rev().copied().find(|index| {
+        transcript.item(*index).is_some_and(|item| item.reading.declines_a_person)
+    });
+    let confirmed = course.decided_by.map(|(item, _)| item).filter(|_| course.end == EndState::Confirmed);
+    declined.max(confirmed)
 }
 
 /// A request of the customer, unless a human already talks to them: that would be another kind of escalation.
@@ -209,10 +221,10 @@ fn deductions(
     }
     let after = |items: &[usize]| items.iter().copied().find(|item| *item >= takeover);
     if let Some(item) = after(&effort.asked_again) {
-        deductions.push(Deduction { code: "ASKED_AGAIN", points: 1.0, item });
+        deductions.push(Deduction { code: "ASKED_AGAIN", points: 1.3, item });
     }
     if let Some(item) = after(&effort.repeats) {
-        deductions.push(Deduction { code: "CUSTOMER_REPEATED", points: 1.0, item });
+        deductions.push(Deduction { code: "CUSTOMER_REPEATED", points: 1.3, item });
     }
     let first_call = calls.first().map_or(takeover, |call| call.item.min(takeover));
     if let Some(points) = waiting(time(transcript, first_call), time(transcript, takeover)) {

@@ -91,7 +91,8 @@ impl Verdict {
         let (Some(accuracy), Some(thresholds)) = (accuracy.map(Score::value), thresholds) else {
             return self;
         };
-        let rests_on_courtesy = matches!(self.basis, Basis::AnswerGiven | Basis::ActionCompleted);
+        let rests_on_courtesy = matches!(self.basis, Basis::AnswerGiven | Basis::ActionCompleted)
+            && self.resolved_by != ResolvedBy::Human;
         if self.status == Status::Resolved && rests_on_courtesy && accuracy < thresholds.resolved_above - COURTESY_CREDIT {
             self.status = Status::Partial;
             self.basis = Basis::AnswerGiven;
@@ -232,7 +233,7 @@ impl Judge<'_, '_> {
             return self.verdict(Status::NotResolved, Basis::Escalated, 0.75, self.call());
         }
         let mut verdict = self.after_the_end(self.transcript.customer.last().copied());
-        let helped = self.heard().substantive.is_some();
+        let helped = self.heard().substantive.is_some() && !self.course.ends_objecting();
         verdict.open_after_help = helped && verdict.basis == Basis::NoAnswer;
         verdict
     }
@@ -278,7 +279,11 @@ impl Judge<'_, '_> {
     }
 
     fn heard(&self) -> AnswerQuality {
+        // Where a human took over, what the AI could not do before is not what the customer was left with.
+        let is_human = |index: &usize| self.transcript.item(*index).is_some_and(|item| item.role == Role::Human);
         let heard = self.transcript.answers.iter().copied().take(self.transcript.heard);
+        let takeover = heard.clone().position(|index| is_human(&index)).unwrap_or(0);
+        let heard = heard.skip(takeover);
         let last = self.transcript.customer.last().copied().unwrap_or(0);
         AnswerQuality::of(self.transcript, heard.filter(move |index| *index < last))
     }

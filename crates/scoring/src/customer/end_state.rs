@@ -91,7 +91,9 @@ impl EndState {
             Reaction::Closes => Self::Closed,
             Reaction::Accepts => Self::Accepted,
             Reaction::Continues if same_turn && self != Self::Absent => self,
-            Reaction::Continues => Self::Open,
+            // "Thanks!" and then "spoke too soon …": the later message holds.
+            Reaction::Objects if same_turn && self.is_unhappy() => self,
+            Reaction::Continues | Reaction::Objects => Self::Open,
         }
     }
 }
@@ -152,7 +154,8 @@ impl CustomerCourse {
                 course.end = Self::WITHDRAWN;
             }
             let next = course.end.after(reacted.reaction, same_turn);
-            course.reopened |= course.end.is_content() && next.is_unhappy();
+            let objects = reacted.reaction == Reaction::Objects;
+            course.reopened |= course.end.is_content() && (next.is_unhappy() || objects);
             if next != course.end || next.is_unhappy() {
                 course.end = next;
                 course.decided_by = Some((index, reacted.phrase));
@@ -171,6 +174,10 @@ impl CustomerCourse {
             let (same_turn, last) = before.map_or((false, None), |(at, last)| (at == turn, Some(last)));
             match reacted.reaction {
                 reaction if COMPLAINING.contains(&reaction) => {
+                    self.content_streak = 0;
+                    self.unsettled += 1;
+                }
+                Reaction::Objects => {
                     self.content_streak = 0;
                     self.unsettled += 1;
                 }
@@ -198,6 +205,12 @@ impl CustomerCourse {
         let last_item = numbered.filter(|(_, turn)| **turn <= self.settled_turn).map(|(item, _)| *item).last();
         let before = transcript.answers.iter().filter(|answer| last_item.is_some_and(|item| **answer < item)).count();
         self.settled_answers = before.max(transcript.answers.len().min(1));
+    }
+
+    /// Whether the customer ends by objecting, in no words that the lists know for a rejection.
+    pub(crate) fn ends_objecting(&self) -> bool {
+        let last = self.reactions.iter().rev().find(|reacted| reacted.reaction != Reaction::SaysNothing);
+        self.end == EndState::Open && last.is_some_and(|reacted| reacted.reaction == Reaction::Objects)
     }
 
     /// Complaints of every kind, in the whole conversation.

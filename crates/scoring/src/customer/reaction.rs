@@ -38,6 +38,8 @@ pub(crate) enum Reaction {
     SaysNothing,
     /// Asks or tells something.
     Continues,
+    /// Asks or tells something that does not fit a solved issue: trouble, a demand, a reproach, a "but".
+    Objects,
     /// Says again what was said before.
     Repeats,
     /// Says that it is wrong or not solved, or mocks it.
@@ -56,6 +58,8 @@ pub(crate) struct Reacted {
 }
 
 impl Reacted {
+    const CONTINUES: Self = Self { reaction: Reaction::Continues, phrase: None };
+
     /// The reaction of the customer's item at `position` of `transcript.customer`.
     pub(super) fn of(transcript: &Transcript<'_>, position: usize) -> Option<Self> {
         let index = *transcript.customer.get(position)?;
@@ -65,7 +69,7 @@ impl Reacted {
             return Some(Self { reaction: Reaction::AsksForHuman, phrase: Some(phrase) });
         }
         let Some(answer) = answer else {
-            return Some(Self { reaction: Reaction::Continues, phrase: None });
+            return Some(Self::CONTINUES);
         };
         if says_nothing(item) {
             return Some(Self { reaction: Reaction::SaysNothing, phrase: None });
@@ -74,7 +78,8 @@ impl Reacted {
             complaint(item, answer)
                 .or_else(|| repetition(transcript, position, item))
                 .or_else(|| content(item, answer))
-                .unwrap_or(Self { reaction: Reaction::Continues, phrase: None }),
+                .or_else(|| objection(item, answer))
+                .unwrap_or(Self::CONTINUES),
         )
     }
 }
@@ -140,8 +145,12 @@ fn complaint(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {
     if let Some(phrase) = annoyance(item).or_else(|| trouble(item, answer)).or_else(|| denial(item, answer)) {
         return rejects(phrase);
     }
+    if question_of(answer) == Question::AboutTheTrouble {
+        return leading_yes(item).and_then(rejects);
+    }
     let leading_no = leading_no(item)?;
     match question_of(answer) {
+        Question::AboutTheTrouble => None,
         Question::AboutTheOutcome => rejects(leading_no),
         Question::AnythingElse | Question::Offer | Question::Other => None,
         Question::None => rejects(leading_no),
@@ -192,6 +201,30 @@ fn success_now(item: &Item<'_>) -> Option<Found> {
     .last()
 }
 
+/// Something that does not fit a solved issue, though it says in no words that the answer is wrong. Told to a
+/// question it would be information.
+fn objection(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {
+    let told_when_asked = matches!(question_of(answer), Question::Other | Question::Offer);
+    let groups: &[Group] = if told_when_asked {
+        &[Group::Accusation, Group::Demand, Group::Frustration]
+    } else {
+        &[
+            Group::Accusation,
+            Group::Demand,
+            Group::Frustration,
+            Group::Trouble,
+            Group::Contrast,
+            Group::Disagree,
+            Group::Repetition,
+            Group::Urgency,
+            Group::Negation,
+        ]
+    };
+    let phrase = item.reading.found.iter().copied().find(|found| groups.contains(&found.group));
+    let shouts = item.reading.exclamations > 1 || item.reading.questions > 2;
+    (phrase.is_some() || shouts).then_some(Reacted { reaction: Reaction::Objects, phrase })
+}
+
 /// Annoyance without a friendly word.
 fn annoyance(item: &Item<'_>) -> Option<Found> {
     let friendly = item.has_any(&[Group::Thanks, Group::Praise, Group::Confirmation]);
@@ -219,9 +252,12 @@ fn content(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {
     if let Some(phrase) = confirmation(item).filter(|phrase| !item.reading.ends_with_question && !is_taken_back(item, *phrase)) {
         return reacted(Reaction::Confirms, Some(phrase));
     }
-    if let Some(phrase) =
-        leading_yes(item).filter(|_| question_of(answer) == Question::AboutTheOutcome && !asks)
-    {
+    let good_news = match question_of(answer) {
+        Question::AboutTheOutcome => leading_yes(item),
+        Question::AboutTheTrouble => leading_no(item),
+        _ => None,
+    };
+    if let Some(phrase) = good_news.filter(|_| !asks) {
         return reacted(Reaction::Confirms, Some(phrase));
     }
     let (thanks, praise) = (item.first(Group::Thanks), item.first(Group::Praise));
@@ -232,7 +268,9 @@ fn content(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {
             Question::Offer | Question::Other => reacted(Reaction::Accepts, Some(phrase)),
             Question::AboutTheOutcome => reacted(Reaction::Confirms, Some(phrase)),
             _ if tells_of_a_finished_action(answer) && !fails(answer) => reacted(Reaction::Confirms, Some(phrase)),
-            Question::AnythingElse | Question::None => reacted(Reaction::Thanks, thanks.or(Some(phrase))),
+            Question::AnythingElse | Question::AboutTheTrouble | Question::None => {
+                reacted(Reaction::Thanks, thanks.or(Some(phrase)))
+            }
         };
     }
     if !asks && !opens_a_contrast(item) {
@@ -258,7 +296,7 @@ fn content(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {
         return reacted(Reaction::Closes, leading_no(item));
     }
     // "Yes" to a question answers it and accepts nothing.
-    let answers_a_question = matches!(question_of(answer), Question::Offer | Question::Other | Question::AboutTheOutcome);
+    let answers_a_question = matches!(question_of(answer), Question::Offer | Question::Other | Question::AboutTheOutcome | Question::AboutTheTrouble);
     let accepted = item.first(Group::Acknowledge).or_else(|| item.first(Group::Consent));
     if !asks && !answers_a_question && item.reading.words <= FEW_WORDS && accepted.is_some() {
         return reacted(Reaction::Accepts, accepted);
@@ -315,6 +353,8 @@ fn mockery(item: &Item<'_>) -> Option<Found> {
 pub(crate) enum Question {
     None,
     AboutTheOutcome,
+    /// "Are you still having trouble?"
+    AboutTheTrouble,
     AnythingElse,
     /// "Shall I …?"
     Offer,
@@ -328,9 +368,10 @@ pub(crate) fn question_of(answer: &Item<'_>) -> Question {
         .found
         .iter()
         .rev()
-        .find(|found| matches!(found.group, Group::AsksOutcome | Group::AnythingElse));
+        .find(|found| matches!(found.group, Group::AsksOutcome | Group::AsksTrouble | Group::AnythingElse));
     match last.map(|found| found.group) {
         Some(Group::AsksOutcome) if answer.reading.questions > 0 => Question::AboutTheOutcome,
+        Some(Group::AsksTrouble) if answer.reading.questions > 0 => Question::AboutTheTrouble,
         Some(Group::AnythingElse) => Question::AnythingElse,
         _ if answer.reading.questions > 0 && answer.has(Group::Offer) => Question::Offer,
         _ if answer.reading.questions > 0 => Question::Other,

@@ -79,6 +79,8 @@ groups! {
     AnythingElse = "anything_else",
     AsksOutcome = "asks_outcome",
     Offer = "offer",
+    AsksTrouble = "asks_trouble",
+    EmptyAnswer = "empty_answer",
     Done = "done",
     Failure = "failure",
     NothingFound = "nothing_found",
@@ -117,6 +119,8 @@ impl Group {
                 | Self::Deflection
                 | Self::Instruction
                 | Self::Offer
+                | Self::AsksTrouble
+                | Self::EmptyAnswer
                 | Self::NegationBehind
                 | Self::Lookalike
                 | Self::HumanWork

@@ -4,7 +4,7 @@
 use assay_contracts::evaluation::HandoffState;
 
 use super::LinearDimension;
-use crate::answer::{tells_of_a_failed_action, tells_of_a_finished_action};
+use crate::answer::{says_nothing_of_use, tells_of_a_failed_action, tells_of_a_finished_action};
 use crate::customer::{CustomerCourse, EndState};
 use crate::effort::EffortFindings;
 use crate::handoff::HandoffFindings;
@@ -13,6 +13,8 @@ use crate::transcript::{Item, Transcript};
 
 /// An answer of fewer words says nothing.
 pub(crate) const SUBSTANTIVE_WORDS: u32 = 3;
+/// An end with trouble, a demand or a reproach is so much worse than one with a mere question.
+const OBJECTION: f64 = 0.4;
 /// So many equal answers make a loop.
 const LOOP: usize = 2;
 
@@ -140,6 +142,7 @@ impl Guards<'_, '_> {
     /// A customer who answered the answer without being content has not been helped yet.
     fn open_ceiling(&self, ceiling: f64) -> Option<Limit> {
         let open = self.course.end == EndState::Open && self.course.unsettled > 0;
+        let ceiling = if self.course.ends_objecting() { ceiling - OBJECTION } else { ceiling };
         let item = self.transcript.customer.last().copied();
         open.then(|| Limit { code: "ISSUE_LEFT_OPEN", item, bound: Bound::AtMost(ceiling) })
     }
@@ -201,9 +204,10 @@ impl Guards<'_, '_> {
     /// Whoever says nothing helps nobody; a word or two hardly does.
     fn silence_ceiling(&self) -> Option<Limit> {
         let words: u32 = self.transcript.heard_items().map(|item| item.reading.words).sum();
+        let all_empty = self.transcript.heard > 0 && self.transcript.heard_items().all(says_nothing_of_use);
         let ceiling = match words {
             0 => 1.2,
-            _ if words < SUBSTANTIVE_WORDS => 2.4,
+            _ if words < SUBSTANTIVE_WORDS || all_empty => 2.4,
             _ => return None,
         };
         let item = self.transcript.answers.first().copied();

@@ -43,6 +43,8 @@ pub(crate) struct Reading {
     pub identifiers: Vec<u64>,
     /// How strongly its first words speak for each language.
     pub languages: Tally,
+    /// Whether it says that no person is needed.
+    pub declines_a_person: bool,
     /// Whether it talks to an evaluator.
     pub injected: bool,
     /// Whether the last sentence is a question.
@@ -65,6 +67,7 @@ impl Reading {
         let hits = lexicon.find(text, language);
         // An instruction to an evaluator is one wherever it stands, quoted or not.
         self.injected = hits.iter().any(|hit| hit.group == Group::Injection);
+        self.declines_a_person = hits.iter().any(|hit| hit.group == Group::HumanDecline);
         self.found = meanings(text, &hits, &self.quoted);
         self.groups = self.found.iter().map(|found| found.group).collect();
     }
