@@ -279,7 +279,8 @@ fn content(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {
         if is_full && tells_of_a_finished_action(answer) && !fails(answer) {
             return reacted(Reaction::Confirms, praise);
         }
-        if let Some(phrase) = thanks.or(praise.filter(|_| !item.has(Group::Request))) {
+        let courtesy = thanks.or(praise.filter(|_| !item.has(Group::Request)));
+        if let Some(phrase) = courtesy.filter(|phrase| !is_doubtful(item, *phrase)) {
             return reacted(Reaction::Thanks, Some(phrase));
         }
         if let Some(phrase) = item.first(Group::Close) {
@@ -340,12 +341,42 @@ pub(crate) fn sarcasm(item: &Item<'_>) -> Option<Found> {
     item.first(Group::Sarcasm).or_else(beside_complaint).or_else(|| mockery(item))
 }
 
-/// Thanks or praise beside words that nobody uses who means it.
+/// Thanks or praise beside words that nobody uses who means it: a cue of mockery next to something negative, or two
+/// cues in a short message.
 fn mockery(item: &Item<'_>) -> Option<Found> {
+    let flatters = item.has_any(&[Group::Praise, Group::Thanks, Group::Approval, Group::SarcasmWeak]);
+    let honest = item.has(Group::Close) || confirmation(item).is_some();
     let cue = item.first(Group::SarcasmCue)?;
-    let honest = item.has_any(&[Group::Confirmation, Group::Close]) || confirmation(item).is_some();
-    let flatters = item.first(Group::Praise).or_else(|| item.first(Group::Thanks)).or_else(|| item.first(Group::Approval));
-    flatters.filter(|_| !honest && item.reading.questions == 0 && item.reading.words <= MOCKING_WORDS).map(|_| cue)
+    if !flatters || honest || item.reading.words > MOCKING_WORDS {
+        return None;
+    }
+    let bitter = item.has_any(&[
+        Group::Negation,
+        Group::Negated,
+        Group::Frustration,
+        Group::Trouble,
+        Group::Repetition,
+        Group::Accusation,
+        Group::Rejection,
+        Group::Urgency,
+        Group::ServiceFailure,
+        Group::Still,
+    ]);
+    (bitter || item.count(Group::SarcasmCue) > 1).then_some(cue)
+}
+
+/// Thanks or praise in one sentence with something that does not fit it: no sign of contentment.
+fn is_doubtful(item: &Item<'_>, courtesy: Found) -> bool {
+    let text = item.message.content.as_str();
+    let (start, end) = sentence_around(text, courtesy.start, courtesy.end);
+    item.reading.found.iter().any(|other| {
+        other.start >= start
+            && other.end <= end
+            && matches!(
+                other.group,
+                Group::Frustration | Group::Trouble | Group::Rejection | Group::Negated | Group::Accusation | Group::Demand
+            )
+    })
 }
 
 /// What the answering side asked last.
