@@ -51,10 +51,23 @@ pub enum Command {
     Score {
         /// Request bodies of POST /v1/assess, one a line; `-` for standard input.
         file: PathBuf,
+        /// Weights made by `assay fit` [default: the shipped ones].
+        #[arg(long)]
+        weights: Option<PathBuf>,
     },
     /// Look at the LLM judge, where one is set.
     #[command(subcommand)]
     Judge(JudgeCommand),
+    /// Measure how well a scorer agrees with your reviewers' labels.
+    Evaluate {
+        #[command(flatten)]
+        reviewed: ReviewedFiles,
+        /// Weights made by `assay fit` [default: the shipped ones].
+        #[arg(long)]
+        weights: Option<PathBuf>,
+    },
+    /// Adapt the scorer's weights to your reviewers: from 25 labelled conversations on.
+    Fit(FitArguments),
     /// Exit with 0 when an address answers 200: for container health checks.
     Healthcheck {
         /// The address.
@@ -211,4 +224,43 @@ pub struct ImportArguments {
     /// Where refused lines are written, with reasons [default: FILE.refused.jsonl].
     #[arg(long)]
     pub refused: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub struct ReviewedFiles {
+    /// Request bodies of POST /v1/assess, one a line; `.gz` is unpacked.
+    #[arg(long)]
+    pub conversations: PathBuf,
+    /// Lines {"ticket_id", "resolution_accuracy": 1-5, "interaction_effort": 1-5, "resolution": "resolved", "partial" or
+    /// "not_resolved"}, every label optional; `.gz` is unpacked.
+    #[arg(long)]
+    pub labels: PathBuf,
+}
+
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct FitArguments {
+    #[command(subcommand)]
+    pub command: Option<FitCommand>,
+    #[command(flatten)]
+    pub reviewed: Option<ReviewedFiles>,
+    /// Where the weights are written; the service takes them by scoring.weights.
+    #[arg(long, required = true)]
+    pub out: Option<PathBuf>,
+    /// Write them even when they agree less with the labels than the shipped ones.
+    #[arg(long)]
+    pub force: bool,
+}
+
+#[derive(Subcommand)]
+pub enum FitCommand {
+    /// Make the weights that ship with Assay, from public data sets; for those who work on the scorer.
+    Shipped {
+        /// Folder of NAME.jsonl[.gz] and NAME.labels.jsonl[.gz] for every set of crates/scoring-fit/data/shipped.json.
+        #[arg(long)]
+        data: PathBuf,
+        /// Where the weights are written.
+        #[arg(long)]
+        out: PathBuf,
+    },
 }

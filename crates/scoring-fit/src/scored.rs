@@ -4,7 +4,7 @@ use assay_scoring::Scorer;
 use assay_scoring::weights_file::PerDimension;
 
 use crate::data::{Example, Label};
-use crate::metrics::{Agreement, Class, Confusion};
+use crate::metrics::{Agreement, Class, Confusion, best_thresholds};
 
 /// What a scorer says about a labelled conversation.
 #[derive(Debug, Clone, Copy)]
@@ -96,6 +96,23 @@ pub(crate) fn confusion(
 ) -> Option<Confusion> {
     let pairs: Vec<(Class, Class)> =
         scored.iter().filter_map(|example| Some((example.label.resolution?, found(example)?))).collect();
+    (!pairs.is_empty()).then(|| Confusion::of(pairs))
+}
+
+/// Classes by thresholds that were chosen on the other fifths of the same examples.
+pub(crate) fn crossed_confusion(scored: &[ScoredExample]) -> Option<Confusion> {
+    const PARTS: usize = 5;
+    let mut pairs: Vec<(Class, Class)> = Vec::new();
+    for part in 0..PARTS {
+        let labelled = |inside: bool| {
+            let chosen = scored.iter().enumerate().filter(move |(at, _)| (at % PARTS == part) == inside);
+            chosen.filter_map(|(_, example)| {
+                Some((example.label.resolution?, example.scores.resolution_accuracy, 1.0))
+            })
+        };
+        let thresholds = best_thresholds(&labelled(false).collect::<Vec<_>>());
+        pairs.extend(labelled(true).map(|(class, value, _)| (class, Class::of_score(value, thresholds))));
+    }
     (!pairs.is_empty()).then(|| Confusion::of(pairs))
 }
 

@@ -1,6 +1,7 @@
 //! The section `[scoring]` of the configuration.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use assay_judge::JudgeConfig;
 use assay_platform::db::DatabaseSettings;
@@ -17,6 +18,8 @@ pub struct Config {
     pub database_url: SecretString,
     /// Connections at most.
     pub database_pool_size: u32,
+    /// A weights file; empty for the weights that ship with the scorer.
+    pub weights: PathBuf,
     /// Conversations evaluated together, in one transaction.
     pub batch_size: usize,
     /// Conversations taken from the bus at once.

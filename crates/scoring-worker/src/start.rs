@@ -1,6 +1,7 @@
 //! Putting the role together.
 
 use std::net::TcpListener;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,6 +57,22 @@ pub enum StartError {
     /// The judge cannot be asked with these settings.
     #[error(transparent)]
     Judge(#[from] JudgeConfigError),
+    /// The file of `scoring.weights` cannot be read.
+    #[error("scoring.weights: cannot read {path}: {cause}")]
+    WeightsFile {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        cause: std::io::Error,
+    },
+    /// The file of `scoring.weights` does not fit this version.
+    #[error("scoring.weights, {path}: {cause}")]
+    Weights {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        cause: ScorerError,
+    },
     /// The listener cannot be used.
     #[error("scoring-worker cannot listen: {0}")]
     Listen(#[from] std::io::Error),
@@ -85,7 +102,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     let http = http_client(HttpSettings::default())?;
     let ingest =
         IngestClient::new(Service::new(http, ingest_url, Audience::Ingest, tokens.clone(), deadline));
-    let scorer = Arc::new(Scorer::builtin()?);
+    let scorer = Arc::new(scorer(&config.weights)?);
     let judge = Judge::open(&config.judge)?;
     let subscription = match &judge {
         // What waits for a judge must not keep the rest from the other processes, nor outlive its delivery.
@@ -124,6 +141,18 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     Ok(())
 }
 
+/// The scorer with the weights of a file, or with the shipped ones where the path is empty.
+fn scorer(weights: &Path) -> Result<Scorer, StartError> {
+    let scorer = Scorer::builtin()?;
+    if weights.as_os_str().is_empty() {
+        return Ok(scorer);
+    }
+    let path = || weights.to_owned();
+    let text =
+        std::fs::read_to_string(weights).map_err(|cause| StartError::WeightsFile { path: path(), cause })?;
+    scorer.with_weights(&text).map_err(|cause| StartError::Weights { path: path(), cause })
+}
+
 fn register_checks(config: &Config, tasks: &Tasks, database: &Database, bus: &Bus, outbox: &Outbox) {
     let readiness = tasks.readiness();
     assay_platform::db::register_readiness(readiness, SCHEMA, database, MIGRATIONS);
@@ -141,4 +170,38 @@ async fn prepare(store: &dyn EvaluationStore, stop: &CancellationToken) -> bool 
         }
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_path_means_the_shipped_weights() {
+        assert_eq!(
+            scorer(Path::new("")).unwrap().weights_sha256(),
+            Scorer::builtin().unwrap().weights_sha256()
+        );
+    }
+
+    #[test]
+    fn a_weights_file_that_cannot_be_used_is_refused_with_its_setting_and_path() {
+        let missing = scorer(Path::new("/nowhere/weights.json")).unwrap_err().to_string();
+        assert!(missing.starts_with("scoring.weights: cannot read /nowhere/weights.json: "), "{missing}");
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        let unfit = scorer(Path::new(file)).unwrap_err().to_string();
+        assert!(
+            unfit.starts_with(&format!("scoring.weights, {file}: ")) && unfit.contains("assay fit"),
+            "{unfit}"
+        );
+    }
+
+    #[test]
+    fn a_weights_file_that_fits_is_taken() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../scoring/weights/builtin.json");
+        assert_eq!(
+            scorer(Path::new(file)).unwrap().weights_sha256(),
+            Scorer::builtin().unwrap().weights_sha256()
+        );
+    }
 }

@@ -31,6 +31,25 @@ struct Findings<'t, 'a> {
     doubts: &'t Doubts,
 }
 
+/// What the models and the guards say.
+struct Scores {
+    resolution_accuracy: Scored,
+    interaction_effort: Scored,
+}
+
+impl Scores {
+    fn of(scorer: &Scorer, findings: &Findings<'_, '_>) -> Self {
+        let Findings { transcript, course, effort, handoff, .. } = *findings;
+        let seen = scorer.weights.see(extract(&Observations { transcript, course, effort }), transcript);
+        let guards = Guards { transcript, course, effort, handoff };
+        let score = |dimension| scorer.weights.score(dimension, &seen, &guards);
+        Self {
+            resolution_accuracy: score(LinearDimension::ResolutionAccuracy),
+            interaction_effort: score(LinearDimension::InteractionEffort),
+        }
+    }
+}
+
 /// Evaluates one conversation.
 pub(crate) fn evaluate(scorer: &Scorer, conversation: &Conversation) -> Evaluation {
     let transcript = Transcript::read(&scorer.reader.lexicon, conversation);
@@ -49,11 +68,15 @@ pub(crate) fn evaluate(scorer: &Scorer, conversation: &Conversation) -> Evaluati
     };
     let narrator =
         Narrator { course: &course, effort: &effort, handoff: &handoff, doubts: &doubts, involvement };
-    let verdict = Verdict::of(&transcript, &course, &handoff, scorer.policy);
+    let scores = is_scorable(&counts).then(|| Scores::of(scorer, &findings));
+    let accuracy = scores.as_ref().map(|scores| scores.resolution_accuracy.score);
+    let verdict = Verdict::of(&transcript, &course, &handoff)
+        .weighed(accuracy, scorer.weights.resolution_thresholds())
+        .under(scorer.policy, &handoff);
     let confidence = Confidence::nearest(verdict.certainty * doubts.factor());
     let mut book = EvidenceBook::new(&transcript);
     let resolution = resolution(&findings, &narrator, &verdict, confidence, &mut book);
-    let axis = is_scorable(&counts).then(|| axis(scorer, &findings, &narrator, &mut book));
+    let axis = scores.map(|scores| axis(scorer, &findings, &scores, &narrator, &mut book));
     Evaluation {
         external_ticket_id: conversation.ticket_id.clone(),
         status: if axis.is_some() { EvaluationStatus::Scored } else { EvaluationStatus::NotApplicable },
@@ -111,14 +134,12 @@ fn resolution(
 fn axis(
     scorer: &Scorer,
     findings: &Findings<'_, '_>,
+    scores: &Scores,
     narrator: &Narrator<'_>,
     book: &mut EvidenceBook<'_, '_>,
 ) -> Axis {
     let Findings { transcript, course, effort, handoff, doubts } = *findings;
-    let seen = scorer.weights.see(extract(&Observations { transcript, course, effort }), transcript);
-    let guards = Guards { transcript, course, effort, handoff };
-    let resolution = scorer.weights.score(LinearDimension::ResolutionAccuracy, &seen, &guards);
-    let ease = scorer.weights.score(LinearDimension::InteractionEffort, &seen, &guards);
+    let Scores { resolution_accuracy: resolution, interaction_effort: ease } = scores;
     let agreement = scorer.weights.agreement(course.end);
     let mut dimension = |scored: &Scored, agreement: f64, reason: String| Dimension {
         score: scored.score,
@@ -127,9 +148,9 @@ fn axis(
         signals: signals(scored, course, effort, transcript, book),
     };
     let resolution_accuracy =
-        dimension(&resolution, agreement.resolution_accuracy, narrator.resolution_accuracy(&resolution));
+        dimension(resolution, agreement.resolution_accuracy, narrator.resolution_accuracy(resolution));
     let interaction_effort =
-        dimension(&ease, agreement.interaction_effort, narrator.interaction_effort(&ease));
+        dimension(ease, agreement.interaction_effort, narrator.interaction_effort(ease));
     let handoff_smoothness = HandoffDimension {
         score: Score::nearest(handoff.score),
         confidence: Confidence::nearest(HANDOFF_CONFIDENCE * doubts.factor()),

@@ -2,6 +2,8 @@
 
 mod dead_letter;
 mod display;
+mod evaluate;
+mod fit;
 mod healthcheck;
 mod judge;
 mod keys;
@@ -9,6 +11,7 @@ mod migrate;
 mod openapi;
 mod outbox;
 mod score;
+mod weights;
 
 use std::process::ExitCode;
 
@@ -38,8 +41,10 @@ pub async fn run(command: Command) -> Result<ExitCode> {
         Command::DeadLetter(command) => dead_letter::run(command).await?,
         Command::Outbox(command) => outbox::run(command).await?,
         Command::Import(arguments) => return import::run(arguments).await,
-        Command::Score { file } => return score::run(&file),
         Command::Judge(command) => judge::run(command).await?,
+        Command::Score { file, weights } => return score::run(&file, weights.as_deref()),
+        Command::Evaluate { reviewed, weights } => evaluate::run(&reviewed, weights.as_deref())?,
+        Command::Fit(arguments) => fit::run(arguments)?,
         Command::Healthcheck { url } => healthcheck::run(url).await?,
         Command::Openapi => openapi::run()?,
     }

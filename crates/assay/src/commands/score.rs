@@ -8,19 +8,18 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use assay_contracts::conversation::Conversation;
 use assay_contracts::fault::BodyError;
-use assay_scoring::Scorer;
 
-use super::PARTLY;
+use super::{PARTLY, weights};
 
 /// Prints one evaluation for each line. A faulty line is reported on standard error, and the others go on.
 #[allow(clippy::print_stderr, reason = "a command line tool reports faulty lines there")]
-pub fn run(file: &Path) -> Result<ExitCode> {
+pub fn run(file: &Path, weights_file: Option<&Path>) -> Result<ExitCode> {
     let input: Box<dyn BufRead> = if file == Path::new("-") {
         Box::new(stdin().lock())
     } else {
         Box::new(BufReader::new(File::open(file).with_context(|| format!("cannot open {}", file.display()))?))
     };
-    let scorer = Scorer::builtin()?;
+    let scorer = weights::scorer(weights_file)?;
     let mut output = BufWriter::new(stdout().lock());
     let mut all_scored = true;
     for (index, line) in input.split(b'\n').enumerate() {

@@ -84,7 +84,6 @@ impl Boosted {
     }
 }
 
-#[cfg(test)]
 /// The leaf that an example reaches, in whole numbers of [`LEAF_UNIT`].
 pub(crate) fn leaf(tree: &TreeWeights, values: &[f64]) -> i64 {
     let mut target = 0i64;

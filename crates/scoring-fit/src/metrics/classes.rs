@@ -98,7 +98,7 @@ impl Confusion {
     }
 }
 
-/// The thresholds with the highest macro accuracy for labelled classes, scores in tenths, and weights; the lowest ones
+/// The thresholds with the highest mean of accuracy and macro accuracy for labelled classes, scores in tenths, and weights; the lowest ones
 /// among equals. They lie between tenths, so that no score meets one.
 pub fn best_thresholds(labelled: &[(Class, f64, f64)]) -> ResolutionThresholds {
     let edge = |tenth: u32| f64::from(2 * tenth + 1) / 20.0;
@@ -111,7 +111,8 @@ pub fn best_thresholds(labelled: &[(Class, f64, f64)]) -> ResolutionThresholds {
             for (class, score, weight) in labelled {
                 confusion.add(*class, Class::of_score(*score, thresholds), *weight);
             }
-            let reached = confusion.macro_accuracy();
+            // Plain accuracy alone would give a rare class up, that over classes alone a frequent one.
+            let reached = (confusion.accuracy() + confusion.macro_accuracy()) / 2.0;
             if best.is_none_or(|(best, _)| reached > best + 1e-12) {
                 best = Some((reached, thresholds));
             }

@@ -6,8 +6,10 @@ use assay_scoring::weights_file::PerDimension;
 use super::data_set::DataSet;
 use super::fitter::{Fitter, Part};
 use crate::FitError;
-use crate::metrics::{Agreement, Class, Confusion, best_thresholds};
-use crate::scored::{Dimension, ScoredExample, bare_agreement, confusion, engine_agreement, score};
+use crate::metrics::{Agreement, Confusion};
+use crate::scored::{
+    Dimension, ScoredExample, bare_agreement, confusion, crossed_confusion, engine_agreement, score,
+};
 
 /// All figures.
 #[derive(Debug)]
@@ -117,24 +119,7 @@ impl<'d> ClassRow<'d> {
             goal: set.rules.classes.goal,
             audit: confusion(kept_back, |example| Some(example.audit))?,
             by_score: confusion(kept_back, |example| example.by_score)?,
-            within: within_confusion(within)?,
+            within: crossed_confusion(within)?,
         })
     }
-}
-
-/// Classes by thresholds that were chosen on the other fifths of the same set.
-fn within_confusion(scored: &[ScoredExample]) -> Option<Confusion> {
-    const PARTS: usize = 5;
-    let mut pairs: Vec<(Class, Class)> = Vec::new();
-    for part in 0..PARTS {
-        let labelled = |inside: bool| {
-            let chosen = scored.iter().enumerate().filter(move |(at, _)| (at % PARTS == part) == inside);
-            chosen.filter_map(|(_, example)| {
-                Some((example.label.resolution?, example.scores.resolution_accuracy, 1.0))
-            })
-        };
-        let thresholds = best_thresholds(&labelled(false).collect::<Vec<_>>());
-        pairs.extend(labelled(true).map(|(class, value, _)| (class, Class::of_score(value, thresholds))));
-    }
-    (!pairs.is_empty()).then(|| Confusion::of(pairs))
 }

@@ -222,6 +222,7 @@ fn config(database: &ServiceDatabase, judge_url: &str) -> Result<Config> {
         listen: "127.0.0.1:0".parse()?,
         database_url: settings.database_url,
         database_pool_size: settings.database_pool_size,
+        weights: std::path::PathBuf::new(),
         batch_size: 16,
         max_in_flight: 64,
         ingest_deadline_milliseconds: 5000,

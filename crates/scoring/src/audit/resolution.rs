@@ -1,10 +1,11 @@
 //! Was the customer's issue solved, by whom, and what does the verdict rest on?
 
 use assay_contracts::evaluation::{
-    HandoffState, ResolutionBasis as Basis, ResolutionStatus as Status, ResolvedBy,
+    HandoffState, ResolutionBasis as Basis, ResolutionStatus as Status, ResolvedBy, Score,
 };
 
 use super::Policy;
+use crate::weights_file::ResolutionThresholds;
 use crate::answer::{is_substantive, tells_of_a_finished_action};
 use crate::customer::{CustomerCourse, EndState};
 use crate::handoff::HandoffFindings;
@@ -23,7 +24,16 @@ pub(crate) struct Verdict {
     pub item: Option<usize>,
     /// Whether notes show human work that the customer did not see.
     pub human_work_in_notes: bool,
+    /// Whether the customer got a substantive answer before they left the end open.
+    pub open_after_help: bool,
+    /// Who gave the answers, whatever came of them.
+    pub helper: ResolvedBy,
 }
+
+/// Certainty at most of a verdict that the score decided.
+const WEIGHED: f64 = 0.55;
+/// Courtesy at the end makes up for so many points of resolution accuracy.
+const COURTESY_CREDIT: f64 = 0.4;
 
 /// What some answers amount to.
 #[derive(Debug, Clone, Copy, Default)]
@@ -70,10 +80,36 @@ impl Verdict {
         transcript: &Transcript<'_>,
         course: &CustomerCourse,
         handoff: &HandoffFindings,
-        policy: Policy,
     ) -> Self {
-        let judge = Judge { transcript, course, handoff };
-        judge.by_end_state().with_notes(transcript).under(policy, handoff)
+        Judge { transcript, course, handoff }.by_end_state().with_notes(transcript)
+    }
+
+    /// The verdict in the light of the whole conversation, where its end alone says little: courtesy at the end of a
+    /// conversation that went wrong closes it without solving the issue, and an open end after real help leaves
+    /// something solved.
+    pub(crate) fn weighed(mut self, accuracy: Option<Score>, thresholds: Option<ResolutionThresholds>) -> Self {
+        let (Some(accuracy), Some(thresholds)) = (accuracy.map(Score::value), thresholds) else {
+            return self;
+        };
+        let rests_on_courtesy = matches!(self.basis, Basis::AnswerGiven | Basis::ActionCompleted);
+        if self.status == Status::Resolved && rests_on_courtesy && accuracy < thresholds.resolved_above - COURTESY_CREDIT {
+            self.status = Status::Partial;
+            self.basis = Basis::AnswerGiven;
+            self.certainty = self.certainty.min(WEIGHED);
+        }
+        if self.status == Status::Partial && rests_on_courtesy && accuracy < thresholds.not_resolved_below {
+            self.status = Status::NotResolved;
+            self.resolved_by = ResolvedBy::None;
+            self.basis = Basis::NoAnswer;
+            self.certainty = self.certainty.min(WEIGHED);
+        }
+        if self.open_after_help && accuracy >= thresholds.not_resolved_below {
+            self.status = Status::Partial;
+            self.resolved_by = self.helper;
+            self.basis = Basis::AnswerGiven;
+            self.certainty = self.certainty.min(WEIGHED);
+        }
+        self
     }
 
     /// The verdict that another reader's `status` and `basis` amount to. Who solved it and what the notes show stays with
@@ -100,7 +136,8 @@ impl Verdict {
         self
     }
 
-    fn under(mut self, policy: Policy, handoff: &HandoffFindings) -> Self {
+    /// The verdict under the rules that buyers and vendors agreed on.
+    pub(crate) fn under(mut self, policy: Policy, handoff: &HandoffFindings) -> Self {
         if policy.silence_is_resolved && self.basis == Basis::SilenceOnly {
             self.status = Status::Resolved;
         }
@@ -139,7 +176,16 @@ impl Judge<'_, '_> {
             Status::NotResolved => ResolvedBy::None,
             Status::Resolved | Status::Partial => self.solver(),
         };
-        Verdict { status, resolved_by, basis, certainty, item, human_work_in_notes: false }
+        Verdict {
+            status,
+            resolved_by,
+            basis,
+            certainty,
+            item,
+            human_work_in_notes: false,
+            open_after_help: false,
+            helper: self.solver(),
+        }
     }
 
     /// Solved; a human who wrote to the customer is taken for the one who solved it.
@@ -185,7 +231,10 @@ impl Judge<'_, '_> {
         if self.handoff.handoff.state == HandoffState::RequestedNotCompleted {
             return self.verdict(Status::NotResolved, Basis::Escalated, 0.75, self.call());
         }
-        self.after_the_end(self.transcript.customer.last().copied())
+        let mut verdict = self.after_the_end(self.transcript.customer.last().copied());
+        let helped = self.heard().substantive.is_some();
+        verdict.open_after_help = helped && verdict.basis == Basis::NoAnswer;
+        verdict
     }
 
     /// Nothing that comes after the customer's last word proves a resolution; an answer makes it possible.

@@ -174,6 +174,10 @@ impl CustomerCourse {
                     self.content_streak = 0;
                     self.unsettled += 1;
                 }
+                Reaction::Continues if !same_turn || last != Some(Reaction::Continues) => {
+                    self.content_streak = 0;
+                    self.unsettled += 1;
+                }
                 // Courtesy behind a complaint leaves the complaint standing.
                 _ if same_turn && last.is_some_and(|last| COMPLAINING.contains(&last)) => continue,
                 Reaction::Confirms | Reaction::Thanks => {
@@ -186,10 +190,6 @@ impl CustomerCourse {
                     self.settled_turn = turn;
                 }
                 Reaction::Accepts => self.settled_turn = turn,
-                Reaction::Continues if !same_turn || last != Some(Reaction::Continues) => {
-                    self.content_streak = 0;
-                    self.unsettled += 1;
-                }
                 _ => continue,
             }
             before = Some((turn, reacted.reaction));

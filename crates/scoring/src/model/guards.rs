@@ -16,10 +16,10 @@ pub(crate) const SUBSTANTIVE_WORDS: u32 = 3;
 /// So many equal answers make a loop.
 const LOOP: usize = 2;
 
-/// What each further complaint and turn takes off a ceiling, in points: one tenth is the smallest change to be seen.
+/// What each complaint and turn moves a score, in points: one tenth is the smallest change to be seen.
 const STEP: f64 = 0.1;
-/// The lowest score.
-const LOWEST: f64 = 1.0;
+/// Beyond so many one more changes nothing: it could not be seen at the end of the scale.
+const MOST_STEPS: u32 = 12;
 
 /// A floor or a ceiling that a rule sets.
 #[derive(Debug, Clone, Copy)]
@@ -97,11 +97,18 @@ impl Guards<'_, '_> {
         self.course.complaints()
     }
 
-    /// A ceiling that every complaint and every further turn without a solution lowers: it must not hide that
-    /// things got worse.
-    fn at_most(&self, ceiling: f64) -> Bound {
-        let worse = self.complaints() + self.course.unsettled;
-        Bound::AtMost((ceiling - STEP * f64::from(worse)).max(LOWEST))
+    /// What every complaint and every further turn without a solution takes off, and every content turn at the end
+    /// adds, whatever the models and the limits say: one more must always show. Interaction effort counts turns by
+    /// its features.
+    pub(crate) fn steps(&self, dimension: LinearDimension) -> Adjustment {
+        if dimension == LinearDimension::InteractionEffort {
+            return Adjustment { code: "ISSUE_LEFT_OPEN", effect: 0.0, item: None };
+        }
+        let count = |count: u32| f64::from(count.min(MOST_STEPS));
+        let worse = count(self.complaints() + self.course.unsettled);
+        let better = count(self.course.content_streak);
+        let code = if worse > better { "ISSUE_LEFT_OPEN" } else { "CUSTOMER_THANKED" };
+        Adjustment { code, effect: STEP * (better - worse), item: self.decided_by() }
     }
 
     fn decided_by(&self) -> Option<usize> {
@@ -134,7 +141,7 @@ impl Guards<'_, '_> {
     fn open_ceiling(&self, ceiling: f64) -> Option<Limit> {
         let open = self.course.end == EndState::Open && self.course.unsettled > 0;
         let item = self.transcript.customer.last().copied();
-        open.then(|| Limit { code: "ISSUE_LEFT_OPEN", item, bound: self.at_most(ceiling) })
+        open.then(|| Limit { code: "ISSUE_LEFT_OPEN", item, bound: Bound::AtMost(ceiling) })
     }
 
     /// A customer who leaves with a complaint was not helped; every complaint weighs.
@@ -154,7 +161,7 @@ impl Guards<'_, '_> {
             EndState::Repeated | EndState::GaveUp => 0.5,
             _ => 0.0,
         };
-        Some(Limit { code, item: self.decided_by(), bound: self.at_most(first + relief) })
+        Some(Limit { code, item: self.decided_by(), bound: Bound::AtMost(first + relief) })
     }
 
     /// Refusals alone solve nothing that the customer does not accept.
@@ -165,7 +172,7 @@ impl Guards<'_, '_> {
         (all_refuse && !self.course.end.is_content()).then_some(Limit {
             code: "AGENT_REFUSED",
             item: self.transcript.answers.first().copied(),
-            bound: self.at_most(2.8),
+            bound: Bound::AtMost(2.8),
         })
     }
 
@@ -174,7 +181,7 @@ impl Guards<'_, '_> {
         looped.then(|| Limit {
             code: "AGENT_REPEATED_ITSELF",
             item: self.effort.loops.last().copied(),
-            bound: self.at_most(2.1),
+            bound: Bound::AtMost(2.1),
         })
     }
 
@@ -188,7 +195,7 @@ impl Guards<'_, '_> {
             ("PROMISED_HUMAN_MISSING", ignored + 0.5)
         };
         let item = self.handoff.opened_by.map(|(item, _)| item);
-        missing.then_some(Limit { code, item, bound: self.at_most(ceiling) })
+        missing.then_some(Limit { code, item, bound: Bound::AtMost(ceiling) })
     }
 
     /// Whoever says nothing helps nobody; a word or two hardly does.
@@ -200,7 +207,7 @@ impl Guards<'_, '_> {
             _ => return None,
         };
         let item = self.transcript.answers.first().copied();
-        Some(Limit { code: "NO_SUBSTANTIVE_ANSWER", item, bound: self.at_most(ceiling) })
+        Some(Limit { code: "NO_SUBSTANTIVE_ANSWER", item, bound: Bound::AtMost(ceiling) })
     }
 }
 

@@ -1,6 +1,7 @@
 //! From features to scores: the mean of a sign-constrained linear model and a monotone tree ensemble, and what words
 //! add where that was fitted; then guards that no weight can outvote.
 
+mod checks;
 pub(crate) mod file;
 mod guards;
 mod linear;
@@ -10,11 +11,12 @@ mod wording;
 
 use assay_contracts::evaluation::Score;
 
+pub use self::checks::WeightsError;
 use self::file::LEAF_UNIT;
 pub(crate) use self::guards::{Adjustment, Guards};
 pub use self::trees::TreeError;
+pub use self::weights::BUILTIN_WEIGHTS;
 pub(crate) use self::weights::Weights;
-pub use self::weights::WeightsError;
 pub(crate) use self::wording::wording;
 use crate::features::Feature;
 use crate::transcript::Transcript;
@@ -79,7 +81,12 @@ impl Weights {
             }
             value = limited;
         }
-        let value = value.clamp(1.0, 5.0);
+        let steps = guards.steps(dimension);
+        let stepped = (value + steps.effect).clamp(1.0, 5.0);
+        if (stepped - value).abs() > f64::EPSILON {
+            adjustments.push(Adjustment { effect: stepped - value, ..steps });
+        }
+        let value = stepped;
         Scored { score: Score::nearest(value), contributions: estimate.contributions, adjustments }
     }
 

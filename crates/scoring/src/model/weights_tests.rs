@@ -15,7 +15,7 @@ fn features() -> Vec<Feature> {
 }
 
 fn shipped() -> WeightsFile {
-    serde_json::from_str(BUILTIN).unwrap()
+    serde_json::from_str(BUILTIN_WEIGHTS).unwrap()
 }
 
 fn parse(file: &WeightsFile) -> Result<Weights, WeightsError> {
@@ -31,7 +31,11 @@ fn the_shipped_weights_fit_this_version() {
          make weights\n",
         fits.unwrap_err()
     );
-    assert!(BUILTIN.len() < 200_000, "the weights file is embedded: {} bytes are too many", BUILTIN.len());
+    assert!(
+        BUILTIN_WEIGHTS.len() < 200_000,
+        "the weights file is embedded: {} bytes are too many",
+        BUILTIN_WEIGHTS.len()
+    );
 }
 
 #[test]
@@ -110,7 +114,7 @@ fn a_file_without_a_format_or_with_a_number_that_is_none_is_refused() {
     let refused = |text: &str| Weights::parse(text, &features).unwrap_err().to_string();
     assert!(refused("{\"families\": []}").contains("format 0"), "the format of a year ago had no number");
     assert!(refused("[").contains("cannot be read"));
-    let text = BUILTIN.replacen("\"intercept\": ", "\"intercept\": 1e999, \"x\": ", 1);
+    let text = BUILTIN_WEIGHTS.replacen("\"intercept\": ", "\"intercept\": 1e999, \"x\": ", 1);
     assert!(refused(&text).contains("cannot be read"));
 }
 

@@ -1,0 +1,163 @@
+//! `assay fit`, `assay evaluate` and `assay score --weights`, as a person would use them.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test fails by panicking and says why it is skipped"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+const MANIFEST: &str = env!("CARGO_MANIFEST_DIR");
+
+fn assay(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_assay")).args(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Twenty-eight conversations: the scorer's samples, and each again with one more message of the customer.
+fn conversations(folder: &Path) -> (PathBuf, Vec<Value>) {
+    let samples = Path::new(MANIFEST).join("../scoring/tests/samples");
+    let mut bodies: Vec<Value> = Vec::new();
+    for file in ["endings.jsonl", "traps.jsonl"] {
+        let lines = fs::read_to_string(samples.join(file)).unwrap();
+        bodies.extend(lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()));
+    }
+    bodies.truncate(14);
+    for index in 0..14 {
+        let mut longer = bodies[index].clone();
+        longer["ticket_id"] = json!(format!("longer-{index}"));
+        let messages = longer["messages"].as_array_mut().unwrap();
+        let timestamp = messages.last().unwrap()["timestamp"].as_u64().unwrap() + 60_000;
+        messages.push(
+            json!({"author": {"type": "contact", "external_id": "c"}, "content": "No, still not working.",
+            "external_id": "one-more", "timestamp": timestamp, "kind": "message"}),
+        );
+        bodies.push(longer);
+    }
+    let path = folder.join("conversations.jsonl");
+    let lines: Vec<String> = bodies.iter().map(Value::to_string).collect();
+    fs::write(&path, lines.join("\n")).unwrap();
+    (path, bodies)
+}
+
+/// A reviewer who is stricter than the scorer, about the first `count` conversations.
+fn labels(folder: &Path, bodies: &[Value], count: usize) -> PathBuf {
+    let label = |body: &Value| {
+        let long = body["ticket_id"].as_str().unwrap().starts_with("longer");
+        let points = if long { 1.2 } else { 3.1 - 0.1 * body["messages"].as_array().unwrap().len() as f64 };
+        json!({"ticket_id": body["ticket_id"], "interaction_effort": points}).to_string()
+    };
+    let path = folder.join("labels.jsonl");
+    fs::write(&path, bodies.iter().take(count).map(label).collect::<Vec<_>>().join("\n")).unwrap();
+    path
+}
+
+#[test]
+fn weights_are_fitted_measured_and_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let (bodies_file, bodies) = conversations(folder.path());
+    let labels_file = labels(folder.path(), &bodies, bodies.len());
+    let weights = folder.path().join("weights.json");
+    let path = |path: &Path| path.to_str().unwrap().to_owned();
+    let (conversations, labels, weights) = (path(&bodies_file), path(&labels_file), path(&weights));
+
+    let fitted = assay(&["fit", "--conversations", &conversations, "--labels", &labels, "--out", &weights]);
+    assert!(fitted.status.success(), "{}", text(&fitted.stderr));
+    let report = text(&fitted.stdout);
+    assert!(report.contains("28 labelled conversations") && report.contains("written: "), "{report}");
+
+    let measure = |extra: &[&str]| {
+        let files = ["evaluate", "--conversations", &conversations, "--labels", &labels];
+        let output = assay(&[&files[..], extra].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let (shipped, adapted) = (measure(&[]), measure(&["--weights", &weights]));
+    assert!(shipped.contains("interaction effort") && shipped != adapted, "{shipped}\n{adapted}");
+
+    let hash = |extra: &[&str]| {
+        let output = assay(&[&["score", &conversations][..], extra].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let first: Value = serde_json::from_str(text(&output.stdout).lines().next().unwrap()).unwrap();
+        first["scorer"]["weights_sha256"].as_str().unwrap().to_owned()
+    };
+    let adapted_hash = hash(&["--weights", &weights]);
+    assert_ne!(adapted_hash, hash(&[]));
+    assert!(adapted.contains(&adapted_hash), "evaluations and reports name the same weights: {adapted}");
+}
+
+#[test]
+fn too_few_labels_are_refused_and_nothing_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let (bodies_file, bodies) = conversations(folder.path());
+    let labels_file = labels(folder.path(), &bodies, 12);
+    let weights = folder.path().join("weights.json");
+    let output = Command::new(env!("CARGO_BIN_EXE_assay"))
+        .arg("fit")
+        .arg("--conversations")
+        .arg(&bodies_file)
+        .arg("--labels")
+        .arg(&labels_file)
+        .arg("--out")
+        .arg(&weights)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("12 labelled conversations are too few, 25 are needed"));
+    assert!(!weights.exists());
+}
+
+#[test]
+fn weights_that_do_not_fit_are_refused_with_their_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let weights = folder.path().join("weights.json");
+    fs::write(&weights, "{\"format\": 1}").unwrap();
+    let weights = weights.to_str().unwrap();
+    let (bodies_file, _) = conversations(folder.path());
+    let output = assay(&["score", bodies_file.to_str().unwrap(), "--weights", weights]);
+    assert_eq!(output.status.code(), Some(1));
+    let error = text(&output.stderr);
+    assert!(error.contains(weights) && error.contains("format 1") && error.contains("assay fit"), "{error}");
+}
+
+#[test]
+fn public_data_are_measured_where_they_are() {
+    let data = Path::new(MANIFEST).join("../../../shared/data/dev");
+    if !data.is_dir() {
+        eprintln!("skipped: {} is not there", data.display());
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let labels = folder.path().join("labels.jsonl");
+    let output =
+        Command::new("gzip").arg("-dc").arg(data.join("reuse_sgd.labels.jsonl.gz")).output().unwrap();
+    let lines = text(&output.stdout);
+    let kept_back = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let relabelled = kept_back.filter(|label| label["split"] == "dev").map(|label| {
+        let points = 1.0 + 2.0 * label["goal3"].as_f64().unwrap();
+        json!({"ticket_id": label["ticket_id"], "resolution_accuracy": points}).to_string()
+    });
+    fs::write(&labels, relabelled.collect::<Vec<_>>().join("\n")).unwrap();
+    let conversations = data.join("reuse_sgd.jsonl.gz");
+    let output = assay(&[
+        "evaluate",
+        "--conversations",
+        conversations.to_str().unwrap(),
+        "--labels",
+        labels.to_str().unwrap(),
+    ]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let report = text(&output.stdout);
+    assert!(report.contains("100 labelled conversations"), "{report}");
+    let line = report.lines().find(|line| line.starts_with("resolution accuracy ")).unwrap();
+    let rho: f64 = line.split_whitespace().nth(3).unwrap().parse().unwrap();
+    assert!(rho > 0.5, "{report}");
+}

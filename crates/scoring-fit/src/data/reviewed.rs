@@ -1,0 +1,70 @@
+//! Conversations of a user's own with what their reviewers said.
+
+use std::path::Path;
+
+use assay_scoring::FeatureReader;
+use assay_scoring::weights_file::DataEntry;
+
+use super::{DataError, Example, Labels, conversations, read, sha256_hex};
+
+/// Conversations that have a label, and how many are without the other.
+#[derive(Debug)]
+pub struct Reviewed {
+    pub(crate) examples: Vec<Example>,
+    /// Conversations without a label.
+    pub unlabelled: usize,
+    /// Labels without a conversation.
+    pub unmatched: usize,
+    pub(crate) entry: DataEntry,
+}
+
+impl Reviewed {
+    /// Reads assess bodies, one a line, and labels (see [`Labels::read`]), and joins them by `ticket_id`. The last
+    /// conversation with a ticket id counts, as in the service.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or naming the line and the field that is wrong.
+    pub fn read(
+        reader: &FeatureReader,
+        conversations_file: &Path,
+        labels_file: &Path,
+    ) -> Result<Self, DataError> {
+        let mut labels = Labels::read(labels_file)?.0;
+        let bytes = read(conversations_file)?;
+        let (mut examples, mut unlabelled) = (Vec::new(), 0);
+        let mut bodies = conversations(conversations_file, &bytes)?;
+        bodies.reverse();
+        for conversation in bodies {
+            match labels.remove(&conversation.ticket_id) {
+                Some(label) => examples.push(Example::new(reader, conversation, label)),
+                None => unlabelled += 1,
+            }
+        }
+        examples.reverse();
+        let entry = DataEntry {
+            name: "local".to_owned(),
+            fitted: examples.len(),
+            kept_back: 0,
+            conversations_sha256: sha256_hex(&bytes),
+            labels_sha256: sha256_hex(&read(labels_file)?),
+        };
+        Ok(Self { examples, unlabelled, unmatched: labels.len(), entry })
+    }
+
+    /// Conversations that have a label.
+    pub fn count(&self) -> usize {
+        self.examples.len()
+    }
+
+    /// What was joined and what was not, in a sentence.
+    pub(crate) fn joined(&self) -> String {
+        let mut text = format!("{} labelled conversations", self.examples.len());
+        if self.unlabelled > 0 {
+            text.push_str(&format!("; conversations without a label: {}", self.unlabelled));
+        }
+        if self.unmatched > 0 {
+            text.push_str(&format!("; labels without a conversation: {}", self.unmatched));
+        }
+        text
+    }
+}

@@ -1,0 +1,93 @@
+//! Measuring a scorer on labels, and what is said about files that cannot be used.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::io::Write;
+
+use assay_contracts::conversation::Conversation;
+use assay_scoring::{FeatureReader, Scorer};
+use assay_scoring_fit::{FitError, Reviewed, evaluate};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::{Value, json};
+use support::{bodies, files, reviewed, write_lines};
+
+#[test]
+fn labels_that_are_the_scores_themselves_agree_fully() {
+    let folder = tempfile::tempdir().unwrap();
+    let bodies = bodies(12);
+    let scorer = Scorer::builtin().unwrap();
+    let label = |body: &Value| {
+        let evaluation = scorer.evaluate(&Conversation::parse(body.to_string().as_bytes()).unwrap());
+        let score = evaluation.axis.unwrap().dimensions.resolution_accuracy.score;
+        json!({"ticket_id": body["ticket_id"], "resolution_accuracy": score, "resolution": evaluation.resolution.status})
+    };
+    let labels: Vec<Value> = bodies.iter().map(label).collect();
+    let report = evaluate(&scorer, &reviewed(folder.path(), &bodies, &labels)).unwrap();
+    let line = report.lines().find(|line| line.starts_with("resolution accuracy ")).unwrap();
+    let cells: Vec<&str> = line.split_whitespace().skip(2).collect();
+    assert_eq!((cells[0], cells[1], cells[4], cells[5]), ("12", "1.000", "0.00", "1.00"), "{report}");
+    assert!(report.contains("resolution by the audit: accuracy 1.000"), "{report}");
+    assert!(!report.contains("interaction effort"), "nobody labelled it: {report}");
+}
+
+#[test]
+fn packed_files_are_read_like_plain_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let bodies = bodies(5);
+    let labels: Vec<Value> =
+        bodies.iter().map(|body| json!({"ticket_id": body["ticket_id"], "interaction_effort": 4})).collect();
+    let plain = reviewed(folder.path(), &bodies, &labels);
+    let (conversations, labelled) = files(folder.path());
+    let packed = [&conversations, &labelled].map(|path| {
+        let target = path.with_extension("jsonl.gz");
+        let mut encoder = GzEncoder::new(std::fs::File::create(&target).unwrap(), Compression::fast());
+        encoder.write_all(&std::fs::read(path).unwrap()).unwrap();
+        encoder.finish().unwrap();
+        target
+    });
+    let unpacked = Reviewed::read(&FeatureReader::builtin().unwrap(), &packed[0], &packed[1]).unwrap();
+    let scorer = Scorer::builtin().unwrap();
+    assert_eq!(evaluate(&scorer, &plain).unwrap(), evaluate(&scorer, &unpacked).unwrap());
+}
+
+#[test]
+fn a_faulty_line_is_named_with_its_file_and_field() {
+    let folder = tempfile::tempdir().unwrap();
+    let reader = FeatureReader::builtin().unwrap();
+    let (conversations, labelled) = files(folder.path());
+    let read = || Reviewed::read(&reader, &conversations, &labelled).unwrap_err().to_string();
+    let mut broken = bodies(3);
+    write_lines(&conversations, &broken);
+    write_lines(
+        &labelled,
+        &[
+            json!({"ticket_id": "a", "resolution_accuracy": 3}),
+            json!({"ticket_id": "b", "resolution_accuracy": 7}),
+        ],
+    );
+    let refused = read();
+    assert!(refused.contains("labels.jsonl, line 2: resolution_accuracy is 7"), "{refused}");
+    write_lines(&labelled, &vec![json!({"ticket_id": "a", "resolution_accuracy": 3}); 2]);
+    let refused = read();
+    assert!(refused.contains("line 2: ticket_id `a` was labelled before"), "{refused}");
+    write_lines(&labelled, &[json!({"ticket_id": "a", "resolution_accuracy": 3})]);
+    broken[2]["messages"][0]["content"] = json!(7);
+    write_lines(&conversations, &broken);
+    let refused = read();
+    assert!(refused.contains("conversations.jsonl, line 3: ") && refused.contains("content"), "{refused}");
+    std::fs::remove_file(&conversations).unwrap();
+    let refused = read();
+    assert!(refused.contains("cannot read") && refused.contains("conversations.jsonl"), "{refused}");
+}
+
+#[test]
+fn labels_of_other_conversations_are_nothing_to_measure() {
+    let folder = tempfile::tempdir().unwrap();
+    let labels = [json!({"ticket_id": "elsewhere", "resolution_accuracy": 3})];
+    let refused = evaluate(&Scorer::builtin().unwrap(), &reviewed(folder.path(), &bodies(4), &labels));
+    let refused = refused.unwrap_err();
+    assert!(matches!(refused, FitError::NothingToMeasure { unmatched: 1 }), "{refused}");
+}
