@@ -151,7 +151,12 @@ fn every_bank_is_large_enough_and_holds_no_phrase_twice() {
             assert!(phrases.iter().all(|phrase| !phrase.trim().is_empty()));
             phrases.sort();
             phrases.dedup();
-            assert_eq!(phrases.len(), relation.phrases(Bank::Known, language).len(), "{}.{language}", relation.stem());
+            assert_eq!(
+                phrases.len(),
+                relation.phrases(Bank::Known, language).len(),
+                "{}.{language}",
+                relation.stem()
+            );
         }
     }
 }

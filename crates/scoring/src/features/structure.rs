@@ -74,7 +74,12 @@ fn add_opening(observations: &Observations<'_, '_>, features: &mut FeatureList) 
     features.lowers("opening", "service", "SERVICE_FAILURE", dampened(count(Group::ServiceFailure)));
     features.lowers("opening", "accusation", "CUSTOMER_ACCUSED", flag(holds(Group::Accusation)));
     features.lowers("opening", "frustration", "CUSTOMER_FRUSTRATED", flag(holds(Group::Frustration)));
-    features.lowers("opening", "exclaims", "CUSTOMER_FRUSTRATED", dampened(sum(|item| item.reading.exclamations)));
+    features.lowers(
+        "opening",
+        "exclaims",
+        "CUSTOMER_FRUSTRATED",
+        dampened(sum(|item| item.reading.exclamations)),
+    );
     features.lowers("opening", "words", "CUSTOMER_WROTE_MUCH", dampened(sum(|item| item.reading.words)));
 }
 
@@ -106,8 +111,11 @@ fn coverage_of_all(observations: &Observations<'_, '_>, heard: &[&Item<'_>]) -> 
         .collect();
     topics.sort_unstable();
     topics.dedup();
-    let mut answered: Vec<u64> =
-        heard.iter().take(COMPARED_MESSAGES).flat_map(|item| item.reading.content_words.iter().copied()).collect();
+    let mut answered: Vec<u64> = heard
+        .iter()
+        .take(COMPARED_MESSAGES)
+        .flat_map(|item| item.reading.content_words.iter().copied())
+        .collect();
     answered.sort_unstable();
     answered.dedup();
     if topics.is_empty() { 0.0 } else { common(&topics, &answered) as f64 / topics.len() as f64 }
@@ -143,7 +151,11 @@ fn longest_run(observations: &Observations<'_, '_>) -> usize {
         // Courtesy waits for nothing.
         let waits = !matches!(
             reacted.reaction,
-            Reaction::Confirms | Reaction::Thanks | Reaction::Closes | Reaction::Accepts | Reaction::SaysNothing
+            Reaction::Confirms
+                | Reaction::Thanks
+                | Reaction::Closes
+                | Reaction::Accepts
+                | Reaction::SaysNothing
         );
         run += usize::from(waits && transcript.item(*index).is_some());
         longest = longest.max(run);

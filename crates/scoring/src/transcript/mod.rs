@@ -5,8 +5,8 @@ mod language;
 mod own_text;
 mod pieces;
 mod reading;
-mod sentences;
 mod sentence_ends;
+mod sentences;
 mod similarity;
 
 use assay_contracts::conversation::{Author, AuthorType, Conversation, Message, MessageKind};

@@ -210,7 +210,8 @@ pub fn measure_dressed(scorer: &Scorer, relation: Relation, dressing: Dressing) 
         let broken = broken.map(|(sample, _)| sample.ticket_id.clone()).collect();
         PhraseOutcome { broken, tried: plain.len(), phrase }
     };
-    let mut phrases: Vec<PhraseOutcome> = relation.phrases(Bank::Known, "en").into_iter().map(outcome).collect();
+    let mut phrases: Vec<PhraseOutcome> =
+        relation.phrases(Bank::Known, "en").into_iter().map(outcome).collect();
     phrases.sort_by_key(|phrase| std::cmp::Reverse(phrase.broken.len()));
     BankOutcome { phrases }
 }
