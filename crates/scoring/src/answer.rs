@@ -81,8 +81,10 @@ fn is_about_the_agent(item: &Item<'_>, found: Found) -> bool {
         let word = word.trim_matches(|character: char| !character.is_alphanumeric() && character != '\'');
         ["i", "we", "i've", "we've", "i'm", "we're"].iter().any(|own| word.eq_ignore_ascii_case(own))
     };
-    let excuses = |word: &str| ["sorry", "afraid", "sorry,"].iter().any(|excuse| word.eq_ignore_ascii_case(excuse));
-    let before: Vec<&str> = text.get(begin..start).unwrap_or("").split_whitespace().rev().take(SUBJECT_REACH).collect();
+    let excuses =
+        |word: &str| ["sorry", "afraid", "sorry,"].iter().any(|excuse| word.eq_ignore_ascii_case(excuse));
+    let before: Vec<&str> =
+        text.get(begin..start).unwrap_or("").split_whitespace().rev().take(SUBJECT_REACH).collect();
     let within = text.get(start..end).unwrap_or("").split_whitespace().any(is_self);
     let subject = before.iter().position(|word| is_self(word));
     // "I'm sorry, they …": the "I" belongs to the excuse.

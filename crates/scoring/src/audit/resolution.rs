@@ -5,12 +5,12 @@ use assay_contracts::evaluation::{
 };
 
 use super::Policy;
-use crate::weights_file::ResolutionThresholds;
 use crate::answer::{is_substantive, tells_of_a_finished_action};
 use crate::customer::{CustomerCourse, EndState};
 use crate::handoff::HandoffFindings;
 use crate::lexicon::Group;
 use crate::transcript::{Role, Transcript};
+use crate::weights_file::ResolutionThresholds;
 
 /// The verdict, before it is put into words.
 #[derive(Debug, Clone, Copy)]
@@ -87,12 +87,19 @@ impl Verdict {
     /// The verdict in the light of the whole conversation, where its end alone says little: courtesy at the end of a
     /// conversation that went wrong closes it without solving the issue, and an open end after real help leaves
     /// something solved.
-    pub(crate) fn weighed(mut self, accuracy: Option<Score>, thresholds: Option<ResolutionThresholds>) -> Self {
+    pub(crate) fn weighed(
+        mut self,
+        accuracy: Option<Score>,
+        thresholds: Option<ResolutionThresholds>,
+    ) -> Self {
         let (Some(accuracy), Some(thresholds)) = (accuracy.map(Score::value), thresholds) else {
             return self;
         };
         let rests_on_courtesy = matches!(self.basis, Basis::AnswerGiven | Basis::ActionCompleted);
-        if self.status == Status::Resolved && rests_on_courtesy && accuracy < thresholds.resolved_above - COURTESY_CREDIT {
+        if self.status == Status::Resolved
+            && rests_on_courtesy
+            && accuracy < thresholds.resolved_above - COURTESY_CREDIT
+        {
             self.status = Status::Partial;
             self.basis = Basis::AnswerGiven;
             self.certainty = self.certainty.min(WEIGHED);

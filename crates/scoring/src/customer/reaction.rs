@@ -82,7 +82,8 @@ impl Reacted {
 /// Whether the item holds at most a stray letter or signs: it changes nothing.
 fn says_nothing(item: &Item<'_>) -> bool {
     let reading = &item.reading;
-    let letters = item.message.content.chars().filter(|character| character.is_alphanumeric()).take(2).count();
+    let letters =
+        item.message.content.chars().filter(|character| character.is_alphanumeric()).take(2).count();
     letters < 2 && reading.questions == 0 && reading.exclamations == 0 && reading.found.is_empty()
 }
 
@@ -97,23 +98,30 @@ pub(crate) fn human_request(item: &Item<'_>) -> Option<Found> {
 fn wished_person(item: &Item<'_>) -> Option<Found> {
     let text = item.message.content.as_str();
     let found = &item.reading.found;
-    found.iter().enumerate().filter(|(_, verb)| verb.group == Group::HumanVerb).take(FEW_PHRASES).find_map(|(at, verb)| {
-        let refused = found.get(..at).unwrap_or_default().iter().rev().take(FEW_PHRASES).any(|before| {
-            before.group == Group::Negation && is_close(text, before.end, verb.start, 1)
-        });
-        let behind = found.get(at..).unwrap_or_default().iter();
-        let noun = behind.filter(|noun| noun.group == Group::HumanNoun && noun.start >= verb.end).take(FEW_PHRASES);
-        noun.copied()
-            .find(|noun| is_close(text, verb.end, noun.start, WISH_REACH))
-            .filter(|_| !refused)
-            .map(|noun| Found { group: Group::HumanRequest, start: verb.start, end: noun.end })
-    })
+    found.iter().enumerate().filter(|(_, verb)| verb.group == Group::HumanVerb).take(FEW_PHRASES).find_map(
+        |(at, verb)| {
+            let refused =
+                found.get(..at).unwrap_or_default().iter().rev().take(FEW_PHRASES).any(|before| {
+                    before.group == Group::Negation && is_close(text, before.end, verb.start, 1)
+                });
+            let behind = found.get(at..).unwrap_or_default().iter();
+            let noun = behind
+                .filter(|noun| noun.group == Group::HumanNoun && noun.start >= verb.end)
+                .take(FEW_PHRASES);
+            noun.copied()
+                .find(|noun| is_close(text, verb.end, noun.start, WISH_REACH))
+                .filter(|_| !refused)
+                .map(|noun| Found { group: Group::HumanRequest, start: verb.start, end: noun.end })
+        },
+    )
 }
 
 /// Whether at most `words` words of one sentence stand between two places.
 fn is_close(text: &str, from: usize, to: usize, words: usize) -> bool {
     text.get(from..to).is_some_and(|gap| {
-        gap.len() <= LONGEST_GAP && !gap.contains(['.', '!', '?', '\n']) && gap.split_whitespace().count() <= words
+        gap.len() <= LONGEST_GAP
+            && !gap.contains(['.', '!', '?', '\n'])
+            && gap.split_whitespace().count() <= words
     })
 }
 
@@ -174,7 +182,9 @@ fn success_now(item: &Item<'_>) -> Option<Found> {
         let mut success = None;
         for other in inside {
             match other.group {
-                Group::Outcome | Group::Fine | Group::Able | Group::Praise => success = success.or(Some(*other)),
+                Group::Outcome | Group::Fine | Group::Able | Group::Praise => {
+                    success = success.or(Some(*other))
+                }
                 Group::Negation
                 | Group::Negated
                 | Group::Conditional
@@ -216,7 +226,9 @@ fn content(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {
     }
     let reacted = |reaction, phrase| Some(Reacted { reaction, phrase });
     let asks = item.reading.questions > 0;
-    if let Some(phrase) = confirmation(item).filter(|phrase| !item.reading.ends_with_question && !is_taken_back(item, *phrase)) {
+    if let Some(phrase) =
+        confirmation(item).filter(|phrase| !item.reading.ends_with_question && !is_taken_back(item, *phrase))
+    {
         return reacted(Reaction::Confirms, Some(phrase));
     }
     if let Some(phrase) =
@@ -231,7 +243,9 @@ fn content(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {
             // "That works" answers "is 8 pm fine?": it is what the customer wants done, not what was done.
             Question::Offer | Question::Other => reacted(Reaction::Accepts, Some(phrase)),
             Question::AboutTheOutcome => reacted(Reaction::Confirms, Some(phrase)),
-            _ if tells_of_a_finished_action(answer) && !fails(answer) => reacted(Reaction::Confirms, Some(phrase)),
+            _ if tells_of_a_finished_action(answer) && !fails(answer) => {
+                reacted(Reaction::Confirms, Some(phrase))
+            }
             Question::AnythingElse | Question::None => reacted(Reaction::Thanks, thanks.or(Some(phrase))),
         };
     }
@@ -251,14 +265,17 @@ fn content(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {
     let declines = match question_of(answer) {
         Question::AnythingElse => !asks,
         // "No, the other one" declines an offer and asks for another.
-        Question::Offer => !asks && item.reading.words <= FEW_WORDS && !item.has_any(&[Group::Request, Group::Alternative]),
+        Question::Offer => {
+            !asks && item.reading.words <= FEW_WORDS && !item.has_any(&[Group::Request, Group::Alternative])
+        }
         _ => false,
     };
     if declines && leading_no(item).is_some() {
         return reacted(Reaction::Closes, leading_no(item));
     }
     // "Yes" to a question answers it and accepts nothing.
-    let answers_a_question = matches!(question_of(answer), Question::Offer | Question::Other | Question::AboutTheOutcome);
+    let answers_a_question =
+        matches!(question_of(answer), Question::Offer | Question::Other | Question::AboutTheOutcome);
     let accepted = item.first(Group::Acknowledge).or_else(|| item.first(Group::Consent));
     if !asks && !answers_a_question && item.reading.words <= FEW_WORDS && accepted.is_some() {
         return reacted(Reaction::Accepts, accepted);
@@ -268,7 +285,8 @@ fn content(item: &Item<'_>, answer: &Item<'_>) -> Option<Reacted> {
 
 /// Thanking twice repeats nothing that matters.
 fn repetition(transcript: &Transcript<'_>, position: usize, item: &Item<'_>) -> Option<Reacted> {
-    let courteous = item.has_any(&[Group::Thanks, Group::Close, Group::Praise]) && item.reading.questions == 0;
+    let courteous =
+        item.has_any(&[Group::Thanks, Group::Close, Group::Praise]) && item.reading.questions == 0;
     (!courteous && repeats_earlier(transcript, position, SAME_MESSAGE))
         .then_some(Reacted { reaction: Reaction::Repeats, phrase: None })
 }
@@ -306,8 +324,13 @@ pub(crate) fn sarcasm(item: &Item<'_>) -> Option<Found> {
 fn mockery(item: &Item<'_>) -> Option<Found> {
     let cue = item.first(Group::SarcasmCue)?;
     let honest = item.has_any(&[Group::Confirmation, Group::Close]) || confirmation(item).is_some();
-    let flatters = item.first(Group::Praise).or_else(|| item.first(Group::Thanks)).or_else(|| item.first(Group::Approval));
-    flatters.filter(|_| !honest && item.reading.questions == 0 && item.reading.words <= MOCKING_WORDS).map(|_| cue)
+    let flatters = item
+        .first(Group::Praise)
+        .or_else(|| item.first(Group::Thanks))
+        .or_else(|| item.first(Group::Approval));
+    flatters
+        .filter(|_| !honest && item.reading.questions == 0 && item.reading.words <= MOCKING_WORDS)
+        .map(|_| cue)
 }
 
 /// What the answering side asked last.

@@ -5,8 +5,8 @@ mod language;
 mod own_text;
 mod pieces;
 mod reading;
-mod sentences;
 mod sentence_ends;
+mod sentences;
 mod similarity;
 
 use assay_contracts::conversation::{Author, AuthorType, Conversation, Message, MessageKind};
@@ -152,6 +152,12 @@ impl<'a> Transcript<'a> {
     /// The customer's items that count as theirs.
     pub(crate) fn customer_items(&self) -> impl DoubleEndedIterator<Item = &Item<'a>> {
         self.customer.iter().filter_map(|index| self.items.get(*index))
+    }
+
+    /// The customer's opening: what they write before the first answer to them.
+    pub(crate) fn opening_items(&self) -> impl Iterator<Item = &Item<'a>> {
+        let first_turn = self.turns.iter().filter(|turn| **turn == 0).count();
+        self.customer_items().take(first_turn)
     }
 
     /// All answers that the customer saw.

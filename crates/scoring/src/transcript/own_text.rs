@@ -80,7 +80,9 @@ fn line_kind(line: &str) -> Line {
     // Most lines show by their first character that they are their author's own.
     match line.trim_ascii_start().as_bytes().first() {
         Some(b'>') => Line::Quoted,
-        Some(b'-' | b'_' | b'A' | b'B' | b'E' | b'L' | b'O' | b'a' | b'b' | b'e' | b'l' | b'o' | 0x0B | 0x80..) => {
+        Some(
+            b'-' | b'_' | b'A' | b'B' | b'E' | b'L' | b'O' | b'a' | b'b' | b'e' | b'l' | b'o' | 0x0B | 0x80..,
+        ) => {
             let bare = line.trim();
             match bare {
                 _ if bare.starts_with('>') => Line::Quoted,
