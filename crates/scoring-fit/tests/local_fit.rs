@@ -49,8 +49,33 @@ fn adapted_weights_are_taken_by_the_engine_and_change_only_what_was_labelled() {
     let shipped: WeightsFile = serde_json::from_str(assay_scoring::BUILTIN_WEIGHTS).unwrap();
     assert_eq!(adapted.dimensions.resolution_accuracy, shipped.dimensions.resolution_accuracy);
     assert_ne!(adapted.dimensions.interaction_effort, shipped.dimensions.interaction_effort);
-    assert_eq!(adapted.dimensions.interaction_effort.trees, shipped.dimensions.interaction_effort.trees);
+    let (of_adapted, of_shipped) =
+        (&adapted.dimensions.interaction_effort, &shipped.dimensions.interaction_effort);
+    assert_eq!(of_adapted.brief.trees, of_shipped.brief.trees);
+    assert_eq!(of_adapted.detailed.trees, of_shipped.detailed.trees);
     assert!(adapted.wording.is_none(), "sixty labels are too few for words");
+}
+
+#[test]
+fn labels_of_one_kind_of_opening_leave_the_model_for_the_other_as_shipped() {
+    let shipped: WeightsFile = serde_json::from_str(assay_scoring::BUILTIN_WEIGHTS).unwrap();
+    let shipped = shipped.dimensions.interaction_effort;
+    let adapted = |opening: &str| {
+        let mut bodies = bodies(60);
+        for body in &mut bodies {
+            let messages = body["messages"].as_array_mut().unwrap();
+            messages.retain(|message| message["author"]["type"] != "system");
+            let first = messages.iter_mut().find(|message| message["author"]["type"] == "contact").unwrap();
+            first["content"] = json!(opening);
+        }
+        let fitted = fit(&bodies, &impatient(&bodies), WorseWeights::Accept).unwrap();
+        let file: WeightsFile = serde_json::from_str(&fitted.text).unwrap();
+        file.dimensions.interaction_effort
+    };
+    let of_brief = adapted("Where is my order?");
+    assert!(of_brief.brief != shipped.brief && of_brief.detailed == shipped.detailed);
+    let of_detailed = adapted(&"My order has not arrived and I have been waiting. ".repeat(5));
+    assert!(of_detailed.brief == shipped.brief && of_detailed.detailed != shipped.detailed);
 }
 
 #[test]

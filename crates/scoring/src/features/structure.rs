@@ -63,9 +63,7 @@ fn add_effort(observations: &Observations<'_, '_>, features: &mut FeatureList) {
 
 /// How the customer opens: a plea for help has a better outlook than an outcry.
 fn add_opening(observations: &Observations<'_, '_>, features: &mut FeatureList) {
-    let transcript = observations.transcript;
-    let first_turn = transcript.turns.iter().filter(|turn| **turn == 0).count();
-    let opening: Vec<&Item<'_>> = transcript.customer_items().take(first_turn).collect();
+    let opening: Vec<&Item<'_>> = observations.transcript.opening_items().collect();
     let holds = |group| opening.iter().any(|item| item.has(group));
     let sum = |of: fn(&Item<'_>) -> u32| opening.iter().map(|item| of(item)).sum::<u32>() as usize;
     features.raises("opening", "plea", "CUSTOMER_ASKED_FOR_HELP", flag(holds(Group::Plea)));

@@ -154,6 +154,12 @@ impl<'a> Transcript<'a> {
         self.customer.iter().filter_map(|index| self.items.get(*index))
     }
 
+    /// The customer's opening: what they write before the first answer to them.
+    pub(crate) fn opening_items(&self) -> impl Iterator<Item = &Item<'a>> {
+        let first_turn = self.turns.iter().filter(|turn| **turn == 0).count();
+        self.customer_items().take(first_turn)
+    }
+
     /// All answers that the customer saw.
     pub(crate) fn answer_items(&self) -> impl DoubleEndedIterator<Item = &Item<'a>> {
         self.answers.iter().filter_map(|index| self.items.get(*index))
