@@ -78,7 +78,7 @@ impl Guards<'_, '_> {
                 limits.extend(self.open_ceiling(3.5));
                 limits.extend(self.complaint_ceiling(2.7));
                 limits.extend(self.refusal_ceiling());
-                limits.extend(self.loop_ceiling());
+                limits.extend(self.loop_ceiling(2.1));
                 limits.extend(self.missing_human_ceiling(2.5));
                 limits.extend(self.silence_ceiling());
             }
@@ -86,7 +86,7 @@ impl Guards<'_, '_> {
                 limits.extend(self.ease_floor());
                 limits.extend(self.open_ceiling(3.9));
                 limits.extend(self.complaint_ceiling(3.2));
-                limits.extend(self.loop_ceiling());
+                limits.extend(self.loop_ceiling(1.9));
                 limits.extend(self.missing_human_ceiling(2.0));
                 limits.extend(self.silence_ceiling());
             }
@@ -175,16 +175,16 @@ impl Guards<'_, '_> {
         (all_refuse && !self.course.end.is_content()).then_some(Limit {
             code: "AGENT_REFUSED",
             item: self.transcript.answers.first().copied(),
-            bound: Bound::AtMost(2.8),
+            bound: Bound::AtMost(if self.course.unsettled == 0 { 2.5 } else { 2.8 }),
         })
     }
 
-    fn loop_ceiling(&self) -> Option<Limit> {
+    fn loop_ceiling(&self, ceiling: f64) -> Option<Limit> {
         let looped = self.effort.loops.len() >= LOOP && !self.course.end.is_content();
         looped.then(|| Limit {
             code: "AGENT_REPEATED_ITSELF",
             item: self.effort.loops.last().copied(),
-            bound: Bound::AtMost(2.1),
+            bound: Bound::AtMost(ceiling),
         })
     }
 
