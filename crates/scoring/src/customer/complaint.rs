@@ -12,6 +12,8 @@ const SAME_MESSAGE: f64 = 0.7;
 /// Shorter messages ("yes please") repeat by nature.
 const REPEATABLE_WORDS: usize = 3;
 
+/// Courtesy is short; a longer message that thanks somewhere says more.
+const COURTEOUS_WORDS: u32 = 14;
 /// Mockery is short; a longer message that thanks somewhere tells a story.
 const MOCKING_WORDS: u32 = 24;
 
@@ -94,8 +96,9 @@ fn denial(item: &Item<'_>, answer: &Item<'_>) -> Option<Found> {
 
 /// Thanking twice repeats nothing that matters.
 pub(super) fn repetition(transcript: &Transcript<'_>, position: usize, item: &Item<'_>) -> Option<Reacted> {
-    let courteous =
-        item.has_any(&[Group::Thanks, Group::Close, Group::Praise]) && item.reading.questions == 0;
+    let courteous = item.has_any(&[Group::Thanks, Group::Close, Group::Praise])
+        && item.reading.questions == 0
+        && item.reading.words <= COURTEOUS_WORDS;
     (!courteous && repeats_earlier(transcript, position, SAME_MESSAGE))
         .then_some(Reacted { reaction: Reaction::Repeats, phrase: None })
 }
