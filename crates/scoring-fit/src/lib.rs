@@ -2,9 +2,10 @@
 //! them.
 //!
 //! A dimension has a model for brief openings and one for detailed ones; each is the mean of bounded least squares
-//! (`least_squares`) and monotone boosting (`boosting`) on the engine's own features, whose signs are fixed. `shipped` makes the weights that ship with the engine, `local`
-//! adapts them to the labels of one place, and `evaluate` measures any of them. Everything is done
-//! in one thread, in a fixed order and with fixed seeds: the same files give the same bytes.
+//! (`least_squares`) and monotone boosting (`boosting`) on the engine's own features, whose signs are fixed. `shipped`
+//! makes the weights that ship with the engine, `local` adapts them to the labels of one place, and `evaluate` measures
+//! any of them. Everything is done in one thread, in a fixed order and with fixed seeds: the same files give the same
+//! bytes.
 
 mod boosting;
 mod data;

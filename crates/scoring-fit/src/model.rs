@@ -205,3 +205,41 @@ pub(crate) fn standardise(row: &Row<'_>, signs: &[f64], spreads: &[f64]) -> Vec<
     let features = row.features.iter().zip(signs).zip(spreads);
     features.map(|((value, sign), spread)| sign * value / spread).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use assay_contracts::conversation::Conversation;
+    use assay_scoring::weights_file::WeightsFile;
+    use assay_scoring::{BUILTIN_WEIGHTS, Scorer};
+
+    use super::*;
+    use crate::data::{Example, Label};
+
+    #[test]
+    fn a_mixture_says_what_the_engine_says() {
+        let reader = FeatureReader::builtin().unwrap();
+        let signs = Schema::of(&reader).signs();
+        let shipped: WeightsFile = serde_json::from_str(BUILTIN_WEIGHTS).unwrap();
+        let mut details = Vec::new();
+        for repeated in [1, 5, 12] {
+            let body = serde_json::json!({"ticket_id": "t", "source": "s", "messages": [
+                {"author": {"type": "contact", "external_id": "c"}, "kind": "message", "timestamp": 1,
+                    "content": "My router blinks red. ".repeat(repeated), "external_id": "m1"},
+                {"author": {"type": "ai", "external_id": "a"}, "kind": "message", "timestamp": 2,
+                    "content": "Please restart the router.", "external_id": "m2"},
+                {"author": {"type": "contact", "external_id": "c"}, "kind": "message", "timestamp": 3,
+                    "content": "It is still red.", "external_id": "m3"},
+            ]});
+            let conversation = Conversation::parse(body.to_string().as_bytes()).unwrap();
+            let engine = Scorer::builtin().unwrap().estimate(&conversation);
+            let Example { features, detail, .. } = Example::new(&reader, conversation, Label::default());
+            let fits = |mixture: &Mixture, said: f64| {
+                (mixed_value(mixture, &signs, &features, detail) - said).abs() < 1e-9
+            };
+            assert!(fits(&shipped.dimensions.resolution_accuracy, engine.resolution_accuracy), "{detail}");
+            assert!(fits(&shipped.dimensions.interaction_effort, engine.interaction_effort), "{detail}");
+            details.push(detail);
+        }
+        assert_eq!(details, [0.0, 0.25, 1.0], "either model alone, and both");
+    }
+}

@@ -57,25 +57,37 @@ fn adapted_weights_are_taken_by_the_engine_and_change_only_what_was_labelled() {
 }
 
 #[test]
-fn labels_of_one_kind_of_opening_leave_the_model_for_the_other_as_shipped() {
+fn a_kind_of_opening_with_few_labels_keeps_the_shipped_model() {
+    const BRIEF: &str = "Where is my order?";
+    const DETAILED: &str = "My order has not arrived. I have asked three times, waited for more than two weeks, and \
+        every time somebody told me that it would be here on the next morning, which it never was. Please find out \
+        where it is, and tell me the truth this time.";
     let shipped: WeightsFile = serde_json::from_str(assay_scoring::BUILTIN_WEIGHTS).unwrap();
     let shipped = shipped.dimensions.interaction_effort;
-    let adapted = |opening: &str| {
+    let cases = [("none", 0, true, false), ("few", 12, true, false), ("enough of both", 30, true, true)];
+    for (name, detailed, adapts_brief, adapts_detailed) in cases {
         let mut bodies = bodies(60);
-        for body in &mut bodies {
-            let messages = body["messages"].as_array_mut().unwrap();
-            messages.retain(|message| message["author"]["type"] != "system");
-            let first = messages.iter_mut().find(|message| message["author"]["type"] == "contact").unwrap();
-            first["content"] = json!(opening);
+        for (index, body) in bodies.iter_mut().enumerate() {
+            open_with(body, if index < detailed { DETAILED } else { BRIEF });
         }
         let fitted = fit(&bodies, &impatient(&bodies), WorseWeights::Accept).unwrap();
         let file: WeightsFile = serde_json::from_str(&fitted.text).unwrap();
-        file.dimensions.interaction_effort
-    };
-    let of_brief = adapted("Where is my order?");
-    assert!(of_brief.brief != shipped.brief && of_brief.detailed == shipped.detailed);
-    let of_detailed = adapted(&"My order has not arrived and I have been waiting. ".repeat(5));
-    assert!(of_detailed.brief == shipped.brief && of_detailed.detailed != shipped.detailed);
+        let adapted = file.dimensions.interaction_effort;
+        assert_eq!(adapted.brief != shipped.brief, adapts_brief, "{name}");
+        assert_eq!(adapted.detailed != shipped.detailed, adapts_detailed, "{name}");
+    }
+}
+
+/// Gives the customer other first words; an answer follows them at once.
+fn open_with(body: &mut Value, opening: &str) {
+    let messages = body["messages"].as_array_mut().unwrap();
+    let first = messages.iter().position(|message| message["author"]["type"] == "contact").unwrap();
+    messages[first]["content"] = json!(opening);
+    let mut answer = messages[first].clone();
+    answer["author"] = json!({"type": "ai", "external_id": "helper"});
+    answer["content"] = json!("Let me look that up.");
+    answer["external_id"] = json!("answer-to-the-opening");
+    messages.insert(first + 1, answer);
 }
 
 #[test]
