@@ -44,7 +44,7 @@ use crate::transcript::Transcript;
 use crate::weights_file::{PerDimension, ResolutionThresholds};
 
 /// Version of the engine; raised whenever the same transcript may get another evaluation.
-pub const SCORER_VERSION: &str = "1.0.0";
+pub const SCORER_VERSION: &str = "2.0.0";
 
 /// The weights file: what was fitted, and how it is written.
 pub mod weights_file {
