@@ -205,8 +205,7 @@ impl CustomerCourse {
             before = Some((turn, reacted.reaction));
         }
         let numbered = transcript.customer.iter().zip(&transcript.turns);
-        let last_item =
-            numbered.filter(|(_, turn)| **turn <= self.settled_turn).map(|(item, _)| *item).last();
+        let last_item = numbered.rev().find(|(_, turn)| **turn <= self.settled_turn).map(|(item, _)| *item);
         let before =
             transcript.answers.iter().filter(|answer| last_item.is_some_and(|item| **answer < item)).count();
         self.settled_answers = before.max(transcript.answers.len().min(1));

@@ -144,7 +144,7 @@ impl Guards<'_, '_> {
         let open = self.course.end == EndState::Open && self.course.unsettled > 0;
         let ceiling = if self.course.ends_objecting() { ceiling - OBJECTION } else { ceiling };
         let item = self.transcript.customer.last().copied();
-        open.then(|| Limit { code: "ISSUE_LEFT_OPEN", item, bound: Bound::AtMost(ceiling) })
+        open.then_some(Limit { code: "ISSUE_LEFT_OPEN", item, bound: Bound::AtMost(ceiling) })
     }
 
     /// A customer who leaves with a complaint was not helped; every complaint weighs.
@@ -217,6 +217,6 @@ impl Guards<'_, '_> {
 
 /// Whether the last answer that the customer reacted to tells of a failure.
 fn ends_in_failure(transcript: &Transcript<'_>) -> bool {
-    let heard = transcript.answers.iter().take(transcript.heard);
-    heard.last().is_some_and(|answer| tells_of_a_failed_action(transcript, *answer))
+    let mut heard = transcript.answers.iter().take(transcript.heard);
+    heard.next_back().is_some_and(|answer| tells_of_a_failed_action(transcript, *answer))
 }
