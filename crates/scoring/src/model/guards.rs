@@ -99,8 +99,8 @@ impl Guards<'_, '_> {
         self.course.complaints()
     }
 
-    /// What every complaint and every further turn without a solution takes off, and every content turn at the end
-    /// adds, whatever the models and the limits say: one more must always show. Interaction effort counts turns by
+    /// What every complaint and every further turn without a solution takes off, and every further content turn at
+    /// the end adds, whatever the models and the limits say: one more must always show. Interaction effort counts turns by
     /// its features.
     pub(crate) fn steps(&self, dimension: LinearDimension) -> Adjustment {
         if dimension == LinearDimension::InteractionEffort {
@@ -108,7 +108,8 @@ impl Guards<'_, '_> {
         }
         let count = |count: u32| f64::from(count.min(MOST_STEPS));
         let worse = count(self.complaints() + self.course.unsettled);
-        let better = count(self.course.content_streak);
+        // The first content turn changes how the conversation ends, which the models see.
+        let better = count(self.course.content_streak.saturating_sub(1));
         let code = if worse > better { "ISSUE_LEFT_OPEN" } else { "CUSTOMER_THANKED" };
         Adjustment { code, effect: STEP * (better - worse), item: self.decided_by() }
     }
@@ -120,7 +121,10 @@ impl Guards<'_, '_> {
     /// A customer who never complained and says that it is solved was helped, unless the last attempt failed.
     fn content_floor(&self) -> Option<Limit> {
         let confirmed = self.course.end == EndState::Confirmed;
-        let clean = self.complaints() == 0 && !ends_in_failure(self.transcript);
+        // Praise and thanks for a finished action confirm it by courtesy; the models know how much that is worth.
+        let phrase = self.course.decided_by.and_then(|(_, phrase)| phrase);
+        let explicit = phrase.is_none_or(|found| !matches!(found.group, Group::Praise | Group::Approval));
+        let clean = explicit && self.complaints() == 0 && !ends_in_failure(self.transcript);
         (confirmed && clean).then(|| Limit {
             code: "CUSTOMER_CONFIRMED",
             item: self.decided_by(),
