@@ -1,10 +1,11 @@
 //! Fits the weights of the scoring engine to what human reviewers said, and measures how well any weights agree with
 //! them.
 //!
-//! A model is the mean of bounded least squares (`least_squares`) and monotone boosting (`boosting`) on the engine's
-//! own features, whose signs are fixed. `shipped` makes the weights that ship with the engine, `local`
-//! adapts them to the labels of one place, and `evaluate` measures any of them. Everything is done
-//! in one thread, in a fixed order and with fixed seeds: the same files give the same bytes.
+//! A dimension has a model for brief openings and one for detailed ones; each is the mean of bounded least squares
+//! (`least_squares`) and monotone boosting (`boosting`) on the engine's own features, whose signs are fixed. `shipped`
+//! makes the weights that ship with the engine, `local` adapts them to the labels of one place, and `evaluate` measures
+//! any of them. Everything is done in one thread, in a fixed order and with fixed seeds: the same files give the same
+//! bytes.
 
 mod boosting;
 mod data;

@@ -6,8 +6,8 @@ use assay_scoring::weights_file::WeightsFile;
 use serde::Serialize;
 use serde_json::ser::Formatter;
 
-/// Objects and lists of lists below this depth stay on their line.
-const DEEPEST_BREAK: usize = 4;
+/// Objects and lists of lists below this depth stay on their line: the trees of a model lie at it.
+const DEEPEST_BREAK: usize = 5;
 
 /// The text of a weights file; the same file gives the same bytes.
 ///

@@ -49,8 +49,45 @@ fn adapted_weights_are_taken_by_the_engine_and_change_only_what_was_labelled() {
     let shipped: WeightsFile = serde_json::from_str(assay_scoring::BUILTIN_WEIGHTS).unwrap();
     assert_eq!(adapted.dimensions.resolution_accuracy, shipped.dimensions.resolution_accuracy);
     assert_ne!(adapted.dimensions.interaction_effort, shipped.dimensions.interaction_effort);
-    assert_eq!(adapted.dimensions.interaction_effort.trees, shipped.dimensions.interaction_effort.trees);
+    let (of_adapted, of_shipped) =
+        (&adapted.dimensions.interaction_effort, &shipped.dimensions.interaction_effort);
+    assert_eq!(of_adapted.brief.trees, of_shipped.brief.trees);
+    assert_eq!(of_adapted.detailed.trees, of_shipped.detailed.trees);
     assert!(adapted.wording.is_none(), "sixty labels are too few for words");
+}
+
+#[test]
+fn a_kind_of_opening_with_few_labels_keeps_the_shipped_model() {
+    const BRIEF: &str = "Where is my order?";
+    const DETAILED: &str = "My order has not arrived. I have asked three times, waited for more than two weeks, and \
+        every time somebody told me that it would be here on the next morning, which it never was. Please find out \
+        where it is, and tell me the truth this time.";
+    let shipped: WeightsFile = serde_json::from_str(assay_scoring::BUILTIN_WEIGHTS).unwrap();
+    let shipped = shipped.dimensions.interaction_effort;
+    let cases = [("none", 0, true, false), ("few", 12, true, false), ("enough of both", 30, true, true)];
+    for (name, detailed, adapts_brief, adapts_detailed) in cases {
+        let mut bodies = bodies(60);
+        for (index, body) in bodies.iter_mut().enumerate() {
+            open_with(body, if index < detailed { DETAILED } else { BRIEF });
+        }
+        let fitted = fit(&bodies, &impatient(&bodies), WorseWeights::Accept).unwrap();
+        let file: WeightsFile = serde_json::from_str(&fitted.text).unwrap();
+        let adapted = file.dimensions.interaction_effort;
+        assert_eq!(adapted.brief != shipped.brief, adapts_brief, "{name}");
+        assert_eq!(adapted.detailed != shipped.detailed, adapts_detailed, "{name}");
+    }
+}
+
+/// Gives the customer other first words; an answer follows them at once.
+fn open_with(body: &mut Value, opening: &str) {
+    let messages = body["messages"].as_array_mut().unwrap();
+    let first = messages.iter().position(|message| message["author"]["type"] == "contact").unwrap();
+    messages[first]["content"] = json!(opening);
+    let mut answer = messages[first].clone();
+    answer["author"] = json!({"type": "ai", "external_id": "helper"});
+    answer["content"] = json!("Let me look that up.");
+    answer["external_id"] = json!("answer-to-the-opening");
+    messages.insert(first + 1, answer);
 }
 
 #[test]

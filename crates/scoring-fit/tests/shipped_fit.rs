@@ -11,7 +11,7 @@ mod support;
 use std::path::{Path, PathBuf};
 
 use assay_scoring::Scorer;
-use assay_scoring::weights_file::WeightsFile;
+use assay_scoring::weights_file::{Mixture, WeightsFile};
 use assay_scoring_fit::fit_shipped;
 use serde_json::{Value, json};
 use support::{bodies, customer_messages, ending, write_lines};
@@ -44,8 +44,11 @@ fn the_same_data_give_the_same_bytes_and_the_engine_takes_them() {
     assert_eq!(once, fit_shipped(folder.path()).unwrap());
     Scorer::fitted(&once.text).unwrap();
     let file: WeightsFile = serde_json::from_str(&once.text).unwrap();
-    assert!(!file.dimensions.resolution_accuracy.trees.is_empty());
-    assert!(file.dimensions.interaction_effort.weights.iter().any(|weight| *weight > 0.0));
+    let Mixture { brief, detailed } = &file.dimensions.interaction_effort;
+    for model in [brief, detailed] {
+        assert!(!model.trees.is_empty() && model.weights.iter().any(|weight| *weight > 0.0));
+    }
+    assert_ne!(brief, detailed);
     let data: Vec<(&str, usize, usize)> =
         file.manifest.data.iter().map(|entry| (entry.name.as_str(), entry.fitted, entry.kept_back)).collect();
     assert_eq!(data, [("stc3_en", 45, 15), ("reuse_sgd", 45, 15), ("reuse_mwoz", 45, 15)]);

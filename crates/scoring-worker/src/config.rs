@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use assay_judge::JudgeConfig;
 use assay_platform::db::DatabaseSettings;
+use assay_scoring::Policy;
 use secrecy::SecretString;
 use serde::Deserialize;
 
@@ -20,6 +21,10 @@ pub struct Config {
     pub database_pool_size: u32,
     /// A weights file; empty for the weights that ship with the scorer.
     pub weights: PathBuf,
+    /// Whether silence after a substantive AI answer counts as resolved.
+    pub silence_is_resolved: bool,
+    /// Whether a conversation that was passed on to a human counts as not resolved.
+    pub escalation_counts_as_not_resolved: bool,
     /// Conversations evaluated together, in one transaction.
     pub batch_size: usize,
     /// Conversations taken from the bus at once.
@@ -38,6 +43,14 @@ impl Config {
         DatabaseSettings {
             database_url: self.database_url.clone(),
             database_pool_size: self.database_pool_size,
+        }
+    }
+
+    /// The rules that buyer and vendor agreed on.
+    pub fn policy(&self) -> Policy {
+        Policy {
+            silence_is_resolved: self.silence_is_resolved,
+            escalation_counts_as_not_resolved: self.escalation_counts_as_not_resolved,
         }
     }
 }

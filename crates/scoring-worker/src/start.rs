@@ -102,7 +102,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     let http = http_client(HttpSettings::default())?;
     let ingest =
         IngestClient::new(Service::new(http, ingest_url, Audience::Ingest, tokens.clone(), deadline));
-    let scorer = Arc::new(scorer(&config.weights)?);
+    let scorer = Arc::new(scorer(&config.weights)?.with_policy(config.policy()));
     let judge = Judge::open(&config.judge)?;
     let subscription = match &judge {
         // What waits for a judge must not keep the rest from the other processes, nor outlive its delivery.

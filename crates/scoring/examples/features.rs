@@ -1,4 +1,4 @@
-//! Prints what the linear model sees, one JSON object a line, for each assess body on standard input.
+//! Prints what the models see, one JSON object a line, for each assess body on standard input.
 //!
 //! `gzip -dc conversations.jsonl.gz | cargo run -p assay-scoring --example features > features.jsonl`
 
@@ -13,14 +13,15 @@ fn main() -> anyhow::Result<()> {
     for (index, line) in std::io::stdin().lock().lines().enumerate() {
         let conversation = Conversation::parse(line?.as_bytes())
             .map_err(|error| anyhow::anyhow!("line {}: {error:?}", index + 1))?;
-        let (features, end) = reader.features(&conversation);
+        let features = reader.features(&conversation);
         let signs: serde_json::Map<String, serde_json::Value> =
-            features.iter().map(|feature| (feature.name.clone(), feature.sign.into())).collect();
+            features.values.iter().map(|feature| (feature.name.clone(), feature.sign.into())).collect();
         let values: serde_json::Map<String, serde_json::Value> =
-            features.into_iter().map(|feature| (feature.name, feature.value.into())).collect();
+            features.values.into_iter().map(|feature| (feature.name, feature.value.into())).collect();
         let line = serde_json::json!({
             "ticket_id": conversation.ticket_id,
-            "end": end,
+            "end": features.end,
+            "detail": features.detail,
             "features": values,
             "signs": signs,
         });

@@ -44,7 +44,11 @@ pub(crate) fn is_substantive(item: &Item<'_>) -> bool {
     let only_asks = asks_back(item) && item.reading.questions >= 1 && item.reading.words < 30;
     let only_transfers = item.has(Group::TransferPromise);
     let only_closes = item.has(Group::AnythingElse) && item.reading.words < 12;
-    item.reading.words >= SUBSTANTIVE_WORDS && !says_nothing_of_use(item) && !only_asks && !only_transfers && !only_closes
+    item.reading.words >= SUBSTANTIVE_WORDS
+        && !says_nothing_of_use(item)
+        && !only_asks
+        && !only_transfers
+        && !only_closes
 }
 
 /// Whether the answer says that an attempt failed or that a search found nothing.
@@ -90,8 +94,10 @@ fn is_about_the_agent(item: &Item<'_>, found: Found) -> bool {
         let word = word.trim_matches(|character: char| !character.is_alphanumeric() && character != '\'');
         ["i", "we", "i've", "we've", "i'm", "we're"].iter().any(|own| word.eq_ignore_ascii_case(own))
     };
-    let excuses = |word: &str| ["sorry", "afraid", "sorry,"].iter().any(|excuse| word.eq_ignore_ascii_case(excuse));
-    let before: Vec<&str> = text.get(begin..start).unwrap_or("").split_whitespace().rev().take(SUBJECT_REACH).collect();
+    let excuses =
+        |word: &str| ["sorry", "afraid", "sorry,"].iter().any(|excuse| word.eq_ignore_ascii_case(excuse));
+    let before: Vec<&str> =
+        text.get(begin..start).unwrap_or("").split_whitespace().rev().take(SUBJECT_REACH).collect();
     let within = text.get(start..end).unwrap_or("").split_whitespace().any(is_self);
     let subject = before.iter().position(|word| is_self(word));
     // "I'm sorry, they …": the "I" belongs to the excuse.

@@ -149,8 +149,7 @@ fn axis(
     };
     let resolution_accuracy =
         dimension(resolution, agreement.resolution_accuracy, narrator.resolution_accuracy(resolution));
-    let interaction_effort =
-        dimension(ease, agreement.interaction_effort, narrator.interaction_effort(ease));
+    let interaction_effort = dimension(ease, agreement.interaction_effort, narrator.interaction_effort(ease));
     let handoff_smoothness = HandoffDimension {
         score: Score::nearest(handoff.score),
         confidence: Confidence::nearest(HANDOFF_CONFIDENCE * doubts.factor()),

@@ -125,9 +125,12 @@ fn calls(transcript: &Transcript<'_>, course: &CustomerCourse) -> Vec<Call> {
 
 /// Where the customer takes the wish for a person back: by saying so, or by confirming that the AI solved it.
 fn withdrawn_at(transcript: &Transcript<'_>, course: &CustomerCourse) -> Option<usize> {
-    let declined = transcript.customer.iter().rev().copied().find(|index| {
-        transcript.item(*index).is_some_and(|item| item.reading.declines_a_person)
-    });
+    let declined = transcript
+        .customer
+        .iter()
+        .rev()
+        .copied()
+        .find(|index| transcript.item(*index).is_some_and(|item| item.reading.declines_a_person));
     let confirmed = course.decided_by.map(|(item, _)| item).filter(|_| course.end == EndState::Confirmed);
     declined.max(confirmed)
 }

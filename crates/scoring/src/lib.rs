@@ -1,7 +1,7 @@
 //! The scoring engine: a conversation in, an evaluation out. Pure, deterministic, no I/O.
 //!
 //! A conversation is read once (`transcript`, with the phrases of `lexicon`), the customer is followed to the state
-//! in which they end (`customer`), `features` with a fixed sign are scored by a linear model and monotone trees under
+//! in which they end (`customer`), `features` with a fixed sign are scored by linear models and monotone trees under
 //! guards (`model`), the passage to a human is judged by rules (`handoff`), the `audit` says whether the issue was
 //! solved and by whom, `doubt` says how far to trust all this, and `explanation` finds the words and the quotes.
 //!
@@ -38,13 +38,13 @@ use crate::features::{Feature, Observations, extract};
 use crate::lexicon::Lexicon;
 pub use crate::lexicon::LexiconError;
 pub use crate::model::{BUILTIN_WEIGHTS, TreeError, WeightsError};
-use crate::model::{LinearDimension, Weights};
+use crate::model::{Detail, LinearDimension, Weights};
 pub use crate::second_opinion::{Contradiction, Opinion, RuledResolution, Ruling};
 use crate::transcript::Transcript;
 use crate::weights_file::{PerDimension, ResolutionThresholds};
 
 /// Version of the engine; raised whenever the same transcript may get another evaluation.
-pub const SCORER_VERSION: &str = "1.0.0";
+pub const SCORER_VERSION: &str = "2.0.0";
 
 /// The weights file: what was fitted, and how it is written.
 pub mod weights_file {
@@ -77,6 +77,17 @@ pub struct FeatureReader {
     lexicon: Lexicon,
 }
 
+/// What the models see of a conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Features {
+    /// Always the same features in the same order, whatever was said.
+    pub values: Vec<FeatureValue>,
+    /// Name of the state in which the customer ends.
+    pub end: &'static str,
+    /// How detailed the customer's opening is, 0–1: the share of the model for described problems in both scores.
+    pub detail: f64,
+}
+
 /// One number that the models see; for fitting weights and for a look under the hood.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FeatureValue {
@@ -96,9 +107,8 @@ impl FeatureReader {
         Ok(Self { lexicon: Lexicon::builtin()? })
     }
 
-    /// The features of a conversation and the name of the state in which its customer ends. Always the same features
-    /// in the same order, whatever was said.
-    pub fn features(&self, conversation: &Conversation) -> (Vec<FeatureValue>, &'static str) {
+    /// What the models see of a conversation.
+    pub fn features(&self, conversation: &Conversation) -> Features {
         let transcript = self.transcript(conversation);
         let (features, course) = features_of(&transcript);
         let values = features.into_iter().map(|feature| FeatureValue {
@@ -107,13 +117,13 @@ impl FeatureReader {
             code: feature.code,
             value: feature.value,
         });
-        (values.collect(), course.end.name())
+        Features { values: values.collect(), end: course.end.name(), detail: Detail::of(&transcript).share() }
     }
 
     /// All features where nothing was observed: their names, signs and codes.
     pub fn feature_list(&self) -> Vec<FeatureValue> {
         self.features(&empty_conversation())
-            .0
+            .values
             .into_iter()
             .map(|feature| FeatureValue { value: 0.0, ..feature })
             .collect()
@@ -180,8 +190,8 @@ impl Scorer {
         }
     }
 
-    /// The features of a conversation and the name of the state in which its customer ends.
-    pub fn features(&self, conversation: &Conversation) -> (Vec<FeatureValue>, &'static str) {
+    /// What the models see of a conversation.
+    pub fn features(&self, conversation: &Conversation) -> Features {
         self.reader.features(conversation)
     }
 

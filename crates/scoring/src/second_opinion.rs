@@ -180,7 +180,11 @@ impl Bounds {
         let limits = guards.limits(dimension);
         let ceiling_of = |unheard: bool| {
             let limits = limits.iter().filter(|limit| unheard || !UNHEARD.contains(&limit.code));
-            let rules = Score::nearest(limits.fold(Score::MAX.value(), |value, limit| limit.apply(value)));
+            let limited = limits.fold(Score::MAX.value(), |value, limit| limit.apply(value));
+            // What complaints take off, they take off every reader's score.
+            let complaints = guards.steps(dimension).effect.min(0.0);
+            let rules =
+                Score::nearest(if limited < Score::MAX.value() { limited + complaints } else { limited });
             own.map_or(rules, |own| own.min(rules))
         };
         let (firm, ceiling) = (ceiling_of(false), ceiling_of(!may_hear_more));

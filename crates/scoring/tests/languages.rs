@@ -178,7 +178,7 @@ fn the_customers_last_words_are_understood_in_every_language_with_a_list() {
             other => panic!("unknown question {other}"),
         };
         let texts = [("contact", book.request), ("ai", answer), ("contact", last_words)];
-        let (_, end) = support::scorer().features(&conversation(&texts));
+        let end = support::scorer().features(&conversation(&texts)).end;
         if !expected.split('|').any(|state| state == end) {
             misread.push(format!("{language}: {last_words:?} after {answer:?} reads as {end}"));
         }
@@ -267,7 +267,7 @@ fn no_list_speaks_in_a_text_of_another_language() {
             ("ai", "I have reset your password, please check your inbox."),
             ("contact", sentence),
         ];
-        let (_, end) = support::scorer().features(&conversation(&texts));
+        let end = support::scorer().features(&conversation(&texts)).end;
         assert_eq!(end, expected, "{sentence}");
         assert_eq!(evaluate(&texts).language, "en", "{sentence}");
     }
@@ -277,7 +277,7 @@ fn no_list_speaks_in_a_text_of_another_language() {
 fn chinese_phrases_do_not_count_in_japanese() {
     let texts =
         [("contact", "昨日からログインできません。"), ("ai", "再設定しました。"), ("contact", "解决了")];
-    let (_, end) = support::scorer().features(&conversation(&texts));
+    let end = support::scorer().features(&conversation(&texts)).end;
     assert_eq!(end, "open");
 }
 
@@ -293,7 +293,7 @@ fn english_look_alikes_do_not_count_in_another_language() {
     for (language, sentence, expected) in cases {
         let book = PHRASEBOOKS.iter().find(|book| book.code == language).unwrap();
         let texts = [("contact", book.request), ("ai", book.action), ("contact", sentence)];
-        let (_, end) = support::scorer().features(&conversation(&texts));
+        let end = support::scorer().features(&conversation(&texts)).end;
         assert_eq!(end, expected, "{sentence}");
     }
 }

@@ -138,7 +138,7 @@ fn conversation(answer: &str, last_words: &str) -> Conversation {
 fn the_customers_last_words_decide_the_end_state() {
     let mut misread = Vec::new();
     for (answer, last_words, expected) in CASES {
-        let (_, end) = support::scorer().features(&conversation(answer, last_words));
+        let end = support::scorer().features(&conversation(answer, last_words)).end;
         if !expected.contains(&end) {
             misread.push(format!("{last_words:?} after {answer:?} reads as {end}"));
         }

@@ -50,7 +50,9 @@ fn a_complaint_at_the_end_lowers_resolution_accuracy() {
 #[test]
 fn the_first_request_said_again_at_the_end_lowers_resolution_accuracy() {
     let scorer = Scorer::builtin().unwrap();
-    for sample in scorable(&scorer) {
+    // The customer of this one begins by thanking for a call.
+    let asks = |sample: &Conversation| sample.ticket_id != "mixed-items";
+    for sample in scorable(&scorer).into_iter().filter(asks) {
         let request = sample
             .messages
             .iter()

@@ -10,7 +10,7 @@
 
 mod support;
 
-use support::banks::{BankOutcome, LANGUAGES, Relation, measure, measure_dressed};
+use support::banks::{Bank, BankOutcome, LANGUAGES, Relation, measure, measure_dressed};
 use support::dressing::Dressing;
 use support::scorer;
 
@@ -33,6 +33,20 @@ const FLOORS: [(Relation, [f64; 6]); 10] = [
     (Relation::CustomerInjections, [0.86, 0.69, 0.60, 0.72, 0.64, 0.68]),
     (Relation::SystemNotes, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
     (Relation::NeutralAdditions, [0.96, 0.98, 1.0, 1.0, 1.0, 0.97]),
+];
+
+/// The same for the phrases that nobody worked on.
+const HELD_OUT_FLOORS: [(Relation, [f64; 6]); 10] = [
+    (Relation::Rejections, [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
+    (Relation::Sarcasm, [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
+    (Relation::HumanRequests, [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
+    (Relation::ComplaintRepetitions, [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
+    (Relation::Confirmations, [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
+    (Relation::AgentClaims, [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
+    (Relation::AgentInjections, [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
+    (Relation::CustomerInjections, [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
+    (Relation::SystemNotes, [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
+    (Relation::NeutralAdditions, [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
 ];
 
 /// Of the English phrases that pass as they are, the share that passes in another dress too; one for each of
@@ -95,6 +109,22 @@ fn a_signature_changes_nothing() {
     assert_floors(Relation::NeutralAdditions);
 }
 
+/// Shares only: whoever works on the lists is not to see which phrases fail.
+#[test]
+fn phrases_that_nobody_worked_on_mean_the_same() {
+    let mut fallen = Vec::new();
+    for (relation, floors) in HELD_OUT_FLOORS {
+        for (language, floor) in LANGUAGES.into_iter().zip(floors) {
+            let share = measure(scorer(), Bank::HeldOut, relation, language).share();
+            eprintln!("held out, {}.{language}: holds in {share:.3}, floor {floor}", relation.stem());
+            if share < floor {
+                fallen.push(format!("{}.{language}: {share:.3} < {floor}", relation.stem()));
+            }
+        }
+    }
+    assert!(fallen.is_empty(), "{fallen:#?}");
+}
+
 #[test]
 fn a_phrase_means_the_same_in_another_dress() {
     let mut fallen = Vec::new();
@@ -115,13 +145,18 @@ fn a_phrase_means_the_same_in_another_dress() {
 fn every_bank_is_large_enough_and_holds_no_phrase_twice() {
     for (relation, _) in FLOORS {
         for language in LANGUAGES {
-            let mut phrases = relation.phrases(language);
+            let mut phrases = relation.phrases(Bank::Known, language);
             let fewest = if language == "en" { FEWEST_IN_ENGLISH } else { FEWEST_ELSEWHERE };
             assert!(phrases.len() >= fewest, "{}.{language}: {} phrases", relation.stem(), phrases.len());
             assert!(phrases.iter().all(|phrase| !phrase.trim().is_empty()));
             phrases.sort();
             phrases.dedup();
-            assert_eq!(phrases.len(), relation.phrases(language).len(), "{}.{language}", relation.stem());
+            assert_eq!(
+                phrases.len(),
+                relation.phrases(Bank::Known, language).len(),
+                "{}.{language}",
+                relation.stem()
+            );
         }
     }
 }
@@ -130,7 +165,7 @@ fn assert_floors(relation: Relation) {
     let (_, floors) = FLOORS.into_iter().find(|(floored, _)| *floored == relation).unwrap();
     let mut fallen = Vec::new();
     for (language, floor) in LANGUAGES.into_iter().zip(floors) {
-        let outcome = measure(scorer(), relation, language);
+        let outcome = measure(scorer(), Bank::Known, relation, language);
         let name = format!("{}.{language}", relation.stem());
         show(&name, floor, &outcome);
         if outcome.share() < floor {

@@ -161,8 +161,9 @@ proptest! {
 
     #[test]
     fn features_are_finite_and_never_negative(conversation in conversation()) {
-        let (features, _) = support::scorer().features(&conversation);
-        for feature in features {
+        let features = support::scorer().features(&conversation);
+        prop_assert!((0.0..=1.0).contains(&features.detail), "{:?}", features.detail);
+        for feature in features.values {
             prop_assert!(feature.value.is_finite() && feature.value >= 0.0, "{:?}", feature);
         }
     }

@@ -90,7 +90,7 @@ fn every_sample_gets_the_verdict_a_person_would_give() {
         ("loop", Status::NotResolved, ResolvedBy::None, Basis::CustomerRejected, Charge::Disputed),
         ("another-language", Status::Resolved, ResolvedBy::Ai, Basis::CustomerConfirmed, Charge::Supported),
         // Italian has no phrase lists: its thanks go unread, so a person should look.
-        ("unsupported-language", Status::NotResolved, ResolvedBy::None, Basis::NoAnswer, Charge::Review),
+        ("unsupported-language", Status::Partial, ResolvedBy::Ai, Basis::AnswerGiven, Charge::Review),
         ("no-ai", Status::Resolved, ResolvedBy::Human, Basis::HumanResolved, Charge::NotApplicable),
         ("no-customer", Status::NotResolved, ResolvedBy::None, Basis::NoAnswer, Charge::Review),
         (

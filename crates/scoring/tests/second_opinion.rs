@@ -108,7 +108,7 @@ fn a_score_a_little_above_its_ceiling_is_lowered_to_it() {
     let (_, ruling) = rule(&REJECTED, opinion(3.0, 3.5, Status::NotResolved, Basis::CustomerRejected));
     let ruling = ruling.unwrap();
     assert_eq!(ruling.resolution_accuracy, Score::nearest(2.5));
-    assert_eq!(ruling.interaction_effort, Score::nearest(3.0));
+    assert_eq!(ruling.interaction_effort, Score::nearest(3.2));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Conversations with their features and labels: what weights are fitted on.
 
 use assay_contracts::conversation::Conversation;
-use assay_scoring::FeatureReader;
+use assay_scoring::{FeatureReader, Features};
 use sha2::{Digest, Sha256};
 
 use super::Label;
@@ -14,14 +14,16 @@ pub(crate) struct Example {
     pub features: Vec<f64>,
     /// Name of the state in which the customer ends.
     pub end: &'static str,
+    /// How detailed the customer's opening is, 0–1.
+    pub detail: f64,
     pub label: Label,
 }
 
 impl Example {
     pub(crate) fn new(reader: &FeatureReader, conversation: Conversation, label: Label) -> Self {
-        let (features, end) = reader.features(&conversation);
-        let features = features.into_iter().map(|feature| feature.value).collect();
-        Self { conversation, features, end, label }
+        let Features { values, end, detail } = reader.features(&conversation);
+        let features = values.into_iter().map(|feature| feature.value).collect();
+        Self { conversation, features, end, detail, label }
     }
 }
 

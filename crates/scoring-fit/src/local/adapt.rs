@@ -1,4 +1,4 @@
-//! One dimension's model, drawn from the shipped one to labels.
+//! One model, drawn from the shipped one to labels: those of its kind of opening, each by its share.
 //!
 //! What moves: the intercept freely, the linear weights within their bounds, and the scale of the trees. The shipped
 //! values are the prior; how strongly they hold is chosen by cross-validation, the strongest among equals.
@@ -9,7 +9,7 @@ use super::{FOLD_SEED, FOLDS};
 use crate::boosting::leaf;
 use crate::data::Example;
 use crate::least_squares::{Coefficient, Observation, Solution, solve};
-use crate::model::{Bounds, Row, spreads, standardise};
+use crate::model::{Bounds, Opening, Row, spreads, standardise};
 use crate::random::folds;
 use crate::rounding::rounded;
 
@@ -23,6 +23,7 @@ const LEAST_SPREAD: f64 = 0.05;
 /// What is adapted.
 pub(super) struct Adapter<'a> {
     pub shipped: &'a ModelWeights,
+    pub opening: Opening,
     pub signs: &'a [f64],
     pub bounds: &'a [Bounds],
 }
@@ -31,34 +32,36 @@ pub(super) struct Adapter<'a> {
 struct Problem {
     columns: Vec<Vec<f64>>,
     targets: Vec<f64>,
+    weights: Vec<f64>,
     known: Vec<Coefficient>,
     spreads: Vec<f64>,
 }
 
 impl Adapter<'_> {
-    /// The adapted model, what it leaves over of each label, and the strength of the prior.
-    pub(super) fn fit(
-        &self,
-        examples: &[Example],
-        labelled: &[(usize, f64)],
-    ) -> (ModelWeights, Vec<f64>, f64) {
-        let problem = self.problem(examples, labelled);
+    /// The adapted model and the strength of the prior. Without a label of its kind of opening it stays as shipped.
+    pub(super) fn fit(&self, examples: &[Example], labelled: &[(usize, f64)]) -> (ModelWeights, f64) {
+        let rows = self.rows(examples, labelled);
+        if rows.is_empty() {
+            return (self.shipped.clone(), STRENGTHS[0]);
+        }
+        let problem = self.problem(&rows);
         let strength = problem.best_strength();
-        let all: Vec<usize> = (0..labelled.len()).collect();
-        let solution = problem.solve(&all, strength);
-        let residuals = all.iter().map(|index| problem.error(&solution, *index)).collect();
-        (self.model(&problem, &solution), residuals, strength)
+        let all: Vec<usize> = (0..rows.len()).collect();
+        (self.model(&problem, &problem.solve(&all, strength)), strength)
     }
 
-    fn problem(&self, examples: &[Example], labelled: &[(usize, f64)]) -> Problem {
-        let rows: Vec<Row<'_>> = labelled
-            .iter()
-            .filter_map(|(index, target)| {
-                let features = &examples.get(*index)?.features;
-                Some(Row { features, target: *target, weight: 1.0 })
-            })
-            .collect();
-        let mut spreads = spreads(&rows, self.signs.len());
+    /// The labelled examples in which the model has a share.
+    fn rows<'e>(&self, examples: &'e [Example], labelled: &[(usize, f64)]) -> Vec<Row<'e>> {
+        let row = |(index, target): &(usize, f64)| {
+            let Example { features, detail, .. } = examples.get(*index)?;
+            let weight = self.opening.share(*detail);
+            (weight > 0.0).then_some(Row { features, target: *target, weight, detail: *detail })
+        };
+        labelled.iter().filter_map(row).collect()
+    }
+
+    fn problem(&self, rows: &[Row<'_>]) -> Problem {
+        let mut spreads = spreads(rows, self.signs.len());
         let mut columns: Vec<Vec<f64>> =
             rows.iter().map(|row| standardise(row, self.signs, &spreads)).collect();
         let sums: Vec<f64> = rows.iter().map(|row| self.trees(row.features)).collect();
@@ -80,7 +83,9 @@ impl Adapter<'_> {
             .collect();
         known.push(Coefficient { least: 0.0, most: MOST_SCALE * tree_spread, prior: tree_spread });
         spreads.push(tree_spread);
-        Problem { columns, targets: rows.iter().map(|row| row.target).collect(), known, spreads }
+        let targets = rows.iter().map(|row| row.target).collect();
+        let weights = rows.iter().map(|row| row.weight).collect();
+        Problem { columns, targets, weights, known, spreads }
     }
 
     /// What the trees add to a score.
@@ -125,7 +130,7 @@ impl Problem {
                     .into_iter()
                     .map(|index| {
                         let error = self.error(&solution, index);
-                        error * error
+                        self.weights.get(index).copied().unwrap_or(0.0) * error * error
                     })
                     .sum::<f64>();
             }
@@ -141,7 +146,7 @@ impl Problem {
             .iter()
             .filter_map(|index| {
                 let (values, target) = (self.columns.get(*index)?, *self.targets.get(*index)?);
-                Some(Observation { values, target, weight: 1.0 })
+                Some(Observation { values, target, weight: *self.weights.get(*index)? })
             })
             .collect();
         solve(&observations, &self.known, strength)

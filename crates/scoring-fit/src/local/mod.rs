@@ -11,7 +11,7 @@ mod wording;
 use std::collections::BTreeMap;
 
 use assay_scoring::weights_file::{
-    Manifest, ModelWeights, PerDimension, WeightsFile, WordingHead, WordingWeights,
+    Manifest, Mixture, PerDimension, WeightsFile, WordingHead, WordingWeights,
 };
 use assay_scoring::{BUILTIN_WEIGHTS, FeatureReader, Scorer};
 
@@ -20,7 +20,7 @@ use self::report::Comparison;
 use self::wording::{BITS, Words, fit_head};
 use crate::data::{Example, Label, Reviewed};
 use crate::metrics::{Class, best_thresholds};
-use crate::model::{Bounds, Schema};
+use crate::model::{Bounds, Opening, Schema, mixed_value};
 use crate::random::folds;
 use crate::rounding::rounded;
 use crate::scored::{Dimension, ScoredExample, score};
@@ -30,6 +30,9 @@ use crate::{FitError, Fitted};
 
 /// Fewer labels of a dimension leave it as it is.
 pub const FEWEST_LABELS: usize = 25;
+/// A kind of opening whose share in all labels adds up to fewer of them keeps the shipped model: nothing could be said
+/// about it but their chance. With enough labels for a dimension, one of the two always has enough.
+const FEWEST_OF_AN_OPENING: f64 = FEWEST_LABELS as f64 / 2.0;
 /// So many labels of a dimension are enough for words to be tried.
 pub const LABELS_FOR_WORDS: usize = 200;
 /// Parts of the cross-validation.
@@ -87,6 +90,12 @@ pub fn fit_local(reviewed: &Reviewed, worse: WorseWeights) -> Result<Fitted, Fit
 /// Conversations with a target of the dimension.
 fn targets(examples: &[Example], dimension: Dimension) -> usize {
     examples.iter().filter(|example| target(&example.label, dimension).is_some()).count()
+}
+
+/// Shares of a kind of opening in the conversations with a target of the dimension, added up.
+fn labels_of(examples: &[Example], dimension: Dimension, opening: Opening) -> f64 {
+    let labelled = examples.iter().filter(|example| target(&example.label, dimension).is_some());
+    labelled.map(|example| opening.share(example.detail)).sum()
 }
 
 /// What a dimension is fitted to. A reviewer who only says whether the issue was solved says roughly how accurately.
@@ -165,30 +174,52 @@ impl LocalFitter {
         chosen: &[usize],
         dimension: Dimension,
         parameters: &mut BTreeMap<String, f64>,
-    ) -> (ModelWeights, Option<WordingHead>) {
+    ) -> (Mixture, Option<WordingHead>) {
         let shipped = dimension.of(&self.shipped.dimensions);
         let labelled: Vec<(usize, f64)> = chosen
             .iter()
             .filter_map(|index| Some((*index, target(&examples.get(*index)?.label, dimension)?)))
             .collect();
-        let bounds = dimension.of(&self.bounds);
-        let adapter = Adapter { shipped, signs: &self.signs, bounds: bounds.as_slice() };
-        let (model, residuals, strength) = adapter.fit(examples, &labelled);
         let mut note = |name: &str, value: f64| {
             parameters.insert(format!("{}: {name}", dimension.name()), rounded(value));
         };
         note("labels", labelled.len() as f64);
-        note("prior strength", strength);
-        // The labels of all examples count, so that the parts of a cross-validation are fitted like the whole.
+        let mut adapted = |opening: Opening| {
+            let model = opening.of(shipped);
+            // The labels of all examples count, so that the parts of a cross-validation are fitted like the whole.
+            if labels_of(examples, dimension, opening) < FEWEST_OF_AN_OPENING {
+                return model.clone();
+            }
+            let bounds = dimension.of(&self.bounds).as_slice();
+            let adapter = Adapter { shipped: model, opening, signs: &self.signs, bounds };
+            let (model, strength) = adapter.fit(examples, &labelled);
+            note(&format!("prior strength, {}", opening.name()), strength);
+            model
+        };
+        let mixture = Mixture { brief: adapted(Opening::Brief), detailed: adapted(Opening::Detailed) };
         if targets(examples, dimension) < LABELS_FOR_WORDS {
-            return (model, None);
+            return (mixture, None);
         }
-        let indices: Vec<usize> = labelled.iter().map(|(index, _)| *index).collect();
+        let (indices, residuals) = self.residuals(examples, &labelled, &mixture);
         let head = fit_head(words, &indices, &residuals);
         if let Some(head) = &head {
             note("share of words", head.share);
         }
-        (model, head)
+        (mixture, head)
+    }
+
+    /// What the models leave over of each label, beside the index of its example.
+    fn residuals(
+        &self,
+        examples: &[Example],
+        labelled: &[(usize, f64)],
+        mixture: &Mixture,
+    ) -> (Vec<usize>, Vec<f64>) {
+        let residual = |(index, target): &(usize, f64)| {
+            let Example { features, detail, .. } = examples.get(*index)?;
+            Some((*index, target - mixed_value(mixture, &self.signs, features, *detail)))
+        };
+        labelled.iter().filter_map(residual).unzip()
     }
 
     /// Every example scored by weights that were fitted on the other folds.

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use assay_scoring::weights_file::{FORMAT, Manifest, ModelWeights, PerDimension, WeightsFile};
+use assay_scoring::weights_file::{FORMAT, Manifest, Mixture, PerDimension, WeightsFile};
 use assay_scoring::{FeatureReader, SCORER_VERSION, Scorer};
 
 use super::data_set::DataSet;
 use super::table::{DataSetRules, Table};
 use crate::FitError;
 use crate::data::Example;
-use crate::model::{Bounds, Row, Schema, fit_model};
+use crate::model::{Bounds, Row, Schema, fit_mixture};
 use crate::random::folds;
 use crate::scored::{Dimension, ScoredExample, score};
 use crate::write::weights_text;
@@ -54,28 +54,29 @@ impl Fitter {
     }
 
     /// Models of both dimensions. Every set has its weight, however many examples it has.
-    pub(crate) fn models(&self, parts: &[Part<'_>]) -> PerDimension<ModelWeights> {
-        let model = |dimension: Dimension| {
+    pub(crate) fn models(&self, parts: &[Part<'_>]) -> PerDimension<Mixture> {
+        let mixture = |dimension: Dimension| {
             let mut rows = Vec::new();
             for part in parts {
                 let weight = part.rules.rule(dimension).weight / part.examples.len().max(1) as f64;
                 for example in &part.examples {
                     if let Some(target) = dimension.label(&example.label) {
-                        rows.push(Row { features: &example.features, target, weight });
+                        let Example { features, detail, .. } = example;
+                        rows.push(Row { features, target, weight, detail: *detail });
                     }
                 }
             }
             let bounds = dimension.of(&self.bounds);
-            fit_model(&rows, &self.schema, bounds, &self.table.parameters.model())
+            fit_mixture(&rows, &self.schema, bounds, &self.table.parameters.model())
         };
         PerDimension {
-            resolution_accuracy: model(Dimension::ResolutionAccuracy),
-            interaction_effort: model(Dimension::InteractionEffort),
+            resolution_accuracy: mixture(Dimension::ResolutionAccuracy),
+            interaction_effort: mixture(Dimension::InteractionEffort),
         }
     }
 
     /// A file with these models that says nothing yet about confidence and thresholds.
-    pub(crate) fn file(&self, dimensions: PerDimension<ModelWeights>) -> WeightsFile {
+    pub(crate) fn file(&self, dimensions: PerDimension<Mixture>) -> WeightsFile {
         let prior = self.table.parameters.calibration.prior;
         let uncalibrated = PerDimension { resolution_accuracy: prior, interaction_effort: prior };
         WeightsFile {

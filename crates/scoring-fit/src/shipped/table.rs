@@ -36,6 +36,7 @@ pub(crate) struct Table {
 pub(crate) struct Parameters {
     ridge: f64,
     tree_share: f64,
+    least_share: f64,
     boosting: BoostingParameters,
     pub folds: usize,
     pub fold_seed: u64,
@@ -110,7 +111,8 @@ impl Table {
 
 impl Parameters {
     pub(crate) const fn model(&self) -> ModelParameters {
-        ModelParameters { ridge: self.ridge, tree_share: self.tree_share, boosting: self.boosting }
+        let Self { ridge, tree_share, least_share, boosting, .. } = *self;
+        ModelParameters { ridge, tree_share, least_share, boosting }
     }
 
     /// By name, for the manifest.
@@ -119,6 +121,7 @@ impl Parameters {
         let named = [
             ("ridge", self.ridge),
             ("tree_share", self.tree_share),
+            ("least_share", self.least_share),
             ("boosting.rounds", boosting.rounds as f64),
             ("boosting.learning_rate", boosting.learning_rate),
             ("boosting.most_leaves", boosting.most_leaves as f64),

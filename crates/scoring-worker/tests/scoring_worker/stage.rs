@@ -223,6 +223,8 @@ fn config(database: &ServiceDatabase, judge_url: &str) -> Result<Config> {
         database_url: settings.database_url,
         database_pool_size: settings.database_pool_size,
         weights: std::path::PathBuf::new(),
+        silence_is_resolved: false,
+        escalation_counts_as_not_resolved: false,
         batch_size: 16,
         max_in_flight: 64,
         ingest_deadline_milliseconds: 5000,

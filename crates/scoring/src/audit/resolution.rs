@@ -5,12 +5,12 @@ use assay_contracts::evaluation::{
 };
 
 use super::Policy;
-use crate::weights_file::ResolutionThresholds;
 use crate::answer::{is_substantive, tells_of_a_finished_action};
 use crate::customer::{CustomerCourse, EndState};
 use crate::handoff::HandoffFindings;
 use crate::lexicon::Group;
 use crate::transcript::{Role, Transcript};
+use crate::weights_file::ResolutionThresholds;
 
 /// The verdict, before it is put into words.
 #[derive(Debug, Clone, Copy)]
@@ -87,13 +87,20 @@ impl Verdict {
     /// The verdict in the light of the whole conversation, where its end alone says little: courtesy at the end of a
     /// conversation that went wrong closes it without solving the issue, and an open end after real help leaves
     /// something solved.
-    pub(crate) fn weighed(mut self, accuracy: Option<Score>, thresholds: Option<ResolutionThresholds>) -> Self {
+    pub(crate) fn weighed(
+        mut self,
+        accuracy: Option<Score>,
+        thresholds: Option<ResolutionThresholds>,
+    ) -> Self {
         let (Some(accuracy), Some(thresholds)) = (accuracy.map(Score::value), thresholds) else {
             return self;
         };
         let rests_on_courtesy = matches!(self.basis, Basis::AnswerGiven | Basis::ActionCompleted)
             && self.resolved_by != ResolvedBy::Human;
-        if self.status == Status::Resolved && rests_on_courtesy && accuracy < thresholds.resolved_above - COURTESY_CREDIT {
+        if self.status == Status::Resolved
+            && rests_on_courtesy
+            && accuracy < thresholds.resolved_above - COURTESY_CREDIT
+        {
             self.status = Status::Partial;
             self.basis = Basis::AnswerGiven;
             self.certainty = self.certainty.min(WEIGHED);
@@ -106,7 +113,7 @@ impl Verdict {
         }
         if self.open_after_help && accuracy >= thresholds.not_resolved_below {
             self.status = Status::Partial;
-            self.resolved_by = self.helper;
+            self.resolved_by = if self.human_work_in_notes { ResolvedBy::Unknown } else { self.helper };
             self.basis = Basis::AnswerGiven;
             self.certainty = self.certainty.min(WEIGHED);
         }
@@ -280,7 +287,8 @@ impl Judge<'_, '_> {
 
     fn heard(&self) -> AnswerQuality {
         // Where a human took over, what the AI could not do before is not what the customer was left with.
-        let is_human = |index: &usize| self.transcript.item(*index).is_some_and(|item| item.role == Role::Human);
+        let is_human =
+            |index: &usize| self.transcript.item(*index).is_some_and(|item| item.role == Role::Human);
         let heard = self.transcript.answers.iter().copied().take(self.transcript.heard);
         let takeover = heard.clone().position(|index| is_human(&index)).unwrap_or(0);
         let heard = heard.skip(takeover);

@@ -1,7 +1,8 @@
 //! The state in which the customer ends: what is worth most for telling whether they were helped.
 
+use super::complaint::sarcasm;
+use super::reaction::{Reacted, Reaction};
 use crate::answer::tells_of_a_failed_action;
-use super::reaction::{Reacted, Reaction, sarcasm};
 use crate::transcript::{Found, Transcript};
 
 /// The customer's last word on the matter.
@@ -170,7 +171,9 @@ impl CustomerCourse {
     /// customer tells something, but a complaint and a change of mood count wherever they stand.
     fn follow_streaks(&mut self, transcript: &Transcript<'_>) {
         let mut before: Option<(usize, Reaction)> = None;
-        for (turn, reacted) in transcript.turns.iter().copied().zip(&self.reactions).filter(|(turn, _)| *turn > 0) {
+        for (turn, reacted) in
+            transcript.turns.iter().copied().zip(&self.reactions).filter(|(turn, _)| *turn > 0)
+        {
             let (same_turn, last) = before.map_or((false, None), |(at, last)| (at == turn, Some(last)));
             match reacted.reaction {
                 reaction if COMPLAINING.contains(&reaction) => {
@@ -202,8 +205,9 @@ impl CustomerCourse {
             before = Some((turn, reacted.reaction));
         }
         let numbered = transcript.customer.iter().zip(&transcript.turns);
-        let last_item = numbered.filter(|(_, turn)| **turn <= self.settled_turn).map(|(item, _)| *item).last();
-        let before = transcript.answers.iter().filter(|answer| last_item.is_some_and(|item| **answer < item)).count();
+        let last_item = numbered.rev().find(|(_, turn)| **turn <= self.settled_turn).map(|(item, _)| *item);
+        let before =
+            transcript.answers.iter().filter(|answer| last_item.is_some_and(|item| **answer < item)).count();
         self.settled_answers = before.max(transcript.answers.len().min(1));
     }
 

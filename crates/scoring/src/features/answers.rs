@@ -1,7 +1,7 @@
 //! What the answers' words say. They only ever lower a score, and an answer behind the customer's last message
 //! never thins out what was said before it.
 
-use super::{worst, FeatureList, Observations, count, dampened, flag, second_half, share};
+use super::{FeatureList, Observations, count, dampened, flag, second_half, share, worst};
 use crate::answer::denies_a_fact;
 use crate::lexicon::Group;
 use crate::transcript::overlap;

@@ -1,4 +1,4 @@
-//! What the linear model sees: numbers with a **fixed sign**.
+//! What the models see: numbers with a **fixed sign**.
 //!
 //! A feature either raises or lowers a score, whatever was fitted; that is why a complaint can never turn into
 //! praise by a freak of the data. All values are counts (as logarithms) or shares, never negative.

@@ -4,7 +4,7 @@
 //! What speaks for the answers is taken from those that the customer reacted to; what speaks against them from all.
 
 use super::{FeatureList, Observations, dampened, flag, last, least, share, unsettled_items, worst};
-use crate::answer::{denies_a_fact, tells_of_a_finished_action, tells_of_a_failed_action};
+use crate::answer::{denies_a_fact, tells_of_a_failed_action, tells_of_a_finished_action};
 use crate::customer::EndState;
 use crate::lexicon::Group;
 use crate::transcript::Item;

@@ -63,9 +63,7 @@ fn add_effort(observations: &Observations<'_, '_>, features: &mut FeatureList) {
 
 /// How the customer opens: a plea for help has a better outlook than an outcry.
 fn add_opening(observations: &Observations<'_, '_>, features: &mut FeatureList) {
-    let transcript = observations.transcript;
-    let first_turn = transcript.turns.iter().filter(|turn| **turn == 0).count();
-    let opening: Vec<&Item<'_>> = transcript.customer_items().take(first_turn).collect();
+    let opening: Vec<&Item<'_>> = observations.transcript.opening_items().collect();
     let holds = |group| opening.iter().any(|item| item.has(group));
     let sum = |of: fn(&Item<'_>) -> u32| opening.iter().map(|item| of(item)).sum::<u32>() as usize;
     features.raises("opening", "plea", "CUSTOMER_ASKED_FOR_HELP", flag(holds(Group::Plea)));
@@ -74,7 +72,12 @@ fn add_opening(observations: &Observations<'_, '_>, features: &mut FeatureList) 
     features.lowers("opening", "service", "SERVICE_FAILURE", dampened(count(Group::ServiceFailure)));
     features.lowers("opening", "accusation", "CUSTOMER_ACCUSED", flag(holds(Group::Accusation)));
     features.lowers("opening", "frustration", "CUSTOMER_FRUSTRATED", flag(holds(Group::Frustration)));
-    features.lowers("opening", "exclaims", "CUSTOMER_FRUSTRATED", dampened(sum(|item| item.reading.exclamations)));
+    features.lowers(
+        "opening",
+        "exclaims",
+        "CUSTOMER_FRUSTRATED",
+        dampened(sum(|item| item.reading.exclamations)),
+    );
     features.lowers("opening", "words", "CUSTOMER_WROTE_MUCH", dampened(sum(|item| item.reading.words)));
 }
 
@@ -106,8 +109,11 @@ fn coverage_of_all(observations: &Observations<'_, '_>, heard: &[&Item<'_>]) -> 
         .collect();
     topics.sort_unstable();
     topics.dedup();
-    let mut answered: Vec<u64> =
-        heard.iter().take(COMPARED_MESSAGES).flat_map(|item| item.reading.content_words.iter().copied()).collect();
+    let mut answered: Vec<u64> = heard
+        .iter()
+        .take(COMPARED_MESSAGES)
+        .flat_map(|item| item.reading.content_words.iter().copied())
+        .collect();
     answered.sort_unstable();
     answered.dedup();
     if topics.is_empty() { 0.0 } else { common(&topics, &answered) as f64 / topics.len() as f64 }
@@ -143,7 +149,11 @@ fn longest_run(observations: &Observations<'_, '_>) -> usize {
         // Courtesy waits for nothing.
         let waits = !matches!(
             reacted.reaction,
-            Reaction::Confirms | Reaction::Thanks | Reaction::Closes | Reaction::Accepts | Reaction::SaysNothing
+            Reaction::Confirms
+                | Reaction::Thanks
+                | Reaction::Closes
+                | Reaction::Accepts
+                | Reaction::SaysNothing
         );
         run += usize::from(waits && transcript.item(*index).is_some());
         longest = longest.max(run);

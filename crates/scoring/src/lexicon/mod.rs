@@ -16,11 +16,11 @@ mod words;
 use sha2::{Digest, Sha256};
 
 pub(crate) use self::characters::{is_ascii_letter_or_digit, is_letter_or_digit, is_unspaced};
-use self::normalise::Normalised;
 pub(crate) use self::group::Group;
 pub(crate) use self::group_set::GroupSet;
 pub(crate) use self::languages::LanguageNumber;
 use self::languages::{LANGUAGE_LISTS, LanguageList};
+use self::normalise::Normalised;
 use self::phrases::Phrases;
 pub(crate) use self::words::{Tally, WORD_WORTH, WordLists, hash_word};
 

@@ -56,10 +56,10 @@ pub enum WeightsError {
         expected: usize,
     },
     /// A tree that cannot be used.
-    #[error("its tree {place} of {dimension} cannot be used: {reason}; fit it again with `assay fit`")]
+    #[error("its tree {place} of {model} cannot be used: {reason}; fit it again with `assay fit`")]
     Tree {
-        /// Which dimension.
-        dimension: &'static str,
+        /// Which model: dimension and kind of opening.
+        model: &'static str,
         /// Place in the list of trees, from 1.
         place: usize,
         /// What is wrong.

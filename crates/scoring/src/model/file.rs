@@ -30,8 +30,8 @@ pub struct WeightsFile {
     pub lexicon_sha256: String,
     /// Name and sign (1 or −1) of every feature, in the order of all other lists.
     pub features: Vec<(String, i8)>,
-    /// The two models.
-    pub dimensions: PerDimension<ModelWeights>,
+    /// The models of both dimensions.
+    pub dimensions: PerDimension<Mixture>,
     /// By end state: share of conversations that were scored within one point of human raters.
     pub agreement: BTreeMap<String, PerDimension<f64>>,
     /// Where a resolution-accuracy score says that the issue was solved, or not.
@@ -54,7 +54,18 @@ pub struct PerDimension<T> {
     pub interaction_effort: T,
 }
 
-/// A dimension's model: `(1 − tree_share) · linear + tree_share · trees`.
+/// A dimension's two models: `(1 − detail) · brief + detail · detailed`, where `detail` is that of the customer's
+/// opening ([`crate::Features::detail`]).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mixture {
+    /// For conversations that open with a request in a few words.
+    pub brief: ModelWeights,
+    /// For conversations that open with a described problem.
+    pub detailed: ModelWeights,
+}
+
+/// One model: `(1 − tree_share) · linear + tree_share · trees`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelWeights {

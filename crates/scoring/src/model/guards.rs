@@ -78,7 +78,7 @@ impl Guards<'_, '_> {
                 limits.extend(self.open_ceiling(3.5));
                 limits.extend(self.complaint_ceiling(2.7));
                 limits.extend(self.refusal_ceiling());
-                limits.extend(self.loop_ceiling());
+                limits.extend(self.loop_ceiling(2.1));
                 limits.extend(self.missing_human_ceiling(2.5));
                 limits.extend(self.silence_ceiling());
             }
@@ -86,7 +86,7 @@ impl Guards<'_, '_> {
                 limits.extend(self.ease_floor());
                 limits.extend(self.open_ceiling(3.9));
                 limits.extend(self.complaint_ceiling(3.2));
-                limits.extend(self.loop_ceiling());
+                limits.extend(self.loop_ceiling(1.9));
                 limits.extend(self.missing_human_ceiling(2.0));
                 limits.extend(self.silence_ceiling());
             }
@@ -144,7 +144,7 @@ impl Guards<'_, '_> {
         let open = self.course.end == EndState::Open && self.course.unsettled > 0;
         let ceiling = if self.course.ends_objecting() { ceiling - OBJECTION } else { ceiling };
         let item = self.transcript.customer.last().copied();
-        open.then(|| Limit { code: "ISSUE_LEFT_OPEN", item, bound: Bound::AtMost(ceiling) })
+        open.then_some(Limit { code: "ISSUE_LEFT_OPEN", item, bound: Bound::AtMost(ceiling) })
     }
 
     /// A customer who leaves with a complaint was not helped; every complaint weighs.
@@ -175,16 +175,16 @@ impl Guards<'_, '_> {
         (all_refuse && !self.course.end.is_content()).then_some(Limit {
             code: "AGENT_REFUSED",
             item: self.transcript.answers.first().copied(),
-            bound: Bound::AtMost(2.8),
+            bound: Bound::AtMost(if self.course.unsettled == 0 { 2.5 } else { 2.8 }),
         })
     }
 
-    fn loop_ceiling(&self) -> Option<Limit> {
+    fn loop_ceiling(&self, ceiling: f64) -> Option<Limit> {
         let looped = self.effort.loops.len() >= LOOP && !self.course.end.is_content();
         looped.then(|| Limit {
             code: "AGENT_REPEATED_ITSELF",
             item: self.effort.loops.last().copied(),
-            bound: Bound::AtMost(2.1),
+            bound: Bound::AtMost(ceiling),
         })
     }
 
@@ -217,6 +217,6 @@ impl Guards<'_, '_> {
 
 /// Whether the last answer that the customer reacted to tells of a failure.
 fn ends_in_failure(transcript: &Transcript<'_>) -> bool {
-    let heard = transcript.answers.iter().take(transcript.heard);
-    heard.last().is_some_and(|answer| tells_of_a_failed_action(transcript, *answer))
+    let mut heard = transcript.answers.iter().take(transcript.heard);
+    heard.next_back().is_some_and(|answer| tells_of_a_failed_action(transcript, *answer))
 }

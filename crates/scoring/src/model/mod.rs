@@ -1,10 +1,13 @@
-//! From features to scores: the mean of a sign-constrained linear model and a monotone tree ensemble, and what words
-//! add where that was fitted; then guards that no weight can outvote.
+//! From features to scores: a model for briefly opened conversations and one for described problems, mixed by the
+//! opening, each the mean of a sign-constrained linear model and a monotone tree ensemble; what words add where that
+//! was fitted; then guards that no weight can outvote.
 
 mod checks;
 pub(crate) mod file;
 mod guards;
 mod linear;
+mod mixture;
+mod opening;
 mod trees;
 mod weights;
 mod wording;
@@ -12,8 +15,8 @@ mod wording;
 use assay_contracts::evaluation::Score;
 
 pub use self::checks::WeightsError;
-use self::file::LEAF_UNIT;
 pub(crate) use self::guards::{Adjustment, Guards};
+pub(crate) use self::opening::Detail;
 pub use self::trees::TreeError;
 pub use self::weights::BUILTIN_WEIGHTS;
 pub(crate) use self::weights::Weights;
@@ -35,6 +38,8 @@ pub(crate) enum LinearDimension {
 pub(crate) struct Seen {
     /// All features, in order.
     pub features: Vec<Feature>,
+    /// By how much the opening calls for the one model and the other.
+    pub detail: Detail,
     /// Hashed words, for weights that have a head for them; else empty.
     pub wording: Vec<(u32, f64)>,
 }
@@ -66,7 +71,7 @@ impl Weights {
     /// What the models see of a conversation with these features.
     pub(crate) fn see(&self, features: Vec<Feature>, transcript: &Transcript<'_>) -> Seen {
         let wording = self.wording_bits.map(|bits| wording(transcript, bits)).unwrap_or_default();
-        Seen { features, wording }
+        Seen { features, detail: Detail::of(transcript), wording }
     }
 
     /// Scores one dimension.
@@ -90,39 +95,21 @@ impl Weights {
         Scored { score: Score::nearest(value), contributions: estimate.contributions, adjustments }
     }
 
-    /// What the model of a dimension says, before the guards.
+    /// What the models of a dimension say, before the guards.
     ///
-    /// The value is summed up over features and over whole numbers of leaves, not over contributions: so it is
-    /// monotone in every feature to the last bit.
+    /// The value is summed up over features and over whole numbers of leaves, not over contributions, and the share
+    /// of each model depends on nothing but the opening: so it is monotone in every feature to the last bit, as long
+    /// as [`Seen::detail`] stays. More words in the opening change `detail`, too, and may bring the other model to
+    /// bear: in the length of the opening a score is monotone only where one model stands alone.
     pub(crate) fn estimate(&self, dimension: LinearDimension, seen: &Seen) -> Estimate {
-        let model = self.of(dimension);
-        let (linear_share, leaf_unit) =
-            (1.0 - model.tree_share, model.tree_share * model.tree_scale * LEAF_UNIT);
-        let mut points = vec![0.0; self.codes.names.len()];
-        let mut value = model.linear.intercept;
-        for (effect, code) in model.linear.effects(&seen.features).zip(&self.codes.of_feature) {
-            value += effect;
-            if let Some(points) = points.get_mut(*code) {
-                *points += linear_share * effect;
-            }
-        }
-        let values: Vec<f64> = seen.features.iter().map(|feature| feature.value).collect();
-        let mut changes = vec![0i64; self.codes.names.len()];
-        let leaves = model.trees.add_changes(&values, &mut changes);
-        let base = linear_share * model.linear.intercept + model.tree_share * model.tree_intercept;
-        let words = model.head.as_ref().map(|head| head.points(&seen.wording));
-        let mut contributions: Vec<(&'static str, f64)> = Vec::with_capacity(points.len() + 1);
-        for ((name, points), change) in self.codes.names.iter().zip(points).zip(changes) {
-            contributions.push((name, points + leaf_unit * change as f64));
-        }
-        contributions.extend(words.map(|points| (LOCAL_WORDING, points)));
+        let mixed = self.of(dimension).said(seen, &self.codes);
+        let words = mixed.words.unwrap_or(0.0);
+        let points = self.codes.names.iter().copied().zip(mixed.points);
+        let words_told = mixed.words.map(|points| (LOCAL_WORDING, points));
         Estimate {
-            value: linear_share * value
-                + model.tree_share * model.tree_intercept
-                + leaf_unit * leaves as f64
-                + words.unwrap_or(0.0),
-            baseline: base + leaf_unit * model.trees.zero as f64,
-            contributions,
+            value: mixed.value + words,
+            baseline: mixed.baseline,
+            contributions: points.chain(words_told).collect(),
         }
     }
 }

@@ -30,7 +30,7 @@ const MOST_SPLITS: usize = MOST_LEAVES - 1;
 /// Ways in which the splits of a tree can come out.
 const OUTCOMES: usize = 1 << MOST_SPLITS;
 
-/// All trees of one dimension.
+/// All trees of one model.
 #[derive(Debug, Default)]
 pub(super) struct Ensemble {
     trees: Vec<Tree>,

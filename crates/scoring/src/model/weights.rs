@@ -9,8 +9,10 @@ use super::LinearDimension;
 use super::checks::{
     WeightsError, check_features, check_magnitude, check_share, check_thresholds, check_version,
 };
-use super::file::{FORMAT, ModelWeights, PerDimension, ResolutionThresholds, WeightsFile, WordingWeights};
-use super::linear::Linear;
+use super::file::{
+    FORMAT, Mixture, ModelWeights, PerDimension, ResolutionThresholds, WeightsFile, WordingWeights,
+};
+use super::mixture::{Model, Models};
 use super::trees::Ensemble;
 use super::wording::{BITS, Head};
 use crate::customer::EndState;
@@ -24,23 +26,12 @@ pub const BUILTIN_WEIGHTS: &str = include_str!("../../weights/builtin.json");
 /// Everything that was fitted, checked.
 #[derive(Debug)]
 pub(crate) struct Weights {
-    models: PerDimension<Model>,
+    models: PerDimension<Models>,
     pub(super) wording_bits: Option<u32>,
     agreement: BTreeMap<String, PerDimension<f64>>,
     resolution: Option<ResolutionThresholds>,
     pub(super) codes: SignalCodes,
     sha256: String,
-}
-
-/// One dimension's model.
-#[derive(Debug)]
-pub(super) struct Model {
-    pub linear: Linear,
-    pub tree_share: f64,
-    pub tree_intercept: f64,
-    pub tree_scale: f64,
-    pub trees: Ensemble,
-    pub head: Option<Head>,
 }
 
 /// The signal codes of the features, numbered in the order of their first appearance.
@@ -83,15 +74,22 @@ impl Weights {
             check_thresholds(thresholds)?;
         }
         let codes = SignalCodes::of(features);
-        let mut heads = heads(file.wording.as_ref())?;
-        let PerDimension { resolution_accuracy, interaction_effort } = &file.dimensions;
-        let accuracy = Model::new("resolution_accuracy", resolution_accuracy, features, &codes)?;
-        let effort = Model::new("interaction_effort", interaction_effort, features, &codes)?;
+        let heads = heads(file.wording.as_ref())?;
+        let models = |[brief, detailed]: [&'static str; 2], mixture: &Mixture, head| {
+            Ok::<_, WeightsError>(Models {
+                brief: model(brief, &mixture.brief, features, &codes)?,
+                detailed: model(detailed, &mixture.detailed, features, &codes)?,
+                head,
+            })
+        };
+        let names = ["resolution_accuracy.brief", "resolution_accuracy.detailed"];
+        let resolution_accuracy =
+            models(names, &file.dimensions.resolution_accuracy, heads.resolution_accuracy)?;
+        let names = ["interaction_effort.brief", "interaction_effort.detailed"];
+        let interaction_effort =
+            models(names, &file.dimensions.interaction_effort, heads.interaction_effort)?;
         Ok(Self {
-            models: PerDimension {
-                resolution_accuracy: Model { head: heads.resolution_accuracy.take(), ..accuracy },
-                interaction_effort: Model { head: heads.interaction_effort.take(), ..effort },
-            },
+            models: PerDimension { resolution_accuracy, interaction_effort },
             wording_bits: file.wording.map(|wording| wording.bits),
             agreement: file.agreement,
             resolution: file.resolution,
@@ -100,8 +98,8 @@ impl Weights {
         })
     }
 
-    /// The model of a dimension.
-    pub(super) fn of(&self, dimension: LinearDimension) -> &Model {
+    /// The models of a dimension.
+    pub(super) fn of(&self, dimension: LinearDimension) -> &Models {
         match dimension {
             LinearDimension::ResolutionAccuracy => &self.models.resolution_accuracy,
             LinearDimension::InteractionEffort => &self.models.interaction_effort,
@@ -125,40 +123,6 @@ impl Weights {
     }
 }
 
-impl Model {
-    fn new(
-        dimension: &'static str,
-        weights: &ModelWeights,
-        features: &[Feature],
-        codes: &SignalCodes,
-    ) -> Result<Self, WeightsError> {
-        if weights.weights.len() != features.len() {
-            return Err(WeightsError::Length { found: weights.weights.len(), expected: features.len() });
-        }
-        for (feature, weight) in features.iter().zip(&weights.weights) {
-            check_magnitude(|| format!("weight of `{}` for {dimension}", feature.name), *weight)?;
-        }
-        check_magnitude(|| format!("tree_scale of {dimension}"), weights.tree_scale)?;
-        check_share(dimension, weights.tree_share)?;
-        for intercept in [weights.intercept, weights.tree_intercept] {
-            if !intercept.is_finite() {
-                let what = format!("intercept of {dimension}");
-                return Err(WeightsError::Number { what, value: intercept, rule: "it must be finite" });
-            }
-        }
-        let trees = Ensemble::new(&weights.trees, features, &codes.of_feature)
-            .map_err(|(place, reason)| WeightsError::Tree { dimension, place, reason })?;
-        Ok(Self {
-            linear: Linear::new(weights),
-            tree_share: weights.tree_share,
-            tree_intercept: weights.tree_intercept,
-            tree_scale: weights.tree_scale,
-            trees,
-            head: None,
-        })
-    }
-}
-
 impl SignalCodes {
     fn of(features: &[Feature]) -> Self {
         let mut names: Vec<&'static str> = Vec::new();
@@ -173,6 +137,32 @@ impl SignalCodes {
             .collect();
         Self { names, of_feature }
     }
+}
+
+/// Checks one model; `name` is its place in the file.
+fn model(
+    name: &'static str,
+    weights: &ModelWeights,
+    features: &[Feature],
+    codes: &SignalCodes,
+) -> Result<Model, WeightsError> {
+    if weights.weights.len() != features.len() {
+        return Err(WeightsError::Length { found: weights.weights.len(), expected: features.len() });
+    }
+    for (feature, weight) in features.iter().zip(&weights.weights) {
+        check_magnitude(|| format!("weight of `{}` for {name}", feature.name), *weight)?;
+    }
+    check_magnitude(|| format!("tree_scale of {name}"), weights.tree_scale)?;
+    check_share(name, weights.tree_share)?;
+    for intercept in [weights.intercept, weights.tree_intercept] {
+        if !intercept.is_finite() {
+            let what = format!("intercept of {name}");
+            return Err(WeightsError::Number { what, value: intercept, rule: "it must be finite" });
+        }
+    }
+    let trees = Ensemble::new(&weights.trees, features, &codes.of_feature)
+        .map_err(|(place, reason)| WeightsError::Tree { model: name, place, reason })?;
+    Ok(Model::new(weights, trees))
 }
 
 fn heads(wording: Option<&WordingWeights>) -> Result<PerDimension<Option<Head>>, WeightsError> {

@@ -5,6 +5,7 @@ use crate::features::Sign;
 use crate::lexicon::Lexicon;
 use crate::model::Seen;
 use crate::model::file::{SplitWeights, TreeWeights, WordingHead, WordingWeights};
+use crate::model::opening::Detail;
 use crate::transcript::Transcript;
 use crate::{empty_conversation, features_of};
 
@@ -67,17 +68,17 @@ fn a_file_that_does_not_fit_is_refused_with_what_to_do() {
         (|file| file.features.swap(0, 1), &["feature 1 is"]),
         (|file| file.features.truncate(5), &["feature 6 is `nothing`"]),
         (
-            |file| file.dimensions.interaction_effort.weights[7] = -0.1,
-            &["-0.1", "interaction_effort", "not negative"],
+            |file| file.dimensions.interaction_effort.detailed.weights[7] = -0.1,
+            &["-0.1", "interaction_effort.detailed", "not negative"],
         ),
-        (|file| file.dimensions.interaction_effort.weights.truncate(3), &["weights for", "features"]),
+        (|file| file.dimensions.interaction_effort.brief.weights.truncate(3), &["weights for", "features"]),
         (
-            |file| file.dimensions.resolution_accuracy.tree_share = 1.5,
-            &["share of resolution_accuracy is 1.5"],
+            |file| file.dimensions.resolution_accuracy.detailed.tree_share = 1.5,
+            &["share of resolution_accuracy.detailed is 1.5"],
         ),
         (
-            |file| file.dimensions.resolution_accuracy.tree_scale = -1.0,
-            &["tree_scale of resolution_accuracy"],
+            |file| file.dimensions.resolution_accuracy.brief.tree_scale = -1.0,
+            &["tree_scale of resolution_accuracy.brief"],
         ),
         (
             |file| file.agreement.retain(|end, _| end != "gave_up"),
@@ -134,9 +135,12 @@ fn a_tree_that_cannot_be_is_refused_by_its_place() {
     ];
     for (tree, reason) in cases {
         let mut file = shipped();
-        file.dimensions.resolution_accuracy.trees.insert(1, tree);
+        file.dimensions.resolution_accuracy.brief.trees.insert(1, tree);
         let refused = parse(&file).unwrap_err().to_string();
-        assert!(refused.contains("tree 2 of resolution_accuracy") && refused.contains(reason), "{refused}");
+        assert!(
+            refused.contains("tree 2 of resolution_accuracy.brief") && refused.contains(reason),
+            "{refused}"
+        );
     }
 }
 
@@ -155,13 +159,30 @@ fn values() -> impl Strategy<Value = Vec<f64>> {
     prop::collection::vec(value, features().len())
 }
 
-fn seen(values: &[f64]) -> Seen {
-    let features =
-        features().into_iter().zip(values).map(|(feature, value)| Feature { value: *value, ..feature });
-    Seen { features: features.collect(), wording: Vec::new() }
+/// Openings of all kinds: either model alone, and both together.
+fn detail() -> impl Strategy<Value = Detail> {
+    (0u32..60).prop_map(Detail::of_words)
 }
 
-/// The value of a dimension, worked out plainly from the file.
+fn seen(values: &[f64], detail: Detail) -> Seen {
+    let features =
+        features().into_iter().zip(values).map(|(feature, value)| Feature { value: *value, ..feature });
+    Seen { features: features.collect(), detail, wording: Vec::new() }
+}
+
+/// Nothing observed, and an opening of some length.
+fn nothing(detail: Detail) -> Seen {
+    seen(&vec![0.0; features().len()], detail)
+}
+
+/// The value of a dimension for a detail, worked out plainly from the file.
+fn plain_mixture(mixture: &Mixture, seen: &Seen) -> f64 {
+    let detail = seen.detail.share();
+    (1.0 - detail) * plain_value(&mixture.brief, &seen.features)
+        + detail * plain_value(&mixture.detailed, &seen.features)
+}
+
+/// The value of a model, worked out plainly from the file.
 fn plain_value(model: &ModelWeights, features: &[Feature]) -> f64 {
     let linear: f64 = features
         .iter()
@@ -187,18 +208,21 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn contributions_have_the_sign_of_their_features_and_add_up_to_the_value(values in values()) {
+    fn contributions_have_the_sign_of_their_features_and_add_up_to_the_value(
+        values in values(),
+        detail in detail(),
+    ) {
         let weights = Weights::builtin(&features()).unwrap();
         let file = shipped();
-        let seen = seen(&values);
-        for (dimension, model) in BOTH.into_iter().zip([
+        let seen = seen(&values, detail);
+        for (dimension, mixture) in BOTH.into_iter().zip([
             &file.dimensions.resolution_accuracy,
             &file.dimensions.interaction_effort,
         ]) {
             let estimate = weights.estimate(dimension, &seen);
             let sum: f64 = estimate.contributions.iter().map(|(_, points)| points).sum();
             prop_assert!((estimate.baseline + sum - estimate.value).abs() < 1e-9);
-            prop_assert!((plain_value(model, &seen.features) - estimate.value).abs() < 1e-9);
+            prop_assert!((plain_mixture(mixture, &seen) - estimate.value).abs() < 1e-9);
             for (code, points) in &estimate.contributions {
                 let feature = seen.features.iter().find(|feature| feature.code == *code).unwrap();
                 prop_assert!(points * feature.sign.factor() >= 0.0, "{code}: {points}");
@@ -209,6 +233,7 @@ proptest! {
     #[test]
     fn a_higher_value_never_moves_a_score_against_its_sign(
         values in values(),
+        detail in detail(),
         place in any::<prop::sample::Index>(),
         by in 0.001..2.0,
     ) {
@@ -217,9 +242,9 @@ proptest! {
         let mut raised = values.clone();
         raised[place] += by;
         for dimension in BOTH {
-            let before = weights.estimate(dimension, &seen(&values)).value;
-            let after = weights.estimate(dimension, &seen(&raised)).value;
-            let sign = seen(&values).features[place].sign.factor();
+            let before = weights.estimate(dimension, &seen(&values, detail)).value;
+            let after = weights.estimate(dimension, &seen(&raised, detail)).value;
+            let sign = seen(&values, detail).features[place].sign.factor();
             prop_assert!((after - before) * sign >= 0.0, "{place}: {before} -> {after}");
         }
     }
@@ -228,9 +253,28 @@ proptest! {
 #[test]
 fn nothing_observed_is_the_baseline_without_contributions() {
     let weights = Weights::builtin(&features()).unwrap();
-    let estimate = weights.estimate(LinearDimension::ResolutionAccuracy, &seen(&vec![0.0; features().len()]));
-    assert!((estimate.value - estimate.baseline).abs() < 1e-9);
-    assert!(estimate.contributions.iter().all(|(_, points)| *points == 0.0));
+    for words in [0, 28, 90] {
+        let seen = nothing(Detail::of_words(words));
+        let estimate = weights.estimate(LinearDimension::ResolutionAccuracy, &seen);
+        assert!((estimate.value - estimate.baseline).abs() < 1e-9);
+        assert!(estimate.contributions.iter().all(|(_, points)| *points == 0.0));
+    }
+}
+
+#[test]
+fn the_opening_decides_which_model_is_heard() {
+    let mut file = shipped();
+    let (brief, detailed) = {
+        let Mixture { brief, detailed } = &mut file.dimensions.interaction_effort;
+        (brief.tree_intercept, detailed.tree_intercept) = (2.0, 4.0);
+        (plain_value(brief, &features()), plain_value(detailed, &features()))
+    };
+    let weights = parse(&file).unwrap();
+    for (words, value) in [(12, brief), (44, detailed), (28, (brief + detailed) / 2.0)] {
+        let estimate =
+            weights.estimate(LinearDimension::InteractionEffort, &nothing(Detail::of_words(words)));
+        assert!((estimate.value - value).abs() < 1e-9, "{words} words: {estimate:?}");
+    }
 }
 
 #[test]
@@ -240,7 +284,7 @@ fn words_move_a_score_by_their_weights_and_within_one_point() {
     let heads = |weight| PerDimension { resolution_accuracy: Some(head(weight)), interaction_effort: None };
     let words = |weight: f64, file: &mut WeightsFile| {
         file.wording = Some(WordingWeights { bits: 12, heads: heads(weight) });
-        let seen = Seen { wording: vec![(3, 0.5), (4, 0.5)], ..seen(&vec![0.0; features().len()]) };
+        let seen = Seen { wording: vec![(3, 0.5), (4, 0.5)], ..nothing(Detail::of_words(20)) };
         let weights = parse(file).unwrap();
         let effort = weights.estimate(LinearDimension::InteractionEffort, &seen);
         assert!(effort.contributions.iter().all(|(code, _)| *code != "LOCAL_WORDING"));

@@ -1,12 +1,13 @@
 //! A conversation, read once: who speaks, what phrases stand where, and what each item shares with earlier ones.
 
+mod excerpt;
 mod identifiers;
 mod language;
 mod own_text;
 mod pieces;
 mod reading;
-mod sentences;
 mod sentence_ends;
+mod sentences;
 mod similarity;
 
 use assay_contracts::conversation::{Author, AuthorType, Conversation, Message, MessageKind};
@@ -17,6 +18,7 @@ pub(crate) use self::reading::{Found, Reading};
 pub(crate) use self::sentences::sentence_around;
 pub(crate) use self::similarity::{common, overlap, shares_any};
 
+use self::excerpt::{Excerpt, share};
 use crate::lexicon::{Group, Lexicon};
 
 /// What an item is to the scorer. A comment is a note whoever wrote it.
@@ -114,19 +116,20 @@ impl<'a> Transcript<'a> {
     /// A customer's item that talks to an evaluator is left out of `customer`, unless it complains: otherwise an
     /// injected text would move the end of the conversation and thin out complaints.
     pub(crate) fn read(lexicon: &Lexicon, conversation: &'a Conversation) -> Self {
-        let mut items: Vec<Item<'a>> = conversation
+        let most = share(conversation.messages.iter().map(|message| message.content.len()));
+        let (mut items, excerpts): (Vec<Item<'a>>, Vec<Excerpt<'a>>) = conversation
             .messages
             .iter()
-            .map(|message| Item {
-                role: Role::of(message),
-                message,
-                reading: Reading::of_words(lexicon, &message.content),
+            .map(|message| {
+                let excerpt = Excerpt::of(&message.content, most);
+                let reading = Reading::of_words(lexicon, &excerpt.text);
+                (Item { role: Role::of(message), message, reading }, excerpt)
             })
-            .collect();
+            .unzip();
         let language = Language::of(lexicon, &items);
-        for item in &mut items {
+        for (item, excerpt) in items.iter_mut().zip(&excerpts) {
             let read_in = language.to_read(lexicon, item);
-            item.reading.find_phrases(lexicon, &item.message.content, read_in);
+            item.reading.find_phrases(lexicon, excerpt, read_in);
         }
         let customer: Vec<usize> = indices(&items, |item| {
             item.role == Role::Customer && (!item.is_injected() || item.has_any(COMPLAINTS))
@@ -152,6 +155,12 @@ impl<'a> Transcript<'a> {
     /// The customer's items that count as theirs.
     pub(crate) fn customer_items(&self) -> impl DoubleEndedIterator<Item = &Item<'a>> {
         self.customer.iter().filter_map(|index| self.items.get(*index))
+    }
+
+    /// The customer's opening: what they write before the first answer to them.
+    pub(crate) fn opening_items(&self) -> impl Iterator<Item = &Item<'a>> {
+        let first_turn = self.turns.iter().filter(|turn| **turn == 0).count();
+        self.customer_items().take(first_turn)
     }
 
     /// All answers that the customer saw.

@@ -23,6 +23,34 @@ const REPLY_HEADERS: [(&str, &str); 6] = [
     ("在", "写道："),
 ];
 
+/// Short lines with which a letter ends: what follows is a name, a telephone number or a legal notice.
+const SIGN_OFFS: [&str; 22] = [
+    "--",
+    "regards",
+    "kind regards",
+    "best regards",
+    "warm regards",
+    "with kind regards",
+    "many regards",
+    "sincerely",
+    "yours sincerely",
+    "yours faithfully",
+    "yours truly",
+    "best wishes",
+    "sent from ",
+    "sent via ",
+    "get outlook for",
+    "mit freundlichen grüßen",
+    "viele grüße",
+    "cordialement",
+    "saludos",
+    "un saludo",
+    "atenciosamente",
+    "此致",
+];
+/// A sign-off stands in a line of at most so many bytes.
+const LONGEST_SIGN_OFF: usize = 40;
+
 /// Parts of a text, as byte ranges in order, and what they are.
 #[derive(Debug, Default)]
 pub(crate) struct Quoted {
@@ -58,7 +86,8 @@ fn earlier_messages(text: &str) -> Vec<(usize, usize)> {
         match line_kind(text.get(start..end).unwrap_or("")) {
             Line::Own => {}
             Line::Quoted => add_range(&mut ranges, start, end),
-            Line::Separator => {
+            Line::SignOff if start == 0 => {}
+            Line::Separator | Line::SignOff => {
                 add_range(&mut ranges, start, text.len());
                 return ranges;
             }
@@ -74,22 +103,73 @@ enum Line {
     Quoted,
     /// Everything from here on is an earlier message.
     Separator,
+    /// Everything from here on is a signature, unless nothing stands before it.
+    SignOff,
 }
 
 fn line_kind(line: &str) -> Line {
     // Most lines show by their first character that they are their author's own.
     match line.trim_ascii_start().as_bytes().first() {
         Some(b'>') => Line::Quoted,
-        Some(b'-' | b'_' | b'A' | b'B' | b'E' | b'L' | b'O' | b'a' | b'b' | b'e' | b'l' | b'o' | 0x0B | 0x80..) => {
+        Some(
+            b'-'
+            | b'_'
+            | b'A'
+            | b'B'
+            | b'C'
+            | b'E'
+            | b'G'
+            | b'K'
+            | b'L'
+            | b'M'
+            | b'O'
+            | b'R'
+            | b'S'
+            | b'U'
+            | b'V'
+            | b'W'
+            | b'Y'
+            | b'a'
+            | b'b'
+            | b'c'
+            | b'e'
+            | b'g'
+            | b'k'
+            | b'l'
+            | b'm'
+            | b'o'
+            | b'r'
+            | b's'
+            | b'u'
+            | b'v'
+            | b'w'
+            | b'y'
+            | 0x0B
+            | 0x80..,
+        ) => {
             let bare = line.trim();
             match bare {
                 _ if bare.starts_with('>') => Line::Quoted,
                 _ if is_separator(bare) => Line::Separator,
+                _ if bare.len() <= LONGEST_SIGN_OFF && is_sign_off(bare) => Line::SignOff,
                 _ => Line::Own,
             }
         }
         _ => Line::Own,
     }
+}
+
+/// A sign-off is the whole line but for marks; "sent from" and the like may name a device.
+fn is_sign_off(line: &str) -> bool {
+    SIGN_OFFS.iter().any(|sign_off| {
+        let begins = line
+            .as_bytes()
+            .get(..sign_off.len())
+            .is_some_and(|beginning| beginning.eq_ignore_ascii_case(sign_off.as_bytes()));
+        let names_more = sign_off.ends_with(' ') || sign_off.ends_with("for");
+        let rest = line.get(sign_off.len()..).unwrap_or("x");
+        begins && (names_more || !rest.contains(char::is_alphanumeric))
+    })
 }
 
 fn is_separator(line: &str) -> bool {
@@ -170,6 +250,21 @@ mod tests {
             let text = format!("x\n{header}\n123");
             assert_eq!(earlier_messages(&text), [(2, text.len())], "{header}");
         }
+    }
+
+    #[test]
+    fn a_signature_is_nobodys_message() {
+        let text = "It works now.\n\nKind regards,\nDr. Ann Bad, Helpful Ltd.";
+        assert_eq!(earlier_messages(text), [(15, text.len())]);
+        for own in [
+            "Regards to the team, it still fails",
+            "Kind regards",
+            "Sent from the wrong address again and again and again",
+        ] {
+            assert_eq!(earlier_messages(own), [], "{own}");
+        }
+        let sent = "No luck\nSent from my phone";
+        assert_eq!(earlier_messages(sent), [(8, sent.len())]);
     }
 
     #[test]

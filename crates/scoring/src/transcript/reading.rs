@@ -1,5 +1,6 @@
 //! One text, read once: its words, its identifiers and the phrases in it with their meaning in place.
 
+use super::excerpt::Excerpt;
 use super::identifiers::each_identifier;
 use super::own_text::{Quoted, touches};
 use super::pieces::{Piece, each_piece};
@@ -54,7 +55,7 @@ pub(crate) struct Reading {
 
 impl Reading {
     /// Reads the words of `text`, by which its language is told.
-    pub(crate) fn of_words(lexicon: &Lexicon, text: &str) -> Self {
+    pub(super) fn of_words(lexicon: &Lexicon, text: &str) -> Self {
         let mut reading = Self { quoted: Quoted::of(text), ..Self::default() };
         reading.read_words(lexicon, text);
         reading.read_identifiers(text);
@@ -62,13 +63,22 @@ impl Reading {
         reading
     }
 
-    /// Finds the phrases of `text`, which the words were read of, in English and in `language`.
-    pub(crate) fn find_phrases(&mut self, lexicon: &Lexicon, text: &str, language: Option<LanguageNumber>) {
-        let hits = lexicon.find(text, language);
+    /// Finds the phrases of an excerpt, which the words were read of, in English and in `language`.
+    pub(super) fn find_phrases(
+        &mut self,
+        lexicon: &Lexicon,
+        excerpt: &Excerpt<'_>,
+        language: Option<LanguageNumber>,
+    ) {
+        let hits = lexicon.find(&excerpt.text, language);
         // An instruction to an evaluator is one wherever it stands, quoted or not.
         self.injected = hits.iter().any(|hit| hit.group == Group::Injection);
         self.declines_a_person = hits.iter().any(|hit| hit.group == Group::HumanDecline);
-        self.found = meanings(text, &hits, &self.quoted);
+        self.found = meanings(&excerpt.text, &hits, &self.quoted);
+        for found in &mut self.found {
+            found.end = excerpt.original(found.end - 1) + 1;
+            found.start = excerpt.original(found.start);
+        }
         self.groups = self.found.iter().map(|found| found.group).collect();
     }
 
@@ -76,7 +86,7 @@ impl Reading {
     #[cfg(test)]
     pub(crate) fn of(lexicon: &Lexicon, text: &str) -> Self {
         let mut reading = Self::of_words(lexicon, text);
-        reading.find_phrases(lexicon, text, None);
+        reading.find_phrases(lexicon, &Excerpt::of(text, usize::MAX), None);
         reading
     }
 

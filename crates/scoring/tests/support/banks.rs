@@ -27,6 +27,25 @@ const ROUNDING: f64 = 0.05;
 /// So much may a score change by what says nothing about the issue.
 const NEUTRAL: f64 = 0.25;
 
+/// A collection of phrases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bank {
+    /// Phrases that the lists were improved on.
+    Known,
+    /// Phrases that whoever works on the lists does not look at: their shares tell how well the rest of the world is
+    /// understood.
+    HeldOut,
+}
+
+impl Bank {
+    const fn folder(self) -> &'static str {
+        match self {
+            Self::Known => "metamorphic",
+            Self::HeldOut => "metamorphic_held_out",
+        }
+    }
+}
+
 /// A change to a conversation and what it must do to the scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
@@ -60,8 +79,8 @@ impl Relation {
     }
 
     /// The phrases of a language.
-    pub fn phrases(self, language: &str) -> Vec<String> {
-        let file = format!("tests/metamorphic/{}.{language}.txt", self.stem());
+    pub fn phrases(self, bank: Bank, language: &str) -> Vec<String> {
+        let file = format!("tests/{}/{}.{language}.txt", bank.folder(), self.stem());
         let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
         text.lines().map(|line| line.replace("\\n", "\n")).collect()
     }
@@ -156,7 +175,7 @@ impl BankOutcome {
 }
 
 /// Adds every phrase of a bank to every sample of its language that has AXIS.
-pub fn measure(scorer: &Scorer, relation: Relation, language: &str) -> BankOutcome {
+pub fn measure(scorer: &Scorer, bank: Bank, relation: Relation, language: &str) -> BankOutcome {
     let samples: Vec<(Conversation, Reading)> = samples_in(language)
         .into_iter()
         .filter_map(|sample| reading(scorer, &sample).map(|before| (sample, before)))
@@ -169,7 +188,7 @@ pub fn measure(scorer: &Scorer, relation: Relation, language: &str) -> BankOutco
         };
         PhraseOutcome { broken: samples.iter().filter_map(breaks).collect(), tried: samples.len(), phrase }
     };
-    let mut phrases: Vec<PhraseOutcome> = relation.phrases(language).into_iter().map(outcome).collect();
+    let mut phrases: Vec<PhraseOutcome> = relation.phrases(bank, language).into_iter().map(outcome).collect();
     phrases.sort_by_key(|phrase| std::cmp::Reverse(phrase.broken.len()));
     BankOutcome { phrases }
 }
@@ -191,7 +210,8 @@ pub fn measure_dressed(scorer: &Scorer, relation: Relation, dressing: Dressing) 
         let broken = broken.map(|(sample, _)| sample.ticket_id.clone()).collect();
         PhraseOutcome { broken, tried: plain.len(), phrase }
     };
-    let mut phrases: Vec<PhraseOutcome> = relation.phrases("en").into_iter().map(outcome).collect();
+    let mut phrases: Vec<PhraseOutcome> =
+        relation.phrases(Bank::Known, "en").into_iter().map(outcome).collect();
     phrases.sort_by_key(|phrase| std::cmp::Reverse(phrase.broken.len()));
     BankOutcome { phrases }
 }
