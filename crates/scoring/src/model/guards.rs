@@ -99,8 +99,8 @@ impl Guards<'_, '_> {
         self.course.complaints()
     }
 
-    /// What every complaint and every further turn without a solution takes off, and every further content turn at
-    /// the end adds, whatever the models and the limits say: one more must always show. Interaction effort counts turns by
+    /// What every complaint and every further turn without a solution takes off, and every content turn at the end
+    /// adds, whatever the models and the limits say: one more must always show. Interaction effort counts turns by
     /// its features.
     pub(crate) fn steps(&self, dimension: LinearDimension) -> Adjustment {
         if dimension == LinearDimension::InteractionEffort {
@@ -108,8 +108,7 @@ impl Guards<'_, '_> {
         }
         let count = |count: u32| f64::from(count.min(MOST_STEPS));
         let worse = count(self.complaints() + self.course.unsettled);
-        // The first content turn changes how the conversation ends, which the models see.
-        let better = count(self.course.content_streak.saturating_sub(1));
+        let better = count(self.course.content_streak);
         let code = if worse > better { "ISSUE_LEFT_OPEN" } else { "CUSTOMER_THANKED" };
         Adjustment { code, effect: STEP * (better - worse), item: self.decided_by() }
     }

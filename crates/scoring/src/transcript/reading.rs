@@ -204,7 +204,7 @@ fn meanings(text: &str, hits: &[Hit], quoted: &Quoted) -> Vec<Found> {
         let void = match hit.group {
             Group::Idiom | Group::StillBenign | Group::HumanDecline => true,
             Group::Still => touches(&benign, start, end) || ends.in_question(end),
-            Group::HumanRequest | Group::HumanWord => touches(&declines, start, end),
+            Group::HumanRequest | Group::HumanWord | Group::HumanNoun => touches(&declines, start, end),
             group => within(&idioms, start, end) && !group.stands_in_idioms(),
         };
         if void {
