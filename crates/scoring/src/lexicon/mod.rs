@@ -94,8 +94,6 @@ pub(crate) struct Hit {
 #[derive(Debug, Clone, Copy)]
 struct Pattern {
     group: Group,
-    /// Language whose texts it counts in; `None` for all.
-    language: Option<LanguageNumber>,
     at_sentence_start: bool,
     any_ending: bool,
     /// Whether its first character would continue a word before it.
@@ -105,11 +103,20 @@ struct Pattern {
     at_clause_end: bool,
 }
 
-/// The compiled phrase lists.
+/// Phrases that are looked for together.
 #[derive(Debug)]
-pub(crate) struct Lexicon {
+struct PhraseList {
     phrases: Phrases,
     patterns: Vec<Pattern>,
+}
+
+/// The compiled phrase lists. What counts everywhere is one list, found in one pass; a language's own phrases are
+/// another, so that texts in English do not pay for them.
+#[derive(Debug)]
+pub(crate) struct Lexicon {
+    everywhere: PhraseList,
+    /// By the number of the language.
+    own: Vec<(LanguageNumber, PhraseList)>,
     /// Stop words and the function words of languages.
     pub words: WordLists,
 }
@@ -117,14 +124,14 @@ pub(crate) struct Lexicon {
 impl Lexicon {
     /// Compiles the lists that ship with the crate.
     pub(crate) fn builtin() -> Result<Self, LexiconError> {
-        let mut entries_of = Entries::default();
+        let mut everywhere = Entries::default();
         let mut seen = Vec::new();
         for (file, text) in PHRASE_LISTS {
             for section in format::sections(file, text)? {
                 let group = Group::from_name(section.name)
                     .ok_or_else(|| LexiconError::UnknownSection { file, section: section.name.to_owned() })?;
                 seen.push(group);
-                entries_of.add_all(group, None, &section.entries);
+                everywhere.add_all(group, &section.entries);
             }
         }
         if let Some(missing) =
@@ -133,17 +140,19 @@ impl Lexicon {
             return Err(LexiconError::MissingSection(missing.name()));
         }
         let mut words = WordLists::read(WORD_LIST.0, &format::sections(WORD_LIST.0, WORD_LIST.1)?)?;
+        let mut own = Vec::with_capacity(LANGUAGE_LISTS.len());
         for (code, file, text) in LANGUAGE_LISTS {
             let list = LanguageList::read(file, text)?;
+            let mut entries_of = Entries::default();
             let language = words.add_language(code, list.function_words.into_iter())?;
             for (group, entries) in list.phrases {
                 // Text for an evaluator is no part of the conversation, so its language need not be that of it.
-                let language = (group != Group::Injection).then_some(language);
-                entries_of.add_all(group, language, &entries);
+                let list = if group == Group::Injection { &mut everywhere } else { &mut entries_of };
+                list.add_all(group, &entries);
             }
+            own.push((language, entries_of.compile()?));
         }
-        let phrases = Phrases::compile(&entries_of.texts)?;
-        Ok(Self { phrases, patterns: entries_of.patterns, words })
+        Ok(Self { everywhere: everywhere.compile()?, own, words })
     }
 
     /// Whether phrases of a language are listed, by its ISO 639-1 code.
@@ -170,7 +179,11 @@ impl Lexicon {
             lookalikes.sort_unstable();
             hits.retain(|hit| lookalikes.binary_search(&(hit.start, hit.end)).is_err());
         }
-        hits.sort_unstable_by_key(|hit| (hit.start, hit.end, hit.group));
+        let place = |hit: &Hit| (hit.start, hit.end, hit.group);
+        // One list finds phrases nearly in this order.
+        if !hits.is_sorted_by_key(place) {
+            hits.sort_unstable_by_key(place);
+        }
         // A phrase may stand in the English list and in that of the language.
         hits.dedup();
         hits
@@ -184,14 +197,10 @@ impl Lexicon {
         language: Option<LanguageNumber>,
         mut found_one: impl FnMut(Hit),
     ) {
-        self.phrases.find(flat, |found| {
-            let Some(pattern) = self.patterns.get(found.phrase) else { return };
-            let hit = Hit { group: pattern.group, start: found.start, end: found.end };
-            let counts = pattern.language.is_none() || pattern.language == language;
-            if counts && stands_alone(kept, hit, *pattern) {
-                found_one(hit);
-            }
-        });
+        let own = self.own.iter().filter(|(number, _)| Some(*number) == language).map(|(_, list)| list);
+        for list in std::iter::once(&self.everywhere).chain(own) {
+            list.find(flat, kept, &mut found_one);
+        }
     }
 
     /// SHA-256 of everything that the compiled lists were made from, lower-case hexadecimal.
@@ -212,6 +221,18 @@ impl Lexicon {
     }
 }
 
+impl PhraseList {
+    fn find(&self, flat: &str, kept: &str, found_one: &mut impl FnMut(Hit)) {
+        self.phrases.find(flat, |found| {
+            let Some(pattern) = self.patterns.get(found.phrase) else { return };
+            let hit = Hit { group: pattern.group, start: found.start, end: found.end };
+            if stands_alone(kept, hit, *pattern) {
+                found_one(hit);
+            }
+        });
+    }
+}
+
 /// Entries in the making: what is looked for, and what it means, side by side.
 #[derive(Debug, Default)]
 struct Entries {
@@ -220,7 +241,11 @@ struct Entries {
 }
 
 impl Entries {
-    fn add_all(&mut self, group: Group, language: Option<LanguageNumber>, entries: &[&str]) {
+    fn compile(self) -> Result<PhraseList, LexiconError> {
+        Ok(PhraseList { phrases: Phrases::compile(&self.texts)?, patterns: self.patterns })
+    }
+
+    fn add_all(&mut self, group: Group, entries: &[&str]) {
         for entry in entries {
             let (entry, at_sentence_start) =
                 entry.strip_prefix('^').map_or((*entry, false), |rest| (rest, true));
@@ -229,7 +254,6 @@ impl Entries {
             for spelling in spelling::spellings(entry) {
                 self.patterns.push(Pattern {
                     group,
-                    language,
                     at_sentence_start,
                     any_ending,
                     begins_word: spelling.chars().next().is_some_and(joins),

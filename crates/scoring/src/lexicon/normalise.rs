@@ -8,15 +8,33 @@ pub(super) struct Normalised {
     pub flat: String,
     /// The same length, with line breaks kept: for the question whether a sentence begins.
     pub kept: String,
-    /// For each byte of `flat` the byte of the original it comes from, and one for the end.
+    /// For each byte of `flat` the byte of the original it comes from, and one for the end; empty where both are the
+    /// same.
     origins: Vec<u32>,
+}
+
+/// What stands between a text and the phrases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Need {
+    Nothing,
+    /// Line breaks where a space could stand, and nothing else: the commonest need.
+    LineBreaks,
+    Everything,
 }
 
 impl Normalised {
     /// `None` where the text can be searched as it is.
     pub(super) fn of(text: &str) -> Option<Self> {
-        if !is_needed(text.as_bytes()) {
-            return None;
+        match need(text.as_bytes()) {
+            Need::Nothing => return None,
+            Need::LineBreaks => {
+                return Some(Self {
+                    flat: text.replace('\n', " "),
+                    kept: text.to_owned(),
+                    origins: Vec::new(),
+                });
+            }
+            Need::Everything => {}
         }
         let mut normalised = Self {
             flat: String::with_capacity(text.len()),
@@ -50,6 +68,9 @@ impl Normalised {
 
     /// The place in the original of the byte range `start..end` of `flat`.
     pub(super) fn original(&self, start: usize, end: usize, text: &str) -> Option<(usize, usize)> {
+        if self.origins.is_empty() {
+            return Some((start, end));
+        }
         let begin = *self.origins.get(start)? as usize;
         let last = *self.origins.get(end.checked_sub(1)?)? as usize;
         let length = text.get(last..)?.chars().next().map_or(0, char::len_utf8);
@@ -82,13 +103,24 @@ fn kind_of(character: char) -> Kind {
     }
 }
 
-/// Whether anything in the text is not as phrases are written; looks at each byte once.
-fn is_needed(bytes: &[u8]) -> bool {
-    let mut before = b' ';
+/// Looks at each byte once. A line break beside another blank separates: no phrase reaches across a paragraph, but
+/// one may be wrapped with a blank left at the end of the line.
+fn need(bytes: &[u8]) -> Need {
+    let mut before = b'x';
+    let mut need = Need::Nothing;
     for (at, byte) in bytes.iter().copied().enumerate() {
+        // Most bytes are none of those that matter.
+        if byte > b' ' && byte < 0xC2 {
+            before = byte;
+            continue;
+        }
         let rest = || (bytes.get(at + 1).copied().unwrap_or(0), bytes.get(at + 2).copied().unwrap_or(0));
         let special = match byte {
-            b' ' => before == b' ' && at > 0,
+            b' ' => matches!(before, b' ' | b'\n') && at > 0,
+            b'\n' => {
+                need = Need::LineBreaks;
+                before == b' '
+            }
             b'\t'..=b'\r' => true,
             0xC2 => matches!(rest().0, 0x85 | 0xA0 | 0xAD),
             0xE1 => rest() == (0x9A, 0x80),
@@ -98,11 +130,11 @@ fn is_needed(bytes: &[u8]) -> bool {
             _ => false,
         };
         if special {
-            return true;
+            return Need::Everything;
         }
         before = byte;
     }
-    false
+    need
 }
 
 #[cfg(test)]

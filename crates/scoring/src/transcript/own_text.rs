@@ -50,6 +50,8 @@ const SIGN_OFFS: [&str; 22] = [
 ];
 /// A sign-off stands in a line of at most so many bytes.
 const LONGEST_SIGN_OFF: usize = 40;
+/// Blanks around it are expected to be at most so many.
+const LONGEST_BLANKS: usize = 20;
 
 /// Parts of a text, as byte ranges in order, and what they are.
 #[derive(Debug, Default)]
@@ -108,60 +110,42 @@ enum Line {
 }
 
 fn line_kind(line: &str) -> Line {
-    // Most lines show by their first character that they are their author's own.
-    match line.trim_ascii_start().as_bytes().first() {
-        Some(b'>') => Line::Quoted,
-        Some(
-            b'-'
+    let first = line.trim_ascii_start().as_bytes().first().copied().unwrap_or(b' ');
+    // Most lines show by their first character or by their length that they are their author's own.
+    let may_separate = matches!(
+        first,
+        b'>' | b'-'
             | b'_'
             | b'A'
             | b'B'
-            | b'C'
             | b'E'
-            | b'G'
-            | b'K'
             | b'L'
-            | b'M'
             | b'O'
-            | b'R'
-            | b'S'
-            | b'U'
-            | b'V'
-            | b'W'
-            | b'Y'
             | b'a'
             | b'b'
-            | b'c'
             | b'e'
-            | b'g'
-            | b'k'
             | b'l'
-            | b'm'
             | b'o'
-            | b'r'
-            | b's'
-            | b'u'
-            | b'v'
-            | b'w'
-            | b'y'
             | 0x0B
-            | 0x80..,
-        ) => {
-            let bare = line.trim();
-            match bare {
-                _ if bare.starts_with('>') => Line::Quoted,
-                _ if is_separator(bare) => Line::Separator,
-                _ if bare.len() <= LONGEST_SIGN_OFF && is_sign_off(bare) => Line::SignOff,
-                _ => Line::Own,
-            }
-        }
+            | 0x80..
+    );
+    let may_sign_off = line.len() <= LONGEST_SIGN_OFF + LONGEST_BLANKS;
+    if !may_separate && !may_sign_off {
+        return Line::Own;
+    }
+    let bare = line.trim();
+    match bare {
+        _ if bare.starts_with('>') => Line::Quoted,
+        _ if may_separate && is_separator(bare) => Line::Separator,
+        _ if bare.len() <= LONGEST_SIGN_OFF && is_sign_off(bare) => Line::SignOff,
         _ => Line::Own,
     }
 }
 
 /// A sign-off is the whole line but for marks; "sent from" and the like may name a device.
 fn is_sign_off(line: &str) -> bool {
-    SIGN_OFFS.iter().any(|sign_off| {
+    let first = line.as_bytes().first().copied().unwrap_or(b' ').to_ascii_lowercase();
+    SIGN_OFFS.iter().filter(|sign_off| sign_off.as_bytes().first() == Some(&first)).any(|sign_off| {
         let begins = line
             .as_bytes()
             .get(..sign_off.len())
