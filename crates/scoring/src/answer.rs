@@ -8,6 +8,8 @@ const SUBSTANTIVE_WORDS: u32 = 4;
 /// At most so many phrases of a kind are compared with those of another: bounds the work on long texts.
 const COMPARED_PHRASES: usize = 16;
 
+/// An answer of so many words says something beside its offer.
+const ANSWER_WITH_OFFER: u32 = 12;
 /// An answer of more words says something besides its greeting.
 const LONG_ANSWER: u32 = 30;
 /// The subject of a refusal stands at most so many words before it.
@@ -41,7 +43,12 @@ pub(crate) fn says_nothing_of_use(item: &Item<'_>) -> bool {
 
 /// Whether the answer says something: more than a few words that are not just a question, a transfer or a goodbye.
 pub(crate) fn is_substantive(item: &Item<'_>) -> bool {
-    let only_asks = asks_back(item) && item.reading.questions >= 1 && item.reading.words < 30;
+    // "It takes two days. Shall I …?" answers before it offers.
+    let answers_first = item.has_any(&[Group::Offer, Group::TransferOffer])
+        && item.reading.questions == 1
+        && item.reading.words >= ANSWER_WITH_OFFER;
+    let only_asks =
+        asks_back(item) && item.reading.questions >= 1 && item.reading.words < 30 && !answers_first;
     let only_transfers = item.has(Group::TransferPromise);
     let only_closes = item.has(Group::AnythingElse) && item.reading.words < 12;
     item.reading.words >= SUBSTANTIVE_WORDS

@@ -21,6 +21,10 @@ pub(super) fn human_request(item: &Item<'_>) -> Option<Found> {
 
 /// "I want … a person": a word of asking with a word for a person close behind it in the same sentence.
 fn wished_person(item: &Item<'_>) -> Option<Found> {
+    // "No need to talk to anybody" holds the words of a wish.
+    if item.reading.declines_a_person {
+        return None;
+    }
     let text = item.message.content.as_str();
     let found = &item.reading.found;
     found.iter().enumerate().filter(|(_, verb)| verb.group == Group::HumanVerb).take(FEW_PHRASES).find_map(
