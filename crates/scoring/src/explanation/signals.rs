@@ -125,6 +125,20 @@ fn places(
         "AGENT_CITED_POLICY" => said(transcript, false, Group::Policy),
         "AGENT_CONFUSED" => said(transcript, false, Group::Confusion),
         "AGENT_HANDED_OVER" => said(transcript, false, Group::TransferPromise),
+        "AGENT_PUT_OFF" => said(transcript, false, Group::Deflection),
+        "AGENT_GAVE_STEPS" => said(transcript, false, Group::Instruction),
+        "ACTION_COMPLETED" => said(transcript, false, Group::Done),
+        "ACTION_FAILED" => {
+            let failures = said(transcript, false, Group::Failure);
+            if failures.is_empty() { said(transcript, false, Group::NothingFound) } else { failures }
+        }
+        "CUSTOMER_ACCEPTED" => reacted(Reaction::Accepts),
+        "CUSTOMER_ACCUSED" => said(transcript, true, Group::Accusation),
+        "CUSTOMER_PRESSED" => said(transcript, true, Group::Demand),
+        "CUSTOMER_TRIED_ANOTHER" => said(transcript, true, Group::Alternative),
+        "CUSTOMER_ASKED_FOR_HELP" => opening(transcript, Group::Plea),
+        "PRODUCT_QUESTION" => opening(transcript, Group::ProductQuestion),
+        "SERVICE_FAILURE" => opening(transcript, Group::ServiceFailure),
         _ => Vec::new(),
     }
 }
@@ -150,6 +164,14 @@ fn reactions(
     reactions
         .filter(|(_, reacted)| reacted.reaction == reaction)
         .map(|(index, reacted)| (*index, reacted.phrase))
+        .collect()
+}
+
+/// Where the customer's opening speaks of `group`.
+fn opening(transcript: &Transcript<'_>, group: Group) -> Vec<(usize, Option<Found>)> {
+    let items = transcript.customer.iter().zip(&transcript.turns).filter(|(_, turn)| **turn == 0);
+    items
+        .filter_map(|(index, _)| transcript.item(*index)?.first(group).map(|found| (*index, Some(found))))
         .collect()
 }
 
