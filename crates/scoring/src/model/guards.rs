@@ -127,7 +127,7 @@ impl Guards<'_, '_> {
         (confirmed && clean).then(|| Limit {
             code: "CUSTOMER_CONFIRMED",
             item: self.decided_by(),
-            bound: Bound::AtLeast(4.0),
+            bound: Bound::AtLeast(3.3),
         })
     }
 
