@@ -1,5 +1,7 @@
 //! Faults of a request body, each with the place it was found at.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -27,4 +29,20 @@ pub enum BodyError {
     Malformed(String),
     /// JSON of the wrong shape: at least one and at most [`MAX_REPORTED_FAULTS`] faults.
     Invalid(Vec<Fault>),
+}
+
+/// In one line, for people at a terminal: every fault with the place it stands at.
+impl fmt::Display for BodyError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed(detail) => formatter.write_str(detail),
+            Self::Invalid(faults) => {
+                for (index, fault) in faults.iter().enumerate() {
+                    let separator = if index == 0 { "" } else { "; " };
+                    write!(formatter, "{separator}{} {}", fault.pointer, fault.detail)?;
+                }
+                Ok(())
+            }
+        }
+    }
 }

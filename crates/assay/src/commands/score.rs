@@ -7,7 +7,6 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use assay_contracts::conversation::Conversation;
-use assay_contracts::fault::BodyError;
 
 use super::{PARTLY, weights};
 
@@ -34,21 +33,10 @@ pub fn run(file: &Path, weights_file: Option<&Path>) -> Result<ExitCode> {
             }
             Err(error) => {
                 all_scored = false;
-                eprintln!("line {}: {}", index + 1, describe(&error));
+                eprintln!("line {}: {}", index + 1, error);
             }
         }
     }
     output.flush()?;
     Ok(if all_scored { ExitCode::SUCCESS } else { ExitCode::from(PARTLY) })
-}
-
-fn describe(error: &BodyError) -> String {
-    match error {
-        BodyError::Malformed(detail) => detail.clone(),
-        BodyError::Invalid(faults) => {
-            let faults: Vec<String> =
-                faults.iter().map(|fault| format!("{} {}", fault.pointer, fault.detail)).collect();
-            faults.join("; ")
-        }
-    }
 }

@@ -5,7 +5,6 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use assay_contracts::conversation::Conversation;
-use assay_contracts::fault::BodyError;
 use flate2::read::MultiGzDecoder;
 
 /// Why conversations or labels could not be read.
@@ -57,19 +56,8 @@ pub(crate) fn conversations(path: &Path, bytes: &[u8]) -> Result<Vec<Conversatio
             Conversation::parse(body).map_err(|error| DataError::Line {
                 path: path.to_owned(),
                 line,
-                reason: describe(&error),
+                reason: error.to_string(),
             })
         })
         .collect()
-}
-
-fn describe(error: &BodyError) -> String {
-    match error {
-        BodyError::Malformed(detail) => detail.clone(),
-        BodyError::Invalid(faults) => {
-            let faults: Vec<String> =
-                faults.iter().map(|fault| format!("{} {}", fault.pointer, fault.detail)).collect();
-            faults.join("; ")
-        }
-    }
 }
