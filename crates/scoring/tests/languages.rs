@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use assay_contracts::conversation::Conversation;
 use assay_contracts::evaluation::{Evaluation, Flag};
-use support::{Speaker, scores, with};
+use support::{Speaker, conversation, scores, with};
 
 const SHORT_TEXTS: &str = include_str!("samples/languages.tsv");
 const LAST_WORDS: &str = include_str!("samples/last_words.tsv");
@@ -98,19 +98,6 @@ const PHRASEBOOKS: [Phrasebook; 5] = [
 /// The rows of a table with tabs between its columns.
 fn rows(table: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
     table.lines().filter(|line| !line.starts_with('#')).map(|line| line.split('\t').collect())
-}
-
-fn conversation(texts: &[(&str, &str)]) -> Conversation {
-    let messages: Vec<serde_json::Value> = texts
-        .iter()
-        .enumerate()
-        .map(|(index, (author, content))| {
-            serde_json::json!({"author": {"type": author, "external_id": "x"}, "content": content,
-                "external_id": index.to_string(), "timestamp": index * 60_000, "kind": "message"})
-        })
-        .collect();
-    serde_json::from_value(serde_json::json!({"ticket_id": "t", "source": "custom", "messages": messages}))
-        .unwrap()
 }
 
 fn evaluate(texts: &[(&str, &str)]) -> Evaluation {

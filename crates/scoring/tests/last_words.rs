@@ -122,16 +122,7 @@ fn conversation(answer: &str, last_words: &str) -> Conversation {
         ("ai", answer),
         ("contact", last_words),
     ];
-    let messages: Vec<serde_json::Value> = texts
-        .iter()
-        .enumerate()
-        .map(|(index, (author, content))| {
-            serde_json::json!({"author": {"type": author, "external_id": "x"}, "content": content,
-                "external_id": index.to_string(), "timestamp": index * 60_000, "kind": "message"})
-        })
-        .collect();
-    serde_json::from_value(serde_json::json!({"ticket_id": "t", "source": "custom", "messages": messages}))
-        .unwrap()
+    support::conversation(&texts)
 }
 
 #[test]

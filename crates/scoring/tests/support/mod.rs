@@ -31,6 +31,20 @@ pub enum Speaker {
     Note,
 }
 
+/// A conversation of these texts, each with the type of its author, a minute apart.
+pub fn conversation(texts: &[(&str, &str)]) -> Conversation {
+    let messages: Vec<serde_json::Value> = texts
+        .iter()
+        .enumerate()
+        .map(|(index, (author, content))| {
+            serde_json::json!({"author": {"type": author, "external_id": "x"}, "content": content,
+                "external_id": index.to_string(), "timestamp": index * 60_000, "kind": "message"})
+        })
+        .collect();
+    serde_json::from_value(serde_json::json!({"ticket_id": "t", "source": "custom", "messages": messages}))
+        .unwrap()
+}
+
 /// The samples of one file, in order.
 pub fn samples(file: &str) -> Vec<Conversation> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples").join(file);
