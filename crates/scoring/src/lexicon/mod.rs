@@ -1,4 +1,5 @@
-//! The phrase lists, compiled into one automaton that finds all of them in one pass.
+//! The phrase lists, compiled so that one pass over a text finds all that count everywhere, and one more those of its
+//! language.
 //!
 //! The lists are data (`lexicon/*.txt`), each group with a line on why it exists, so that a phrase is added without
 //! touching code and a language with one line of it (see `languages`).
