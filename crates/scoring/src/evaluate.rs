@@ -14,7 +14,7 @@ use crate::explanation::{EvidenceBook, Narrator, handoff_signals, signals};
 use crate::facts;
 use crate::features::{Observations, extract};
 use crate::handoff::HandoffFindings;
-use crate::model::{Guards, LinearDimension, Scored};
+use crate::model::{Guards, ModelledDimension, Scored};
 use crate::sentiment::sentiment;
 use crate::transcript::Transcript;
 use crate::{SCORER_VERSION, Scorer};
@@ -44,8 +44,8 @@ impl Scores {
         let guards = Guards { transcript, course, effort, handoff };
         let score = |dimension| scorer.weights.score(dimension, &seen, &guards);
         Self {
-            resolution_accuracy: score(LinearDimension::ResolutionAccuracy),
-            interaction_effort: score(LinearDimension::InteractionEffort),
+            resolution_accuracy: score(ModelledDimension::ResolutionAccuracy),
+            interaction_effort: score(ModelledDimension::InteractionEffort),
         }
     }
 }

@@ -38,7 +38,7 @@ use crate::features::{Feature, Observations, extract};
 use crate::lexicon::Lexicon;
 pub use crate::lexicon::LexiconError;
 pub use crate::model::{BUILTIN_WEIGHTS, TreeError, WeightsError};
-use crate::model::{Detail, LinearDimension, Weights};
+use crate::model::{Detail, ModelledDimension, Weights};
 pub use crate::second_opinion::{Contradiction, Opinion, RuledResolution, Ruling};
 use crate::transcript::Transcript;
 use crate::weights_file::{PerDimension, ResolutionThresholds};
@@ -185,8 +185,8 @@ impl Scorer {
         let seen = self.weights.see(features_of(&transcript).0, &transcript);
         let value = |dimension| self.weights.estimate(dimension, &seen).value;
         PerDimension {
-            resolution_accuracy: value(LinearDimension::ResolutionAccuracy),
-            interaction_effort: value(LinearDimension::InteractionEffort),
+            resolution_accuracy: value(ModelledDimension::ResolutionAccuracy),
+            interaction_effort: value(ModelledDimension::InteractionEffort),
         }
     }
 

@@ -26,7 +26,7 @@ use crate::customer::{CustomerCourse, EndState};
 use crate::doubt::Doubts;
 use crate::effort::EffortFindings;
 use crate::handoff::HandoffFindings;
-use crate::model::{Guards, LinearDimension};
+use crate::model::{Guards, ModelledDimension};
 
 /// Points by which an opinion may pass a limit before it counts as contrary to the rules.
 const CREDIBLE: f64 = 1.0;
@@ -121,10 +121,10 @@ impl Scorer {
             || builtin.flags.contains(&Flag::UnsupportedLanguage);
         let bounds = |dimension, own: Option<Score>| Bounds::of(&guards, dimension, may_hear_more, own);
         let accuracy = dimensions.map(|dimensions| dimensions.resolution_accuracy.score);
-        let resolution_accuracy = bounds(LinearDimension::ResolutionAccuracy, accuracy)
+        let resolution_accuracy = bounds(ModelledDimension::ResolutionAccuracy, accuracy)
             .apply("resolution accuracy", opinion.resolution_accuracy)?;
         let effort = dimensions.map(|dimensions| dimensions.interaction_effort.score);
-        let interaction_effort = bounds(LinearDimension::InteractionEffort, effort)
+        let interaction_effort = bounds(ModelledDimension::InteractionEffort, effort)
             .apply("interaction effort", opinion.interaction_effort)?;
         let resolution = stands(course.end, builtin, opinion)?.then(|| {
             let reading = (opinion.status, opinion.basis);
@@ -173,7 +173,7 @@ impl Bounds {
     /// Of the rules, and near `own` where there is one: the built-in score beside text that talks to an evaluator.
     fn of(
         guards: &Guards<'_, '_>,
-        dimension: LinearDimension,
+        dimension: ModelledDimension,
         may_hear_more: bool,
         own: Option<Score>,
     ) -> Self {

@@ -3,7 +3,7 @@
 
 use assay_contracts::evaluation::HandoffState;
 
-use super::LinearDimension;
+use super::ModelledDimension;
 use crate::answer::{says_nothing_of_use, tells_of_a_failed_action, tells_of_a_finished_action};
 use crate::customer::{CustomerCourse, EndState};
 use crate::effort::EffortFindings;
@@ -70,10 +70,10 @@ pub(crate) struct Guards<'t, 'a> {
 
 impl Guards<'_, '_> {
     /// The limits of a dimension: floors first, so that a ceiling always wins.
-    pub(crate) fn limits(&self, dimension: LinearDimension) -> Vec<Limit> {
+    pub(crate) fn limits(&self, dimension: ModelledDimension) -> Vec<Limit> {
         let mut limits = Vec::new();
         match dimension {
-            LinearDimension::ResolutionAccuracy => {
+            ModelledDimension::ResolutionAccuracy => {
                 limits.extend(self.content_floor());
                 limits.extend(self.open_ceiling(3.5));
                 limits.extend(self.complaint_ceiling(2.7));
@@ -82,7 +82,7 @@ impl Guards<'_, '_> {
                 limits.extend(self.missing_human_ceiling(2.5));
                 limits.extend(self.silence_ceiling());
             }
-            LinearDimension::InteractionEffort => {
+            ModelledDimension::InteractionEffort => {
                 limits.extend(self.ease_floor());
                 limits.extend(self.open_ceiling(3.9));
                 limits.extend(self.complaint_ceiling(3.2));
@@ -102,8 +102,8 @@ impl Guards<'_, '_> {
     /// What every complaint and every further turn without a solution takes off, and every content turn at the end
     /// adds, whatever the models and the limits say: one more must always show. Interaction effort counts turns by
     /// its features.
-    pub(crate) fn steps(&self, dimension: LinearDimension) -> Adjustment {
-        if dimension == LinearDimension::InteractionEffort {
+    pub(crate) fn steps(&self, dimension: ModelledDimension) -> Adjustment {
+        if dimension == ModelledDimension::InteractionEffort {
             return Adjustment { code: "ISSUE_LEFT_OPEN", effect: 0.0, item: None };
         }
         let count = |count: u32| f64::from(count.min(MOST_STEPS));

@@ -29,7 +29,7 @@ const LOCAL_WORDING: &str = "LOCAL_WORDING";
 
 /// The two dimensions that a model scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LinearDimension {
+pub(crate) enum ModelledDimension {
     ResolutionAccuracy,
     InteractionEffort,
 }
@@ -75,7 +75,7 @@ impl Weights {
     }
 
     /// Scores one dimension.
-    pub(crate) fn score(&self, dimension: LinearDimension, seen: &Seen, guards: &Guards<'_, '_>) -> Scored {
+    pub(crate) fn score(&self, dimension: ModelledDimension, seen: &Seen, guards: &Guards<'_, '_>) -> Scored {
         let estimate = self.estimate(dimension, seen);
         let mut value = with_headroom(estimate.value);
         let mut adjustments = Vec::new();
@@ -101,7 +101,7 @@ impl Weights {
     /// of each model depends on nothing but the opening: so it is monotone in every feature to the last bit, as long
     /// as [`Seen::detail`] stays. More words in the opening change `detail`, too, and may bring the other model to
     /// bear: in the length of the opening a score is monotone only where one model stands alone.
-    pub(crate) fn estimate(&self, dimension: LinearDimension, seen: &Seen) -> Estimate {
+    pub(crate) fn estimate(&self, dimension: ModelledDimension, seen: &Seen) -> Estimate {
         let mixed = self.of(dimension).said(seen, &self.codes);
         let words = mixed.words.unwrap_or(0.0);
         let points = self.codes.names.iter().copied().zip(mixed.points);

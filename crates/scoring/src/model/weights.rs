@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use super::LinearDimension;
+use super::ModelledDimension;
 use super::checks::{
     WeightsError, check_features, check_magnitude, check_share, check_thresholds, check_version,
 };
@@ -99,10 +99,10 @@ impl Weights {
     }
 
     /// The models of a dimension.
-    pub(super) fn of(&self, dimension: LinearDimension) -> &Models {
+    pub(super) fn of(&self, dimension: ModelledDimension) -> &Models {
         match dimension {
-            LinearDimension::ResolutionAccuracy => &self.models.resolution_accuracy,
-            LinearDimension::InteractionEffort => &self.models.interaction_effort,
+            ModelledDimension::ResolutionAccuracy => &self.models.resolution_accuracy,
+            ModelledDimension::InteractionEffort => &self.models.interaction_effort,
         }
     }
 

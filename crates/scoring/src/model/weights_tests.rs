@@ -202,7 +202,8 @@ fn plain_value(model: &ModelWeights, features: &[Feature]) -> f64 {
         + model.tree_share * (model.tree_intercept + model.tree_scale * trees)
 }
 
-const BOTH: [LinearDimension; 2] = [LinearDimension::ResolutionAccuracy, LinearDimension::InteractionEffort];
+const BOTH: [ModelledDimension; 2] =
+    [ModelledDimension::ResolutionAccuracy, ModelledDimension::InteractionEffort];
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
@@ -255,7 +256,7 @@ fn nothing_observed_is_the_baseline_without_contributions() {
     let weights = Weights::builtin(&features()).unwrap();
     for words in [0, 28, 90] {
         let seen = nothing(Detail::of_words(words));
-        let estimate = weights.estimate(LinearDimension::ResolutionAccuracy, &seen);
+        let estimate = weights.estimate(ModelledDimension::ResolutionAccuracy, &seen);
         assert!((estimate.value - estimate.baseline).abs() < 1e-9);
         assert!(estimate.contributions.iter().all(|(_, points)| *points == 0.0));
     }
@@ -272,7 +273,7 @@ fn the_opening_decides_which_model_is_heard() {
     let weights = parse(&file).unwrap();
     for (words, value) in [(12, brief), (44, detailed), (28, (brief + detailed) / 2.0)] {
         let estimate =
-            weights.estimate(LinearDimension::InteractionEffort, &nothing(Detail::of_words(words)));
+            weights.estimate(ModelledDimension::InteractionEffort, &nothing(Detail::of_words(words)));
         assert!((estimate.value - value).abs() < 1e-9, "{words} words: {estimate:?}");
     }
 }
@@ -286,9 +287,9 @@ fn words_move_a_score_by_their_weights_and_within_one_point() {
         file.wording = Some(WordingWeights { bits: 12, heads: heads(weight) });
         let seen = Seen { wording: vec![(3, 0.5), (4, 0.5)], ..nothing(Detail::of_words(20)) };
         let weights = parse(file).unwrap();
-        let effort = weights.estimate(LinearDimension::InteractionEffort, &seen);
+        let effort = weights.estimate(ModelledDimension::InteractionEffort, &seen);
         assert!(effort.contributions.iter().all(|(code, _)| *code != "LOCAL_WORDING"));
-        let accuracy = weights.estimate(LinearDimension::ResolutionAccuracy, &seen);
+        let accuracy = weights.estimate(ModelledDimension::ResolutionAccuracy, &seen);
         let (code, points) = *accuracy.contributions.last().unwrap();
         assert_eq!(code, "LOCAL_WORDING");
         assert!((accuracy.value - accuracy.baseline - points).abs() < 1e-9);
