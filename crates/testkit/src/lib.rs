@@ -7,12 +7,14 @@
 //!
 //! - [`services`] and [`TestDatabase`] are what tests use;
 //! - [`PrivatePostgres`] and [`PrivateRabbit`] are the servers;
+//! - [`proxy`] makes the network between processes misbehave;
 //! - [`stub_judge`] is a chat completions endpoint that misbehaves as a test says;
 //! - [`stack`] is the supervisor behind the `assay-stack` executable.
 //!
 //! Linux only: it relies on `/proc`, on signal file descriptors and on the parent death signal.
 
 pub mod process;
+pub mod proxy;
 pub mod services;
 pub mod signals;
 pub mod stack;
@@ -27,19 +29,23 @@ mod identity;
 mod install;
 mod ports;
 mod postgres;
+mod query;
 mod rabbit;
 mod random;
 mod roles;
 mod scratch;
 mod search_path;
 mod service_database;
+mod small_disk;
 mod test_database;
 
 pub use identity::{ProcessIdentity, processes_in_folder};
 pub use ports::free_port;
 pub use postgres::{Location, PostgresOptions, PrivatePostgres};
+pub use query::query_texts;
 pub use rabbit::{PrivateRabbit, RabbitOptions};
 pub use random::random_name;
-pub use roles::ServiceRole;
+pub use roles::{ServiceRole, provision_services};
 pub use service_database::{ServiceDatabase, eventually};
+pub use small_disk::SmallDisk;
 pub use test_database::{Template, TestDatabase};

@@ -1,5 +1,6 @@
 //! One role and one schema per service, in the stack and in test databases alike.
 
+use crate::database_url::DatabaseUrl;
 use anyhow::{Context as _, Result};
 use diesel::{Connection as _, PgConnection, RunQueryDsl as _, connection::SimpleConnection as _, sql_query};
 
@@ -10,6 +11,30 @@ pub struct ServiceRole {
     pub role: &'static str,
     /// The schema it owns, the only one it may use.
     pub schema: &'static str,
+}
+
+/// Makes the database on the administrator's server, and in it a role and a schema for each of `services`; all roles
+/// get this password.
+///
+/// # Errors
+/// When the server cannot be reached or refuses.
+pub fn provision_services(
+    administrator_url: &str,
+    database: &str,
+    password: &str,
+    services: &[ServiceRole],
+) -> Result<()> {
+    let administrator = DatabaseUrl::parse(administrator_url)?;
+    let mut server = connect(administrator.as_str())?;
+    server
+        .batch_execute(&format!("CREATE DATABASE {}", quote_name(database)))
+        .with_context(|| format!("cannot create the database {database}"))?;
+    let mut connection = connect(administrator.with_database(database).as_str())?;
+    for service in services {
+        ensure_role(&mut connection, service.role, password)?;
+        ensure_schema(&mut connection, *service)?;
+    }
+    Ok(())
 }
 
 /// Connects as an administrator. The error does not repeat the URL, which holds a password.

@@ -3,8 +3,6 @@
 #![allow(dead_code, reason = "every suite uses a part of it")]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
-pub mod proxy;
-
 use std::collections::HashSet;
 use std::future::Future;
 use std::sync::{Arc, Mutex};
@@ -23,7 +21,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use self::proxy::Proxy;
+use assay_testkit::proxy::Proxy;
 
 /// Far beyond what anything here takes on a busy machine.
 pub const DEADLINE: Duration = Duration::from_secs(60);

@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result, bail};
 
 pub(crate) use self::server::{PostgresServer, clear_leftovers};
 use crate::{
+    identity::processes_in_folder,
     process::{Process, Signal},
     scratch::ScratchFolder,
     wait::wait_for,
@@ -117,6 +118,41 @@ impl PrivatePostgres {
     #[must_use]
     pub fn data_folder(&self) -> &std::path::Path {
         self.server.data_folder()
+    }
+
+    /// The port on which it listens.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.server.port()
+    }
+
+    /// Sends a signal to every process of the server at once.
+    ///
+    /// # Errors
+    /// When `/proc` cannot be read.
+    pub fn signal_all(&self, signal: Signal) -> Result<()> {
+        self.process.signal(signal);
+        processes_in_folder("postgres", self.data_folder())?.iter().try_for_each(|one| one.signal(signal))
+    }
+
+    /// Kills every process of the server at once, as a power cut does, and waits until they are gone. A server that is
+    /// started in the same folder recovers what was committed.
+    ///
+    /// # Errors
+    /// When `/proc` cannot be read, or a process does not go.
+    pub fn kill(self) -> Result<()> {
+        wait_for("the killed PostgreSQL to be gone", STOP_LIMIT, || {
+            self.signal_all(Signal::SIGKILL)?;
+            let is_reaped = self.process.exit_status().is_some();
+            let left = processes_in_folder("postgres", self.data_folder())?;
+            Ok((is_reaped && left.is_empty()).then_some(()))
+        })
+    }
+
+    /// Whether the postmaster still runs.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.process.exit_status().is_none()
     }
 
     /// Stops the server in an orderly way: it ends its sessions, writes a checkpoint and exits.

@@ -109,6 +109,23 @@ impl PrivateRabbit {
         self.epmd.pid()
     }
 
+    /// The port on which it listens.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.node.port()
+    }
+
+    /// Sends a signal to the broker.
+    pub fn signal(&self, signal: Signal) {
+        self.broker.signal(signal);
+    }
+
+    /// Whether the broker still runs.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.broker.exit_status().is_none()
+    }
+
     /// Stops the broker in an orderly way, then its port mapper.
     pub fn stop(self) {
         self.broker.stop(Signal::SIGTERM, STOP_LIMIT);

@@ -1,0 +1,30 @@
+//! What a database holds, for checks that go past the service which owns it.
+
+use anyhow::{Context as _, Result};
+use diesel::{
+    Connection as _, PgConnection, QueryableByName, RunQueryDsl as _, SqliteConnection, sql_query,
+    sql_types::Text,
+};
+
+#[derive(QueryableByName)]
+struct Row {
+    #[diesel(sql_type = Text)]
+    value: String,
+}
+
+/// The column `value`, a text, of what `query` selects from the database at `url`: `postgres://…` or `sqlite:PATH`.
+///
+/// # Errors
+/// When the database cannot be opened or refuses the query.
+pub fn query_texts(url: &str, query: &str) -> Result<Vec<String>> {
+    let rows: Vec<Row> = match url.strip_prefix("sqlite:") {
+        Some(path) => {
+            let mut connection = SqliteConnection::establish(path).context("cannot open the database")?;
+            sql_query("PRAGMA busy_timeout = 10000").execute(&mut connection)?;
+            sql_query(query).load(&mut connection)
+        }
+        None => sql_query(query).load(&mut PgConnection::establish(url).context("cannot connect")?),
+    }
+    .with_context(|| query.to_owned())?;
+    Ok(rows.into_iter().map(|row| row.value).collect())
+}
