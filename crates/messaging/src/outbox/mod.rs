@@ -22,7 +22,7 @@ pub use self::sqlite::enqueue_sqlite;
 use crate::envelope::OutgoingEvent;
 
 /// How long a claim lasts unless it is renewed. A relay that dies holds its rows for so long.
-const LEASE_MILLIS: i64 = 30_000;
+const LEASE_MILLIS: i64 = 10_000;
 
 /// No attempt and no lease is ever put off further than this, unless a clock has been set back since.
 const LATEST_ATTEMPT_MILLIS: i64 = 120_000;
@@ -168,6 +168,15 @@ impl Outbox {
         match &self.database {
             Database::Postgres(database) => database.run(move |c| postgres::drop_dead(c, id)).await,
             Database::Sqlite(database) => database.write(move |c| sqlite::drop_dead(c, id)).await,
+        }
+    }
+
+    /// Frees what a relay before this one held when its process died. Only where nobody else can be at work: SQLite's files
+    /// belong to one process. Elsewhere the leases end by themselves.
+    async fn take_over(&self) -> Result<(), DatabaseError> {
+        match &self.database {
+            Database::Postgres(_) => Ok(()),
+            Database::Sqlite(database) => database.write(sqlite::release_all).await,
         }
     }
 

@@ -127,6 +127,13 @@ pub(super) fn settle(
     Ok(())
 }
 
+pub(super) fn release_all(connection: &mut SqliteConnection) -> Result<(), DatabaseError> {
+    diesel::update(outbox::table.filter(outbox::claimed_until.gt(0)))
+        .set(outbox::claimed_until.eq(0))
+        .execute(connection)?;
+    Ok(())
+}
+
 pub(super) fn undo_clock_steps(
     connection: &mut SqliteConnection,
     now: Timestamp,
