@@ -52,9 +52,11 @@ impl DatabaseError {
 impl From<Error> for DatabaseError {
     fn from(error: Error) -> Self {
         match &error {
-            Error::DatabaseError(DatabaseErrorKind::ClosedConnection, information) => {
-                Self::Unavailable(information.message().to_owned())
-            }
+            // The second one is what a connection says that had died before it was used.
+            Error::DatabaseError(
+                DatabaseErrorKind::ClosedConnection | DatabaseErrorKind::UnableToSendCommand,
+                information,
+            ) => Self::Unavailable(information.message().to_owned()),
             // libpq and SQLite report these with a text only.
             Error::DatabaseError(DatabaseErrorKind::Unknown, information)
                 if is_outage(information.message()) =>
