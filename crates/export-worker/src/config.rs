@@ -95,7 +95,7 @@ fn default_retry_delay_milliseconds() -> u32 {
 }
 
 fn default_evaluations_wait_milliseconds() -> u32 {
-    30_000
+    120_000
 }
 
 fn default_file_retention_days() -> u32 {

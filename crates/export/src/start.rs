@@ -15,6 +15,7 @@ use assay_platform::runtime::{Phase, Tasks, now, periodically};
 use assay_platform::web::{ServerSettings, ServiceAuth, serve};
 use url::Url;
 
+use crate::app::count_evaluations::count_evaluations;
 use crate::app::keep_house::keep_house;
 use crate::consume::{ConversationEvaluatedHandler, subscription};
 use crate::http::{self, Services};
@@ -23,6 +24,9 @@ use crate::{Config, MIGRATIONS, SCHEMA};
 
 /// How long scoring-worker may take to say how many evaluations there are: the creation of an export waits for it.
 const SCORING_DEADLINE: Duration = Duration::from_secs(3);
+
+/// How often jobs are looked for that were created while it did not answer.
+const COUNTING_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How often files are removed and tables prepared.
 const HOUSEKEEPING_INTERVAL: Duration = Duration::from_secs(60 * 60);
@@ -95,12 +99,23 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     let http = http_client(HttpSettings::default())?;
     let scoring = Service::new(http, scoring_url, Audience::Scoring, tokens.clone(), SCORING_DEADLINE);
     let scoring = ScoringClient::new(scoring);
+    spawn_counting(tasks, store.clone(), scoring.clone());
     let services = Data::new(Services { store, outbox, keys: signing_keys, objects, scoring });
     let auth = ServiceAuth { tokens, audience: Audience::Export };
     serve(tasks, Phase::ServeInternal, "export", listener, ServerSettings::default(), move |app| {
         http::configure(app, services.clone(), auth.clone());
     })?;
     Ok(())
+}
+
+fn spawn_counting(tasks: &mut Tasks, store: Arc<dyn ExportStore>, scoring: ScoringClient) {
+    const NAME: &str = "export counting";
+    tasks.spawn(Phase::Relay, NAME, move |stop| {
+        periodically(NAME, COUNTING_INTERVAL, stop, move || {
+            let (store, scoring) = (store.clone(), scoring.clone());
+            async move { count_evaluations(store.as_ref(), &scoring).await }
+        })
+    });
 }
 
 fn spawn_housekeeping(tasks: &mut Tasks, store: Arc<dyn ExportStore>, objects: Objects) {

@@ -93,11 +93,12 @@ impl Worker {
         let deadline = Instant::now() + self.settings.evaluations_wait;
         loop {
             let missing = self.store.missing_evaluations(claim.id).await.map_err(SnapshotError::from)?;
-            if missing == 0 {
+            if missing == Some(0) {
                 return Ok(());
             }
             if Instant::now() >= deadline {
-                tracing::warn!(missing, "export is written without evaluations that have not arrived");
+                // `None`: the export service could not find out how many there shall be.
+                tracing::warn!(?missing, "export is written without evaluations that have not arrived");
                 return Ok(());
             }
             sleep(EVALUATIONS_POLL).await;

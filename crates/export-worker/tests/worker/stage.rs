@@ -102,13 +102,21 @@ impl Stage {
 
     /// As a service does that knows of so many evaluations.
     pub async fn create_awaiting(&self, awaited_evaluations: i64) -> Result<ExportId> {
+        self.create_counted(Some(awaited_evaluations)).await
+    }
+
+    /// As a service does that cannot ask.
+    pub async fn create_uncounted(&self) -> Result<ExportId> {
+        self.create_counted(None).await
+    }
+
+    async fn create_counted(&self, awaited_evaluations: Option<i64>) -> Result<ExportId> {
         let kind = ExportKind::Axis;
         let export = NewExport { kind, format: ExportFormat::Csv, filters: ExportFilters::default() };
         let job = Job::new(new_id(), self.organization_id, &export, now());
         let id = job.id;
         let requested = ExportRequested { organization_id: self.organization_id, export_id: id, kind };
         let event = OutgoingEvent::new(new_id(), now(), &requested)?;
-        let awaited_evaluations = Some(awaited_evaluations);
         self.exports.create(Creation { job, event, record: None, awaited_evaluations }).await?;
         Ok(id)
     }
@@ -127,7 +135,7 @@ impl Stage {
         let event = OutgoingEvent::new(new_id(), now(), &requested)?;
         let id = job.id;
         self.exports
-            .create(Creation { job, event: event.clone(), record: None, awaited_evaluations: None })
+            .create(Creation { job, event: event.clone(), record: None, awaited_evaluations: Some(0) })
             .await?;
         Ok((id, event))
     }

@@ -2,7 +2,9 @@
 
 use anyhow::Result;
 use assay_contracts::export::{ExportFilters, ExportKind, ExportStatus};
-use assay_platform::runtime::now;
+use assay_export::domain::evaluation_row::EvaluationRow;
+use assay_export::store::{ReceivedRow, UncountedJob};
+use assay_platform::runtime::{new_id, now};
 use assay_testkit::{eventually, on_both_databases};
 
 use crate::samples::{STARTED, evaluated};
@@ -33,14 +35,37 @@ async fn a_job_waits_for_evaluations_that_were_made_before_it_was_created(stage:
     let events: Vec<_> = (0..3).map(|_| evaluated(stage.organization_id, STARTED)).collect();
     stage.record(&events[..1]).await?;
     let id = stage.create_awaiting(3).await?;
-    assert_eq!(stage.work.missing_evaluations(id).await?, 2);
+    assert_eq!(stage.work.missing_evaluations(id).await?, Some(2));
     let _worker = stage.worker(&stage.config()?)?;
     stage.status_becomes(id, ExportStatus::Running).await?;
     stage.record(&events[1..2]).await?;
-    assert_eq!(stage.work.missing_evaluations(id).await?, 1);
+    assert_eq!(stage.work.missing_evaluations(id).await?, Some(1));
     stage.record(&events[2..]).await?;
     stage.file(id).await?;
     assert_eq!(stage.column(id, "file_rows").await?, 3);
+    Ok(())
+}
+
+async fn an_event_that_comes_twice_in_one_batch_does_not_stand_for_another_one(stage: Stage) -> Result<()> {
+    let event = evaluated(stage.organization_id, STARTED);
+    let row = ReceivedRow { event_id: new_id(), row: EvaluationRow::of(&event) };
+    stage.exports.record_rows(vec![row.clone(), row], now()).await?;
+    let id = stage.create_awaiting(2).await?;
+    assert_eq!(stage.work.missing_evaluations(id).await?, Some(1));
+    Ok(())
+}
+
+async fn a_job_waits_until_it_is_known_how_many_evaluations_there_are(stage: Stage) -> Result<()> {
+    stage.record(&[evaluated(stage.organization_id, STARTED)]).await?;
+    let id = stage.create_uncounted().await?;
+    assert_eq!(stage.work.missing_evaluations(id).await?, None);
+    let _worker = stage.worker(&stage.config()?)?;
+    stage.status_becomes(id, ExportStatus::Running).await?;
+    let uncounted = stage.exports.uncounted_jobs(10).await?;
+    assert_eq!(uncounted, [UncountedJob { id, organization_id: stage.organization_id }]);
+    stage.exports.set_awaited(id, 1).await?;
+    stage.file(id).await?;
+    assert!(stage.exports.uncounted_jobs(10).await?.is_empty());
     Ok(())
 }
 
@@ -134,6 +159,8 @@ async fn a_pool_that_jobs_would_use_up_is_refused() -> Result<()> {
 
 on_both_databases! { Stage {
     a_job_waits_for_evaluations_that_were_made_before_it_was_created,
+    an_event_that_comes_twice_in_one_batch_does_not_stand_for_another_one,
+    a_job_waits_until_it_is_known_how_many_evaluations_there_are,
     a_job_does_not_wait_for_ever,
     a_file_holds_the_selected_rows_in_order,
     a_file_without_rows_is_its_header,

@@ -68,6 +68,15 @@ pub struct ExpiredFile {
     pub object_key: String,
 }
 
+/// A job of which nobody knows yet how many evaluations its file shall hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UncountedJob {
+    /// The job.
+    pub id: ExportId,
+    /// Its tenant.
+    pub organization_id: OrganizationId,
+}
+
 /// Which rows a file holds, and which of their lines.
 #[derive(Debug, Clone, Copy)]
 pub struct Selection {
@@ -99,6 +108,12 @@ pub trait ExportStore: Send + Sync {
 
     /// A job of whatever organization, for a request that has proved its right to it otherwise.
     async fn find_signed(&self, id: ExportId) -> Result<Option<Job>, DatabaseError>;
+
+    /// Jobs that wait or run and whose number of evaluations is not known, oldest first, at most `limit`.
+    async fn uncounted_jobs(&self, limit: u32) -> Result<Vec<UncountedJob>, DatabaseError>;
+
+    /// Notes how many evaluations the file of a job shall hold, unless that is known.
+    async fn set_awaited(&self, id: ExportId, evaluations: i64) -> Result<(), DatabaseError>;
 
     /// Stores rows whose events were not handled before, and records the events, in one transaction. A newer
     /// evaluation replaces the row of its ticket, an older one never does.
@@ -154,8 +169,9 @@ pub trait WorkStore: Send + Sync {
         now: Timestamp,
     ) -> Result<usize, DatabaseError>;
 
-    /// How many of the evaluations that there were when the job was created are not in the read model yet.
-    async fn missing_evaluations(&self, id: ExportId) -> Result<i64, DatabaseError>;
+    /// How many of the evaluations that there were when the job was created are not in the read model yet. `None` when it
+    /// is not known how many there were.
+    async fn missing_evaluations(&self, id: ExportId) -> Result<Option<i64>, DatabaseError>;
 
     /// Sends the selected lines into `sink`, in the order of conversation date and ticket id, as one consistent
     /// snapshot taken at the time of the call; answers their number. Runs until the end or until nobody receives.

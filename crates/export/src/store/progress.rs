@@ -1,8 +1,8 @@
 //! How far the read model is, and how far an export wants it to be. The same statements for both databases.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
-use assay_contracts::ids::OrganizationId;
+use assay_contracts::ids::{EventId, OrganizationId};
 
 use super::ReceivedRow;
 
@@ -37,10 +37,16 @@ pub(super) struct Awaited {
 }
 
 impl Awaited {
-    /// How many evaluations are missing.
-    pub(super) fn missing(&self) -> i64 {
-        (self.awaited.unwrap_or(0) - self.taken_in.unwrap_or(0)).max(0)
+    /// How many evaluations are missing; `None` when it is not known how many there shall be.
+    pub(super) fn missing(&self) -> Option<i64> {
+        self.awaited.map(|awaited| (awaited - self.taken_in.unwrap_or(0)).max(0))
     }
+}
+
+/// The rows whose events were not handled before, each event once: a batch may hold one twice, and a row that is counted
+/// twice would let an export go without another one.
+pub(super) fn unhandled(received: Vec<ReceivedRow>, mut new: HashSet<EventId>) -> Vec<ReceivedRow> {
+    received.into_iter().filter(|received| new.remove(&received.event_id)).collect()
 }
 
 /// How many of these rows belong to each organization, in the order in which records are locked.

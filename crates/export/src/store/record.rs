@@ -14,7 +14,7 @@ use diesel::sql_types::{Text, Uuid as SqlUuid};
 use diesel::sqlite::Sqlite;
 use uuid::Uuid;
 
-use super::ExpiredFile;
+use super::{ExpiredFile, UncountedJob};
 use crate::domain::job::{Job, JobState, StoredFile};
 use crate::domain::lease::{Claim, LeaseOwner};
 
@@ -139,6 +139,12 @@ impl ClaimRecord {
             try_number: u32::try_from(self.attempts - self.hand_backs)
                 .map_err(|_| corrupt("more hand-backs than attempts"))?,
         })
+    }
+}
+
+impl From<(StoredId, StoredId)> for UncountedJob {
+    fn from((id, organization_id): (StoredId, StoredId)) -> Self {
+        Self { id: id.0.into(), organization_id: organization_id.0.into() }
     }
 }
 

@@ -12,7 +12,8 @@ use assay_platform::db::{DatabaseError, Postgres};
 use async_trait::async_trait;
 
 use super::{
-    Created, Creation, ExpiredFile, ExportStore, LineSink, ReceivedRow, Selection, SnapshotError, WorkStore,
+    Created, Creation, ExpiredFile, ExportStore, LineSink, ReceivedRow, Selection, SnapshotError,
+    UncountedJob, WorkStore,
 };
 use crate::domain::job::Job;
 use crate::domain::lease::{Claim, ClaimTerms, FinishedFile};
@@ -55,6 +56,14 @@ impl ExportStore for PostgresStore {
 
     async fn find_signed(&self, id: ExportId) -> Result<Option<Job>, DatabaseError> {
         self.database.run(move |connection| jobs::find(connection, id)).await
+    }
+
+    async fn uncounted_jobs(&self, limit: u32) -> Result<Vec<UncountedJob>, DatabaseError> {
+        self.database.run(move |connection| jobs::uncounted(connection, limit)).await
+    }
+
+    async fn set_awaited(&self, id: ExportId, evaluations: i64) -> Result<(), DatabaseError> {
+        self.database.run(move |connection| jobs::set_awaited(connection, id, evaluations)).await
     }
 
     async fn record_rows(&self, rows: Vec<ReceivedRow>, now: Timestamp) -> Result<(), DatabaseError> {
@@ -136,7 +145,7 @@ impl WorkStore for PostgresStore {
             .await
     }
 
-    async fn missing_evaluations(&self, id: ExportId) -> Result<i64, DatabaseError> {
+    async fn missing_evaluations(&self, id: ExportId) -> Result<Option<i64>, DatabaseError> {
         self.database.run(move |connection| rows::missing(connection, id)).await
     }
 

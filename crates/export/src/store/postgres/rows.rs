@@ -11,7 +11,7 @@ use diesel::sql_types::{Array, BigInt, SmallInt, Text, Uuid as SqlUuid};
 use uuid::Uuid;
 
 use crate::domain::evaluation_row::{EvaluationRow, newest_of_each_ticket};
-use crate::store::progress::{AWAITED, Awaited, TAKE_IN, by_organization, numbered};
+use crate::store::progress::{AWAITED, Awaited, TAKE_IN, by_organization, numbered, unhandled};
 use crate::store::{CONSUMER, ReceivedRow};
 
 /// One statement for any number of rows. The rule of replacement is that of `EvaluationRow::is_newer_than`.
@@ -42,8 +42,7 @@ pub(super) fn record(
     connection.transaction(|connection| {
         let ids: Vec<_> = received.iter().map(|received| received.event_id).collect();
         let new = record_postgres(connection, CONSUMER, &ids, now)?;
-        let received: Vec<_> =
-            received.into_iter().filter(|received| new.contains(&received.event_id)).collect();
+        let received = unhandled(received, new);
         let counts = by_organization(received.iter());
         let rows = received.into_iter().map(|received| received.row).collect();
         upsert(connection, &newest_of_each_ticket(rows))?;
@@ -72,7 +71,7 @@ fn take_in(
     Ok(())
 }
 
-pub(super) fn missing(connection: &mut PgConnection, id: ExportId) -> Result<i64, DatabaseError> {
+pub(super) fn missing(connection: &mut PgConnection, id: ExportId) -> Result<Option<i64>, DatabaseError> {
     let awaited: Awaited =
         sql_query(numbered(AWAITED)).bind::<SqlUuid, _>(id.as_uuid()).get_result(connection)?;
     Ok(awaited.missing())

@@ -14,7 +14,7 @@ use super::schema::exports;
 use crate::domain::job::Job;
 use crate::domain::position::Position;
 use crate::store::record::{JobRecord, StoredId, expired_file};
-use crate::store::{Created, Creation, ExpiredFile};
+use crate::store::{Created, Creation, ExpiredFile, UncountedJob};
 
 type JobColumns = (
     exports::id,
@@ -90,6 +90,33 @@ pub(super) fn find(connection: &mut SqliteConnection, id: ExportId) -> Result<Op
     let found: Option<JobRecord> =
         exports::table.find(StoredId::of(id)).select(JOB).first(connection).optional()?;
     found.map(Job::try_from).transpose()
+}
+
+pub(super) fn uncounted(
+    connection: &mut SqliteConnection,
+    limit: u32,
+) -> Result<Vec<UncountedJob>, DatabaseError> {
+    let found: Vec<(StoredId, StoredId)> = exports::table
+        .select((exports::id, exports::organization_id))
+        // A literal, as that of the partial index.
+        .filter(sql::<Bool>("status IN ('pending', 'running')"))
+        .filter(exports::awaited_evaluations.is_null())
+        .order((exports::created_at, exports::id))
+        .limit(i64::from(limit))
+        .load(connection)?;
+    Ok(found.into_iter().map(UncountedJob::from).collect())
+}
+
+pub(super) fn set_awaited(
+    connection: &mut SqliteConnection,
+    id: ExportId,
+    evaluations: i64,
+) -> Result<(), DatabaseError> {
+    diesel::update(exports::table.find(StoredId::of(id)))
+        .filter(exports::awaited_evaluations.is_null())
+        .set(exports::awaited_evaluations.eq(evaluations))
+        .execute(connection)?;
+    Ok(())
 }
 
 pub(super) fn expired_files(

@@ -10,7 +10,7 @@ use diesel::sql_types::{BigInt, SmallInt, Text};
 use diesel::sqlite::SqliteConnection;
 
 use crate::domain::evaluation_row::{EvaluationRow, newest_of_each_ticket};
-use crate::store::progress::{AWAITED, Awaited, TAKE_IN, by_organization};
+use crate::store::progress::{AWAITED, Awaited, TAKE_IN, by_organization, unhandled};
 use crate::store::record::StoredId;
 use crate::store::{CONSUMER, ReceivedRow};
 
@@ -37,7 +37,7 @@ pub(super) fn record(
 ) -> Result<(), DatabaseError> {
     let ids: Vec<_> = received.iter().map(|received| received.event_id).collect();
     let new = record_sqlite(connection, CONSUMER, &ids, now)?;
-    let received: Vec<_> = received.into_iter().filter(|received| new.contains(&received.event_id)).collect();
+    let received = unhandled(received, new);
     let counts = by_organization(received.iter());
     let rows = received.into_iter().map(|received| received.row).collect();
     newest_of_each_ticket(rows).iter().try_for_each(|row| upsert(connection, row))?;
@@ -61,7 +61,7 @@ fn take_in(
     Ok(())
 }
 
-pub(super) fn missing(connection: &mut SqliteConnection, id: ExportId) -> Result<i64, DatabaseError> {
+pub(super) fn missing(connection: &mut SqliteConnection, id: ExportId) -> Result<Option<i64>, DatabaseError> {
     let awaited: Awaited = sql_query(AWAITED).bind::<Text, _>(StoredId::of(id)).get_result(connection)?;
     Ok(awaited.missing())
 }
