@@ -1,0 +1,130 @@
+//! A client as its author would write it who has read the documentation: what it is told goes into the journal.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use reqwest::{Client as Http, RequestBuilder, Response, redirect};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// How long an answer is waited for. Longer than every deadline of the service: silence is a finding.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// What came of a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// The service did it, or had done it before: the id that it told.
+    Done { status: u16, id: String },
+    /// It refused, with the code of its problem.
+    Refused { status: u16, code: String, retry_after: bool },
+    /// The connection was refused, cut, or nothing came.
+    Silent { why: &'static str },
+}
+
+impl Answer {
+    /// Under which name failures of this kind are counted; `None` for what is no failure.
+    pub fn failure(&self) -> Option<String> {
+        match self {
+            Self::Done { .. } => None,
+            Self::Refused { status, code, .. } => Some(format!("{status} {code}")),
+            Self::Silent { why } => Some((*why).to_owned()),
+        }
+    }
+}
+
+/// A client with one key.
+#[derive(Clone)]
+pub struct Client {
+    http: Http,
+    base_url: String,
+    key: &'static str,
+}
+
+impl Client {
+    pub fn new(base_url: &str, key: &'static str) -> Result<Self> {
+        let http = Http::builder().redirect(redirect::Policy::none()).timeout(PATIENCE).no_proxy().build()?;
+        Ok(Self { http, base_url: base_url.to_owned(), key })
+    }
+
+    /// Imports a conversation. A duplicate is done, too: the answer names the ticket.
+    pub async fn assess(&self, body: &Value) -> Answer {
+        answer_of(self.http.post(self.address("/v1/assess")).json(body), self.key, "ticket_id").await
+    }
+
+    /// Registers an agent.
+    pub async fn register(&self, agent: &Value) -> Answer {
+        answer_of(self.http.post(self.address("/v1/agents")).json(agent), self.key, "agent_id").await
+    }
+
+    /// Creates an export; `key` makes it safe to ask again.
+    pub async fn create_export(&self, kind: &str, key: &str) -> Answer {
+        let request = self.http.post(self.address("/v1/evaluations/exports")).header("idempotency-key", key);
+        answer_of(request.json(&json!({"kind": kind})), self.key, "").await
+    }
+
+    /// Reads a resource: its body where there is one, else what was answered instead.
+    pub async fn read(&self, path: &str) -> Result<Value, Answer> {
+        let response = self.send(self.http.get(self.address(path))).await?;
+        match response.status().as_u16() {
+            200 => response.json().await.map_err(|error| Answer::Silent { why: why(&error) }),
+            _ => Err(refusal(response).await),
+        }
+    }
+
+    /// The bytes of a file, from beginning to end.
+    pub async fn fetch(&self, address: &str) -> Result<Vec<u8>, Answer> {
+        let response = self.send(self.http.get(address)).await?;
+        match response.status().as_u16() {
+            200 => {
+                let bytes = response.bytes().await;
+                bytes.map(|bytes| bytes.to_vec()).map_err(|error| Answer::Silent { why: why(&error) })
+            }
+            _ => Err(refusal(response).await),
+        }
+    }
+
+    async fn send(&self, request: RequestBuilder) -> Result<Response, Answer> {
+        request.bearer_auth(self.key).send().await.map_err(|error| Answer::Silent { why: why(&error) })
+    }
+
+    fn address(&self, path: &str) -> String {
+        format!("{}{path}", self.base_url)
+    }
+}
+
+async fn answer_of(request: RequestBuilder, key: &str, id_of_duplicate: &str) -> Answer {
+    let response = match request.bearer_auth(key).send().await {
+        Ok(response) => response,
+        Err(error) => return Answer::Silent { why: why(&error) },
+    };
+    let status = response.status().as_u16();
+    if !matches!(status, 201 | 202 | 409) {
+        return refusal(response).await;
+    }
+    match response.json::<Value>().await {
+        Ok(body) => {
+            let id = body.get(if status == 409 { id_of_duplicate } else { "id" }).and_then(Value::as_str);
+            Answer::Done { status, id: id.unwrap_or_default().to_owned() }
+        }
+        Err(error) => Answer::Silent { why: why(&error) },
+    }
+}
+
+async fn refusal(response: Response) -> Answer {
+    let status = response.status().as_u16();
+    let retry_after = response.headers().contains_key("retry-after");
+    let problem: Value = response.json().await.unwrap_or_default();
+    let code = problem["code"].as_str().unwrap_or("no problem object").to_owned();
+    Answer::Refused { status, code, retry_after }
+}
+
+fn why(error: &reqwest::Error) -> &'static str {
+    if error.is_connect() {
+        "connection refused"
+    } else if error.is_timeout() {
+        "no answer in time"
+    } else {
+        "connection cut"
+    }
+}

@@ -1,0 +1,169 @@
+//! The clients: helpdesks that import, again when they are not told that it worked, and people who look and export.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::client::{Answer, Client};
+use crate::dice::Dice;
+use crate::journal::Journal;
+
+/// Helpdesks that import at the same time.
+const HELPDESKS: u64 = 6;
+/// How long a helpdesk waits before it sends the next conversation, in milliseconds: the machine is to be busy, not deaf.
+const PAUSE: (usize, usize) = (10, 60);
+/// How long a client waits before it asks again what was refused.
+const AGAIN: Duration = Duration::from_millis(250);
+/// Between two exports.
+const EXPORT_PAUSE: Duration = Duration::from_millis(2_500);
+/// Requests for exports that are tried again, at most, before the client gives up.
+const EXPORT_TRIES: usize = 240;
+
+/// The conversations that are sent, under ever new ids.
+pub struct Conversations {
+    templates: Vec<Value>,
+    next: AtomicUsize,
+    seed: u64,
+}
+
+impl Conversations {
+    /// From request bodies, one a line.
+    pub fn read(lines: &str, seed: u64) -> Result<Self> {
+        let templates = lines.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+        Ok(Self { templates, next: AtomicUsize::new(0), seed })
+    }
+
+    /// The next conversation and its external id.
+    pub fn next(&self) -> (String, Value) {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let external_id = format!("chaos-{}-{number}", self.seed);
+        let mut body = self.templates[number % self.templates.len()].clone();
+        body["ticket_id"] = Value::from(external_id.clone());
+        (external_id, body)
+    }
+
+    /// Which template a conversation with this external id was made of.
+    pub fn template_of(&self, external_id: &str) -> Result<usize> {
+        let number = external_id.rsplit('-').next().context("no number")?;
+        Ok(number.parse::<usize>()? % self.templates.len())
+    }
+}
+
+/// The running clients.
+pub struct Load {
+    stop: CancellationToken,
+    tasks: JoinSet<()>,
+}
+
+impl Load {
+    /// Lets them begin.
+    pub fn start(client: &Client, journal: &Arc<Journal>, conversations: &Arc<Conversations>) -> Self {
+        let stop = CancellationToken::new();
+        let mut tasks = JoinSet::new();
+        for number in 0..HELPDESKS {
+            let helpdesk = Helpdesk {
+                client: client.clone(),
+                journal: Arc::clone(journal),
+                conversations: Arc::clone(conversations),
+                dice: Dice::new(conversations.seed ^ (number << 32)),
+                stop: stop.clone(),
+            };
+            tasks.spawn(helpdesk.work());
+        }
+        tasks.spawn(look(client.clone(), Arc::clone(journal), stop.clone()));
+        tasks.spawn(export(client.clone(), Arc::clone(journal), stop.clone()));
+        Self { stop, tasks }
+    }
+
+    /// Lets every client finish what it has begun.
+    pub async fn stop(mut self) {
+        self.stop.cancel();
+        while self.tasks.join_next().await.is_some() {}
+    }
+}
+
+struct Helpdesk {
+    client: Client,
+    journal: Arc<Journal>,
+    conversations: Arc<Conversations>,
+    dice: Dice,
+    stop: CancellationToken,
+}
+
+impl Helpdesk {
+    async fn work(mut self) {
+        while !self.stop.is_cancelled() {
+            let (external_id, body) = self.conversations.next();
+            if self.dice.once_in(8) {
+                // Twice at the same time: one of them is the first.
+                tokio::join!(self.assess(&external_id, &body), self.assess(&external_id, &body));
+            }
+            self.assess_until_done(&external_id, &body).await;
+            if self.dice.once_in(8) {
+                self.assess(&external_id, &body).await;
+            }
+            let (from, to) = PAUSE;
+            sleep(self.dice.millis(from, to)).await;
+        }
+    }
+
+    async fn assess_until_done(&self, external_id: &str, body: &Value) {
+        while !matches!(self.assess(external_id, body).await, Answer::Done { .. }) {
+            // Not told that it worked: whether it did is for the verdict.
+            if self.stop.is_cancelled() {
+                return;
+            }
+            sleep(AGAIN).await;
+        }
+    }
+
+    async fn assess(&self, external_id: &str, body: &Value) -> Answer {
+        let answer = self.client.assess(body).await;
+        self.journal.assess(external_id, &answer);
+        answer
+    }
+}
+
+/// Looks at accepted tickets: they are there at once, and evaluated after a while.
+async fn look(client: Client, journal: Arc<Journal>, stop: CancellationToken) {
+    while !stop.is_cancelled() {
+        for ticket_id in journal.unseen(20) {
+            match client.read(&format!("/v1/tickets/{ticket_id}/evaluation")).await {
+                Ok(evaluation) if evaluation["status"] == "pending" => {}
+                Ok(_) => journal.evaluated(&ticket_id),
+                Err(answer) => journal.other("evaluation", &ticket_id, &answer),
+            }
+        }
+        sleep(AGAIN).await;
+    }
+}
+
+async fn export(client: Client, journal: Arc<Journal>, stop: CancellationToken) {
+    let kinds = ["axis", "resolution_audit"];
+    let mut number = 0;
+    while !stop.is_cancelled() {
+        create_export(&client, &journal, kinds[number % 2], &format!("export-{number}")).await;
+        number += 1;
+        stop.run_until_cancelled(sleep(EXPORT_PAUSE)).await;
+    }
+}
+
+/// Creates an export, under the same idempotency key until it is told that it worked.
+pub async fn create_export(client: &Client, journal: &Journal, kind: &'static str, key: &str) {
+    let must_hold: HashSet<String> = journal.seen();
+    for _ in 0..EXPORT_TRIES {
+        let answer = client.create_export(kind, key).await;
+        journal.export(kind, must_hold.clone(), &answer);
+        if matches!(answer, Answer::Done { .. }) {
+            return;
+        }
+        sleep(AGAIN).await;
+    }
+}

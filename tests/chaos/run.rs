@@ -1,0 +1,120 @@
+//! One run: an installation, clients, one fault after another, and the verdict.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use tokio::time::{Instant, sleep};
+
+use crate::client::{Answer, Client};
+use crate::dice::Dice;
+use crate::faults::{Fault, Stage};
+use crate::journal::Journal;
+use crate::load::{Conversations, Load};
+use crate::report::{Report, Struck};
+use crate::site::{KEY, Kind, LIMIT, Site};
+use crate::verdict;
+
+const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+/// Imports that must be accepted after a fault before the next one strikes.
+const RECOVERED: u64 = 10;
+
+/// What is done.
+pub struct Plan {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub seed: u64,
+    pub faults: Vec<Fault>,
+}
+
+/// The seeds that `CHAOS_SEEDS` names (`1,2,3`), or 1.
+#[allow(clippy::disallowed_methods, reason = "the settings of a test, not of the product")]
+pub fn seeds() -> impl Iterator<Item = u64> {
+    let named = std::env::var("CHAOS_SEEDS").unwrap_or_default();
+    let mut seeds: Vec<u64> = named.split(',').filter_map(|seed| seed.trim().parse().ok()).collect();
+    if seeds.is_empty() {
+        seeds.push(1);
+    }
+    seeds.into_iter()
+}
+
+/// Runs the plan, prints the report, and fails when a promise was broken.
+pub fn run(plan: Plan) -> Result<()> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("chaos/{}-{}", plan.name, plan.seed));
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    fs::create_dir_all(&folder)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    runtime.block_on(async {
+        let mut site = Site::start(plan.kind, &folder).await?;
+        let report = play(&plan, &folder, &mut site).await;
+        if !report.as_ref().is_ok_and(|report| report.violations.is_empty()) {
+            eprintln!("{}", site.ends_of_logs()?);
+        }
+        let report = report?;
+        fs::write(folder.join("report.json"), serde_json::to_vec_pretty(&report)?)?;
+        println!("{report}");
+        ensure!(report.violations.is_empty(), "promises were broken: see {}", folder.display());
+        Ok(())
+    })
+}
+
+async fn play(plan: &Plan, folder: &Path, site: &mut Site) -> Result<Report> {
+    let client = Client::new(&site.base_url(), KEY)?;
+    register_agents(&client).await?;
+    let journal = Arc::new(Journal::create(&folder.join("journal.jsonl"))?);
+    let conversations = Arc::new(Conversations::read(&example("conversations.jsonl")?, plan.seed)?);
+    let load = Load::start(&client, &journal, &conversations);
+    let mut dice = Dice::new(plan.seed);
+    let mut report = Report::new(plan.name, plan.seed);
+    let mut poisoned = 0;
+    await_imports(&journal).await?;
+    for fault in &plan.faults {
+        if let Some(reason) = fault.impossible(site) {
+            report.skip(*fault, reason);
+            continue;
+        }
+        journal.event("fault", fault);
+        let begun = Instant::now();
+        let mut stage =
+            Stage { site, dice: &mut dice, client: &client, journal: &journal, poisoned: &mut poisoned };
+        fault.strike(&mut stage).await.with_context(|| format!("{fault:?}"))?;
+        let lasted = begun.elapsed();
+        site.mend().await.with_context(|| format!("after {fault:?}"))?;
+        await_imports(&journal).await.with_context(|| format!("after {fault:?}"))?;
+        let recovery = begun.elapsed() - lasted;
+        journal.event("recovered", fault);
+        report.struck.push(Struck { fault: *fault, lasted, recovery });
+    }
+    load.stop().await;
+    verdict::reach(site, &client, &journal, &conversations, poisoned, &mut report).await?;
+    Ok(report)
+}
+
+/// Waits until imports are accepted again.
+async fn await_imports(journal: &Journal) -> Result<()> {
+    let (before, deadline) = (journal.told().accepted_answers, Instant::now() + LIMIT);
+    while journal.told().accepted_answers < before + RECOVERED {
+        ensure!(Instant::now() < deadline, "no import was accepted for {} s", LIMIT.as_secs());
+        sleep(Duration::from_millis(50)).await;
+    }
+    Ok(())
+}
+
+async fn register_agents(client: &Client) -> Result<()> {
+    for line in example("agents.jsonl")?.lines() {
+        match client.register(&serde_json::from_str(line)?).await {
+            Answer::Done { .. } => {}
+            other => bail!("agent not registered: {other:?}"),
+        }
+    }
+    Ok(())
+}
+
+pub fn example(name: &str) -> Result<String> {
+    let path: PathBuf = Path::new(EXAMPLES).join(name);
+    fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
+}

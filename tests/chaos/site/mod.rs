@@ -1,0 +1,209 @@
+//! The installation under test: its processes, its servers, and proxies on all ways between them.
+
+mod backends;
+mod clock;
+mod instance;
+mod links;
+mod settings;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use assay_testkit::SmallDisk;
+use assay_testkit::process::Signal;
+use tempfile::TempDir;
+use tokio::process::Command;
+use tokio::time::{Instant, sleep};
+
+pub use self::backends::Backends;
+pub use self::instance::Instance;
+pub use self::links::{Link, Links, To};
+pub use self::settings::KEY;
+
+/// The executable under test.
+const ASSAY: &str = env!("CARGO_BIN_EXE_assay");
+
+/// Room for the databases of a long run, in megabytes.
+const DISK: u32 = 900;
+
+/// How long anything may take that must come back.
+pub const LIMIT: Duration = Duration::from_secs(120);
+
+/// What is installed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// One process on SQLite.
+    Standalone,
+    /// So many processes of every role, on PostgreSQL and RabbitMQ.
+    Distributed { replicas: usize },
+}
+
+/// The roles, in the order in which they are started.
+pub const ROLES: [&str; 6] =
+    ["agent-registry", "ingest", "scoring-worker", "export", "export-worker", "gateway"];
+
+/// A running installation. Dropping it kills everything that belongs to it.
+pub struct Site {
+    // Dropped in this order: what runs goes before what it runs on.
+    pub instances: Vec<Instance>,
+    pub links: Links,
+    pub backends: Option<Backends>,
+    pub objects: SmallDisk,
+    pub data: SmallDisk,
+    settings: settings::Settings,
+    logs: PathBuf,
+    home: TempDir,
+}
+
+impl Site {
+    /// Starts everything and waits until it is ready.
+    pub async fn start(kind: Kind, logs: &Path) -> Result<Self> {
+        let home = tempfile::Builder::new().prefix("assay-chaos-").tempdir()?;
+        let (data, objects) = (
+            SmallDisk::at(&home.path().join("data"), DISK)?,
+            SmallDisk::at(&home.path().join("objects"), DISK)?,
+        );
+        let backends = match kind {
+            Kind::Standalone => None,
+            Kind::Distributed { .. } => Some(Backends::start(home.path(), &data)?),
+        };
+        let (links, instances) = match (&backends, kind) {
+            (Some(backends), Kind::Distributed { replicas }) => {
+                links::distributed(backends, replicas).await?
+            }
+            _ => links::standalone(data.folder()).await?,
+        };
+        let settings = settings::Settings::write(home.path(), objects.folder())?;
+        let logs = logs.to_owned();
+        let mut site = Self { instances, links, backends, objects, data, settings, logs, home };
+        if site.backends.is_some() {
+            site.migrate().await?;
+        }
+        site.start_missing()?;
+        site.await_ready().await?;
+        Ok(site)
+    }
+
+    /// Where clients reach it.
+    pub fn base_url(&self) -> String {
+        format!("http://{}", self.links.public())
+    }
+
+    /// Ends every fault that may still last: the network, the disks, the clocks, stopped and dead processes.
+    pub async fn mend(&mut self) -> Result<()> {
+        self.links.heal();
+        self.objects.free()?;
+        self.data.free()?;
+        for instance in &self.instances {
+            instance.signal(Signal::SIGCONT);
+            clock::set(self.home.path(), instance.role, 0)?;
+        }
+        if let Some(backends) = &mut self.backends {
+            backends.mend()?;
+            self.links.aim(backends);
+        }
+        for instance in &mut self.instances {
+            instance.bury()?;
+        }
+        self.start_missing()?;
+        self.await_ready().await
+    }
+
+    /// Starts every process that does not run.
+    pub fn start_missing(&mut self) -> Result<()> {
+        for instance in self.instances.iter_mut().filter(|instance| !instance.is_running()) {
+            instance.start(ASSAY, &self.settings, self.home.path(), &self.logs)?;
+        }
+        Ok(())
+    }
+
+    /// The running instances of a role.
+    pub fn of_role(&mut self, role: &str) -> Vec<&mut Instance> {
+        self.instances.iter_mut().filter(|instance| instance.role == role).collect()
+    }
+
+    /// Sets the clock of a role off by so many seconds.
+    pub fn step_clock(&self, role: &str, seconds: i64) -> Result<()> {
+        clock::set(self.home.path(), role, seconds)
+    }
+
+    /// Whether clocks can be stepped here.
+    pub fn has_clocks(&self) -> bool {
+        clock::library().is_some()
+    }
+
+    /// The address of a service's database, for checks.
+    pub fn database(&self, schema: &str) -> Result<String> {
+        match &self.backends {
+            Some(backends) => Ok(format!("{}?options=-csearch_path%3D{schema}", backends.database(schema)?)),
+            None => Ok(format!("sqlite:{}", self.data.folder().join(format!("{schema}.sqlite")).display())),
+        }
+    }
+
+    /// The digits of an id in a column, for a query: SQLite holds some as bytes.
+    pub fn sql_of_id(&self, column: &str) -> String {
+        match &self.backends {
+            Some(_) => format!("replace(CAST({column} AS text), '-', '')"),
+            None => format!(
+                "CASE typeof({column}) WHEN 'blob' THEN lower(hex({column})) ELSE replace({column}, '-', '') END"
+            ),
+        }
+    }
+
+    /// The executable with the settings of this installation; for what an operator does.
+    pub fn assay(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(ASSAY);
+        command.args(arguments).stdin(Stdio::null()).kill_on_drop(true).envs(self.settings.variables());
+        if let Some(backends) = &self.backends {
+            command.envs(backends.variables());
+        }
+        command
+    }
+
+    async fn migrate(&self) -> Result<()> {
+        let migrated = self.assay(&["migrate"]).output().await?;
+        let said = String::from_utf8_lossy(&migrated.stderr).into_owned();
+        ensure!(migrated.status.success(), "assay migrate: {said}");
+        Ok(())
+    }
+
+    /// Waits until every process says that it is ready.
+    pub async fn await_ready(&mut self) -> Result<()> {
+        let deadline = Instant::now() + LIMIT;
+        let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(5)).build()?;
+        for index in 0..self.instances.len() {
+            loop {
+                let instance = &mut self.instances[index];
+                instance.bury()?;
+                let url = format!("http://{}/readyz", instance.address);
+                let answer = http.get(url).send().await;
+                if answer.is_ok_and(|answer| answer.status().is_success()) {
+                    break;
+                }
+                let name = instance.name();
+                ensure!(Instant::now() < deadline, "{name} was not ready within {} s", LIMIT.as_secs());
+                sleep(Duration::from_millis(50)).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// The ends of all logs, for a run that failed.
+    pub fn ends_of_logs(&self) -> Result<String> {
+        let mut text = String::new();
+        for entry in fs::read_dir(&self.logs).context("cannot list the logs")? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "log") {
+                let log = fs::read_to_string(&path)?;
+                // Whoever waits for a process asks it again and again.
+                let lines: Vec<&str> = log.lines().filter(|line| !line.contains("path=/readyz")).collect();
+                let end = lines[lines.len().saturating_sub(12)..].join("\n");
+                text.push_str(&format!("\n--- end of {}\n{end}\n", path.display()));
+            }
+        }
+        Ok(text)
+    }
+}
