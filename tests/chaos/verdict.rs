@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use assay_testkit::query_texts;
+use futures_util::StreamExt;
+use futures_util::stream;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
@@ -18,6 +20,8 @@ use crate::table::Table;
 
 /// How long an installation may take to settle once everything is healed.
 const SETTLE: Duration = Duration::from_secs(300);
+/// Tickets that are read at the same time.
+const READERS: usize = 8;
 /// Services that have an outbox.
 const SCHEMAS: [&str; 4] = ["registry", "ingest", "scoring", "export"];
 /// Parts of an evaluation that say the same wherever and whenever it was made.
@@ -42,6 +46,7 @@ pub async fn reach(
 ) -> Result<()> {
     let begun = Instant::now();
     settle(site).await?;
+    report.settled_after = begun.elapsed();
     create_export(client, journal, "axis", "the-last-axis").await;
     create_export(client, journal, "resolution_audit", "the-last-audit").await;
     let told = journal.told();
@@ -56,7 +61,6 @@ pub async fn reach(
     for (index, export) in told.exports.iter().enumerate() {
         file(client, export, &stored, index >= last, report).await?;
     }
-    report.settled_after = begun.elapsed();
     dead_letters(site, poisoned, report).await?;
     report.requests = told.requests;
     report.accepted = told.accepted_answers;
@@ -196,17 +200,22 @@ fn evaluations(
 
 /// Every accepted ticket can be read, with its evaluation.
 async fn tickets(client: &Client, told: &Told, report: &mut Report) {
-    for (external_id, id) in told.accepted.iter().flat_map(|(key, ids)| ids.iter().map(move |id| (key, id))) {
-        match client.read(&format!("/v1/tickets/{id}")).await {
-            Ok(ticket) if ticket["external_id"] == **external_id => {}
-            other => report.lose(format!("ticket {id} of {external_id} reads {other:?}")),
+    let accepted =
+        told.accepted.iter().flat_map(|(external_id, ids)| ids.iter().map(move |id| (external_id, id)));
+    let mut read = stream::iter(accepted)
+        .map(|(external_id, id)| async move {
+            let ticket = client.read(&format!("/v1/tickets/{id}")).await;
+            let evaluation = client.read(&format!("/v1/tickets/{id}/evaluation")).await;
+            (external_id, ticket, evaluation)
+        })
+        .buffer_unordered(READERS)
+        .boxed();
+    while let Some((external_id, ticket, evaluation)) = read.next().await {
+        if !ticket.as_ref().is_ok_and(|ticket| ticket["external_id"] == **external_id) {
+            report.lose(format!("the ticket of {external_id} reads {ticket:?}"));
         }
-        match client.read(&format!("/v1/tickets/{id}/evaluation")).await {
-            Ok(evaluation) if evaluation["status"] == "pending" => {
-                report.lose(format!("ticket {id} of {external_id} is pending"));
-            }
-            Ok(_) => {}
-            other => report.lose(format!("the evaluation of {id} reads {other:?}")),
+        if !evaluation.as_ref().is_ok_and(|evaluation| evaluation["status"] != "pending") {
+            report.lose(format!("the evaluation of {external_id} reads {evaluation:?}"));
         }
     }
 }

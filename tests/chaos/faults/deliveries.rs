@@ -20,8 +20,9 @@ use crate::site::To;
 const EXCHANGE: &str = "assay.events";
 /// Commits that are waited for, before the consumer is killed.
 const COMMITS: u64 = 20;
-/// How long events are overheard.
+/// How long events are overheard, and how many of them at most.
 const OVERHEARD: Duration = Duration::from_secs(3);
+const OVERHEARD_EVENTS: usize = 300;
 /// What is no event, and under which topic it comes.
 const POISON: [(&str, &[u8]); 4] = [
     ("conversation.accepted.v1", b"\xff\x00 no text"),
@@ -68,6 +69,9 @@ pub async fn redeliver(stage: &mut Stage<'_>) -> Result<()> {
         timeout(end.saturating_duration_since(Instant::now()), consumer.next()).await
     {
         overheard.push(delivery?);
+        if overheard.len() == OVERHEARD_EVENTS {
+            break;
+        }
     }
     ensure!(!overheard.is_empty(), "no event passed by");
     // Not to be overheard again.

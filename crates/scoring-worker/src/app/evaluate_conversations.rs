@@ -60,16 +60,16 @@ impl EvaluateConversations {
         let mut verdicts: Verdicts =
             accepted.iter().map(|(id, _)| (*id, Err(EvaluateError::Missing))).collect();
         let mut events: HashMap<TicketId, Vec<EventId>> = HashMap::new();
+        let mut unread: Vec<TicketReference> = Vec::with_capacity(accepted.len());
         for (id, event) in accepted {
-            events.entry(event.ticket_id).or_default().push(*id);
+            let events = events.entry(event.ticket_id).or_default();
+            // A batch may hold a ticket twice, even in the same event: it is read and evaluated once.
+            if events.is_empty() {
+                let (organization_id, ticket_id) = (event.organization_id, event.ticket_id);
+                unread.push(TicketReference { organization_id, ticket_id });
+            }
+            events.push(*id);
         }
-        let mut unread: Vec<TicketReference> = accepted
-            .iter()
-            .map(|(_, event)| TicketReference {
-                organization_id: event.organization_id,
-                ticket_id: event.ticket_id,
-            })
-            .collect();
         // Page by page, so that large transcripts do not pile up.
         while !unread.is_empty() {
             let page = match self.ingest.read_transcripts(&unread).await {

@@ -103,12 +103,12 @@ pub fn open(database: Database) -> Arc<dyn EvaluationStore> {
     }
 }
 
-/// The evaluations whose events were not handled before, and their events' ids.
+/// The evaluations whose events were not handled before, one for each event: a batch may hold an event twice.
 fn unhandled(
     evaluations: Vec<NewEvaluation>,
-    fresh: &std::collections::HashSet<EventId>,
+    mut fresh: std::collections::HashSet<EventId>,
 ) -> Vec<NewEvaluation> {
-    evaluations.into_iter().filter(|evaluation| fresh.contains(&evaluation.accepted_event_id)).collect()
+    evaluations.into_iter().filter(|evaluation| fresh.remove(&evaluation.accepted_event_id)).collect()
 }
 
 /// How many of these evaluations belong to each organization, in the order in which rows are locked.

@@ -105,8 +105,8 @@ fn record(connection: &mut PgConnection, batch: Vec<NewEvaluation>) -> Result<()
     let fresh = inbox::record_postgres(connection, CONSUMER, &ids, now())?;
     let mut rows = Vec::new();
     let mut events: Vec<(Uuid, OutgoingEvent)> = Vec::new();
-    for evaluation in unhandled(batch, &fresh) {
-        events.push((evaluation.ticket_id.as_uuid(), evaluation.evaluated_event));
+    for evaluation in unhandled(batch, fresh) {
+        events.push((evaluation.id.as_uuid(), evaluation.evaluated_event));
         rows.push(Row {
             ticket_id: evaluation.ticket_id.as_uuid(),
             id: evaluation.id.as_uuid(),
@@ -121,7 +121,7 @@ fn record(connection: &mut PgConnection, batch: Vec<NewEvaluation>) -> Result<()
     let stored: Vec<(Uuid, Uuid)> = diesel::insert_into(evaluations::table)
         .values(rows)
         .on_conflict_do_nothing()
-        .returning((evaluations::ticket_id, evaluations::organization_id))
+        .returning((evaluations::id, evaluations::organization_id))
         .get_results(connection)?;
     for (organization, count) in by_organization(stored.iter().map(|(_, organization)| *organization)) {
         diesel::insert_into(progress::table)
@@ -131,8 +131,8 @@ fn record(connection: &mut PgConnection, batch: Vec<NewEvaluation>) -> Result<()
             .set(progress::evaluated.eq(progress::evaluated + count))
             .execute(connection)?;
     }
-    let stored: HashSet<Uuid> = stored.into_iter().map(|(ticket, _)| ticket).collect();
+    let stored: HashSet<Uuid> = stored.into_iter().map(|(id, _)| id).collect();
     let events: Vec<OutgoingEvent> =
-        events.into_iter().filter(|(ticket, _)| stored.contains(ticket)).map(|(_, event)| event).collect();
+        events.into_iter().filter(|(id, _)| stored.contains(id)).map(|(_, event)| event).collect();
     outbox::enqueue_postgres(connection, &events)
 }

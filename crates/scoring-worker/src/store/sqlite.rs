@@ -81,7 +81,7 @@ fn record(connection: &mut SqliteConnection, batch: Vec<NewEvaluation>) -> Resul
     let ids: Vec<_> = batch.iter().map(|evaluation| evaluation.accepted_event_id).collect();
     let fresh = inbox::record_sqlite(connection, CONSUMER, &ids, now())?;
     let (mut events, mut organizations) = (Vec::new(), Vec::new());
-    for evaluation in unhandled(batch, &fresh) {
+    for evaluation in unhandled(batch, fresh) {
         let stored = diesel::insert_into(evaluations::table)
             .values((
                 evaluations::ticket_id.eq(bytes(evaluation.ticket_id)),

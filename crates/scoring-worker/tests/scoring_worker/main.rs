@@ -21,6 +21,7 @@ on_both_databases! { Stage {
     a_conversation_without_an_ai_is_not_applicable_and_has_no_axis,
     a_redelivered_event_changes_nothing_and_tells_nobody,
     a_second_event_for_the_same_ticket_changes_nothing,
+    an_event_that_comes_twice_at_once_is_evaluated_and_told_once,
     an_evaluation_waits_while_ingest_is_away,
     a_missing_transcript_is_asked_for_again_and_keeps_no_other_from_being_evaluated,
     transcripts_that_do_not_fit_into_one_answer_are_asked_for_again,
@@ -84,6 +85,17 @@ async fn a_second_event_for_the_same_ticket_changes_nothing(stage: Stage) -> Res
     let first = read(&stage, accepted.ticket_id).await?;
     stage.publish(&OutgoingEvent::new(new_id(), now(), &accepted)?).await?;
     assert_eq!(read(&stage, accepted.ticket_id).await?, first);
+    told_once_when_another_one_is_told(&stage, accepted.ticket_id).await
+}
+
+async fn an_event_that_comes_twice_at_once_is_evaluated_and_told_once(stage: Stage) -> Result<()> {
+    // So that a consumer is there.
+    stage.accept(&by_ai()).await?;
+    let accepted = stage.store(&by_ai())?;
+    let event = OutgoingEvent::new(new_id(), now(), &accepted)?;
+    let results = stage.publish_together(&vec![event; 8]).await;
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+    assert_eq!(stage.progress(stage.organization).await?, 2);
     told_once_when_another_one_is_told(&stage, accepted.ticket_id).await
 }
 
