@@ -61,6 +61,7 @@ pub async fn reach(
     for (index, export) in told.exports.iter().enumerate() {
         file(client, export, &stored, index >= last, report).await?;
     }
+    counters(site, &stored, report)?;
     dead_letters(site, poisoned, report).await?;
     report.requests = told.requests;
     report.accepted = told.accepted_answers;
@@ -277,8 +278,13 @@ fn rows(bytes: &[u8], export: &Export, stored: &Stored) -> Result<HashSet<String
         ensure!(last < place, "the rows are not in order at {ticket}");
         last = place;
     }
-    let missing = export.must_hold.iter().find(|ticket| !rows.contains(*ticket));
-    ensure!(missing.is_none(), "{missing:?} was seen evaluated before the export was created");
+    let missing: Vec<&String> = export.must_hold.difference(&rows).collect();
+    ensure!(
+        missing.is_empty(),
+        "{} of {} tickets are missing that were seen evaluated before it was created: {missing:?}",
+        missing.len(),
+        export.must_hold.len()
+    );
     Ok(rows)
 }
 
@@ -294,6 +300,19 @@ async fn finished(client: &Client, export: &str) -> Result<Value> {
         ensure!(Instant::now() < deadline, "export {export} came to no end: {read:?}");
         sleep(Duration::from_millis(100)).await;
     }
+}
+
+/// The counts by which exports wait for their evaluations are those of the evaluations.
+fn counters(site: &Site, stored: &Stored, report: &mut Report) -> Result<()> {
+    for (schema, column) in [("scoring", "evaluated"), ("export", "taken_in")] {
+        let query = format!("SELECT CAST({column} AS text) AS value FROM progress");
+        let counts = query_texts(&site.database(schema)?, &query)?;
+        if counts != [stored.evaluations.len().to_string()] {
+            report
+                .be_wrong(format!("{schema} counted {counts:?} of {} evaluations", stored.evaluations.len()));
+        }
+    }
+    Ok(())
 }
 
 /// What was poisoned is there for the operator, and nothing else.

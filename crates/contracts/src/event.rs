@@ -59,6 +59,11 @@ pub struct ConversationEvaluated {
     pub evaluated_at: Timestamp,
     /// The result.
     pub outcome: EvaluationOutcome,
+    /// The place among the evaluations of the organization in the order of their commits: 1, 2, 3, … without gaps. Who has
+    /// taken in all up to a number misses none that was committed before it (ADR 0006). Absent in events of releases that did
+    /// not number them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<i64>,
 }
 
 impl Event for ConversationEvaluated {

@@ -1,6 +1,7 @@
 //! Jobs that come to a good end.
 
 use anyhow::Result;
+use assay_contracts::event::ConversationEvaluated;
 use assay_contracts::export::{ExportFilters, ExportKind, ExportStatus};
 use assay_export::domain::evaluation_row::EvaluationRow;
 use assay_export::store::{ReceivedRow, UncountedJob};
@@ -52,6 +53,23 @@ async fn an_event_that_comes_twice_in_one_batch_does_not_stand_for_another_one(s
     stage.exports.record_rows(vec![row.clone(), row], now()).await?;
     let id = stage.create_awaiting(2).await?;
     assert_eq!(stage.work.missing_evaluations(id).await?, Some(1));
+    Ok(())
+}
+
+async fn an_evaluation_that_overtakes_another_one_does_not_stand_for_it(stage: Stage) -> Result<()> {
+    let numbered = |sequence| {
+        let event = evaluated(stage.organization_id, STARTED);
+        ConversationEvaluated { sequence: Some(sequence), ..event }
+    };
+    let id = stage.create_awaiting(2).await?;
+    stage.record(&[numbered(4), numbered(1)]).await?;
+    assert_eq!(stage.work.missing_evaluations(id).await?, Some(1));
+    stage.record(&[numbered(3), numbered(5)]).await?;
+    assert_eq!(stage.work.missing_evaluations(id).await?, Some(1));
+    stage.record(&[numbered(2)]).await?;
+    assert_eq!(stage.work.missing_evaluations(id).await?, Some(0));
+    let later = stage.create_awaiting(6).await?;
+    assert_eq!(stage.work.missing_evaluations(later).await?, Some(1));
     Ok(())
 }
 
@@ -160,6 +178,7 @@ async fn a_pool_that_jobs_would_use_up_is_refused() -> Result<()> {
 on_both_databases! { Stage {
     a_job_waits_for_evaluations_that_were_made_before_it_was_created,
     an_event_that_comes_twice_in_one_batch_does_not_stand_for_another_one,
+    an_evaluation_that_overtakes_another_one_does_not_stand_for_it,
     a_job_waits_until_it_is_known_how_many_evaluations_there_are,
     a_job_does_not_wait_for_ever,
     a_file_holds_the_selected_rows_in_order,

@@ -24,6 +24,8 @@ pub struct EvaluationRow {
     pub evaluation_id: EvaluationId,
     /// Version of the columns that the lines were rendered with.
     pub columns_version: i16,
+    /// Its place among the evaluations of the organization, see [`super::arrivals`]; absent in events of earlier releases.
+    pub sequence: Option<i64>,
     /// Line of the file of kind `axis`, without its end.
     pub axis_line: String,
     /// Line of the file of kind `resolution_audit`, without its end.
@@ -40,6 +42,7 @@ impl EvaluationRow {
             evaluated_at: event.evaluated_at,
             evaluation_id: event.evaluation_id,
             columns_version: csv::COLUMNS_VERSION,
+            sequence: event.sequence,
             axis_line: csv::render(ExportKind::Axis, event),
             audit_line: csv::render(ExportKind::ResolutionAudit, event),
         }

@@ -1,5 +1,6 @@
 //! Types and rules of exports; no input or output.
 
+pub mod arrivals;
 pub mod byte_range;
 pub mod csv;
 pub mod download_address;

@@ -6,11 +6,6 @@ use assay_contracts::ids::{EventId, OrganizationId};
 
 use super::ReceivedRow;
 
-/// Adds evaluations to those of an organization.
-pub(super) const TAKE_IN: &str = "
-    INSERT INTO progress (organization_id, taken_in) VALUES (?, ?)
-    ON CONFLICT (organization_id) DO UPDATE SET taken_in = progress.taken_in + excluded.taken_in";
-
 /// What an export waits for, and what is there.
 pub(super) const AWAITED: &str = "
     SELECT exports.awaited_evaluations AS awaited, progress.taken_in AS taken_in
@@ -49,13 +44,13 @@ pub(super) fn unhandled(received: Vec<ReceivedRow>, mut new: HashSet<EventId>) -
     received.into_iter().filter(|received| new.remove(&received.event_id)).collect()
 }
 
-/// How many of these rows belong to each organization, in the order in which records are locked.
+/// The numbers of these rows by organization, in the order in which the organizations' records are locked.
 pub(super) fn by_organization<'r>(
     rows: impl Iterator<Item = &'r ReceivedRow>,
-) -> BTreeMap<OrganizationId, i64> {
-    let mut counts = BTreeMap::new();
+) -> BTreeMap<OrganizationId, Vec<Option<i64>>> {
+    let mut organizations: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for received in rows {
-        *counts.entry(received.row.organization_id).or_insert(0) += 1;
+        organizations.entry(received.row.organization_id).or_default().push(received.row.sequence);
     }
-    counts
+    organizations
 }

@@ -24,6 +24,7 @@ pub fn evaluated(organization_id: OrganizationId, started_at: Timestamp) -> Conv
         evaluation_id: new_id(),
         evaluated_at: started_at.plus_millis(120_000),
         outcome: EvaluationOutcome::Evaluated { evaluation: Box::new(evaluation(started_at)) },
+        sequence: None,
     }
 }
 

@@ -10,7 +10,6 @@ use assay_contracts::evaluation::{Evaluation, EvaluationStatus};
 use assay_contracts::event::{ConversationAccepted, ConversationEvaluated, EvaluationOutcome};
 use assay_contracts::ids::{EventId, TicketId};
 use assay_contracts::internal::{TicketReference, Transcript};
-use assay_messaging::OutgoingEvent;
 use assay_platform::db::DatabaseError;
 use assay_platform::runtime::{blocking, new_id, now};
 use assay_scoring::{SCORER_VERSION, Scorer};
@@ -186,25 +185,22 @@ fn new_evaluation(
         evaluation_id: new_id(),
         evaluated_at,
         outcome,
+        // Known when it is stored.
+        sequence: None,
     };
-    let event = OutgoingEvent::new(new_id(), evaluated_at, &evaluated).map_err(encode_error)?;
-    let (status, document, error_message) = match evaluated.outcome {
+    let (status, document, error_message) = match &evaluated.outcome {
         EvaluationOutcome::Evaluated { evaluation } => {
-            (status_of(&evaluation), Some(serde_json::to_string(&evaluation).map_err(encode_error)?), None)
+            (status_of(evaluation), Some(serde_json::to_string(evaluation).map_err(encode_error)?), None)
         }
-        EvaluationOutcome::Failed { error_message } => (Status::Failed, None, Some(error_message)),
+        EvaluationOutcome::Failed { error_message } => (Status::Failed, None, Some(error_message.clone())),
     };
     Ok(NewEvaluation {
         accepted_event_id: event_id,
-        evaluated_event: event,
-        id: evaluated.evaluation_id,
-        ticket_id: evaluated.ticket.id,
-        organization_id: evaluated.organization_id,
         status,
         document,
         error_message,
         scorer_version: SCORER_VERSION.to_owned(),
-        created_at: evaluated_at,
+        evaluated,
     })
 }
 

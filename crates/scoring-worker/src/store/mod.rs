@@ -4,12 +4,15 @@ mod postgres;
 mod schema;
 mod sqlite;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use assay_contracts::event::ConversationEvaluated;
 use assay_contracts::ids::{EvaluationId, EventId, OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
 use assay_messaging::OutgoingEvent;
 use assay_platform::db::{Database, DatabaseError};
+use assay_platform::runtime::new_id;
 use async_trait::async_trait;
 
 /// The inbox entry under which handled events are recorded.
@@ -41,14 +44,8 @@ impl Status {
 pub struct NewEvaluation {
     /// The event that asked for it.
     pub accepted_event_id: EventId,
-    /// The event that tells of it.
-    pub evaluated_event: OutgoingEvent,
-    /// Its id.
-    pub id: EvaluationId,
-    /// The ticket.
-    pub ticket_id: TicketId,
-    /// The tenant.
-    pub organization_id: OrganizationId,
+    /// What the others are told; its sequence is set when it is stored.
+    pub evaluated: ConversationEvaluated,
     /// What came out.
     pub status: Status,
     /// The evaluation as JSON; absent when it failed.
@@ -57,8 +54,6 @@ pub struct NewEvaluation {
     pub error_message: Option<String>,
     /// Version of the scorer.
     pub scorer_version: String,
-    /// When it was made.
-    pub created_at: Timestamp,
 }
 
 /// An evaluation as it is kept.
@@ -111,13 +106,24 @@ fn unhandled(
     evaluations.into_iter().filter(|evaluation| fresh.remove(&evaluation.accepted_event_id)).collect()
 }
 
-/// How many of these evaluations belong to each organization, in the order in which rows are locked.
+/// Stored evaluations of each organization, in the order in which the organizations' rows are locked.
 fn by_organization(
-    organizations: impl Iterator<Item = uuid::Uuid>,
-) -> std::collections::BTreeMap<uuid::Uuid, i64> {
-    let mut counts = std::collections::BTreeMap::new();
-    for organization in organizations {
-        *counts.entry(organization).or_insert(0) += 1;
+    stored: Vec<ConversationEvaluated>,
+) -> BTreeMap<OrganizationId, Vec<ConversationEvaluated>> {
+    let mut organizations: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for evaluated in stored {
+        organizations.entry(evaluated.organization_id).or_default().push(evaluated);
     }
-    counts
+    organizations
+}
+
+/// The events that tell of evaluations after which the organization has `total`: they are the last ones.
+fn numbered(stored: Vec<ConversationEvaluated>, total: i64) -> Result<Vec<OutgoingEvent>, DatabaseError> {
+    let before = total - i64::try_from(stored.len()).unwrap_or(i64::MAX);
+    let events = stored.into_iter().zip(before + 1..).map(|(evaluated, sequence)| {
+        let evaluated = ConversationEvaluated { sequence: Some(sequence), ..evaluated };
+        OutgoingEvent::new(new_id(), evaluated.evaluated_at, &evaluated)
+    });
+    // What could not be encoded was refused when its document was.
+    events.collect::<Result<_, _>>().map_err(|error| DatabaseError::Corrupt(error.to_string()))
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
-use assay_messaging::{OutgoingEvent, inbox, outbox};
+use assay_messaging::{inbox, outbox};
 use assay_platform::db::{DatabaseError, PartitionedTable, Postgres, ensure_monthly_partitions};
 use assay_platform::runtime::now;
 use async_trait::async_trait;
@@ -13,7 +13,9 @@ use diesel::prelude::*;
 use uuid::Uuid;
 
 use super::schema::postgres::{evaluations, progress};
-use super::{CONSUMER, EvaluationStore, NewEvaluation, StoredEvaluation, by_organization, unhandled};
+use super::{
+    CONSUMER, EvaluationStore, NewEvaluation, StoredEvaluation, by_organization, numbered, unhandled,
+};
 
 const EVALUATIONS: PartitionedTable = PartitionedTable { name: "evaluations", key: "ticket_id" };
 /// Months that are prepared in advance.
@@ -31,15 +33,31 @@ impl PostgresStore {
 
 #[derive(Insertable)]
 #[diesel(table_name = evaluations)]
-struct Row {
+struct Row<'e> {
     ticket_id: Uuid,
     id: Uuid,
     organization_id: Uuid,
     status: &'static str,
-    document: Option<String>,
-    error_message: Option<String>,
-    scorer_version: String,
+    document: Option<&'e str>,
+    error_message: Option<&'e str>,
+    scorer_version: &'e str,
     created_at: i64,
+}
+
+impl<'e> Row<'e> {
+    fn of(evaluation: &'e NewEvaluation) -> Self {
+        let evaluated = &evaluation.evaluated;
+        Self {
+            ticket_id: evaluated.ticket.id.as_uuid(),
+            id: evaluated.evaluation_id.as_uuid(),
+            organization_id: evaluated.organization_id.as_uuid(),
+            status: evaluation.status.as_str(),
+            document: evaluation.document.as_deref(),
+            error_message: evaluation.error_message.as_deref(),
+            scorer_version: &evaluation.scorer_version,
+            created_at: evaluated.evaluated_at.as_millis(),
+        }
+    }
 }
 
 #[async_trait]
@@ -103,36 +121,38 @@ impl EvaluationStore for PostgresStore {
 fn record(connection: &mut PgConnection, batch: Vec<NewEvaluation>) -> Result<(), DatabaseError> {
     let ids: Vec<_> = batch.iter().map(|evaluation| evaluation.accepted_event_id).collect();
     let fresh = inbox::record_postgres(connection, CONSUMER, &ids, now())?;
-    let mut rows = Vec::new();
-    let mut events: Vec<(Uuid, OutgoingEvent)> = Vec::new();
-    for evaluation in unhandled(batch, fresh) {
-        events.push((evaluation.id.as_uuid(), evaluation.evaluated_event));
-        rows.push(Row {
-            ticket_id: evaluation.ticket_id.as_uuid(),
-            id: evaluation.id.as_uuid(),
-            organization_id: evaluation.organization_id.as_uuid(),
-            status: evaluation.status.as_str(),
-            document: evaluation.document,
-            error_message: evaluation.error_message,
-            scorer_version: evaluation.scorer_version,
-            created_at: evaluation.created_at.as_millis(),
-        });
-    }
-    let stored: Vec<(Uuid, Uuid)> = diesel::insert_into(evaluations::table)
+    let batch = unhandled(batch, fresh);
+    let rows: Vec<Row<'_>> = batch.iter().map(Row::of).collect();
+    let stored: Vec<Uuid> = diesel::insert_into(evaluations::table)
         .values(rows)
         .on_conflict_do_nothing()
-        .returning((evaluations::id, evaluations::organization_id))
+        .returning(evaluations::id)
         .get_results(connection)?;
-    for (organization, count) in by_organization(stored.iter().map(|(_, organization)| *organization)) {
-        diesel::insert_into(progress::table)
-            .values((progress::organization_id.eq(organization), progress::evaluated.eq(count)))
-            .on_conflict(progress::organization_id)
-            .do_update()
-            .set(progress::evaluated.eq(progress::evaluated + count))
-            .execute(connection)?;
+    let stored: HashSet<Uuid> = stored.into_iter().collect();
+    let evaluated = batch.into_iter().map(|evaluation| evaluation.evaluated);
+    let evaluated = evaluated.filter(|evaluated| stored.contains(&evaluated.evaluation_id.as_uuid()));
+    let mut events = Vec::with_capacity(stored.len());
+    for (organization, evaluated) in by_organization(evaluated.collect()) {
+        let total = count(connection, organization, evaluated.len())?;
+        events.extend(numbered(evaluated, total)?);
     }
-    let stored: HashSet<Uuid> = stored.into_iter().map(|(id, _)| id).collect();
-    let events: Vec<OutgoingEvent> =
-        events.into_iter().filter(|(id, _)| stored.contains(id)).map(|(_, event)| event).collect();
     outbox::enqueue_postgres(connection, &events)
+}
+
+/// Adds to an organization's evaluations: how many it has now. Its row is locked until the end of the transaction, so that
+/// numbers are given in the order of commits.
+fn count(
+    connection: &mut PgConnection,
+    organization_id: OrganizationId,
+    more: usize,
+) -> Result<i64, DatabaseError> {
+    let more = i64::try_from(more).unwrap_or(i64::MAX);
+    let total = diesel::insert_into(progress::table)
+        .values((progress::organization_id.eq(organization_id.as_uuid()), progress::evaluated.eq(more)))
+        .on_conflict(progress::organization_id)
+        .do_update()
+        .set(progress::evaluated.eq(progress::evaluated + more))
+        .returning(progress::evaluated)
+        .get_result(connection)?;
+    Ok(total)
 }

@@ -11,7 +11,9 @@ use diesel::sqlite::SqliteConnection;
 use uuid::Uuid;
 
 use super::schema::sqlite::{evaluations, progress};
-use super::{CONSUMER, EvaluationStore, NewEvaluation, StoredEvaluation, by_organization, unhandled};
+use super::{
+    CONSUMER, EvaluationStore, NewEvaluation, StoredEvaluation, by_organization, numbered, unhandled,
+};
 
 pub(super) struct SqliteStore {
     database: Sqlite,
@@ -80,35 +82,54 @@ impl EvaluationStore for SqliteStore {
 fn record(connection: &mut SqliteConnection, batch: Vec<NewEvaluation>) -> Result<(), DatabaseError> {
     let ids: Vec<_> = batch.iter().map(|evaluation| evaluation.accepted_event_id).collect();
     let fresh = inbox::record_sqlite(connection, CONSUMER, &ids, now())?;
-    let (mut events, mut organizations) = (Vec::new(), Vec::new());
+    let mut stored = Vec::new();
     for evaluation in unhandled(batch, fresh) {
-        let stored = diesel::insert_into(evaluations::table)
-            .values((
-                evaluations::ticket_id.eq(bytes(evaluation.ticket_id)),
-                evaluations::id.eq(bytes(evaluation.id)),
-                evaluations::organization_id.eq(bytes(evaluation.organization_id)),
-                evaluations::status.eq(evaluation.status.as_str()),
-                evaluations::document.eq(evaluation.document),
-                evaluations::error_message.eq(evaluation.error_message),
-                evaluations::scorer_version.eq(evaluation.scorer_version),
-                evaluations::created_at.eq(evaluation.created_at.as_millis()),
-            ))
-            .on_conflict_do_nothing()
-            .execute(connection)?;
-        if stored == 1 {
-            organizations.push(evaluation.organization_id.as_uuid());
-            events.push(evaluation.evaluated_event);
+        if insert(connection, &evaluation)? {
+            stored.push(evaluation.evaluated);
         }
     }
-    for (organization, count) in by_organization(organizations.into_iter()) {
-        diesel::insert_into(progress::table)
-            .values((progress::organization_id.eq(bytes(organization)), progress::evaluated.eq(count)))
-            .on_conflict(progress::organization_id)
-            .do_update()
-            .set(progress::evaluated.eq(progress::evaluated + count))
-            .execute(connection)?;
+    let mut events = Vec::with_capacity(stored.len());
+    for (organization, evaluated) in by_organization(stored) {
+        let total = count(connection, organization, evaluated.len())?;
+        events.extend(numbered(evaluated, total)?);
     }
     outbox::enqueue_sqlite(connection, &events)
+}
+
+/// Whether it was not there before.
+fn insert(connection: &mut SqliteConnection, evaluation: &NewEvaluation) -> Result<bool, DatabaseError> {
+    let evaluated = &evaluation.evaluated;
+    let stored = diesel::insert_into(evaluations::table)
+        .values((
+            evaluations::ticket_id.eq(bytes(evaluated.ticket.id)),
+            evaluations::id.eq(bytes(evaluated.evaluation_id)),
+            evaluations::organization_id.eq(bytes(evaluated.organization_id)),
+            evaluations::status.eq(evaluation.status.as_str()),
+            evaluations::document.eq(evaluation.document.as_deref()),
+            evaluations::error_message.eq(evaluation.error_message.as_deref()),
+            evaluations::scorer_version.eq(&evaluation.scorer_version),
+            evaluations::created_at.eq(evaluated.evaluated_at.as_millis()),
+        ))
+        .on_conflict_do_nothing()
+        .execute(connection)?;
+    Ok(stored == 1)
+}
+
+/// Adds to an organization's evaluations: how many it has now.
+fn count(
+    connection: &mut SqliteConnection,
+    organization_id: OrganizationId,
+    more: usize,
+) -> Result<i64, DatabaseError> {
+    let more = i64::try_from(more).unwrap_or(i64::MAX);
+    let total = diesel::insert_into(progress::table)
+        .values((progress::organization_id.eq(bytes(organization_id)), progress::evaluated.eq(more)))
+        .on_conflict(progress::organization_id)
+        .do_update()
+        .set(progress::evaluated.eq(progress::evaluated + more))
+        .returning(progress::evaluated)
+        .get_result(connection)?;
+    Ok(total)
 }
 
 fn bytes(id: impl Into<Uuid>) -> Vec<u8> {

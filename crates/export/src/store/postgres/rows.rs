@@ -10,8 +10,11 @@ use diesel::sql_query;
 use diesel::sql_types::{Array, BigInt, SmallInt, Text, Uuid as SqlUuid};
 use uuid::Uuid;
 
+use super::schema::{early_arrivals, progress};
+use crate::domain::arrivals::Arrivals;
 use crate::domain::evaluation_row::{EvaluationRow, newest_of_each_ticket};
-use crate::store::progress::{AWAITED, Awaited, TAKE_IN, by_organization, numbered, unhandled};
+use crate::store::progress::{AWAITED, Awaited, by_organization, numbered, unhandled};
+use crate::store::record::StoredId;
 use crate::store::{CONSUMER, ReceivedRow};
 
 /// One statement for any number of rows. The rule of replacement is that of `EvaluationRow::is_newer_than`.
@@ -43,10 +46,12 @@ pub(super) fn record(
         let ids: Vec<_> = received.iter().map(|received| received.event_id).collect();
         let new = record_postgres(connection, CONSUMER, &ids, now)?;
         let received = unhandled(received, new);
-        let counts = by_organization(received.iter());
+        let arrived = by_organization(received.iter());
         let rows = received.into_iter().map(|received| received.row).collect();
         upsert(connection, &newest_of_each_ticket(rows))?;
-        counts.into_iter().try_for_each(|(organization, count)| take_in(connection, organization, count))
+        arrived
+            .into_iter()
+            .try_for_each(|(organization, sequences)| take_in(connection, organization, &sequences))
     })
 }
 
@@ -59,15 +64,44 @@ pub(super) fn ensure_partitions(connection: &mut PgConnection, now: Timestamp) -
     ensure_monthly_partitions(connection, EVALUATION_ROWS, now, MONTHS_AHEAD)
 }
 
+/// Notes which evaluations of an organization have arrived.
 fn take_in(
     connection: &mut PgConnection,
     organization_id: OrganizationId,
-    count: i64,
+    sequences: &[Option<i64>],
 ) -> Result<(), DatabaseError> {
-    sql_query(numbered(TAKE_IN))
-        .bind::<SqlUuid, _>(organization_id.as_uuid())
-        .bind::<BigInt, _>(count)
+    let organization = StoredId::of(organization_id);
+    diesel::insert_into(progress::table)
+        .values((progress::organization_id.eq(organization), progress::taken_in.eq(0)))
+        .on_conflict_do_nothing()
         .execute(connection)?;
+    let taken_in =
+        progress::table.find(organization).select(progress::taken_in).for_update().first(connection)?;
+    let early = early_arrivals::table.filter(early_arrivals::organization_id.eq(organization));
+    let known: Vec<(i64, i64)> =
+        early.select((early_arrivals::first, early_arrivals::last)).load(connection)?;
+    let known = Arrivals::new(taken_in, known);
+    let mut arrivals = known.clone();
+    sequences.iter().for_each(|sequence| arrivals.take_in(*sequence));
+    diesel::update(progress::table.find(organization))
+        .set(progress::taken_in.eq(arrivals.taken_in()))
+        .execute(connection)?;
+    if known.early().ne(arrivals.early()) {
+        diesel::delete(early).execute(connection)?;
+        let ranges: Vec<_> = arrivals
+            .early()
+            .map(|(first, last)| {
+                (
+                    early_arrivals::organization_id.eq(organization),
+                    early_arrivals::first.eq(first),
+                    early_arrivals::last.eq(last),
+                )
+            })
+            .collect();
+        if !ranges.is_empty() {
+            diesel::insert_into(early_arrivals::table).values(ranges).execute(connection)?;
+        }
+    }
     Ok(())
 }
 

@@ -24,3 +24,18 @@ diesel::table! {
         awaited_evaluations -> Nullable<BigInt>,
     }
 }
+
+diesel::table! {
+    progress (organization_id) {
+        organization_id -> Uuid,
+        taken_in -> BigInt,
+    }
+}
+
+diesel::table! {
+    early_arrivals (organization_id, first) {
+        organization_id -> Uuid,
+        first -> BigInt,
+        last -> BigInt,
+    }
+}

@@ -9,8 +9,10 @@ use diesel::sql_query;
 use diesel::sql_types::{BigInt, SmallInt, Text};
 use diesel::sqlite::SqliteConnection;
 
+use super::schema::{early_arrivals, progress};
+use crate::domain::arrivals::Arrivals;
 use crate::domain::evaluation_row::{EvaluationRow, newest_of_each_ticket};
-use crate::store::progress::{AWAITED, Awaited, TAKE_IN, by_organization, unhandled};
+use crate::store::progress::{AWAITED, Awaited, by_organization, unhandled};
 use crate::store::record::StoredId;
 use crate::store::{CONSUMER, ReceivedRow};
 
@@ -38,10 +40,12 @@ pub(super) fn record(
     let ids: Vec<_> = received.iter().map(|received| received.event_id).collect();
     let new = record_sqlite(connection, CONSUMER, &ids, now)?;
     let received = unhandled(received, new);
-    let counts = by_organization(received.iter());
+    let arrived = by_organization(received.iter());
     let rows = received.into_iter().map(|received| received.row).collect();
     newest_of_each_ticket(rows).iter().try_for_each(|row| upsert(connection, row))?;
-    counts.into_iter().try_for_each(|(organization, count)| take_in(connection, organization, count))
+    arrived
+        .into_iter()
+        .try_for_each(|(organization, sequences)| take_in(connection, organization, &sequences))
 }
 
 pub(super) fn prune(connection: &mut SqliteConnection, now: Timestamp) -> Result<usize, DatabaseError> {
@@ -49,15 +53,43 @@ pub(super) fn prune(connection: &mut SqliteConnection, now: Timestamp) -> Result
     Ok(forgotten + idempotency::prune_sqlite(connection, now)?)
 }
 
+/// Notes which evaluations of an organization have arrived.
 fn take_in(
     connection: &mut SqliteConnection,
     organization_id: OrganizationId,
-    count: i64,
+    sequences: &[Option<i64>],
 ) -> Result<(), DatabaseError> {
-    sql_query(TAKE_IN)
-        .bind::<Text, _>(StoredId::of(organization_id))
-        .bind::<BigInt, _>(count)
+    let organization = StoredId::of(organization_id);
+    diesel::insert_into(progress::table)
+        .values((progress::organization_id.eq(organization), progress::taken_in.eq(0)))
+        .on_conflict_do_nothing()
         .execute(connection)?;
+    let taken_in = progress::table.find(organization).select(progress::taken_in).first(connection)?;
+    let early = early_arrivals::table.filter(early_arrivals::organization_id.eq(organization));
+    let known: Vec<(i64, i64)> =
+        early.select((early_arrivals::first, early_arrivals::last)).load(connection)?;
+    let known = Arrivals::new(taken_in, known);
+    let mut arrivals = known.clone();
+    sequences.iter().for_each(|sequence| arrivals.take_in(*sequence));
+    diesel::update(progress::table.find(organization))
+        .set(progress::taken_in.eq(arrivals.taken_in()))
+        .execute(connection)?;
+    if known.early().ne(arrivals.early()) {
+        diesel::delete(early).execute(connection)?;
+        let ranges: Vec<_> = arrivals
+            .early()
+            .map(|(first, last)| {
+                (
+                    early_arrivals::organization_id.eq(organization),
+                    early_arrivals::first.eq(first),
+                    early_arrivals::last.eq(last),
+                )
+            })
+            .collect();
+        if !ranges.is_empty() {
+            diesel::insert_into(early_arrivals::table).values(ranges).execute(connection)?;
+        }
+    }
     Ok(())
 }
 

@@ -37,3 +37,18 @@ diesel::table! {
         audit_line -> Text,
     }
 }
+
+diesel::table! {
+    progress (organization_id) {
+        organization_id -> Text,
+        taken_in -> BigInt,
+    }
+}
+
+diesel::table! {
+    early_arrivals (organization_id, first) {
+        organization_id -> Text,
+        first -> BigInt,
+        last -> BigInt,
+    }
+}
