@@ -9,7 +9,7 @@ mod judge;
 mod keys;
 mod migrate;
 mod openapi;
-mod outbox;
+pub mod outbox;
 mod score;
 mod weights;
 

@@ -18,6 +18,7 @@ use url::Url;
 pub use self::data_folder::DataFolder;
 use crate::cli::StandaloneArguments;
 use crate::commands::migrate_all;
+use crate::commands::outbox::{ServiceOutbox, open_all};
 use crate::roles;
 use crate::settings::Settings;
 
@@ -37,6 +38,7 @@ pub async fn run(arguments: StandaloneArguments) -> Result<()> {
     let public = roles::bind(settings.gateway.listen)?;
     let internal = InternalListeners::bind(&mut settings)?;
     migrate_all(&settings).await?;
+    end_claims_of_a_killed_process(&settings).await?;
     let address = public.local_addr()?;
     let mut tasks = Tasks::new(Readiness::default());
     start_all(&settings, public, internal, &mut tasks)?;
@@ -44,6 +46,14 @@ pub async fn run(arguments: StandaloneArguments) -> Result<()> {
     let first_key = first_key(&settings).await?;
     greeting::print(address, first_key.as_ref())?;
     roles::run_until_stopped(tasks, &settings).await
+}
+
+/// The folder is ours alone: who had claimed events in it is no more, and nobody has to wait for the leases.
+async fn end_claims_of_a_killed_process(settings: &Settings) -> Result<()> {
+    for ServiceOutbox { service, outbox } in open_all(settings).await? {
+        outbox.end_claims().await.with_context(|| format!("outbox of {service}"))?;
+    }
+    Ok(())
 }
 
 /// Loopback listeners of the services; the system chooses the ports.

@@ -160,6 +160,18 @@ impl Outbox {
         found
     }
 
+    /// Ends all claims: for a process that knows that no relay of this outbox lives, so that nothing has to wait for the
+    /// leases of dead ones. Where one lives after all, events are published twice.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn end_claims(&self) -> Result<(), DatabaseError> {
+        match &self.database {
+            Database::Postgres(database) => database.run(postgres::end_claims).await,
+            Database::Sqlite(database) => database.write(sqlite::end_claims).await,
+        }
+    }
+
     /// Removes a dead event for good. Answers whether there was one with this id.
     ///
     /// # Errors
@@ -168,15 +180,6 @@ impl Outbox {
         match &self.database {
             Database::Postgres(database) => database.run(move |c| postgres::drop_dead(c, id)).await,
             Database::Sqlite(database) => database.write(move |c| sqlite::drop_dead(c, id)).await,
-        }
-    }
-
-    /// Frees what a relay before this one held when its process died. Only where nobody else can be at work: SQLite's files
-    /// belong to one process. Elsewhere the leases end by themselves.
-    async fn take_over(&self) -> Result<(), DatabaseError> {
-        match &self.database {
-            Database::Postgres(_) => Ok(()),
-            Database::Sqlite(database) => database.write(sqlite::release_all).await,
         }
     }
 

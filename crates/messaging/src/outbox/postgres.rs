@@ -130,6 +130,13 @@ pub(super) fn settle(
     })
 }
 
+pub(super) fn end_claims(connection: &mut PgConnection) -> Result<(), DatabaseError> {
+    diesel::update(outbox::table.filter(outbox::claimed_until.gt(0)))
+        .set(outbox::claimed_until.eq(0))
+        .execute(connection)?;
+    Ok(())
+}
+
 pub(super) fn undo_clock_steps(connection: &mut PgConnection, now: Timestamp) -> Result<(), DatabaseError> {
     let too_late = now.plus_millis(LATEST_ATTEMPT_MILLIS).as_millis();
     diesel::update(outbox::table)

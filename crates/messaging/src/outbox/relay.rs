@@ -42,9 +42,6 @@ const LAST_FLUSH: Duration = Duration::from_secs(5);
 pub async fn relay(outbox: Outbox, bus: Bus, stop: CancellationToken) -> Result<(), BoxError> {
     let mut pace = Pace::default();
     let mut publishing = FuturesUnordered::new();
-    if let Err(error) = outbox.take_over().await {
-        tracing::warn!(%error, "outbox rows of the process before this one are held until their lease ends");
-    }
     while !stop.is_cancelled() {
         let slots = if pace.in_outage() { 1 } else { SLOTS };
         if publishing.len() < slots && pace.is_due() {

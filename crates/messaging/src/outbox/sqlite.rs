@@ -127,7 +127,7 @@ pub(super) fn settle(
     Ok(())
 }
 
-pub(super) fn release_all(connection: &mut SqliteConnection) -> Result<(), DatabaseError> {
+pub(super) fn end_claims(connection: &mut SqliteConnection) -> Result<(), DatabaseError> {
     diesel::update(outbox::table.filter(outbox::claimed_until.gt(0)))
         .set(outbox::claimed_until.eq(0))
         .execute(connection)?;
