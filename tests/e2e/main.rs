@@ -29,6 +29,7 @@ on_both_stacks! {
     every_rule_of_an_import_is_checked_and_a_refusal_claims_nothing = crate::scenarios::assess_rules::run,
     bodies_that_are_no_json_or_too_large_or_too_slow_are_refused = crate::scenarios::bodies::run,
     credentials_are_decided_first_and_scopes_are_kept = crate::scenarios::credentials::run,
+    every_operation_hides_other_organizations_and_needs_its_key = crate::scenarios::isolation::run,
     what_is_no_operation_is_a_problem_too = crate::scenarios::http_edges::run,
     an_identity_is_imported_once_in_each_organization = crate::scenarios::identity::run,
     receipts_tickets_and_evaluations_have_their_documented_shape = crate::scenarios::tickets::run,

@@ -11,6 +11,7 @@ pub mod http_edges;
 pub mod idempotency;
 pub mod identity;
 pub mod import_command;
+pub mod isolation;
 pub mod judge;
 pub mod limits;
 pub mod tickets;
