@@ -98,7 +98,7 @@ pub fn routed_operations(name: &str) -> Result<Vec<Operation>> {
         let path = entry?.path();
         let source = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         for other in
-            ["web::resource", ".route(", "#[get(", "#[post(", "#[delete(", "#[put(", "#[patch(", "#[head("]
+            ["web::resource(", ".route(", "#[get(", "#[post(", "#[delete(", "#[put(", "#[patch(", "#[head("]
         {
             ensure!(!source.contains(other), "{}: a route made by {other}", path.display());
         }

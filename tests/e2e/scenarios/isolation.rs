@@ -4,11 +4,17 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, bail, ensure};
+use assay_agent_registry::SCHEMA;
+use assay_agent_registry::keys::{self, KeyName, NewKey, OrganizationName};
+use assay_contracts::tenant::Scopes;
+use assay_platform::db::{Database, DatabaseSettings};
+use assay_platform::runtime::now;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::harness::{
     Api, Cases, Operation, Reply, Stack, conversation, documented_operations, edited, routed_operations, set,
+    until,
 };
 
 /// A version 7 UUID that nobody has.
@@ -207,7 +213,7 @@ async fn invalid_keys(stack: &Stack, operations: &[Operation]) -> Result<()> {
     let id = stack.keys(&list).await?;
     let id = id.lines().nth(1).and_then(|line| line.split_whitespace().next()).context("no key")?.to_owned();
     stack.keys(&["revoke", &id]).await?;
-    let expired = stack.create_key(&["--organization", "expired", "--expires-in-days", "0"]).await?;
+    let expired = expired_key(stack).await?;
     let keys = [None, Some("malformed"), Some("unknown-but-long-enough"), Some(&revoked), Some(&expired)];
     let mut cases = Cases::default();
     for key in keys {
@@ -217,6 +223,25 @@ async fn invalid_keys(stack: &Stack, operations: &[Operation]) -> Result<()> {
         }
     }
     cases.finish()
+}
+
+/// A key whose time is over. The command line makes none that lasts less than a day.
+async fn expired_key(stack: &Stack) -> Result<String> {
+    let settings =
+        DatabaseSettings { database_url: stack.registry_database_url().into(), database_pool_size: 1 };
+    let new = NewKey {
+        organization: OrganizationName::parse("expired")?,
+        name: KeyName::parse("short")?,
+        scopes: Scopes::default_for_keys(),
+        expires_at: Some(now().plus_millis(500)),
+    };
+    let key = keys::create(&Database::open(&settings, SCHEMA)?, new).await?.key.reveal().to_owned();
+    let api = stack.api_with(Some(&key))?;
+    until("the end of the key", async || {
+        Ok((api.get("/v1/evaluations/exports").await?.status == 401).then_some(()))
+    })
+    .await?;
+    Ok(key)
 }
 
 /// 401, or, where none is documented, the answer to an id that nobody has.

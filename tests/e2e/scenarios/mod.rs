@@ -14,5 +14,7 @@ pub mod import_command;
 pub mod isolation;
 pub mod judge;
 pub mod limits;
+pub mod service_tokens;
+pub mod signed_addresses;
 pub mod tickets;
 pub mod whole_path;
