@@ -43,6 +43,7 @@ on_both_stacks! {
     exports_are_queued_listed_and_completed = crate::scenarios::exports::run,
     an_exported_file_is_fetched_through_its_signed_address = crate::scenarios::downloads::run,
     a_signed_address_opens_one_file_for_its_time = crate::scenarios::signed_addresses::run,
+    strange_requests_get_a_sane_answer = crate::scenarios::strange_requests::run,
     conversations_go_in_and_scored_files_come_out = crate::scenarios::whole_path::run,
     the_import_command_reports_resumes_and_repeats_nothing = crate::scenarios::import_command::run,
     limits_are_kept_and_told = crate::scenarios::limits::run,

@@ -185,6 +185,12 @@ impl Stack {
         command
     }
 
+    /// What all processes have logged.
+    pub fn logs(&self) -> Result<String> {
+        let read = |member: &Member| Ok(fs::read_to_string(self.log_of(member.name))?);
+        self.deployment.members.iter().map(read).collect()
+    }
+
     /// Prints the end of every log on standard error.
     pub fn show_logs(&self) {
         let mut output = std::io::stderr();

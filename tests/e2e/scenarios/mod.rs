@@ -16,5 +16,6 @@ pub mod judge;
 pub mod limits;
 pub mod service_tokens;
 pub mod signed_addresses;
+pub mod strange_requests;
 pub mod tickets;
 pub mod whole_path;
