@@ -70,7 +70,7 @@ fn fault(statement: &str) -> Option<String> {
         "the release before may still use what is taken away"
     } else if has("RENAME") {
         "the release before knows the old name only"
-    } else if is_alteration && (has("TYPE") || has("SET NOT NULL")) {
+    } else if is_alteration && (changes_column(statement) && has("TYPE") || has("SET NOT NULL")) {
         "the release before reads and writes the column as it was"
     } else if is_alteration && has("ADD") && added_columns(statement).any(is_required) {
         "the release before inserts rows without the column: give it a default, or let it be null"
@@ -88,6 +88,11 @@ fn fault(statement: &str) -> Option<String> {
     Some(format!("{statement}: {reason}"))
 }
 
+/// `ALTER TABLE … ALTER [COLUMN] …`.
+fn changes_column(statement: &str) -> bool {
+    statement.matches("ALTER ").count() > 1
+}
+
 /// The parts of `ADD … , ADD …`.
 fn added_columns(statement: &str) -> impl Iterator<Item = &str> {
     statement.split(" ADD ").skip(1)
@@ -103,6 +108,7 @@ fn what_the_release_before_does_not_notice_is_allowed() {
         "CREATE TABLE t (a bigint NOT NULL CHECK (a > 0), b text UNIQUE); CREATE UNIQUE INDEX i ON t (a);",
         "CREATE TABLE t (a bigint); ALTER TABLE t ALTER COLUMN a SET NOT NULL;",
         "ALTER TABLE t ADD COLUMN a bigint;",
+        "ALTER TABLE t ADD COLUMN type text;",
         "ALTER TABLE t ADD COLUMN a bigint NOT NULL DEFAULT 0;",
         "ALTER TABLE t ADD CONSTRAINT c CHECK (a > 0) NOT VALID;",
         "ALTER TABLE t VALIDATE CONSTRAINT c;",
