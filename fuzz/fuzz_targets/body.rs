@@ -1,20 +1,46 @@
-//! Any bytes as a request body: what is accepted can be evaluated.
+//! Any bytes as a request body: each of the readers gives a request or a list of faults, and what is accepted can be
+//! evaluated.
 
 #![no_main]
 
 #[path = "checks.rs"]
 mod checks;
 
+use assay_contracts::agent::NewAgent;
 use assay_contracts::conversation::Conversation;
-use libfuzzer_sys::{Corpus, fuzz_target};
+use assay_contracts::export::NewExport;
+use assay_contracts::fault::{BodyError, MAX_NAME_CHARS, MAX_REPORTED_FAULTS};
+use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| -> Corpus {
+fuzz_target!(|data: &[u8]| {
     match Conversation::parse(data) {
-        Ok(conversation) => {
-            checks::evaluate(&conversation);
-            Corpus::Keep
+        Ok(conversation) => checks::evaluate(&conversation),
+        Err(error) => has_faults(&error),
+    }
+    match NewAgent::parse(data) {
+        Ok(agent) => {
+            let names = [agent.external_id, agent.name];
+            let short = |name: &String| (1..=MAX_NAME_CHARS).contains(&name.chars().count());
+            assert!(names.iter().all(short) && !names.concat().contains('\0'), "{names:?}");
         }
-        // Almost bodies are the way to other bodies, so they are kept, too.
-        Err(_) => Corpus::Keep,
+        Err(error) => has_faults(&error),
+    }
+    match NewExport::parse(data) {
+        Ok(export) => {
+            let (from, to) = (export.filters.from, export.filters.to);
+            assert!(from.zip(to).is_none_or(|(from, to)| from <= to), "{from:?} to {to:?}");
+        }
+        Err(error) => has_faults(&error),
     }
 });
+
+/// A refusal says why, and not endlessly.
+fn has_faults(error: &BodyError) {
+    match error {
+        BodyError::Malformed(reason) => assert!(!reason.is_empty()),
+        BodyError::Invalid(faults) => {
+            assert!((1..=MAX_REPORTED_FAULTS).contains(&faults.len()), "{faults:?}");
+            assert!(faults.iter().all(|fault| !fault.detail.is_empty()), "{faults:?}");
+        }
+    }
+}

@@ -24,6 +24,8 @@ pub fn evaluate(conversation: &Conversation) {
     assert_eq!(read, evaluation);
     let again = serde_json::to_string(&SCORER.evaluate(conversation)).expect("an evaluation is JSON");
     assert_eq!(again, json, "the same conversation, another evaluation");
-    let (features, _) = SCORER.features(conversation);
-    assert!(features.iter().all(|feature| feature.value.is_finite() && feature.value >= 0.0), "{features:?}");
+    let features = SCORER.features(conversation);
+    let is_sound = |value: f64| value.is_finite() && value >= 0.0;
+    assert!(features.values.iter().all(|feature| is_sound(feature.value)), "{features:?}");
+    assert!((0.0..=1.0).contains(&features.detail), "{features:?}");
 }

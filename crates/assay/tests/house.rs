@@ -138,3 +138,18 @@ fn no_source_file_is_longer_than_four_hundred_lines() {
         .collect();
     assert!(long.is_empty(), "two rooms each? {long:?}");
 }
+
+#[test]
+fn every_kind_of_event_is_read_by_the_fuzzer() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let target = fs::read_to_string(root.join("fuzz/fuzz_targets/event.rs")).unwrap();
+    let mut kinds = 0;
+    for (name, source) in sources().iter().filter(|(name, _)| name.starts_with("crates/contracts/")) {
+        for event in source.split("\nimpl Event for ").skip(1).filter_map(|rest| rest.split(' ').next()) {
+            kinds += 1;
+            let line = format!("is_written_as_read::<{event}>");
+            assert!(target.contains(&line), "{event} of {name} is not in fuzz/fuzz_targets/event.rs");
+        }
+    }
+    assert!(kinds >= 4, "the events were not found");
+}

@@ -89,6 +89,11 @@ impl OutgoingEvent {
         })
     }
 
+    /// The envelope, as it is published.
+    pub fn payload(&self) -> &str {
+        &self.payload
+    }
+
     /// Its id.
     pub fn id(&self) -> EventId {
         self.id

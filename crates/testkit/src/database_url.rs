@@ -39,6 +39,15 @@ impl DatabaseUrl {
         Ok(Self(url))
     }
 
+    /// The same user and database, on the host and port of `server`.
+    pub(crate) fn on_server(&self, server: &Self) -> Result<Self> {
+        let mut url = self.0.clone();
+        if url.set_host(server.0.host_str()).is_err() || url.set_port(server.0.port()).is_err() {
+            bail!("cannot put the server's address into the database URL");
+        }
+        Ok(Self(url))
+    }
+
     /// The password in the URL, empty when it has none.
     pub(crate) fn password(&self) -> &str {
         self.0.password().unwrap_or_default()
@@ -58,6 +67,8 @@ mod tests {
         let url = DatabaseUrl::parse("postgres://root:secret@db.example:6000/main?sslmode=require").unwrap();
         let other = url.with_database("assay").with_user("assay_ingest", "word").unwrap();
         assert_eq!(other.as_str(), "postgres://assay_ingest:word@db.example:6000/assay?sslmode=require");
+        let moved = other.on_server(&DatabaseUrl::parse("postgres://a:b@127.0.0.1:7000/c").unwrap()).unwrap();
+        assert_eq!(moved.as_str(), "postgres://assay_ingest:word@127.0.0.1:7000/assay?sslmode=require");
     }
 
     #[test]

@@ -99,6 +99,16 @@ impl TestDatabase {
         Ok(Self { server, name, url })
     }
 
+    /// Says that the server was started again and now answers at another address.
+    ///
+    /// # Errors
+    /// When the URL is none.
+    pub fn server_moved_to(&mut self, administrator_url: &str) -> Result<()> {
+        self.server = DatabaseUrl::parse(administrator_url)?;
+        self.url = self.url.on_server(&self.server)?;
+        Ok(())
+    }
+
     /// The URL for the code under test: as the template's role, or the administrator when it has none.
     #[must_use]
     pub fn url(&self) -> &str {

@@ -125,6 +125,21 @@ impl Stack {
         self.home.path()
     }
 
+    /// What a setting of every process is; an empty text when this stack sets it not.
+    pub fn setting(&self, name: &str) -> &str {
+        // A later one replaces an earlier one.
+        let set = self.deployment.settings.iter().rev().find(|(set, _)| set == name);
+        set.map(|(_, value)| value.as_str()).unwrap_or_default()
+    }
+
+    /// The address of the database that holds the API keys.
+    pub fn registry_database_url(&self) -> String {
+        match self.kind {
+            Kind::Standalone => format!("sqlite:{}", self.home.path().join("data/registry.sqlite").display()),
+            Kind::Distributed => self.setting("ASSAY_REGISTRY__DATABASE_URL").to_owned(),
+        }
+    }
+
     /// A client with the key that the stack started with, of the organization `default`.
     pub fn api(&self) -> Result<Api> {
         Api::new(&self.base_url, Some(BOOTSTRAP_KEY))
@@ -168,6 +183,12 @@ impl Stack {
         }
         command.envs(self.deployment.settings.iter().map(|(name, value)| (name, value)));
         command
+    }
+
+    /// What all processes have logged.
+    pub fn logs(&self) -> Result<String> {
+        let read = |member: &Member| Ok(fs::read_to_string(self.log_of(member.name))?);
+        self.deployment.members.iter().map(read).collect()
     }
 
     /// Prints the end of every log on standard error.

@@ -70,7 +70,11 @@ impl Delivery {
         self.context.clone()
     }
 
-    pub(super) fn parse(payload: &[u8], attempt: u32) -> Result<Self, DecodeError> {
+    /// Reads what a bus delivered: an envelope, of which the payload is decoded later. `attempt` counts from 1.
+    ///
+    /// # Errors
+    /// When it is no envelope of ours; delivering it again will not help.
+    pub fn parse(payload: &[u8], attempt: u32) -> Result<Self, DecodeError> {
         let event = IncomingEvent::parse(payload)?;
         let context = event
             .request_id

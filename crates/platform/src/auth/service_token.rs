@@ -12,8 +12,12 @@ use serde::{Deserialize, Serialize};
 
 use assay_contracts::time::Timestamp;
 
+use crate::runtime::now;
+
 /// Longest life of a token, in seconds.
 const LIFETIME_SECONDS: i64 = 60;
+/// How far the clock of the service that made a token may be ahead, in seconds.
+const LONGEST_AHEAD_SECONDS: i64 = 60;
 const ISSUER: &str = "assay";
 /// A shorter secret could be guessed (RFC 7518, section 3.2 asks for 256 bits with HS256).
 const MIN_SECRET_LENGTH: usize = 32;
@@ -136,12 +140,14 @@ impl ServiceTokens {
         validation.set_audience(&[audience.as_str()]);
         validation.set_issuer(&[ISSUER]);
         validation.set_required_spec_claims(&["exp", "aud", "iss"]);
+        validation.validate_nbf = true;
         // Clocks of different machines: a few seconds apart at most.
         validation.leeway = 5;
         let claims = jsonwebtoken::decode::<Claims>(token, &self.decoding, &validation)
             .map_err(|_| InvalidToken)?
             .claims;
-        if claims.exp - claims.iat > LIFETIME_SECONDS {
+        let from_the_future = claims.iat > now().as_millis() / 1000 + LONGEST_AHEAD_SECONDS;
+        if from_the_future || claims.exp.saturating_sub(claims.iat) > LIFETIME_SECONDS {
             return Err(InvalidToken);
         }
         match (claims.org, claims.scope) {
@@ -158,7 +164,6 @@ impl ServiceTokens {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::now;
 
     fn tokens(secret: &str) -> ServiceTokens {
         ServiceTokens::new(&SecretString::from(secret)).unwrap()
@@ -188,6 +193,16 @@ mod tests {
         assert_eq!(tokens(&SECRET.to_uppercase()).verify(Audience::Ingest, &token), Err(InvalidToken));
         let expired = issue(now().plus_millis(-120_000));
         assert_eq!(tokens(SECRET).verify(Audience::Ingest, &expired), Err(InvalidToken));
+    }
+
+    #[test]
+    fn a_token_from_the_future_is_refused() {
+        let issued_in = |seconds: i64| {
+            tokens(SECRET).issue(Audience::Ingest, &tenant(), now().plus_millis(seconds * 1_000)).unwrap()
+        };
+        assert!(tokens(SECRET).verify(Audience::Ingest, &issued_in(LONGEST_AHEAD_SECONDS - 5)).is_ok());
+        let early = issued_in(LONGEST_AHEAD_SECONDS + 5);
+        assert_eq!(tokens(SECRET).verify(Audience::Ingest, &early), Err(InvalidToken));
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Migrations: embedded in the executable, each in a transaction, applied under a lock.
+//! Migrations: embedded in the executable, each in a transaction, applied under a lock. How to write one, and what an
+//! operator does, is in `proto-docs/migrations.md`.
 
 use diesel::connection::SimpleConnection;
 use diesel::migration::MigrationSource;
@@ -21,6 +22,9 @@ pub struct Migrations {
 /// Embeds a folder of migrations, for the crates that own some. The macro names `diesel_migrations`, which they depend on.
 pub use diesel_migrations::embed_migrations as embed;
 
+/// How long a migration waits for a table that is in use, before it gives up and leaves everything as it was.
+const TABLE_LOCK_SECONDS: u32 = 10;
+
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 pub(super) fn apply_postgres(
@@ -30,10 +34,15 @@ pub(super) fn apply_postgres(
 ) -> Result<Vec<String>, DatabaseError> {
     // Held by the session, so it ends with it however the process ends.
     let lock = format!("hashtextextended('assay migrations of {schema}', 0)");
-    connection.batch_execute(&format!("SET statement_timeout = 0; SELECT pg_advisory_lock({lock})"))?;
+    // Another process that migrates is waited for; a table that somebody holds is not: every request to it would queue
+    // up behind this wait.
+    connection.batch_execute(&format!(
+        "SET statement_timeout = 0; SELECT pg_advisory_lock({lock}); SET lock_timeout = '{TABLE_LOCK_SECONDS}s'"
+    ))?;
     let result = apply_postgres_locked(connection, schema, sets);
-    let unlocked = connection
-        .batch_execute(&format!("SELECT pg_advisory_unlock({lock}); SET statement_timeout = '30s'"));
+    let unlocked = connection.batch_execute(&format!(
+        "SELECT pg_advisory_unlock({lock}); SET lock_timeout = 0; SET statement_timeout = '30s'"
+    ));
     // Why a migration failed says more than that its connection is broken.
     let applied = result?;
     unlocked?;
@@ -57,7 +66,9 @@ fn apply_postgres_locked(
     }
     let mut applied = Vec::new();
     for set in sets {
-        applied.extend(apply::<Pg, _>(connection, &set.postgres)?);
+        while let Some(name) = apply_next::<Pg, _>(connection, &set.postgres)? {
+            applied.push(name);
+        }
     }
     Ok(applied)
 }
@@ -68,7 +79,12 @@ pub(super) fn apply_sqlite(
 ) -> Result<Vec<String>, DatabaseError> {
     let mut applied = Vec::new();
     for set in sets {
-        applied.extend(apply::<Sqlite, _>(connection, &set.sqlite)?);
+        // There is no lock beside the file's own, so looking for what is pending is part of the transaction.
+        while let Some(name) =
+            connection.immediate_transaction(|connection| apply_next::<Sqlite, _>(connection, &set.sqlite))?
+        {
+            applied.push(name);
+        }
     }
     Ok(applied)
 }
@@ -93,19 +109,18 @@ pub(super) fn pending_sqlite(
         .map(|all| all.concat())
 }
 
-fn apply<DB, C>(connection: &mut C, source: &EmbeddedMigrations) -> Result<Vec<String>, DatabaseError>
+/// Applies the next pending migration, if there is one: its name.
+fn apply_next<DB, C>(connection: &mut C, source: &EmbeddedMigrations) -> Result<Option<String>, DatabaseError>
 where
     DB: diesel::backend::Backend,
     C: MigrationHarness<DB>,
     EmbeddedMigrations: MigrationSource<DB>,
 {
     let pending = connection.pending_migrations(Borrowed(source)).map_err(migration_error)?;
-    let mut applied = Vec::with_capacity(pending.len());
-    for migration in pending {
-        connection.run_migration(&migration).map_err(migration_error)?;
-        applied.push(migration.name().to_string());
-    }
-    Ok(applied)
+    let Some(migration) = pending.first() else { return Ok(None) };
+    let name = migration.name().to_string();
+    connection.run_migration(migration).map_err(|error| failed_migration(&name, &error))?;
+    Ok(Some(name))
 }
 
 fn pending<DB, C>(connection: &mut C, source: &EmbeddedMigrations) -> Result<Vec<String>, DatabaseError>
@@ -129,6 +144,13 @@ where
     fn migrations(&self) -> diesel::migration::Result<Vec<Box<dyn diesel::migration::Migration<DB>>>> {
         self.0.migrations()
     }
+}
+
+/// Not every failure of a migration names it: one of its last step, which notes it as applied, does not.
+fn failed_migration(name: &str, error: &BoxError) -> DatabaseError {
+    let reason = error.to_string();
+    let reason = reason.strip_prefix(&format!("Failed to run {name} with: ")).unwrap_or(&reason);
+    DatabaseError::Migration(format!("{name}: {reason}"))
 }
 
 fn migration_error(error: BoxError) -> DatabaseError {

@@ -64,8 +64,14 @@ fn ensure_partition(
     })
 }
 
+/// Asks the catalogue itself: `to_regclass` may answer from what the session remembers, and would go on missing a table
+/// that another process made while this one waited for its turn.
 fn exists(connection: &mut PgConnection, table: &str) -> Result<bool, DatabaseError> {
-    let found = diesel::dsl::sql::<Bool>("to_regclass(").bind::<Text, _>(table).sql(") IS NOT NULL");
+    let found = diesel::dsl::sql::<Bool>(
+        "EXISTS (SELECT FROM pg_tables WHERE schemaname = current_schema() AND tablename = ",
+    )
+    .bind::<Text, _>(table)
+    .sql(")");
     Ok(diesel::select(found).get_result(connection)?)
 }
 

@@ -26,7 +26,7 @@ impl PostgresBinaries {
     pub(super) fn for_cluster(cluster: &Path) -> Result<Self> {
         let version_file = cluster.join("PG_VERSION");
         if !version_file.exists() {
-            return install::find_or_install("postgresql", || Self::newest(|_major| true));
+            return Self::newest_installed();
         }
         let text = fs::read_to_string(&version_file).with_context(|| {
             format!("cannot read {}: was it written by another user?", version_file.display())
@@ -34,6 +34,11 @@ impl PostgresBinaries {
         let wanted: u32 = text.trim().parse().with_context(|| format!("`{}` is no version", text.trim()))?;
         install::find_or_install(&format!("postgresql-{wanted}"), || Self::newest(|major| major == wanted))
             .with_context(|| format!("{} was written by PostgreSQL {wanted}", cluster.display()))
+    }
+
+    /// The newest version that is installed. Installs one when it may and there is none.
+    pub(super) fn newest_installed() -> Result<Self> {
+        install::find_or_install("postgresql", || Self::newest(|_major| true))
     }
 
     pub(super) fn program(&self, name: &str) -> PathBuf {

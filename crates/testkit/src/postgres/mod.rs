@@ -16,6 +16,11 @@ use crate::{
     wait::wait_for,
 };
 
+/// A program that talks to the server, of the newest version that is installed: the one that tests run.
+pub(crate) fn client_program(name: &str) -> Result<PathBuf> {
+    binaries::PostgresBinaries::newest_installed().map(|binaries| binaries.program(name))
+}
+
 /// From the start of the server to its first answer; recovery after a crash is part of it.
 pub(crate) const START_LIMIT: Duration = Duration::from_secs(60);
 

@@ -1,0 +1,203 @@
+//! The databases of all services, and `assay migrate` on them.
+
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use assay_platform::db::Migrations;
+use assay_testkit::wait::wait_for;
+use assay_testkit::{SchemaSteps, ServiceRole, Template, TestDatabase};
+use tempfile::TempDir;
+
+/// How long anything may take that is waited for.
+pub const LIMIT: Duration = Duration::from_secs(60);
+
+/// A service with a schema of its own.
+#[derive(Clone, Copy)]
+pub struct Service {
+    pub owner: ServiceRole,
+    pub migrations: &'static [Migrations],
+    /// The variable that sets the address of its database.
+    variable: &'static str,
+}
+
+/// Every service that has migrations. `files::every_folder_of_migrations_belongs_to_a_service` finds a forgotten one.
+pub fn services() -> [Service; 4] {
+    let service = |role, schema, migrations, variable| Service {
+        owner: ServiceRole { role, schema },
+        migrations,
+        variable,
+    };
+    [
+        service(
+            "assay_registry",
+            assay_agent_registry::SCHEMA,
+            assay_agent_registry::MIGRATIONS,
+            "ASSAY_REGISTRY__DATABASE_URL",
+        ),
+        service("assay_ingest", assay_ingest::SCHEMA, assay_ingest::MIGRATIONS, "ASSAY_INGEST__DATABASE_URL"),
+        service(
+            "assay_scoring",
+            assay_scoring_worker::SCHEMA,
+            assay_scoring_worker::MIGRATIONS,
+            "ASSAY_SCORING__DATABASE_URL",
+        ),
+        service("assay_export", assay_export::SCHEMA, assay_export::MIGRATIONS, "ASSAY_EXPORT__DATABASE_URL"),
+    ]
+}
+
+/// Databases without a table.
+pub struct Installation {
+    place: Place,
+}
+
+enum Place {
+    Postgres(TestDatabase),
+    Sqlite(TempDir),
+}
+
+impl Installation {
+    /// A schema for each service, in one database.
+    pub fn on_postgres() -> Result<Self> {
+        Ok(Self { place: Place::Postgres(TestDatabase::create(&empty(), |_url| Ok(()))?) })
+    }
+
+    /// The same on a server of one's own.
+    pub fn on_server(administrator_url: &str) -> Result<Self> {
+        let database = TestDatabase::create_on(administrator_url, &empty(), |_url| Ok(()))?;
+        Ok(Self { place: Place::Postgres(database) })
+    }
+
+    /// Says where the server is after it was started again.
+    pub fn server_moved_to(&mut self, administrator_url: &str) -> Result<()> {
+        match &mut self.place {
+            Place::Postgres(database) => database.server_moved_to(administrator_url),
+            Place::Sqlite(_) => anyhow::bail!("SQLite has no server"),
+        }
+    }
+
+    /// A file for each service.
+    pub fn on_sqlite() -> Result<Self> {
+        Ok(Self { place: Place::Sqlite(tempfile::tempdir()?) })
+    }
+
+    /// The schema of a service.
+    pub fn schema(&self, service: Service) -> Result<SchemaSteps> {
+        match &self.place {
+            Place::Postgres(database) => SchemaSteps::postgres(
+                &database.url_as(service.owner)?,
+                service.owner.schema,
+                service.migrations,
+            ),
+            Place::Sqlite(folder) => SchemaSteps::sqlite(&file(folder.path(), service), service.migrations),
+        }
+    }
+
+    /// What is in all schemas.
+    pub fn dump(&self) -> Result<String> {
+        let dumps = services().into_iter().map(|service| {
+            let mut schema = self.schema(service)?;
+            Ok(format!("{:?}\n{}", schema.applied()?, schema.dump()?))
+        });
+        Ok(dumps.collect::<Result<Vec<_>>>()?.join("\n"))
+    }
+
+    /// The administrator's address, on PostgreSQL.
+    pub fn administrator_url(&self) -> Result<String> {
+        match &self.place {
+            Place::Postgres(database) => Ok(database.admin_url()),
+            Place::Sqlite(_) => anyhow::bail!("SQLite has no administrator"),
+        }
+    }
+
+    /// Starts `assay migrate`.
+    pub fn migrate(&self) -> Result<Migrate> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("ASSAY_"))
+        {
+            command.env_remove(name);
+        }
+        for service in services() {
+            let url = match &self.place {
+                Place::Postgres(database) => database.url_as(service.owner)?,
+                Place::Sqlite(folder) => format!("sqlite:{}", file(folder.path(), service).display()),
+            };
+            command.env(service.variable, url);
+        }
+        command.arg("migrate").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        Ok(Migrate(Some(command.spawn()?)))
+    }
+
+    /// Runs `assay migrate` to its end, which must be a good one: what it told.
+    pub fn migrated(&self) -> Result<String> {
+        self.migrate()?.finish()?.succeeded()
+    }
+}
+
+fn empty() -> Template {
+    let template = Template::new("migrations", "roles and schemas");
+    services().into_iter().fold(template, |template, service| template.owned_by(service.owner))
+}
+
+fn file(folder: &Path, service: Service) -> std::path::PathBuf {
+    folder.join(format!("{}.sqlite", service.owner.schema))
+}
+
+/// A running `assay migrate`. Dropping it kills it.
+pub struct Migrate(Option<Child>);
+
+/// How one ended.
+pub struct Finished(Output);
+
+impl Migrate {
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> Result<bool> {
+        let child = self.0.as_mut().context("it was taken")?;
+        Ok(child.try_wait()?.is_some())
+    }
+
+    /// SIGKILL.
+    pub fn kill(mut self) -> Result<Finished> {
+        let child = self.0.as_mut().context("it was taken")?;
+        child.kill()?;
+        self.finish()
+    }
+
+    /// Waits for its end.
+    pub fn finish(mut self) -> Result<Finished> {
+        wait_for("the end of `assay migrate`", LIMIT, || Ok(self.has_ended()?.then_some(())))?;
+        let child = self.0.take().context("it was taken")?;
+        Ok(Finished(child.wait_with_output()?))
+    }
+}
+
+impl Drop for Migrate {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            // It may have ended already.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Finished {
+    /// What it told, when it ended well.
+    pub fn succeeded(self) -> Result<String> {
+        let told = self.told();
+        ensure!(self.0.status.success(), "assay migrate ended with {}: {told}", self.0.status);
+        Ok(told)
+    }
+
+    /// What it told, when it ended with an error of its own.
+    pub fn failed(self) -> Result<String> {
+        let told = self.told();
+        ensure!(self.0.status.code() == Some(1), "assay migrate ended with {}: {told}", self.0.status);
+        Ok(told)
+    }
+
+    fn told(&self) -> String {
+        String::from_utf8_lossy(&self.0.stderr).into_owned()
+    }
+}

@@ -1,0 +1,62 @@
+//! Up, down and up again, one migration at a time; the schema is the same at each level, whichever way it was reached.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result, ensure};
+use assay_testkit::SchemaSteps;
+
+use crate::installation::{Installation, services};
+
+#[test]
+fn every_migration_is_applied_reverted_and_applied_again_on_postgres() -> Result<()> {
+    up_and_down(&Installation::on_postgres()?)
+}
+
+#[test]
+fn every_migration_is_applied_reverted_and_applied_again_on_sqlite() -> Result<()> {
+    up_and_down(&Installation::on_sqlite()?)
+}
+
+fn up_and_down(installation: &Installation) -> Result<()> {
+    for service in services() {
+        let mut schema = installation.schema(service)?;
+        walk(&mut schema).with_context(|| format!("schema {}", service.owner.schema))?;
+    }
+    Ok(())
+}
+
+fn walk(schema: &mut SchemaSteps) -> Result<()> {
+    let order = schema.pending()?;
+    let levels = climb(schema)?;
+    ensure!(levels.len() == order.len() + 1 && order.len() > 1, "{} levels of {order:?}", levels.len());
+    for (level, name) in order.iter().enumerate().rev() {
+        ensure!(schema.revert_last()?.as_ref() == Some(name), "{name} was not the last one");
+        same(&schema.dump()?, &levels[level]).with_context(|| format!("after {name} was reverted"))?;
+    }
+    ensure!(schema.revert_last()?.is_none() && schema.applied()?.is_empty(), "something is left");
+    let again = climb(schema)?;
+    for (level, name) in order.iter().enumerate() {
+        same(&again[level + 1], &levels[level + 1]).with_context(|| format!("{name}, applied again"))?;
+    }
+    Ok(())
+}
+
+/// Applies all migrations: a dump of each level, from the empty schema on. No two levels are alike.
+fn climb(schema: &mut SchemaSteps) -> Result<Vec<String>> {
+    let mut levels = vec![schema.dump()?];
+    while let Some(name) = schema.apply_next()? {
+        let dump = schema.dump()?;
+        ensure!(levels.last() != Some(&dump), "{name} changes nothing that a dump shows");
+        levels.push(dump);
+    }
+    Ok(levels)
+}
+
+fn same(found: &str, expected: &str) -> Result<()> {
+    let lines = |dump: &str| dump.lines().map(str::to_owned).collect::<BTreeSet<_>>();
+    let (has, should_have) = (lines(found), lines(expected));
+    let more: Vec<_> = has.difference(&should_have).collect();
+    let less: Vec<_> = should_have.difference(&has).collect();
+    ensure!(found == expected, "another schema; it has {more:#?} and lacks {less:#?}");
+    Ok(())
+}

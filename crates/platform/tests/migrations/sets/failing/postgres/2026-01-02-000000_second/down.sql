@@ -1,0 +1,2 @@
+ALTER TABLE first DROP COLUMN second;
+DROP TABLE second;

@@ -1,0 +1,2 @@
+CREATE TABLE second (id bigint PRIMARY KEY);
+ALTER TABLE first ADD COLUMN second bigint;

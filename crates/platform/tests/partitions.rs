@@ -1,0 +1,49 @@
+//! Partitions that several processes make at once.
+
+use anyhow::{Context, Result};
+use assay_platform::db::{Database, DatabaseError, Migrations, PartitionedTable, ensure_monthly_partitions};
+use assay_platform::runtime::now;
+use assay_testkit::{ServiceDatabase, eventually};
+use diesel::connection::SimpleConnection;
+use diesel::{Connection, PgConnection, RunQueryDsl, sql_query};
+
+/// Any service's: a test database has its role.
+const SCHEMA: &str = "export";
+static NO_MIGRATIONS: [Migrations; 0] = [];
+const TABLE: PartitionedTable = PartitionedTable { name: "things", key: "id" };
+const DEFINITION: &str = "CREATE TABLE things (id uuid PRIMARY KEY) PARTITION BY RANGE (id); \
+                          CREATE TABLE things_default PARTITION OF things DEFAULT";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_partition_that_another_process_made_meanwhile_is_found() -> Result<()> {
+    let place = ServiceDatabase::postgres(SCHEMA, &NO_MIGRATIONS).await?;
+    let mut other = PgConnection::establish(place.on_postgres().context("no PostgreSQL")?.url())?;
+    other.batch_execute(&format!("SET search_path TO {SCHEMA}; {DEFINITION}"))?;
+    let lock = "BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('assay partitions of things', 0))";
+    other.batch_execute(lock)?;
+    let waiting = ensure(&place);
+    let meanwhile = async {
+        // It has looked for the first partition, and waits for its turn to make it.
+        let query = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted \
+                     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+        let other = std::sync::Mutex::new(&mut other);
+        eventually("the lock to be waited for", || async {
+            let mut connection = other.lock().map_err(|_| anyhow::anyhow!("poisoned"))?;
+            Ok(sql_query(query).execute(&mut **connection)? > 0)
+        })
+        .await?;
+        let mut connection = other.lock().map_err(|_| anyhow::anyhow!("poisoned"))?;
+        ensure_monthly_partitions(&mut connection, TABLE, now(), 0)?;
+        Ok::<(), anyhow::Error>(connection.batch_execute("COMMIT")?)
+    };
+    let (waited, made) = tokio::join!(waiting, meanwhile);
+    made?;
+    waited
+}
+
+async fn ensure(place: &ServiceDatabase) -> Result<()> {
+    let Database::Postgres(postgres) = place.open(SCHEMA)? else { anyhow::bail!("not PostgreSQL") };
+    let made: Result<(), DatabaseError> =
+        postgres.run(|connection| ensure_monthly_partitions(connection, TABLE, now(), 0)).await;
+    Ok(made?)
+}

@@ -1,0 +1,187 @@
+//! A schema that a test takes up and down, one migration at a time, and looks at in between.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, anyhow, ensure};
+use assay_platform::db::Migrations;
+use diesel::backend::Backend;
+use diesel::connection::SimpleConnection as _;
+use diesel::migration::{Migration, MigrationSource as _};
+use diesel::sql_types::Text;
+use diesel::{Connection as _, PgConnection, QueryableByName, RunQueryDsl as _, SqliteConnection, sql_query};
+use diesel_migrations::{EmbeddedMigrations, MigrationHarness};
+
+use crate::{postgres::client_program, roles::quote_name};
+
+/// The schema of one service, on a connection of its own.
+pub struct SchemaSteps {
+    sets: &'static [Migrations],
+    place: Place,
+}
+
+enum Place {
+    Postgres { connection: PgConnection, url: String, schema: &'static str },
+    Sqlite { connection: SqliteConnection },
+}
+
+impl SchemaSteps {
+    /// On PostgreSQL; `url` is that of the role which owns the schema.
+    ///
+    /// # Errors
+    /// When PostgreSQL cannot be reached.
+    pub fn postgres(url: &str, schema: &'static str, sets: &'static [Migrations]) -> Result<Self> {
+        let mut connection =
+            PgConnection::establish(url).context("cannot connect as the owner of the schema")?;
+        connection.batch_execute(&format!("SET search_path TO {}", quote_name(schema)))?;
+        Ok(Self { sets, place: Place::Postgres { connection, url: url.to_owned(), schema } })
+    }
+
+    /// On SQLite, in the file at `path`.
+    ///
+    /// # Errors
+    /// When the file cannot be opened.
+    pub fn sqlite(path: &Path, sets: &'static [Migrations]) -> Result<Self> {
+        let connection = SqliteConnection::establish(path.to_str().context("the path is no text")?)?;
+        Ok(Self { sets, place: Place::Sqlite { connection } })
+    }
+
+    /// The names of the migrations that are applied, in the order in which they were.
+    ///
+    /// # Errors
+    /// When the database refuses.
+    pub fn applied(&mut self) -> Result<Vec<String>> {
+        let sets = self.sets;
+        Ok(match &mut self.place {
+            Place::Postgres { connection, .. } => names(&Steps::on(connection, sets, postgres)?.applied),
+            Place::Sqlite { connection } => names(&Steps::on(connection, sets, sqlite)?.applied),
+        })
+    }
+
+    /// The names of those that are not, in the order in which they will be.
+    ///
+    /// # Errors
+    /// When the database refuses.
+    pub fn pending(&mut self) -> Result<Vec<String>> {
+        let sets = self.sets;
+        Ok(match &mut self.place {
+            Place::Postgres { connection, .. } => names(&Steps::on(connection, sets, postgres)?.pending),
+            Place::Sqlite { connection } => names(&Steps::on(connection, sets, sqlite)?.pending),
+        })
+    }
+
+    /// Applies the next migration: its name, or `None` when all of them are applied.
+    ///
+    /// # Errors
+    /// When it fails.
+    pub fn apply_next(&mut self) -> Result<Option<String>> {
+        let sets = self.sets;
+        match &mut self.place {
+            Place::Postgres { connection, .. } => Steps::on(connection, sets, postgres)?.up(connection),
+            Place::Sqlite { connection } => Steps::on(connection, sets, sqlite)?.up(connection),
+        }
+    }
+
+    /// Reverts the migration that was applied last: its name, or `None` when none is applied.
+    ///
+    /// # Errors
+    /// When it fails.
+    pub fn revert_last(&mut self) -> Result<Option<String>> {
+        let sets = self.sets;
+        match &mut self.place {
+            Place::Postgres { connection, .. } => Steps::on(connection, sets, postgres)?.down(connection),
+            Place::Sqlite { connection } => Steps::on(connection, sets, sqlite)?.down(connection),
+        }
+    }
+
+    /// Everything that the schema consists of, as SQL.
+    ///
+    /// # Errors
+    /// When the database refuses, or `pg_dump` is not where the server's programs are.
+    pub fn dump(&mut self) -> Result<String> {
+        match &mut self.place {
+            Place::Postgres { url, schema, .. } => dump_postgres(url, schema),
+            Place::Sqlite { connection } => dump_sqlite(connection),
+        }
+    }
+}
+
+fn postgres(set: &Migrations) -> &EmbeddedMigrations {
+    &set.postgres
+}
+
+fn sqlite(set: &Migrations) -> &EmbeddedMigrations {
+    &set.sqlite
+}
+
+/// All migrations, in the order of their sets, and in each set by version.
+struct Steps<DB: Backend> {
+    applied: Vec<Box<dyn Migration<DB>>>,
+    pending: Vec<Box<dyn Migration<DB>>>,
+}
+
+impl<DB: Backend> Steps<DB> {
+    fn on(
+        connection: &mut impl MigrationHarness<DB>,
+        sets: &[Migrations],
+        kind: fn(&Migrations) -> &EmbeddedMigrations,
+    ) -> Result<Self> {
+        let known = connection.applied_migrations().map_err(|error| anyhow!(error))?;
+        let mut steps = Self { applied: Vec::new(), pending: Vec::new() };
+        for set in sets {
+            let mut all: Vec<Box<dyn Migration<DB>>> =
+                kind(set).migrations().map_err(|error| anyhow!(error))?;
+            all.sort_by(|a, b| a.name().version().cmp(&b.name().version()));
+            for step in all {
+                let is_applied = known.contains(&step.name().version().as_owned());
+                if is_applied { steps.applied.push(step) } else { steps.pending.push(step) }
+            }
+        }
+        Ok(steps)
+    }
+
+    fn up(&self, connection: &mut impl MigrationHarness<DB>) -> Result<Option<String>> {
+        let Some(step) = self.pending.first() else { return Ok(None) };
+        connection.run_migration(step).map_err(|error| anyhow!(error))?;
+        Ok(Some(step.name().to_string()))
+    }
+
+    fn down(&self, connection: &mut impl MigrationHarness<DB>) -> Result<Option<String>> {
+        let Some(step) = self.applied.last() else { return Ok(None) };
+        let name = step.name().to_string();
+        connection.revert_migration(step).map_err(|error| anyhow!(error)).context(name.clone())?;
+        Ok(Some(name))
+    }
+}
+
+fn names<DB: Backend>(steps: &[Box<dyn Migration<DB>>]) -> Vec<String> {
+    steps.iter().map(|step| step.name().to_string()).collect()
+}
+
+fn dump_postgres(url: &str, schema: &str) -> Result<String> {
+    let program = client_program("pg_dump")?;
+    let output = Command::new(&program)
+        .args(["--schema-only", "--schema", schema, "--dbname", url])
+        .output()
+        .with_context(|| format!("cannot run {}", program.display()))?;
+    let reason = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "pg_dump of the schema {schema}: {reason}");
+    let text = String::from_utf8(output.stdout)?;
+    // Newer minor versions guard a dump with a random word.
+    let lines =
+        text.lines().filter(|line| !line.starts_with("\\restrict") && !line.starts_with("\\unrestrict"));
+    Ok(lines.collect::<Vec<_>>().join("\n"))
+}
+
+#[derive(QueryableByName)]
+struct Definition {
+    #[diesel(sql_type = Text)]
+    sql: String,
+}
+
+fn dump_sqlite(connection: &mut SqliteConnection) -> Result<String> {
+    let query = "SELECT type || ' ' || name || ' of ' || tbl_name || ': ' || coalesce(sql, '') AS sql \
+                 FROM sqlite_master ORDER BY type, name";
+    let definitions: Vec<Definition> = sql_query(query).load(connection)?;
+    Ok(definitions.into_iter().map(|definition| definition.sql).collect::<Vec<_>>().join("\n"))
+}

@@ -1,0 +1,119 @@
+//! Any texts of customers in an exported file: a CSV reader reads them back, and a spreadsheet runs none of them.
+//!
+//! An input is texts behind separators (U+001E).
+
+#![no_main]
+
+use std::sync::LazyLock;
+
+use assay_contracts::conversation::Conversation;
+use assay_contracts::evaluation::Evaluation;
+use assay_contracts::event::{AgentFacts, ConversationEvaluated, EvaluationOutcome, TicketFacts};
+use assay_contracts::export::ExportKind;
+use assay_contracts::time::Timestamp;
+use assay_export::domain::csv::{header, render};
+use assay_scoring::Scorer;
+use libfuzzer_sys::fuzz_target;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+const SEPARATOR: char = '\u{1E}';
+const STARTED: Timestamp = Timestamp::saturating_from_millis(1_795_158_000_000);
+
+/// What a spreadsheet takes for the beginning of a formula.
+const FORMULA_STARTS: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
+
+/// A real one; its texts are replaced.
+static EVALUATION: LazyLock<Evaluation> = LazyLock::new(|| {
+    let message = |number: i64, author: &Value, content: &str| {
+        let (id, timestamp) = (format!("m-{number}"), number * 60_000);
+        json!({"external_id": id, "timestamp": timestamp, "author": author, "content": content})
+    };
+    let (customer, agent) =
+        (json!({"type": "contact", "external_id": "c"}), json!({"type": "ai", "external_id": "a"}));
+    let body = json!({"ticket_id": "t", "messages": [
+        message(0, &customer, "My card is blocked, can you help?"),
+        message(1, &agent, "I have unblocked it. Does it work now?"),
+        message(2, &customer, "Yes, it works again, thank you!"),
+    ]});
+    let conversation = Conversation::parse(body.to_string().as_bytes()).expect("a good conversation");
+    let evaluation = Scorer::builtin().expect("the lists ship with the crate").evaluate(&conversation);
+    assert!(!evaluation.resolution.evidence.is_empty(), "the verdict quotes nothing: {evaluation:?}");
+    evaluation
+});
+
+fuzz_target!(|data: &[u8]| {
+    let text = String::from_utf8_lossy(data);
+    let mut texts = text.split(SEPARATOR).map(str::to_owned);
+    let mut event = event(|| texts.next().unwrap_or_default());
+    check(&event);
+    event.outcome = EvaluationOutcome::Failed { error_message: text.into_owned() };
+    check(&event);
+});
+
+fn event(mut next: impl FnMut() -> String) -> ConversationEvaluated {
+    let ticket = TicketFacts {
+        id: Uuid::from_u128(1).into(),
+        external_id: next(),
+        source: next(),
+        source_account_id: Some(next()),
+        subject: Some(next()),
+        started_at: STARTED,
+        ended_at: STARTED,
+        imported_at: STARTED,
+        agents: vec![AgentFacts { id: Uuid::from_u128(2).into(), external_id: next(), name: next() }],
+    };
+    let mut evaluation = EVALUATION.clone();
+    evaluation.resolution.reason = next();
+    for evidence in &mut evaluation.evidence {
+        evidence.quote = next();
+        evidence.message_external_id = next();
+    }
+    ConversationEvaluated {
+        organization_id: Uuid::from_u128(3).into(),
+        ticket,
+        evaluation_id: Uuid::from_u128(4).into(),
+        evaluated_at: STARTED,
+        outcome: EvaluationOutcome::Evaluated { evaluation: Box::new(evaluation) },
+    }
+}
+
+fn check(event: &ConversationEvaluated) {
+    for kind in [ExportKind::Axis, ExportKind::ResolutionAudit] {
+        let line = render(kind, event);
+        // Two of them: a cell that is not closed would swallow the second.
+        let file = format!("{}{line}\r\n{line}\r\n", header(kind));
+        let mut reader = csv::Reader::from_reader(file.as_bytes());
+        let names = reader.headers().expect("a header").clone();
+        let rows: Vec<csv::StringRecord> = reader.records().map(|row| row.expect("a row")).collect();
+        assert!(rows.len() == 2 && rows[0] == rows[1], "{} rows: {file:?}", rows.len());
+        for cell in &rows[0] {
+            let is_number = cell.parse::<f64>().is_ok_and(f64::is_finite);
+            assert!(is_number || !cell.starts_with(FORMULA_STARTS), "a formula: {cell:?}");
+        }
+        texts_are_kept(kind, event, |name| {
+            let place = names.iter().position(|known| known == name).expect("a column");
+            rows[0].get(place).expect("a cell")
+        });
+    }
+}
+
+fn texts_are_kept<'r>(kind: ExportKind, event: &ConversationEvaluated, cell: impl Fn(&str) -> &'r str) {
+    let ticket = &event.ticket;
+    reads_as(cell("external_ticket_id"), &ticket.external_id);
+    reads_as(cell("source"), &ticket.source);
+    reads_as(cell("source_account_id"), ticket.source_account_id.as_deref().unwrap_or_default());
+    reads_as(cell("subject"), ticket.subject.as_deref().unwrap_or_default());
+    let agents: Vec<String> = serde_json::from_str(cell("agent_names")).expect("a list");
+    assert_eq!(agents, [ticket.agents[0].name.clone()]);
+    if let (EvaluationOutcome::Evaluated { evaluation }, ExportKind::ResolutionAudit) = (&event.outcome, kind) {
+        reads_as(cell("resolution_reason"), &evaluation.resolution.reason);
+        reads_as(cell("evidence_quote"), &evaluation.evidence[evaluation.resolution.evidence[0]].quote);
+    }
+}
+
+/// As it was, or behind the mark that makes it a text.
+fn reads_as(cell: &str, text: &str) {
+    let guard = if text.starts_with(FORMULA_STARTS) { "'" } else { "" };
+    assert_eq!(cell, format!("{guard}{text}"));
+}

@@ -1,0 +1,52 @@
+//! Any text as a cursor: it is one only when the service made it, for this organization, with one of its keys.
+
+#![no_main]
+
+#[path = "alter.rs"]
+mod alter;
+
+use std::sync::LazyLock;
+
+use assay_contracts::ids::{ExportId, OrganizationId};
+use assay_contracts::time::Timestamp;
+use assay_export::domain::position::Position;
+use assay_platform::auth::SigningKeys;
+use libfuzzer_sys::fuzz_target;
+use uuid::Uuid;
+
+static KEYS: LazyLock<SigningKeys> = LazyLock::new(|| {
+    SigningKeys::parse(&"k1:0123456789abcdef0123456789abcdef".to_owned().into()).expect("a good key")
+});
+static ORGANIZATION: LazyLock<OrganizationId> = LazyLock::new(|| Uuid::from_u128(7).into());
+
+fuzz_target!(|data: &[u8]| {
+    if let Ok(text) = std::str::from_utf8(data) {
+        any_text(text);
+    }
+    if let Some((position, changes)) = a_position(data) {
+        a_cursor(position, changes);
+    }
+});
+
+/// What is accepted is what would be made.
+fn any_text(text: &str) {
+    if let Ok(position) = Position::open(&KEYS, *ORGANIZATION, text) {
+        assert_eq!(position.seal(&KEYS, *ORGANIZATION), text, "two texts for one position");
+    }
+}
+
+/// Every position comes back, and no altered cursor does.
+fn a_cursor(position: Position, changes: &[u8]) {
+    let cursor = position.seal(&KEYS, *ORGANIZATION);
+    assert_eq!(Position::open(&KEYS, *ORGANIZATION, &cursor), Ok(position));
+    assert!(Position::open(&KEYS, Uuid::from_u128(8).into(), &cursor).is_err(), "another organization's");
+    let altered = alter::altered(&cursor, changes);
+    assert!(altered == cursor || Position::open(&KEYS, *ORGANIZATION, &altered).is_err(), "{altered}");
+}
+
+fn a_position(data: &[u8]) -> Option<(Position, &[u8])> {
+    let (moment, rest) = data.split_first_chunk::<8>()?;
+    let (id, changes) = rest.split_first_chunk::<16>()?;
+    let created_at = Timestamp::from_millis(i64::from_be_bytes(*moment)).ok()?;
+    Some((Position { created_at, id: ExportId::from(Uuid::from_bytes(*id)) }, changes))
+}

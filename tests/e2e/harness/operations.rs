@@ -1,0 +1,146 @@
+//! What can be asked for: the operations that the OpenAPI document lists, and the routes that the sources make.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use reqwest::Method;
+use serde_json::Value;
+
+/// A method at a path.
+#[derive(Debug, Clone)]
+pub struct Operation {
+    /// The method.
+    pub method: Method,
+    /// The path, with its parameters in braces.
+    pub path: String,
+    /// The names of the path's parameters.
+    pub parameters: Vec<String>,
+    /// The names of the query's parameters, where they are documented.
+    pub query: Vec<String>,
+    /// The documented statuses.
+    pub statuses: BTreeSet<String>,
+    /// Whether it is documented, or built, to need a credential.
+    pub needs_key: bool,
+}
+
+impl Operation {
+    /// The path with `id` for each parameter.
+    pub fn path_with(&self, id: &str) -> String {
+        self.parameters.iter().fold(self.path.clone(), |path, name| path.replace(&format!("{{{name}}}"), id))
+    }
+
+    /// Method and path without the names of parameters: what tells operations apart.
+    pub fn shape(&self) -> String {
+        format!(
+            "{} {}",
+            self.method,
+            self.parameters.iter().fold(self.path.clone(), |path, name| path.replace(name, ""))
+        )
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {}", self.method, self.path)
+    }
+}
+
+/// Every operation of an OpenAPI document.
+pub fn documented_operations(document: &Value) -> Result<Vec<Operation>> {
+    let mut operations = Vec::new();
+    for (path, methods) in document["paths"].as_object().context("no paths")? {
+        for (method, operation) in methods.as_object().context("no methods")? {
+            let listed = |place: &str| {
+                let parameters = operation["parameters"].as_array().into_iter().flatten();
+                let named = parameters.filter(|parameter| parameter["in"] == place);
+                named.filter_map(|parameter| Some(parameter["name"].as_str()?.to_owned())).collect::<Vec<_>>()
+            };
+            let parameters = parameters(path);
+            ensure!(listed("path") == parameters, "{method} {path} documents {:?}", listed("path"));
+            operations.push(Operation {
+                method: method.to_uppercase().parse()?,
+                path: path.clone(),
+                parameters,
+                query: listed("query"),
+                statuses: operation["responses"]
+                    .as_object()
+                    .into_iter()
+                    .flatten()
+                    .map(|(status, _)| status.clone())
+                    .collect(),
+                needs_key: operation["security"].as_array().is_some_and(|needs| !needs.is_empty()),
+            });
+        }
+    }
+    ensure!(operations.len() > 5, "the document lists {} operations", operations.len());
+    Ok(operations)
+}
+
+/// The crates that serve HTTP.
+pub fn serving_crates() -> Result<BTreeSet<String>> {
+    let mut found = BTreeSet::new();
+    for entry in fs::read_dir(crates())? {
+        let path = entry?.path();
+        if path.join("src/http").is_dir() {
+            found.insert(path.file_name().context("no name")?.to_string_lossy().into_owned());
+        }
+    }
+    Ok(found)
+}
+
+/// Every route that a crate makes, read from its sources: all of them are made by `platform::web::resource`.
+pub fn routed_operations(name: &str) -> Result<Vec<Operation>> {
+    let mut operations = Vec::new();
+    for entry in fs::read_dir(crates().join(name).join("src/http"))? {
+        let path = entry?.path();
+        let source = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        for other in
+            ["web::resource(", ".route(", "#[get(", "#[post(", "#[delete(", "#[put(", "#[patch(", "#[head("]
+        {
+            ensure!(!source.contains(other), "{}: a route made by {other}", path.display());
+        }
+        operations.extend(routes_in(&source).with_context(|| path.display().to_string())?);
+    }
+    Ok(operations)
+}
+
+fn crates() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn routes_in(source: &str) -> Result<Vec<Operation>> {
+    let scope = literal_behind(source, "scope(");
+    let mut operations = Vec::new();
+    // The gateway calls `resource` through a closure that adds the key.
+    let calls = source.match_indices("resource(").chain(source.match_indices("guarded("));
+    for (at, call) in calls {
+        let arguments = &source[at + call.len()..];
+        let Some(path) = arguments.trim_start().strip_prefix('"').and_then(|rest| rest.split('"').next())
+        else {
+            let is_closure = arguments.starts_with("path, routes)");
+            ensure!(is_closure, "a route whose path is no text: {:.60}", arguments);
+            continue;
+        };
+        let is_whole = ["/internal/", "/v1/", "/openapi.json"].iter().any(|begin| path.starts_with(begin));
+        let path = if is_whole { path.to_owned() } else { format!("{}{path}", scope.context("no scope")?) };
+        let end = arguments.find(']').context("a resource without its list of routes")?;
+        for part in arguments[..end].split("(\"").skip(1) {
+            let method = part.split('"').next().unwrap_or_default().parse()?;
+            let (parameters, needs_key) = (parameters(&path), path.starts_with("/internal/"));
+            let (path, query, statuses) = (path.clone(), Vec::new(), BTreeSet::new());
+            operations.push(Operation { method, path, parameters, query, statuses, needs_key });
+        }
+    }
+    Ok(operations)
+}
+
+fn literal_behind<'s>(source: &'s str, call: &str) -> Option<&'s str> {
+    source.split_once(&format!("{call}\""))?.1.split('"').next()
+}
+
+fn parameters(path: &str) -> Vec<String> {
+    path.split('{').skip(1).filter_map(|part| part.split('}').next()).map(str::to_owned).collect()
+}

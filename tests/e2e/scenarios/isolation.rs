@@ -1,0 +1,284 @@
+//! Organizations do not see each other, and nobody gets in without a key: for every operation of the served OpenAPI
+//! document, so that a new one cannot be forgotten.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result, bail, ensure};
+use assay_agent_registry::SCHEMA;
+use assay_agent_registry::keys::{self, KeyName, NewKey, OrganizationName};
+use assay_contracts::tenant::Scopes;
+use assay_platform::db::{Database, DatabaseSettings};
+use assay_platform::runtime::now;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::harness::{
+    Api, Cases, Operation, Reply, Stack, conversation, documented_operations, edited, routed_operations, set,
+    until,
+};
+
+/// A version 7 UUID that nobody has.
+const UNKNOWN_ID: &str = "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11";
+
+/// What needs no key, and why: health, the document itself, and addresses that are signed.
+const WITHOUT_KEY: [&str; 4] = ["GET /healthz", "GET /openapi.json", "GET /readyz", "GET /v1/downloads/{id}"];
+
+/// What only the first organization's subjects, names and ids contain.
+const MARK: &str = "only-the-first-organization";
+
+/// An organization with one of everything.
+struct Owner {
+    api: Api,
+    ticket_id: String,
+    export_id: String,
+    agent_id: String,
+    cursor: String,
+}
+
+/// Every operation, asked by those who may not.
+pub async fn run(stack: &mut Stack) -> Result<()> {
+    let document = stack.api_with(None)?.get("/openapi.json").await?.expect(200)?;
+    let operations = documented_operations(&document)?;
+    let owner = Owner::new(stack.api_of("first").await?).await?;
+    let stranger = stack.api_of("second").await?;
+    let mut cases = Cases::default();
+    cases.check("every route is documented", is_complete(&operations));
+    for operation in &operations {
+        let name = operation.to_string();
+        cases.check(format!("{name}: a stranger"), owner.hides(&stranger, operation).await);
+        cases.check(format!("{name}: its owner"), owner.may_use(operation).await);
+    }
+    cases.check("what needs no key", open_operations(&operations));
+    cases.check("invalid keys", invalid_keys(stack, &operations).await);
+    cases.check("scopes", scopes(stack, &operations).await);
+    cases.check("names are free in another organization", owner.claims_nothing_of(&stranger).await);
+    cases.check("nothing was changed", owner.still_has_everything().await);
+    cases.finish()
+}
+
+/// The document lists what the gateway routes, so that going through it is going through everything.
+fn is_complete(operations: &[Operation]) -> Result<()> {
+    let names = |operations: &[Operation]| operations.iter().map(Operation::shape).collect::<BTreeSet<_>>();
+    let (documented, routed) = (names(operations), names(&routed_operations("gateway")?));
+    // The platform gives every service its health, and `HEAD` is `GET` without a body.
+    let beside = |shape: &&String| !shape.starts_with("HEAD ");
+    let missing: Vec<_> = routed.difference(&documented).filter(beside).collect();
+    ensure!(routed.len() > 5 && missing.is_empty(), "routed but not documented: {missing:?}");
+    Ok(())
+}
+
+impl Owner {
+    async fn new(api: Api) -> Result<Self> {
+        let agent_id = api.register(MARK).await?;
+        let ticket_id = api.import(&edited(conversation(MARK), &[set("/subject", MARK)])).await?;
+        api.evaluation(&ticket_id).await?;
+        let export = api.export(&json!({"kind": "axis"})).await?;
+        api.export(&json!({"kind": "resolution_audit"})).await?;
+        let page = api.get("/v1/evaluations/exports?limit=1").await?.expect(200)?;
+        Ok(Self {
+            api,
+            ticket_id,
+            agent_id,
+            export_id: export["id"].as_str().context("id")?.to_owned(),
+            cursor: page["page_info"]["next_cursor"].as_str().context("no cursor")?.to_owned(),
+        })
+    }
+
+    /// The owner's own id for what stands in a path. A new resource has to be named here.
+    fn id_in(&self, path: &str) -> Result<&str> {
+        let ids = [
+            ("/v1/tickets/{", &self.ticket_id),
+            ("/v1/evaluations/exports/{", &self.export_id),
+            ("/v1/downloads/{", &self.export_id),
+        ];
+        let found = ids.iter().find(|(beginning, _)| path.starts_with(beginning));
+        let (_, id) = found.with_context(|| {
+            format!("whose id stands in {path}? Say it in this scenario, with an id that exists")
+        })?;
+        Ok(id)
+    }
+
+    /// Another organization's id answers as one that nobody has; without an id nothing of another's is in the answer.
+    async fn hides(&self, stranger: &Api, operation: &Operation) -> Result<()> {
+        match operation.parameters.as_slice() {
+            [] => self.is_not_in(stranger, operation).await,
+            [_] => self.is_unknown_to(stranger, operation).await,
+            more => bail!("{more:?}: this scenario knows paths with one id"),
+        }
+    }
+
+    async fn is_unknown_to(&self, stranger: &Api, operation: &Operation) -> Result<()> {
+        let of_owner = ask(stranger, operation, self.id_in(&operation.path)?).await?;
+        let of_nobody = ask(stranger, operation, UNKNOWN_ID).await?;
+        // Without a signature an address is refused before anything is looked up.
+        let expected = if WITHOUT_KEY.contains(&operation.to_string().as_str()) { 403 } else { 404 };
+        of_owner.expect_status(expected)?;
+        same_problem(&of_owner, &of_nobody)
+    }
+
+    async fn is_not_in(&self, stranger: &Api, operation: &Operation) -> Result<()> {
+        let reply = ask(stranger, operation, "").await?;
+        let text = String::from_utf8_lossy(&reply.body);
+        for secret in [MARK, &self.ticket_id, &self.export_id, &self.agent_id] {
+            ensure!(!text.contains(secret), "{secret} is in {}", reply.text());
+        }
+        if !operation.query.iter().any(|name| name == "cursor") {
+            return Ok(());
+        }
+        let path = format!("{}?cursor={}", operation.path, self.cursor);
+        stranger.get(&path).await?.problem(400, "invalid-cursor")?;
+        self.api.get(&path).await?.expect(200).map(drop)
+    }
+
+    /// The ids above are real ones. What changes something is not done: it is still needed.
+    async fn may_use(&self, operation: &Operation) -> Result<()> {
+        if operation.method != Method::GET || operation.parameters.is_empty() || !operation.needs_key {
+            return Ok(());
+        }
+        let reply = ask(&self.api, operation, self.id_in(&operation.path)?).await?;
+        ensure!([200, 302].contains(&reply.status), "{}: {}", reply.status, reply.text());
+        Ok(())
+    }
+
+    /// Identities, agents and idempotency keys are those of one organization.
+    async fn claims_nothing_of(&self, stranger: &Api) -> Result<()> {
+        let ai = json!({"type": "ai", "id": self.agent_id});
+        let with_agent = edited(conversation("with-agent"), &[set("/messages/1/author", ai)]);
+        self.api.import(&with_agent).await?;
+        stranger.post("/v1/assess", &with_agent).await?.problem(404, "unknown-agent")?;
+        let ai = json!({"type": "ai", "external_id": MARK});
+        let by_name = edited(conversation("by-name"), &[set("/messages/1/author", ai)]);
+        stranger.post("/v1/assess", &by_name).await?.problem(404, "unknown-agent")?;
+
+        self.api.post("/v1/assess", &conversation(MARK)).await?.problem(409, "duplicate-import")?;
+        let theirs = stranger.import(&conversation(MARK)).await?;
+        ensure!(theirs != self.ticket_id, "two organizations share a ticket");
+        ensure!(stranger.register(MARK).await? != self.agent_id, "two organizations share an agent");
+
+        let send = async |api: &Api, external_id: &str| {
+            let agent = json!({"external_id": external_id, "name": "A"});
+            api.reply(api.request(Method::POST, "/v1/agents").header("idempotency-key", "k").json(&agent))
+                .await
+        };
+        let mine = send(&self.api, "mine").await?.expect(201)?;
+        let theirs = send(stranger, "theirs").await?.expect(201)?;
+        ensure!(mine["id"] != theirs["id"], "an idempotency key gave another organization's answer");
+        Ok(())
+    }
+
+    async fn still_has_everything(&self) -> Result<()> {
+        let ticket = self.api.get(&format!("/v1/tickets/{}", self.ticket_id)).await?.expect(200)?;
+        ensure!(ticket["subject"] == MARK, "{ticket}");
+        let evaluation = self.api.evaluation(&self.ticket_id).await?;
+        ensure!(evaluation["status"] != "failed", "{evaluation}");
+        let export = self.api.complete(&self.export_id).await?;
+        let file = self.api.file(&export).await?;
+        ensure!(String::from_utf8_lossy(&file).contains(&self.ticket_id), "the file lost its row");
+        Ok(())
+    }
+}
+
+/// Asks with an id in the path, and with an empty object where a body belongs.
+async fn ask(api: &Api, operation: &Operation, id: &str) -> Result<Reply> {
+    let request = api.request(operation.method.clone(), &operation.path_with(id));
+    let takes_body = [Method::POST, Method::PUT, Method::PATCH].contains(&operation.method);
+    api.reply(if takes_body { request.json(&json!({})) } else { request }).await
+}
+
+/// Two answers that differ in nothing but their request ids.
+fn same_problem(one: &Reply, other: &Reply) -> Result<()> {
+    let without_id = |reply: &Reply| -> Result<Value> {
+        let mut problem = reply.expect(reply.status)?;
+        problem.as_object_mut().context("no object")?.remove("request_id").context("no request id")?;
+        Ok(problem)
+    };
+    let names = |reply: &Reply| reply.headers.keys().map(ToString::to_string).collect::<BTreeSet<_>>();
+    ensure!(one.status == other.status, "{} and {}", one.status, other.status);
+    ensure!(without_id(one)? == without_id(other)?, "{} and {}", one.text(), other.text());
+    ensure!(names(one) == names(other), "{:?} and {:?}", one.headers, other.headers);
+    Ok(())
+}
+
+fn open_operations(operations: &[Operation]) -> Result<()> {
+    let open: BTreeSet<String> =
+        operations.iter().filter(|operation| !operation.needs_key).map(ToString::to_string).collect();
+    let allowed = WITHOUT_KEY.map(str::to_owned).into();
+    ensure!(open == allowed, "without a key: {open:?} instead of {allowed:?}");
+    Ok(())
+}
+
+async fn invalid_keys(stack: &Stack, operations: &[Operation]) -> Result<()> {
+    let list = ["list", "--organization", "revoked"];
+    let revoked = stack.create_key(&["--organization", "revoked"]).await?;
+    let id = stack.keys(&list).await?;
+    let id = id.lines().nth(1).and_then(|line| line.split_whitespace().next()).context("no key")?.to_owned();
+    stack.keys(&["revoke", &id]).await?;
+    let expired = expired_key(stack).await?;
+    let keys = [None, Some("malformed"), Some("unknown-but-long-enough"), Some(&revoked), Some(&expired)];
+    let mut cases = Cases::default();
+    for key in keys {
+        let api = stack.api_with(key.map(|key| key as &str))?;
+        for operation in operations.iter().filter(|operation| operation.needs_key) {
+            cases.check(format!("{operation} with {key:?}"), is_unauthorized(stack, &api, operation).await);
+        }
+    }
+    cases.finish()
+}
+
+/// A key whose time is over. The command line makes none that lasts less than a day.
+async fn expired_key(stack: &Stack) -> Result<String> {
+    let settings =
+        DatabaseSettings { database_url: stack.registry_database_url().into(), database_pool_size: 1 };
+    let new = NewKey {
+        organization: OrganizationName::parse("expired")?,
+        name: KeyName::parse("short")?,
+        scopes: Scopes::default_for_keys(),
+        expires_at: Some(now().plus_millis(500)),
+    };
+    let key = keys::create(&Database::open(&settings, SCHEMA)?, new).await?.key.reveal().to_owned();
+    let api = stack.api_with(Some(&key))?;
+    until("the end of the key", async || {
+        Ok((api.get("/v1/evaluations/exports").await?.status == 401).then_some(()))
+    })
+    .await?;
+    Ok(key)
+}
+
+/// 401, or, where none is documented, the answer to an id that nobody has.
+async fn is_unauthorized(stack: &Stack, api: &Api, operation: &Operation) -> Result<()> {
+    let reply = ask(api, operation, UNKNOWN_ID).await?;
+    if !operation.statuses.contains("401") {
+        reply.expect_status(404)?;
+        return same_problem(&reply, &ask(&stack.api()?, operation, UNKNOWN_ID).await?);
+    }
+    reply.problem(401, "unauthorized")?;
+    let challenge = reply.header("www-authenticate");
+    ensure!(challenge == "Bearer", "WWW-Authenticate: {challenge:?}");
+    Ok(())
+}
+
+/// Each operation belongs to one scope: keys with any other get 403.
+async fn scopes(stack: &Stack, operations: &[Operation]) -> Result<()> {
+    let mut holders = Vec::new();
+    for scope in ["assess", "agents", "tickets", "exports", "admin"] {
+        let key = stack.create_key(&["--organization", "scopes", "--scopes", scope]).await?;
+        holders.push((scope, stack.api_with(Some(&key))?));
+    }
+    let mut cases = Cases::default();
+    for operation in operations.iter().filter(|operation| operation.needs_key) {
+        let mut admitted = Vec::new();
+        for (scope, api) in &holders {
+            let reply = ask(api, operation, UNKNOWN_ID).await?;
+            match reply.status {
+                403 => cases.check(operation, reply.problem(403, "missing-scope").map(drop)),
+                _ => admitted.push(*scope),
+            }
+        }
+        let outcome = match admitted.as_slice() {
+            [_] => Ok(()),
+            other => Err(anyhow::anyhow!("admitted are {other:?}")),
+        };
+        cases.check(operation, outcome);
+    }
+    cases.finish()
+}
