@@ -150,8 +150,7 @@ async fn pump(
     direction: Direction,
 ) {
     let mut buffer = vec![0; 64 * 1024];
-    loop {
-        let Ok(read @ 1..) = from.read(&mut buffer).await else { break };
+    while let Ok(read @ 1..) = from.read(&mut buffer).await {
         let is_frozen = move |weather: &Weather| match weather {
             Weather::Frozen => true,
             Weather::FrozenToServer => direction == Direction::ToServer,
