@@ -4,6 +4,7 @@ CARGO ?= cargo
 LISTEN ?= $(or $(ASSAY_GATEWAY__LISTEN),127.0.0.1:8080)
 DATA_DIR ?= ./data
 ORGANIZATION ?= default
+CHAOS_SEEDS ?= 1
 # Public conversations with human ratings, see crates/scoring-fit/data/shipped.json.
 LABELLED ?= ../shared/data/dev
 WEIGHTS = crates/scoring/weights/builtin.json
@@ -11,12 +12,13 @@ WEIGHTS = crates/scoring/weights/builtin.json
 # nextest runs tests in processes of their own and shows less noise; plain `cargo test` does where it is not installed.
 TEST_RUNNER = $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo "$(CARGO) nextest run" || echo "$(CARGO) test")
 
-.PHONY: help run test lint bench-scoring stack stack-down stack-key docs weights weights-check
+.PHONY: help run test lint chaos bench-scoring stack stack-down stack-key docs weights weights-check
 
 help:
 	@echo "make run         build and start everything in one process on $(LISTEN), data in $(DATA_DIR)"
 	@echo "make test        all tests, with a private PostgreSQL and RabbitMQ that they start themselves"
 	@echo "make lint        formatting, clippy, licences and advisories"
+	@echo "make chaos       every fault there is, by the seeds in CHAOS_SEEDS=1,2,3, on both stacks: minutes for each seed"
 	@echo "make bench-scoring   how long an evaluation takes, by conversation and for texts made to be slow"
 	@echo "make stack       every service as a process on PostgreSQL and RabbitMQ, in the foreground"
 	@echo "make stack-down  clean up after a stack that crashed"
@@ -37,6 +39,11 @@ lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) deny --all-features check
+
+# nextest only: plain `cargo test` would run both at once.
+chaos:
+	$(CARGO) build -p assay --bins
+	CHAOS_SEEDS=$(CHAOS_SEEDS) $(CARGO) nextest run -p assay --test chaos --run-ignored only --no-capture
 
 bench-scoring:
 	$(CARGO) bench -p assay-scoring --bench evaluate
