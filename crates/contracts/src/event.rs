@@ -10,7 +10,8 @@ use crate::export::ExportKind;
 use crate::ids::{AgentId, EvaluationId, ExportId, OrganizationId, TicketId};
 use crate::time::Timestamp;
 
-/// A kind of event: its routing key on the bus.
+/// A kind of event: its routing key on the bus. One that needs a consumer has exactly one queue, because the broker can tell
+/// that no queue takes an event, and cannot tell that one of two does not (ADR 0010).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Topic {
     /// Routing key.
@@ -122,6 +123,67 @@ pub enum EvaluationOutcome {
         /// Why, for people.
         error_message: String,
     },
+}
+
+/// A ticket was deleted: its transcript is gone, its evaluation must go.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConversationDeleted {
+    /// The tenant.
+    pub organization_id: OrganizationId,
+    /// The ticket.
+    pub ticket_id: TicketId,
+    /// When it was deleted.
+    pub deleted_at: Timestamp,
+}
+
+impl Event for ConversationDeleted {
+    const TOPIC: Topic = Topic { name: "conversation.deleted.v1", needs_consumer: true };
+
+    fn organization_id(&self) -> OrganizationId {
+        self.organization_id
+    }
+}
+
+/// Transcripts were removed because their period has passed. Which of them were never evaluated, only the owner of the
+/// evaluations knows: those have failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConversationsExpired {
+    /// The tenant.
+    pub organization_id: OrganizationId,
+    /// The tickets, without their subjects; at most [`MAX_EXPIRED_TICKETS`].
+    pub tickets: Vec<TicketFacts>,
+    /// When they were removed.
+    pub expired_at: Timestamp,
+}
+
+/// At most so many tickets in one [`ConversationsExpired`].
+pub const MAX_EXPIRED_TICKETS: usize = 20;
+
+impl Event for ConversationsExpired {
+    const TOPIC: Topic = Topic { name: "conversations.expired.v1", needs_consumer: true };
+
+    fn organization_id(&self) -> OrganizationId {
+        self.organization_id
+    }
+}
+
+/// The evaluation of a deleted ticket is gone, or will never be made: what was made of it must go.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EvaluationDeleted {
+    /// The tenant.
+    pub organization_id: OrganizationId,
+    /// The ticket.
+    pub ticket_id: TicketId,
+    /// When the ticket was deleted.
+    pub deleted_at: Timestamp,
+}
+
+impl Event for EvaluationDeleted {
+    const TOPIC: Topic = Topic { name: "evaluation.deleted.v1", needs_consumer: true };
+
+    fn organization_id(&self) -> OrganizationId {
+        self.organization_id
+    }
 }
 
 /// An export job is queued.

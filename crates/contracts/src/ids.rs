@@ -9,6 +9,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::time::Timestamp;
+
 macro_rules! uuid_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -57,6 +59,24 @@ macro_rules! uuid_id {
     };
 }
 
+impl TicketId {
+    /// The least id that is made at `moment` or later. Ids of tickets are made by this service alone, so that comparing
+    /// with it compares ages.
+    pub fn first_at(moment: Timestamp) -> Self {
+        // The first 48 bits of a UUID of version 7 are its milliseconds.
+        Self(Uuid::from_u128(u128::from(moment.as_millis().unsigned_abs()) << 80))
+    }
+}
+
+impl EventId {
+    /// When it was made, as far as it is of version 7; to the millisecond.
+    pub fn made_at(&self) -> Option<Timestamp> {
+        let (seconds, nanoseconds) = self.0.get_timestamp()?.to_unix();
+        let millis = i64::try_from(seconds).ok()?.checked_mul(1_000)? + i64::from(nanoseconds / 1_000_000);
+        Timestamp::from_millis(millis).ok()
+    }
+}
+
 /// A text that is not a canonical UUID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a canonical UUID")]
@@ -90,3 +110,25 @@ uuid_id!(
     /// One event on the bus; the key of the consumers' inboxes.
     EventId
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_id_of_a_moment_lies_between_its_neighbours() {
+        let moment = Timestamp::saturating_from_millis(1_763_600_000_000);
+        let id = |millis: u64, rest: u8| {
+            TicketId(uuid::Builder::from_unix_timestamp_millis(millis, &[rest; 10]).into_uuid())
+        };
+        let first = TicketId::first_at(moment);
+        assert!(id(1_763_599_999_999, 255) < first && first <= id(1_763_600_000_000, 0));
+    }
+
+    #[test]
+    fn an_event_id_tells_when_it_was_made() {
+        let id = uuid::Builder::from_unix_timestamp_millis(1_763_600_000_123, &[7; 10]).into_uuid();
+        assert_eq!(EventId(id).made_at().map(Timestamp::as_millis), Some(1_763_600_000_123));
+        assert_eq!(EventId(Uuid::from_u128(1)).made_at(), None);
+    }
+}

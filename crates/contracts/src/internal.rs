@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use crate::conversation::Conversation;
 use crate::event::{AgentFacts, TicketFacts};
 use crate::ids::{ApiKeyId, OrganizationId, TicketId};
+use crate::retention::Period;
 use crate::tenant::Scopes;
+use crate::time::Timestamp;
 
 /// Gateway → agent-registry: who does this API key belong to? The secret itself never travels.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -76,6 +78,50 @@ pub struct Transcripts {
     /// Tickets that were not looked at, because the answer would have become too large: ask again.
     #[serde(default)]
     pub unread: Vec<TicketReference>,
+    /// Tickets that were deleted: there is nothing to be done for them any more.
+    #[serde(default)]
+    pub deleted: Vec<TicketReference>,
+    /// Tickets whose transcript is stored and cannot be understood.
+    #[serde(default)]
+    pub unreadable: Vec<UnreadableTranscript>,
+}
+
+/// A stored transcript that cannot be understood.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnreadableTranscript {
+    /// The tenant.
+    pub organization_id: OrganizationId,
+    /// Where it came from, as far as that can be understood.
+    pub ticket: TicketFacts,
+}
+
+/// Ingest → gateway: whether a ticket of the token's organization was deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deletion {
+    /// When; absent when it was not, and long after it was.
+    pub deleted_at: Option<Timestamp>,
+}
+
+/// Agent-registry → whoever keeps something: a page of the organizations and their periods, by id.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RetentionPage {
+    /// The organizations.
+    pub organizations: Vec<OrganizationRetention>,
+    /// Where the next page goes on; absent on the last one.
+    pub next: Option<OrganizationId>,
+}
+
+/// How long things of an organization are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OrganizationRetention {
+    /// The tenant.
+    pub organization_id: OrganizationId,
+    /// Transcripts, with everything of the ticket but its evaluation.
+    pub transcripts: Period,
+    /// Evaluations, with their rows in exports to come.
+    pub evaluations: Period,
+    /// Files of exports; absent: as long as the installation keeps them.
+    pub files: Option<Period>,
 }
 
 /// One stored transcript. AI authors carry both `id` and `external_id`.

@@ -14,6 +14,7 @@ pub mod internal;
 pub mod json;
 pub mod page;
 pub mod problem;
+pub mod retention;
 pub mod tenant;
 pub mod ticket;
 pub mod time;

@@ -16,7 +16,7 @@ pub enum Scope {
     Assess,
     /// Register AI agents.
     Agents,
-    /// Read tickets and their evaluations.
+    /// Read and delete tickets and their evaluations.
     Tickets,
     /// Create, read and download exports.
     Exports,

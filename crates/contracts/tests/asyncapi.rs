@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use assay_contracts::event::{
-    AgentCreated, ConversationAccepted, ConversationEvaluated, Event, ExportRequested,
+    AgentCreated, ConversationAccepted, ConversationDeleted, ConversationEvaluated, ConversationsExpired,
+    EvaluationDeleted, Event, ExportRequested,
 };
 use serde_json::Value;
 
@@ -33,7 +34,10 @@ fn every_documented_event_is_an_event_of_this_version() {
     let document = document();
     check::<ConversationAccepted>(&document, "ConversationAccepted");
     check::<ConversationEvaluated>(&document, "ConversationEvaluated");
+    check::<ConversationDeleted>(&document, "ConversationDeleted");
+    check::<ConversationsExpired>(&document, "ConversationsExpired");
+    check::<EvaluationDeleted>(&document, "EvaluationDeleted");
     check::<ExportRequested>(&document, "ExportRequested");
     check::<AgentCreated>(&document, "AgentCreated");
-    assert_eq!(document["channels"].as_object().unwrap().len(), 4);
+    assert_eq!(document["channels"].as_object().unwrap().len(), 7);
 }
