@@ -25,6 +25,13 @@ pub mod keys {
     pub use crate::store::MAX_LISTED_KEYS;
 }
 
+/// How long organizations keep things: what an operator does on the command line.
+pub mod retention {
+    pub use crate::app::list_retention::list;
+    pub use crate::app::set_retention::set;
+    pub use crate::domain::{DefaultPeriods, OwnPeriods, PeriodChange, RetentionChange, RetentionRecord};
+}
+
 /// The schema that the role owns.
 pub const SCHEMA: &str = "registry";
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::web::Data;
+use assay_contracts::retention::InvalidPeriod;
 use assay_messaging::Bus;
 use assay_messaging::outbox::{self, Outbox};
 use assay_platform::auth::{ApiKey, Audience, ServiceTokens};
@@ -47,6 +48,9 @@ pub enum StartError {
     /// The organization of the bootstrap key has no usable name.
     #[error("bootstrap_organization: {0}")]
     Organization(#[from] InvalidLabel),
+    /// A period of the settings is none.
+    #[error("registry.transcript_retention_days or evaluation_retention_days: {0}")]
+    Period(#[from] InvalidPeriod),
 }
 
 /// Brings the schema up to date; the names of the migrations that were applied.
@@ -87,7 +91,8 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
         })
     });
 
-    let services = Data::new(Services { store, outbox, key_uses });
+    let services =
+        Data::new(Services { store, outbox, key_uses, default_periods: config.default_periods()? });
     let auth = ServiceAuth { tokens, audience: Audience::AgentRegistry };
     serve(tasks, Phase::ServeInternal, "agent-registry", listener, ServerSettings::default(), move |app| {
         http::configure(app, services.clone(), auth.clone());

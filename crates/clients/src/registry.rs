@@ -1,7 +1,9 @@
 //! Calls to agent-registry.
 
 use assay_contracts::ids::OrganizationId;
-use assay_contracts::internal::{FindAgents, FoundAgents, KeyGrant, ResolveKey, ResolvedKey};
+use assay_contracts::internal::{
+    FindAgents, FoundAgents, KeyGrant, OrganizationRetention, ResolveKey, ResolvedKey, RetentionPage,
+};
 use assay_contracts::tenant::{Scopes, Tenant};
 use assay_platform::auth::{ApiKeyHash, ServiceClaims};
 
@@ -33,6 +35,20 @@ impl RegistryClient {
         let answer: ResolvedKey =
             self.service.post_json(&ServiceClaims::Service, "/internal/v1/keys/resolve", &body).await?;
         Ok(answer.grant)
+    }
+
+    /// How long each organization keeps things: all organizations, page by page.
+    ///
+    /// # Errors
+    /// When the registry cannot be reached or cannot answer a page: then nothing is known.
+    pub async fn retention(&self) -> Result<Vec<OrganizationRetention>, ClientError> {
+        let (mut organizations, mut path) = (Vec::new(), "/internal/v1/retention".to_owned());
+        loop {
+            let page: RetentionPage = self.service.get_json(&ServiceClaims::Service, &path).await?;
+            organizations.extend(page.organizations);
+            let Some(next) = page.next else { return Ok(organizations) };
+            path = format!("/internal/v1/retention?after={next}");
+        }
     }
 
     /// Which of these agents exist in the organization.

@@ -3,7 +3,9 @@
 mod agent;
 mod key;
 mod label;
+mod retention;
 
 pub use self::agent::{ExternalIdHash, agent_facts, new_agent};
 pub use self::key::{ActiveKey, KeyRecord, Revocation, USE_INTERVAL_MILLIS};
 pub use self::label::{InvalidLabel, KeyName, OrganizationName};
+pub use self::retention::{DefaultPeriods, OwnPeriods, PeriodChange, RetentionChange, RetentionRecord};

@@ -2,19 +2,21 @@
 
 mod agents;
 mod keys;
+mod retention;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::HttpRequest;
 use actix_web::middleware::from_fn;
-use actix_web::web::{Bytes, Data, Payload, ServiceConfig, post, scope};
+use actix_web::web::{Bytes, Data, Payload, ServiceConfig, get, post, scope};
 use assay_contracts::problem::ProblemCode;
 use assay_messaging::outbox::Outbox;
 use assay_platform::web::{BodyLimits, ServiceAuth, WebError, read_body, resource, service_auth_middleware};
 use serde::de::DeserializeOwned;
 
 use crate::app::record_key_use::KeyUses;
+use crate::domain::DefaultPeriods;
 use crate::store::Store;
 
 /// Bodies here hold a few ids and names. Larger ones that a client sends are refused by the gateway.
@@ -28,6 +30,8 @@ pub struct Services {
     pub outbox: Outbox,
     /// Where uses of keys are noted.
     pub key_uses: KeyUses,
+    /// The periods of organizations without their own.
+    pub default_periods: DefaultPeriods,
 }
 
 /// Adds the routes to an app.
@@ -37,7 +41,8 @@ pub fn configure(app: &mut ServiceConfig, services: Data<Services>, auth: Servic
             .wrap(from_fn(service_auth_middleware))
             .service(resource("/keys/resolve", vec![("POST", post().to(keys::resolve))]))
             .service(resource("/agents", vec![("POST", post().to(agents::create))]))
-            .service(resource("/agents/find", vec![("POST", post().to(agents::find))])),
+            .service(resource("/agents/find", vec![("POST", post().to(agents::find))]))
+            .service(resource("/retention", vec![("GET", get().to(retention::page))])),
     );
 }
 

@@ -19,7 +19,9 @@ use async_trait::async_trait;
 
 use self::postgres::PostgresStore;
 use self::sqlite::SqliteStore;
-use crate::domain::{ActiveKey, KeyName, KeyRecord, OrganizationName, Revocation};
+use crate::domain::{
+    ActiveKey, KeyName, KeyRecord, OrganizationName, RetentionChange, RetentionRecord, Revocation,
+};
 
 /// At most so many keys are listed, the newest ones.
 pub const MAX_LISTED_KEYS: i64 = 1_000;
@@ -112,6 +114,23 @@ pub trait Store: Send + Sync {
 
     /// Revokes a key.
     async fn revoke_key(&self, id: ApiKeyId, now: Timestamp) -> Result<Revocation, DatabaseError>;
+
+    /// Organizations with their own periods, by id, from behind `after` on, at most `limit`.
+    async fn page_retention(
+        &self,
+        after: Option<OrganizationId>,
+        limit: usize,
+    ) -> Result<Vec<RetentionRecord>, DatabaseError>;
+
+    /// An organization with its own periods.
+    async fn find_retention(&self, name: OrganizationName) -> Result<Option<RetentionRecord>, DatabaseError>;
+
+    /// Changes an organization's own periods, and answers what they are then; `None` when it does not exist.
+    async fn set_retention(
+        &self,
+        name: OrganizationName,
+        change: RetentionChange,
+    ) -> Result<Option<RetentionRecord>, DatabaseError>;
 
     /// Removes a batch of expired idempotency records; answers how many.
     async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError>;

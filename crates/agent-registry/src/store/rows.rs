@@ -4,13 +4,14 @@ use std::str::FromStr;
 
 use assay_contracts::event::AgentFacts;
 use assay_contracts::ids::InvalidId;
+use assay_contracts::retention::Period;
 use assay_contracts::tenant::Scopes;
 use assay_contracts::time::Timestamp;
 use assay_platform::db::DatabaseError;
 use diesel::QueryableByName;
-use diesel::sql_types::{BigInt, Nullable, Text};
+use diesel::sql_types::{BigInt, Integer, Nullable, Text};
 
-use crate::domain::{ActiveKey, KeyRecord};
+use crate::domain::{ActiveKey, KeyRecord, OwnPeriods, RetentionRecord};
 
 /// An agent as other services know it.
 #[derive(QueryableByName)]
@@ -64,6 +65,21 @@ pub struct RevocationRow {
     pub revoked_at: Option<i64>,
 }
 
+/// An organization with its own periods.
+#[derive(QueryableByName)]
+pub struct RetentionRow {
+    #[diesel(sql_type = Text)]
+    id: String,
+    #[diesel(sql_type = Text)]
+    name: String,
+    #[diesel(sql_type = Nullable<Integer>)]
+    transcripts_days: Option<i32>,
+    #[diesel(sql_type = Nullable<Integer>)]
+    evaluations_days: Option<i32>,
+    #[diesel(sql_type = Nullable<Integer>)]
+    files_days: Option<i32>,
+}
+
 impl AgentRow {
     pub fn into_facts(self) -> Result<AgentFacts, DatabaseError> {
         Ok(AgentFacts { id: parse_id(&self.id)?, external_id: self.external_id, name: self.name })
@@ -94,6 +110,32 @@ impl KeyRow {
             revoked_at: self.revoked_at.map(Timestamp::saturating_from_millis),
         })
     }
+}
+
+impl RetentionRow {
+    pub fn into_record(self) -> Result<RetentionRecord, DatabaseError> {
+        let own = OwnPeriods {
+            transcripts: parse_period(self.transcripts_days)?,
+            evaluations: parse_period(self.evaluations_days)?,
+            files: parse_period(self.files_days)?,
+        };
+        Ok(RetentionRecord { organization_id: parse_id(&self.id)?, organization: self.name, own })
+    }
+
+    /// The columns of transcripts, evaluations and files.
+    pub fn days(own: OwnPeriods) -> [Option<i32>; 3] {
+        let days = |period: Option<Period>| {
+            period.map(|period| i32::try_from(period.stored_days()).unwrap_or(i32::MAX))
+        };
+        [days(own.transcripts), days(own.evaluations), days(own.files)]
+    }
+}
+
+fn parse_period(days: Option<i32>) -> Result<Option<Period>, DatabaseError> {
+    let corrupt = || DatabaseError::Corrupt(format!("period of {days:?} days"));
+    let period =
+        days.map(|days| u32::try_from(days).ok().and_then(|days| Period::from_stored_days(days).ok()));
+    period.map(|period| period.ok_or_else(corrupt)).transpose()
 }
 
 fn parse_id<T: FromStr<Err = InvalidId>>(text: &str) -> Result<T, DatabaseError> {

@@ -3,5 +3,6 @@
 mod agents;
 mod idempotency;
 mod keys;
+mod retention;
 mod stage;
 mod start;

@@ -129,5 +129,12 @@ pub fn tokens() -> Result<ServiceTokens> {
 fn config(settings: DatabaseSettings) -> Result<Config> {
     let DatabaseSettings { database_url, database_pool_size } = settings;
     let listen = "127.0.0.1:0".parse()?;
-    Ok(Config { listen, database_url, database_pool_size, outbox_age_limit_seconds: 60 })
+    Ok(Config {
+        listen,
+        database_url,
+        database_pool_size,
+        outbox_age_limit_seconds: 60,
+        transcript_retention_days: 0,
+        evaluation_retention_days: 365,
+    })
 }

@@ -1,5 +1,7 @@
 //! The registry's records in SQLite.
 
+mod retention;
+
 use assay_contracts::event::AgentFacts;
 use assay_contracts::ids::{AgentId, ApiKeyId, OrganizationId};
 use assay_contracts::time::Timestamp;
@@ -16,7 +18,8 @@ use diesel::sqlite::SqliteConnection;
 use super::rows::{ActiveKeyRow, AgentRow, KeyRow, RevocationRow};
 use super::{AgentStored, AgentToStore, KeyStored, KeyToStore, MAX_LISTED_KEYS, Store};
 use crate::domain::{
-    ActiveKey, ExternalIdHash, KeyRecord, OrganizationName, Revocation, USE_INTERVAL_MILLIS,
+    ActiveKey, ExternalIdHash, KeyRecord, OrganizationName, RetentionChange, RetentionRecord, Revocation,
+    USE_INTERVAL_MILLIS,
 };
 
 const INSERT_AGENT: &str = "
@@ -133,6 +136,27 @@ impl Store for SqliteStore {
 
     async fn revoke_key(&self, id: ApiKeyId, now: Timestamp) -> Result<Revocation, DatabaseError> {
         self.sqlite.write(move |tx| revoke_key(tx, id, now)).await
+    }
+
+    async fn page_retention(
+        &self,
+        after: Option<OrganizationId>,
+        limit: usize,
+    ) -> Result<Vec<RetentionRecord>, DatabaseError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.sqlite.read(move |connection| retention::page(connection, after, limit)).await
+    }
+
+    async fn find_retention(&self, name: OrganizationName) -> Result<Option<RetentionRecord>, DatabaseError> {
+        self.sqlite.read(move |connection| retention::find(connection, &name)).await
+    }
+
+    async fn set_retention(
+        &self,
+        name: OrganizationName,
+        change: RetentionChange,
+    ) -> Result<Option<RetentionRecord>, DatabaseError> {
+        self.sqlite.write(move |tx| retention::set(tx, &name, change)).await
     }
 
     async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError> {
