@@ -30,6 +30,8 @@ pub struct Config {
     pub max_body_bytes: usize,
     /// Not ready when an event waits to be published for longer, in seconds.
     pub outbox_age_limit_seconds: u64,
+    /// Between two rounds of housekeeping, in seconds.
+    pub maintenance_interval_seconds: u64,
 }
 
 impl Config {

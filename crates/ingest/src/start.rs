@@ -21,9 +21,6 @@ use crate::app::write_imports::write_imports;
 use crate::http::{Services, configure};
 use crate::{Config, MIGRATIONS, SCHEMA, store};
 
-/// How often the tables are prepared for the time ahead and expired records are removed.
-const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(60 * 60);
-
 /// What the role needs from the process it runs in.
 pub struct Dependencies {
     /// Where it serves; bound already.
@@ -81,12 +78,14 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
             write_imports(store, outbox, queue, stop)
         });
     }
-    tasks.spawn(Phase::Relay, "ingest relay", move |stop| outbox::relay(outbox, bus, stop));
-    let maintained = Arc::clone(&store);
+    let relayed = outbox.clone();
+    tasks.spawn(Phase::Relay, "ingest relay", move |stop| outbox::relay(relayed, bus, stop));
+    let interval = Duration::from_secs(config.maintenance_interval_seconds.max(1));
+    let maintained = (Arc::clone(&store), outbox.clone(), registry.clone());
     tasks.spawn(Phase::Relay, "ingest maintenance", move |stop| {
-        periodically("ingest maintenance", MAINTENANCE_INTERVAL, stop, move || {
-            let store = Arc::clone(&maintained);
-            async move { maintain(store.as_ref()).await }
+        periodically("ingest maintenance", interval, stop, move || {
+            let (store, outbox, registry) = maintained.clone();
+            async move { maintain(store.as_ref(), &outbox, &registry).await }
         })
     });
 
@@ -95,7 +94,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
         queue,
         deadline: Duration::from_millis(config.accept_deadline_milliseconds),
     };
-    let services = Services { store, acceptance, max_body_bytes: config.max_body_bytes };
+    let services = Services { store, outbox, acceptance, max_body_bytes: config.max_body_bytes };
     let routes = configure(services, ServiceAuth { tokens, audience: Audience::Ingest });
     serve(tasks, Phase::ServeInternal, "ingest", listener, ServerSettings::default(), routes)?;
     Ok(())

@@ -1,6 +1,7 @@
 //! The role's use cases, one file each, and the queue between accepting and writing.
 
 pub mod accept_conversation;
+pub mod delete_ticket;
 pub mod import_queue;
 pub mod maintain;
 pub mod read_ticket;

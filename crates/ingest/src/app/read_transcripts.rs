@@ -41,8 +41,10 @@ pub async fn read_transcripts(
             continue;
         }
         let read = store.read_transcripts(portion.to_vec()).await?;
-        bytes += read.iter().map(size).sum::<usize>();
-        answer.transcripts.extend(read);
+        bytes += read.transcripts.iter().map(size).sum::<usize>();
+        answer.transcripts.extend(read.transcripts);
+        answer.deleted.extend(read.deleted);
+        answer.unreadable.extend(read.unreadable);
     }
     Ok(answer)
 }

@@ -3,7 +3,9 @@
 mod authors;
 mod import;
 mod participant;
+mod removal;
 
 pub use self::authors::{AgentReference, UnresolvedAuthors, references, resolve_authors};
 pub use self::import::{Import, ImportOutcome};
-pub use self::participant::{Participant, latest_names};
+pub use self::participant::{Participant, latest_names, participants};
+pub use self::removal::{Expiry, TicketDeletion};

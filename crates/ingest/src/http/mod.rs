@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use actix_web::HttpRequest;
 use actix_web::middleware::from_fn;
-use actix_web::web::{Bytes, Data, Payload, ServiceConfig, get, post, scope};
+use actix_web::web::{Bytes, Data, Payload, ServiceConfig, delete, get, post, scope};
+use assay_messaging::outbox::Outbox;
 use assay_platform::web::{BodyLimits, ServiceAuth, WebError, read_body, resource, service_auth_middleware};
 
 use crate::app::accept_conversation::Acceptance;
@@ -22,6 +23,8 @@ const BODY_DEADLINE: Duration = Duration::from_secs(10);
 pub struct Services {
     /// The conversations.
     pub store: Arc<dyn Store>,
+    /// Where events wait to be published.
+    pub outbox: Outbox,
     /// Accepts them.
     pub acceptance: Acceptance,
     /// Largest body that is read, in bytes.
@@ -36,7 +39,11 @@ pub fn configure(services: Services, auth: ServiceAuth) -> impl Fn(&mut ServiceC
             scope("/internal/v1")
                 .wrap(from_fn(service_auth_middleware))
                 .service(resource("/conversations", vec![("POST", post().to(conversations::accept))]))
-                .service(resource("/tickets/{id}", vec![("GET", get().to(tickets::read))]))
+                .service(resource(
+                    "/tickets/{id}",
+                    vec![("GET", get().to(tickets::read)), ("DELETE", delete().to(tickets::delete))],
+                ))
+                .service(resource("/tickets/{id}/deletion", vec![("GET", get().to(tickets::deletion))]))
                 .service(resource("/transcripts", vec![("POST", post().to(transcripts::read))])),
         );
     }

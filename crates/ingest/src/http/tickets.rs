@@ -1,12 +1,15 @@
-//! `GET /internal/v1/tickets/{id}`.
+//! `GET` and `DELETE /internal/v1/tickets/{id}`, and whether one was deleted.
 
+use actix_web::HttpResponse;
 use actix_web::web::{Data, Json, Path};
+use assay_contracts::internal::Deletion;
 use assay_contracts::problem::ProblemCode;
 use assay_contracts::tenant::Scope;
 use assay_contracts::ticket::Ticket;
 use assay_platform::web::{Caller, WebError};
 
 use super::Services;
+use crate::app::delete_ticket::{DeleteTicketError, delete_ticket, find_deletion};
 use crate::app::read_ticket::read_ticket;
 
 /// A ticket of the caller's organization.
@@ -17,7 +20,40 @@ pub async fn read(
 ) -> Result<Json<Ticket>, WebError> {
     let organization_id = caller.tenant(Scope::Tickets)?.organization_id;
     let ticket = read_ticket(services.store.as_ref(), organization_id, &id).await?;
-    ticket.map(Json).ok_or_else(|| {
-        WebError::new(ProblemCode::TicketNotFound, "your organization has no ticket with this id")
-    })
+    ticket.map(Json).ok_or_else(not_found)
+}
+
+/// Deletes a ticket of the caller's organization: 204.
+pub async fn delete(
+    caller: Caller,
+    services: Data<Services>,
+    id: Path<String>,
+) -> Result<HttpResponse, WebError> {
+    let organization_id = caller.tenant(Scope::Tickets)?.organization_id;
+    delete_ticket(services.store.as_ref(), &services.outbox, organization_id, &id).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// Whether a ticket of the caller's organization was deleted: what was made of it may take a while to go.
+pub async fn deletion(
+    caller: Caller,
+    services: Data<Services>,
+    id: Path<String>,
+) -> Result<Json<Deletion>, WebError> {
+    let organization_id = caller.tenant(Scope::Tickets)?.organization_id;
+    Ok(Json(find_deletion(services.store.as_ref(), organization_id, &id).await?))
+}
+
+impl From<DeleteTicketError> for WebError {
+    fn from(error: DeleteTicketError) -> Self {
+        match error {
+            DeleteTicketError::NotFound => not_found(),
+            DeleteTicketError::Event(cause) => Self::internal(&cause),
+            DeleteTicketError::Database(cause) => cause.into(),
+        }
+    }
+}
+
+fn not_found() -> WebError {
+    WebError::new(ProblemCode::TicketNotFound, "your organization has no ticket with this id")
 }

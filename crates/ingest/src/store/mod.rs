@@ -3,11 +3,12 @@
 mod postgres;
 mod rows;
 mod sqlite;
+mod transcripts;
 
 use std::sync::Arc;
 
 use assay_contracts::ids::{OrganizationId, TicketId};
-use assay_contracts::internal::{TicketReference, Transcript};
+use assay_contracts::internal::TicketReference;
 use assay_contracts::ticket::Ticket;
 use assay_contracts::time::Timestamp;
 use assay_platform::db::{Database, DatabaseError};
@@ -15,7 +16,8 @@ use async_trait::async_trait;
 
 use self::postgres::PostgresStore;
 use self::sqlite::SqliteStore;
-use crate::domain::{Import, ImportOutcome};
+pub use self::transcripts::StoredTranscripts;
+use crate::domain::{Expiry, Import, ImportOutcome, TicketDeletion};
 
 /// The conversations.
 #[async_trait]
@@ -34,9 +36,29 @@ pub trait Store: Send + Sync {
         id: TicketId,
     ) -> Result<Option<Ticket>, DatabaseError>;
 
-    /// Those of the tickets that exist.
-    async fn read_transcripts(&self, tickets: Vec<TicketReference>)
-    -> Result<Vec<Transcript>, DatabaseError>;
+    /// Those of the tickets that exist, and those that are known to be deleted.
+    async fn read_transcripts(
+        &self,
+        tickets: Vec<TicketReference>,
+    ) -> Result<StoredTranscripts, DatabaseError>;
+
+    /// Deletes a ticket in one transaction: the conversation, the names that it brought, and writes down that it was
+    /// deleted, and the event. Its identity stays used. False when the organization has no such ticket.
+    async fn delete_ticket(&self, deletion: TicketDeletion) -> Result<bool, DatabaseError>;
+
+    /// When a ticket of an organization was deleted, as far as that is remembered.
+    async fn find_deletion(
+        &self,
+        organization_id: OrganizationId,
+        id: TicketId,
+    ) -> Result<Option<Timestamp>, DatabaseError>;
+
+    /// Removes the oldest expired conversations of an organization and the names that they brought, at most `limit`, with
+    /// the events that tell of it, in one transaction; answers how many. Their identities stay used.
+    async fn expire(&self, expiry: Expiry, limit: usize) -> Result<usize, DatabaseError>;
+
+    /// Forgets that tickets were deleted before `before`, at most `limit`; answers how many.
+    async fn forget_deletions(&self, before: Timestamp, limit: usize) -> Result<usize, DatabaseError>;
 
     /// Removes a batch of expired idempotency records; answers how many.
     async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError>;

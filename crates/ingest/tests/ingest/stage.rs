@@ -158,6 +158,7 @@ pub fn config(place: &ServiceDatabase) -> Result<Config> {
         agent_cache_entries: 100,
         max_body_bytes: 1024 * 1024,
         outbox_age_limit_seconds: 60,
+        maintenance_interval_seconds: 1,
     })
 }
 

@@ -2,12 +2,12 @@
 
 mod accept;
 mod participants;
+mod removal;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use assay_contracts::ids::{OrganizationId, TicketId};
-use assay_contracts::internal::{TicketReference, Transcript};
+use assay_contracts::internal::TicketReference;
 use assay_contracts::ticket::Ticket;
 use assay_contracts::time::Timestamp;
 use assay_platform::db::idempotency::prune_postgres;
@@ -20,9 +20,9 @@ use diesel::sql_types::{Array, BigInt, Uuid as SqlUuid};
 use uuid::Uuid;
 
 use self::accept::accept_batch;
-use super::Store;
 use super::rows::{TicketRow, TranscriptRow};
-use crate::domain::{Import, ImportOutcome};
+use super::{Store, StoredTranscripts};
+use crate::domain::{Expiry, Import, ImportOutcome, TicketDeletion};
 
 /// Partitions are made so many months ahead: a service may stand still for long and write at once when it is back.
 const MONTHS_AHEAD: u32 = 3;
@@ -78,9 +78,38 @@ impl Store for PostgresStore {
     async fn read_transcripts(
         &self,
         tickets: Vec<TicketReference>,
-    ) -> Result<Vec<Transcript>, DatabaseError> {
+    ) -> Result<StoredTranscripts, DatabaseError> {
         let work = move |connection: &mut PgConnection| read_transcripts(connection, &tickets);
         self.postgres.run(work).await
+    }
+
+    async fn delete_ticket(&self, deletion: TicketDeletion) -> Result<bool, DatabaseError> {
+        let delete = move |connection: &mut PgConnection| {
+            connection.transaction(|tx| removal::delete_ticket(tx, &deletion))
+        };
+        self.postgres.run(delete).await
+    }
+
+    async fn find_deletion(
+        &self,
+        organization_id: OrganizationId,
+        id: TicketId,
+    ) -> Result<Option<Timestamp>, DatabaseError> {
+        let found = self.postgres.run(move |connection| removal::find_deletions(connection, &[id])).await?;
+        Ok(found.into_iter().find(|(of, _, _)| *of == organization_id).map(|(_, _, deleted_at)| deleted_at))
+    }
+
+    async fn expire(&self, expiry: Expiry, limit: usize) -> Result<usize, DatabaseError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let expire = move |connection: &mut PgConnection| {
+            connection.transaction(|tx| removal::expire(tx, expiry, limit))
+        };
+        self.postgres.run(expire).await
+    }
+
+    async fn forget_deletions(&self, before: Timestamp, limit: usize) -> Result<usize, DatabaseError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.postgres.run(move |connection| removal::forget_deletions(connection, before, limit)).await
     }
 
     async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError> {
@@ -95,17 +124,14 @@ impl Store for PostgresStore {
 fn read_transcripts(
     connection: &mut PgConnection,
     tickets: &[TicketReference],
-) -> Result<Vec<Transcript>, DatabaseError> {
+) -> Result<StoredTranscripts, DatabaseError> {
     let ids: Vec<Uuid> = tickets.iter().map(|ticket| ticket.ticket_id.as_uuid()).collect();
     let rows: Vec<TranscriptRow> = sql_query(READ_TRANSCRIPTS)
         .bind::<Array<SqlUuid>, _>(ids)
         .bind::<BigInt, _>(i64::try_from(tickets.len()).unwrap_or(i64::MAX))
         .load(connection)?;
-    let wanted: HashSet<&TicketReference> = tickets.iter().collect();
-    let transcripts = rows.into_iter().filter_map(TranscriptRow::readable);
-    let is_wanted = |transcript: &Transcript| {
-        let ticket_id = transcript.ticket.id;
-        wanted.contains(&TicketReference { organization_id: transcript.organization_id, ticket_id })
-    };
-    Ok(transcripts.filter(is_wanted).collect())
+    let found = StoredTranscripts::of(tickets, rows)?;
+    // After the transcripts: whatever was deleted before they were read is known by now.
+    let deletions = removal::find_deletions(connection, &found.missing(tickets))?;
+    Ok(found.with_deletions(tickets, &deletions))
 }

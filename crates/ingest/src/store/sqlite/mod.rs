@@ -1,10 +1,12 @@
 //! Conversations in SQLite. Statements are one to a row here: inside the process they cost next to nothing, and what
 //! a batch saves is the commit.
 
+mod removal;
+
 use std::sync::Arc;
 
 use assay_contracts::ids::{OrganizationId, TicketId};
-use assay_contracts::internal::{TicketReference, Transcript};
+use assay_contracts::internal::TicketReference;
 use assay_contracts::ticket::Ticket;
 use assay_contracts::time::Timestamp;
 use assay_messaging::outbox;
@@ -16,18 +18,21 @@ use diesel::sql_query;
 use diesel::sql_types::{BigInt, Binary, Nullable, Text};
 use diesel::sqlite::SqliteConnection;
 
-use super::Store;
 use super::rows::{TicketRow, TranscriptRow};
-use crate::domain::{Import, ImportOutcome, Participant};
+use super::{Store, StoredTranscripts};
+use crate::domain::{Expiry, Import, ImportOutcome, Participant, TicketDeletion};
 
+/// Unless its identity was used by a conversation that is here, or gone.
 const INSERT_CONVERSATION: &str = "
     INSERT INTO conversations (id, organization_id, identity_sha256, external_id, source, source_account_id, subject,
                                started_at, ended_at, created_at, agents, messages)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    SELECT new.* FROM (SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) AS new
+    WHERE NOT EXISTS (SELECT 1 FROM used_identities WHERE organization_id = ? AND identity_sha256 = ?)
     ON CONFLICT (organization_id, identity_sha256) DO NOTHING";
 
-const FIND_FIRST_TICKET: &str =
-    "SELECT id FROM conversations WHERE organization_id = ? AND identity_sha256 = ?";
+const FIND_FIRST_TICKET: &str = "
+    SELECT id FROM conversations WHERE organization_id = ? AND identity_sha256 = ?
+    UNION ALL SELECT ticket_id FROM used_identities WHERE organization_id = ? AND identity_sha256 = ?";
 
 /// A name is replaced by one of a later or the same moment.
 const UPSERT_NAME: &str = "
@@ -50,6 +55,12 @@ const READ_TRANSCRIPT: &str = "
 struct TicketIdRow {
     #[diesel(sql_type = Text)]
     id: String,
+}
+
+impl TicketIdRow {
+    fn ticket_id(&self) -> Result<TicketId, DatabaseError> {
+        self.id.parse().map_err(|_| DatabaseError::Corrupt(format!("ticket id `{}` is no UUID", self.id)))
+    }
 }
 
 pub struct SqliteStore {
@@ -91,15 +102,40 @@ impl Store for SqliteStore {
     async fn read_transcripts(
         &self,
         tickets: Vec<TicketReference>,
-    ) -> Result<Vec<Transcript>, DatabaseError> {
+    ) -> Result<StoredTranscripts, DatabaseError> {
         let work = move |connection: &mut SqliteConnection| {
-            let mut transcripts = Vec::with_capacity(tickets.len());
+            let mut rows = Vec::with_capacity(tickets.len());
             for ticket in &tickets {
-                transcripts.extend(read_transcript(connection, ticket)?);
+                rows.extend(read_transcript(connection, ticket)?);
             }
-            Ok(transcripts)
+            let found = StoredTranscripts::of(&tickets, rows)?;
+            let deletions = removal::find_deletions(connection, &found.missing(&tickets))?;
+            Ok(found.with_deletions(&tickets, &deletions))
         };
         self.sqlite.read(work).await
+    }
+
+    async fn delete_ticket(&self, deletion: TicketDeletion) -> Result<bool, DatabaseError> {
+        self.sqlite.write(move |tx| removal::delete_ticket(tx, &deletion)).await
+    }
+
+    async fn find_deletion(
+        &self,
+        organization_id: OrganizationId,
+        id: TicketId,
+    ) -> Result<Option<Timestamp>, DatabaseError> {
+        let found = self.sqlite.read(move |connection| removal::find_deletions(connection, &[id])).await?;
+        Ok(found.into_iter().find(|(of, _, _)| *of == organization_id).map(|(_, _, deleted_at)| deleted_at))
+    }
+
+    async fn expire(&self, expiry: Expiry, limit: usize) -> Result<usize, DatabaseError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.sqlite.write(move |tx| removal::expire(tx, expiry, limit)).await
+    }
+
+    async fn forget_deletions(&self, before: Timestamp, limit: usize) -> Result<usize, DatabaseError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.sqlite.write(move |tx| removal::forget_deletions(tx, before, limit)).await
     }
 
     async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError> {
@@ -144,6 +180,8 @@ fn insert_conversation(connection: &mut SqliteConnection, import: &Import) -> Re
         .bind::<BigInt, _>(import.accepted_at.as_millis())
         .bind::<Text, _>(&import.agents_json)
         .bind::<Text, _>(&import.messages_json)
+        .bind::<Text, _>(import.organization_id.to_string())
+        .bind::<Binary, _>(import.identity.as_bytes().as_slice())
         .execute(connection)?)
 }
 
@@ -151,8 +189,10 @@ fn find_first_ticket(connection: &mut SqliteConnection, import: &Import) -> Resu
     let row: TicketIdRow = sql_query(FIND_FIRST_TICKET)
         .bind::<Text, _>(import.organization_id.to_string())
         .bind::<Binary, _>(import.identity.as_bytes().as_slice())
+        .bind::<Text, _>(import.organization_id.to_string())
+        .bind::<Binary, _>(import.identity.as_bytes().as_slice())
         .get_result(connection)?;
-    row.id.parse().map_err(|_| DatabaseError::Corrupt(format!("ticket id `{}` is no UUID", row.id)))
+    row.ticket_id()
 }
 
 fn upsert_name(connection: &mut SqliteConnection, named: &Participant) -> Result<(), DatabaseError> {
@@ -172,11 +212,10 @@ fn upsert_name(connection: &mut SqliteConnection, named: &Participant) -> Result
 fn read_transcript(
     connection: &mut SqliteConnection,
     ticket: &TicketReference,
-) -> Result<Option<Transcript>, DatabaseError> {
-    let row: Option<TranscriptRow> = sql_query(READ_TRANSCRIPT)
+) -> Result<Option<TranscriptRow>, DatabaseError> {
+    Ok(sql_query(READ_TRANSCRIPT)
         .bind::<Text, _>(ticket.ticket_id.to_string())
         .bind::<Text, _>(ticket.organization_id.to_string())
         .get_result(connection)
-        .optional()?;
-    Ok(row.and_then(TranscriptRow::readable))
+        .optional()?)
 }

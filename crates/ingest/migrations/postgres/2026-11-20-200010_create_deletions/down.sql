@@ -1,0 +1,2 @@
+DROP INDEX conversations_age;
+DROP TABLE deletions;

@@ -1,0 +1,3 @@
+DROP INDEX conversations_age;
+DROP TABLE used_identities;
+DROP TABLE deletions;

@@ -1,0 +1,18 @@
+-- Tickets that were deleted, for as long as events about them may still be under way.
+CREATE TABLE deletions (
+    ticket_id       TEXT    NOT NULL PRIMARY KEY,
+    organization_id TEXT    NOT NULL,
+    deleted_at      INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX deletions_age ON deletions (deleted_at);
+
+-- Identities of conversations that are gone: a second import is a duplicate.
+CREATE TABLE used_identities (
+    organization_id TEXT NOT NULL,
+    identity_sha256 BLOB NOT NULL,
+    ticket_id       TEXT NOT NULL,
+    PRIMARY KEY (organization_id, identity_sha256)
+) WITHOUT ROWID;
+
+-- What an organization no longer keeps: its oldest conversations, whose age is in their ids.
+CREATE INDEX conversations_age ON conversations (organization_id, id);

@@ -1,0 +1,134 @@
+//! Conversations that go: deleted, or too old. All inside the one transaction that writes.
+
+use assay_contracts::event::TicketFacts;
+use assay_contracts::ids::{OrganizationId, TicketId};
+use assay_contracts::time::Timestamp;
+use assay_messaging::outbox;
+use assay_platform::db::DatabaseError;
+use diesel::prelude::*;
+use diesel::sql_query;
+use diesel::sql_types::{BigInt, Binary, Text};
+use diesel::sqlite::SqliteConnection;
+
+use super::TicketIdRow;
+use crate::domain::{Expiry, Participant, TicketDeletion};
+use crate::store::rows::{DeletionRow, RemovedRow, deletion_times};
+
+/// The identity outlives its conversation.
+const KEEP_IDENTITY: &str = "
+    INSERT INTO used_identities (organization_id, identity_sha256, ticket_id)
+    SELECT organization_id, identity_sha256, id FROM conversations WHERE id = ? AND organization_id = ?";
+
+const DELETE_CONVERSATION: &str = "
+    DELETE FROM conversations WHERE id = ? AND organization_id = ?
+    RETURNING id, external_id, source, source_account_id, started_at, ended_at, created_at, agents, messages";
+
+const INSERT_DELETION: &str =
+    "INSERT INTO deletions (ticket_id, organization_id, deleted_at) VALUES (?, ?, ?)";
+
+const FIND_DELETION: &str =
+    "SELECT ticket_id, organization_id, deleted_at FROM deletions WHERE ticket_id = ?";
+
+/// A name that came since with another message stays.
+const DELETE_NAME: &str = "
+    DELETE FROM participants WHERE organization_id = ? AND identity_sha256 = ? AND named_at = ? AND name = ?";
+
+const FIND_EXPIRED: &str = "
+    SELECT id FROM conversations WHERE organization_id = ? AND id < ? ORDER BY id LIMIT ?";
+
+const FORGET_DELETIONS: &str = "
+    DELETE FROM deletions WHERE ticket_id IN
+    (SELECT ticket_id FROM deletions WHERE deleted_at < ? ORDER BY deleted_at LIMIT ?)";
+
+/// False when the organization has no such ticket.
+pub(super) fn delete_ticket(
+    connection: &mut SqliteConnection,
+    deletion: &TicketDeletion,
+) -> Result<bool, DatabaseError> {
+    if remove(connection, deletion.organization_id, deletion.ticket_id)?.is_none() {
+        return Ok(false);
+    }
+    sql_query(INSERT_DELETION)
+        .bind::<Text, _>(deletion.ticket_id.to_string())
+        .bind::<Text, _>(deletion.organization_id.to_string())
+        .bind::<BigInt, _>(deletion.deleted_at.as_millis())
+        .execute(connection)?;
+    outbox::enqueue_sqlite(connection, std::slice::from_ref(&deletion.event))?;
+    Ok(true)
+}
+
+/// Removes a conversation and the names that it brought; what it was.
+fn remove(
+    connection: &mut SqliteConnection,
+    organization_id: OrganizationId,
+    ticket_id: TicketId,
+) -> Result<Option<TicketFacts>, DatabaseError> {
+    sql_query(KEEP_IDENTITY)
+        .bind::<Text, _>(ticket_id.to_string())
+        .bind::<Text, _>(organization_id.to_string())
+        .execute(connection)?;
+    let row: Option<RemovedRow> = sql_query(DELETE_CONVERSATION)
+        .bind::<Text, _>(ticket_id.to_string())
+        .bind::<Text, _>(organization_id.to_string())
+        .get_result(connection)
+        .optional()?;
+    let Some(row) = row else { return Ok(None) };
+    for named in row.participants(organization_id) {
+        delete_name(connection, &named)?;
+    }
+    row.into_facts().map(Some)
+}
+
+fn delete_name(connection: &mut SqliteConnection, named: &Participant) -> Result<(), DatabaseError> {
+    sql_query(DELETE_NAME)
+        .bind::<Text, _>(named.organization_id.to_string())
+        .bind::<Binary, _>(named.identity.as_slice())
+        .bind::<BigInt, _>(named.named_at.as_millis())
+        .bind::<Text, _>(&named.name)
+        .execute(connection)?;
+    Ok(())
+}
+
+pub(super) fn find_deletions(
+    connection: &mut SqliteConnection,
+    ids: &[TicketId],
+) -> Result<Vec<(OrganizationId, TicketId, Timestamp)>, DatabaseError> {
+    let mut rows: Vec<DeletionRow> = Vec::new();
+    for id in ids {
+        rows.extend(
+            sql_query(FIND_DELETION).bind::<Text, _>(id.to_string()).load::<DeletionRow>(connection)?,
+        );
+    }
+    deletion_times(rows)
+}
+
+pub(super) fn expire(
+    connection: &mut SqliteConnection,
+    expiry: Expiry,
+    limit: i64,
+) -> Result<usize, DatabaseError> {
+    let rows: Vec<TicketIdRow> = sql_query(FIND_EXPIRED)
+        .bind::<Text, _>(expiry.organization_id.to_string())
+        .bind::<Text, _>(expiry.before.to_string())
+        .bind::<BigInt, _>(limit)
+        .load(connection)?;
+    let mut removed = Vec::with_capacity(rows.len());
+    for row in rows {
+        removed.extend(remove(connection, expiry.organization_id, row.ticket_id()?)?);
+    }
+    let count = removed.len();
+    let events = expiry.events(removed).map_err(|error| DatabaseError::Corrupt(error.to_string()))?;
+    outbox::enqueue_sqlite(connection, &events)?;
+    Ok(count)
+}
+
+pub(super) fn forget_deletions(
+    connection: &mut SqliteConnection,
+    before: Timestamp,
+    limit: i64,
+) -> Result<usize, DatabaseError> {
+    Ok(sql_query(FORGET_DELETIONS)
+        .bind::<BigInt, _>(before.as_millis())
+        .bind::<BigInt, _>(limit)
+        .execute(connection)?)
+}
