@@ -33,6 +33,8 @@ pub struct Config {
     pub ingest_deadline_milliseconds: u64,
     /// Not ready when an event waits to be published for longer, in seconds.
     pub outbox_age_limit_seconds: u64,
+    /// Between two rounds of housekeeping, in seconds.
+    pub maintenance_interval_seconds: u64,
     /// The second scorer.
     pub judge: JudgeConfig,
 }

@@ -12,9 +12,11 @@ mod store;
 use assay_platform::db::{Migrations, embed};
 
 pub use self::config::Config;
-pub use self::consume::QUEUE;
+pub use self::consume::{DELETED_QUEUE, EXPIRED_QUEUE, QUEUE};
 pub use self::start::{Dependencies, StartError, migrate, start};
-pub use self::store::{EvaluationStore, NewEvaluation, StoredEvaluation, open as open_store};
+pub use self::store::{
+    DeletedEvaluation, EvaluationStore, NewEvaluation, StoredEvaluation, open as open_store,
+};
 
 /// The schema in PostgreSQL, and the name of the file in standalone.
 pub const SCHEMA: &str = "scoring";

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use assay_clients::{ClientError, HttpSettings, IngestClient, Service, http_client};
+use assay_clients::{ClientError, HttpSettings, IngestClient, RegistryClient, Service, http_client};
 use assay_judge::{Judge, JudgeConfigError};
 use assay_messaging::Bus;
 use assay_messaging::outbox::{self, Outbox};
@@ -17,9 +17,12 @@ use assay_scoring::{Scorer, ScorerError};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::app::{EvaluateConversations, JudgeConversations};
+use crate::app::{EvaluateConversations, JudgeConversations, maintain};
 use crate::config::Config;
-use crate::consume::{ConversationAcceptedHandler, subscription};
+use crate::consume::{
+    ConversationAcceptedHandler, ConversationDeletedHandler, ConversationsExpiredHandler,
+    deleted_subscription, expired_subscription, subscription,
+};
 use crate::http::configure;
 use crate::store::{self, EvaluationStore};
 use crate::{MIGRATIONS, SCHEMA};
@@ -27,8 +30,8 @@ use crate::{MIGRATIONS, SCHEMA};
 /// Between two attempts at preparing the tables at the start.
 const PREPARE_RETRY: Duration = Duration::from_millis(500);
 
-/// How often the tables are prepared for the time ahead.
-const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(6 * 60 * 60);
+/// How long agent-registry may take to answer a page of periods.
+const REGISTRY_DEADLINE: Duration = Duration::from_secs(10);
 
 /// What the role needs from outside.
 pub struct Dependencies {
@@ -40,6 +43,10 @@ pub struct Dependencies {
     pub bus: Bus,
     /// Where ingest listens.
     pub ingest_url: Url,
+    /// Where agent-registry listens.
+    pub registry_url: Url,
+    /// Attempts at a delivery before the bus makes it a dead letter.
+    pub max_attempts: u32,
 }
 
 /// The role cannot start.
@@ -85,7 +92,7 @@ pub enum StartError {
 pub async fn migrate(config: &Config) -> Result<Vec<String>, DatabaseError> {
     let database = Database::open(&config.database(), SCHEMA)?;
     let applied = database.migrate(MIGRATIONS).await?;
-    store::open(database).maintain(now()).await?;
+    store::open(database).prepare(now()).await?;
     Ok(applied)
 }
 
@@ -94,14 +101,17 @@ pub async fn migrate(config: &Config) -> Result<Vec<String>, DatabaseError> {
 /// # Errors
 /// When something that was given cannot be used. A database or a bus that is away is no error: it is waited for.
 pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
-    let Dependencies { listener, tokens, bus, ingest_url } = dependencies;
+    let Dependencies { listener, tokens, bus, ingest_url, registry_url, max_attempts } = dependencies;
     let database = Database::open(&config.database(), SCHEMA)?;
     let store = store::open(database.clone());
     let outbox = Outbox::new(database.clone());
     let deadline = Duration::from_millis(config.ingest_deadline_milliseconds);
     let http = http_client(HttpSettings::default())?;
     let ingest =
-        IngestClient::new(Service::new(http, ingest_url, Audience::Ingest, tokens.clone(), deadline));
+        IngestClient::new(Service::new(http.clone(), ingest_url, Audience::Ingest, tokens.clone(), deadline));
+    let registry =
+        Service::new(http, registry_url, Audience::AgentRegistry, tokens.clone(), REGISTRY_DEADLINE);
+    let registry = RegistryClient::new(registry);
     let scorer = Arc::new(scorer(&config.weights)?.with_policy(config.policy()));
     let judge = Judge::open(&config.judge)?;
     let subscription = match &judge {
@@ -117,7 +127,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
         JudgeConversations { judge, scorer: scorer.clone(), store: store.clone(), stop }
     });
     let evaluate = EvaluateConversations { ingest, store: store.clone(), scorer, judging };
-    let handler = Arc::new(ConversationAcceptedHandler { evaluate, outbox: outbox.clone() });
+    let handler = Arc::new(ConversationAcceptedHandler { evaluate, outbox: outbox.clone(), max_attempts });
 
     register_checks(&config, tasks, &database, &bus, &outbox);
     let (consumed, prepared) = (bus.clone(), store.clone());
@@ -127,18 +137,41 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
         }
         Ok::<(), BoxError>(())
     });
+    start_removals(&config, tasks, &store, &bus, &outbox);
     tasks.spawn(Phase::Relay, "scoring-worker relay", move |stop| outbox::relay(outbox, bus, stop));
-    let maintained = store.clone();
+    let interval = Duration::from_secs(config.maintenance_interval_seconds.max(1));
+    let maintained = (store.clone(), registry);
     tasks.spawn(Phase::Relay, "scoring-worker maintenance", move |stop| {
-        periodically("scoring-worker maintenance", MAINTENANCE_INTERVAL, stop, move || {
-            let store = maintained.clone();
-            async move { store.maintain(now()).await }
+        periodically("scoring-worker maintenance", interval, stop, move || {
+            let (store, registry) = maintained.clone();
+            async move { maintain(store.as_ref(), &registry).await }
         })
     });
     let auth = ServiceAuth { tokens, audience: Audience::Scoring };
     let routes = configure(store, auth);
     serve(tasks, Phase::ServeInternal, "scoring-worker", listener, ServerSettings::default(), routes)?;
     Ok(())
+}
+
+/// Takes from the bus what makes evaluations go, or fail.
+fn start_removals(
+    config: &Config,
+    tasks: &mut Tasks,
+    store: &Arc<dyn EvaluationStore>,
+    bus: &Bus,
+    outbox: &Outbox,
+) {
+    let handler = Arc::new(ConversationDeletedHandler { store: store.clone(), outbox: outbox.clone() });
+    let (consumed, subscription) =
+        (bus.clone(), deleted_subscription(config.batch_size, config.max_in_flight));
+    tasks.spawn(Phase::Consume, "scoring-worker consumer of deletions", move |stop| async move {
+        consumed.consume(subscription, handler, stop).await
+    });
+    let handler = Arc::new(ConversationsExpiredHandler { store: store.clone(), outbox: outbox.clone() });
+    let consumed = bus.clone();
+    tasks.spawn(Phase::Consume, "scoring-worker consumer of expiries", move |stop| async move {
+        consumed.consume(expired_subscription(), handler, stop).await
+    });
 }
 
 /// The scorer with the weights of a file, or with the shipped ones where the path is empty.
@@ -163,7 +196,7 @@ fn register_checks(config: &Config, tasks: &Tasks, database: &Database, bus: &Bu
 /// Nothing is evaluated before the tables are prepared, so that no row has to be moved. False when the process stops
 /// before that.
 async fn prepare(store: &dyn EvaluationStore, stop: &CancellationToken) -> bool {
-    while let Err(error) = store.maintain(now()).await {
+    while let Err(error) = store.prepare(now()).await {
         tracing::warn!(cause = %error, "nothing can be evaluated yet: trying again");
         if within(PREPARE_RETRY, stop.cancelled()).await.is_some() {
             return false;

@@ -6,20 +6,23 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 
 use assay_clients::{ClientError, IngestClient};
-use assay_contracts::evaluation::{Evaluation, EvaluationStatus};
-use assay_contracts::event::{ConversationAccepted, ConversationEvaluated, EvaluationOutcome};
-use assay_contracts::ids::{EventId, TicketId};
-use assay_contracts::internal::{TicketReference, Transcript};
+use assay_contracts::event::{ConversationAccepted, EvaluationOutcome, TicketFacts};
+use assay_contracts::ids::{EventId, OrganizationId, TicketId};
+use assay_contracts::internal::{TicketReference, Transcript, Transcripts, UnreadableTranscript};
 use assay_platform::db::DatabaseError;
-use assay_platform::runtime::{blocking, new_id, now};
-use assay_scoring::{SCORER_VERSION, Scorer};
+use assay_platform::runtime::blocking;
+use assay_scoring::Scorer;
 use futures_util::future::join_all;
 
 use super::judge_conversations::JudgeConversations;
-use crate::store::{EvaluationStore, NewEvaluation, Status};
+use super::new_evaluation::{UnwritableEvaluation, new_evaluation};
+use crate::store::{EvaluationStore, NewEvaluation};
 
 /// What a person reads when the scorer broke on a conversation.
 const FAILURE: &str = "the conversation could not be evaluated: the scorer failed on it";
+
+/// What a person reads when a stored transcript is broken.
+const UNREADABLE: &str = "the conversation could not be evaluated: its stored transcript cannot be read";
 
 /// The use case and what it needs.
 pub(crate) struct EvaluateConversations {
@@ -35,7 +38,7 @@ pub(crate) enum EvaluateError {
     /// The transcripts could not be read.
     #[error("transcripts could not be read: {0}")]
     Transcripts(Arc<ClientError>),
-    /// Its owner does not have it, or cannot read it.
+    /// Its owner does not have it, or cannot read it, and nobody knows that it is gone for good.
     #[error("ingest has no readable transcript of the ticket")]
     Missing,
     /// The process stops before the judge has answered.
@@ -44,30 +47,48 @@ pub(crate) enum EvaluateError {
     /// The result could not be stored.
     #[error("evaluation could not be stored: {0}")]
     Store(Arc<DatabaseError>),
-    /// The result could not be written as JSON.
-    #[error("evaluation could not be written as JSON: {0}")]
-    Encode(String),
+    /// The result could not be written down.
+    #[error(transparent)]
+    Encode(UnwritableEvaluation),
 }
+
+/// An event that asks for an evaluation.
+#[derive(Debug, Clone)]
+pub(crate) struct Accepted {
+    /// Its id.
+    pub(crate) event_id: EventId,
+    /// What it says.
+    pub(crate) event: ConversationAccepted,
+    /// Whether nobody will try again when this attempt fails.
+    pub(crate) is_last_attempt: bool,
+}
+
+impl Accepted {
+    fn reference(&self) -> TicketReference {
+        TicketReference { organization_id: self.event.organization_id, ticket_id: self.event.ticket_id }
+    }
+}
+
+type Events<'a> = HashMap<TicketId, Vec<&'a Accepted>>;
 
 /// What became of each event.
 pub(crate) type Verdicts = HashMap<EventId, Result<(), EvaluateError>>;
 
 impl EvaluateConversations {
     /// Evaluates what is new among `accepted`. Each event has a verdict of its own: one that cannot be evaluated does not
-    /// keep the others from it. Conversations that were evaluated before are passed over.
-    pub(crate) async fn run(&self, accepted: &[(EventId, ConversationAccepted)]) -> Verdicts {
+    /// keep the others from it. Conversations that were evaluated before, and deleted ones, are passed over.
+    pub(crate) async fn run(&self, accepted: &[Accepted]) -> Verdicts {
         let mut verdicts: Verdicts =
-            accepted.iter().map(|(id, _)| (*id, Err(EvaluateError::Missing))).collect();
-        let mut events: HashMap<TicketId, Vec<EventId>> = HashMap::new();
+            accepted.iter().map(|accepted| (accepted.event_id, Err(EvaluateError::Missing))).collect();
+        let mut events: Events = HashMap::new();
         let mut unread: Vec<TicketReference> = Vec::with_capacity(accepted.len());
-        for (id, event) in accepted {
-            let events = events.entry(event.ticket_id).or_default();
+        for accepted in accepted {
+            let events = events.entry(accepted.event.ticket_id).or_default();
             // A batch may hold a ticket twice, even in the same event: it is read and evaluated once.
             if events.is_empty() {
-                let (organization_id, ticket_id) = (event.organization_id, event.ticket_id);
-                unread.push(TicketReference { organization_id, ticket_id });
+                unread.push(accepted.reference());
             }
-            events.push(*id);
+            events.push(accepted);
         }
         // Page by page, so that large transcripts do not pile up.
         while !unread.is_empty() {
@@ -76,47 +97,57 @@ impl EvaluateConversations {
                 Err(error) => {
                     let error = EvaluateError::Transcripts(Arc::new(error));
                     let unread = unread.iter().filter_map(|reference| events.get(&reference.ticket_id));
-                    verdicts.extend(unread.flatten().map(|id| (*id, Err(error.clone()))));
-                    break;
+                    verdicts.extend(unread.flatten().map(|event| (event.event_id, Err(error.clone()))));
+                    return verdicts;
                 }
             };
-            unread = page.unread;
-            verdicts.extend(self.evaluate_page(page.transcripts, &events).await);
+            unread.clone_from(&page.unread);
+            verdicts.extend(self.evaluate_page(page, &events).await);
         }
+        self.settle_missing(&mut verdicts, &events).await;
         verdicts
     }
 
-    async fn evaluate_page(
-        &self,
-        transcripts: Vec<Transcript>,
-        events: &HashMap<TicketId, Vec<EventId>>,
-    ) -> Verdicts {
+    async fn evaluate_page(&self, page: Transcripts, events: &Events<'_>) -> Verdicts {
         let mut verdicts = Verdicts::new();
-        let mut evaluations = Vec::with_capacity(transcripts.len());
-        let scored = self.score_all(transcripts).await;
+        let deleted = page.deleted.iter().filter_map(|ticket| events.get(&ticket.ticket_id));
+        verdicts.extend(deleted.flatten().map(|event| (event.event_id, Ok(()))));
+        let scored = self.score_all(page.transcripts).await;
         let scored = match &self.judging {
             Some(judging) => judging.run(scored).await,
             None => scored.into_iter().map(|(transcript, outcome)| (transcript, Some(outcome))).collect(),
         };
-        for (transcript, outcome) in scored {
-            let Some([first, others @ ..]) = events.get(&transcript.ticket.id).map(Vec::as_slice) else {
+        let scored = scored
+            .into_iter()
+            .map(|(transcript, outcome)| (transcript.organization_id, transcript.ticket, outcome));
+        let given_up = page.unreadable.into_iter().filter_map(|unreadable| give_up(unreadable, events));
+        let mut evaluations = Vec::new();
+        for (organization_id, ticket, outcome) in scored.chain(given_up) {
+            let Some([first, others @ ..]) = events.get(&ticket.id).map(Vec::as_slice) else {
                 continue;
             };
             let Some(outcome) = outcome else {
-                verdicts.extend(others.iter().chain([first]).map(|id| (*id, Err(EvaluateError::Stopped))));
+                let all = others.iter().chain([first]);
+                verdicts.extend(all.map(|event| (event.event_id, Err(EvaluateError::Stopped))));
                 continue;
             };
-            match new_evaluation(*first, transcript, outcome) {
+            match new_evaluation(first.event_id, organization_id, ticket, outcome) {
                 // A second event for the same ticket is done when the first one is.
                 Ok(evaluation) => evaluations.push((evaluation, others)),
-                Err(error) => verdicts.extend([(*first, Err(error))]),
+                Err(error) => verdicts.extend([(first.event_id, Err(EvaluateError::Encode(error)))]),
             }
         }
+        verdicts.extend(self.store_all(evaluations).await);
+        verdicts
+    }
+
+    async fn store_all(&self, evaluations: Vec<(NewEvaluation, &[&Accepted])>) -> Verdicts {
+        let mut verdicts = Verdicts::new();
         let batch: Vec<NewEvaluation> =
             evaluations.iter().map(|(evaluation, _)| evaluation.clone()).collect();
         let together = self.store.record(batch).await;
         for (evaluation, others) in evaluations {
-            let first = evaluation.accepted_event_id;
+            let first = evaluation.asking_event_id;
             let verdict = match &together {
                 Ok(()) => Ok(()),
                 Err(error) if error.is_transient() => Err(EvaluateError::Store(Arc::new(outage(error)))),
@@ -126,9 +157,31 @@ impl EvaluateConversations {
                     alone.map_err(|error| EvaluateError::Store(Arc::new(error)))
                 }
             };
-            verdicts.extend(others.iter().chain([&first]).map(|id| (*id, verdict.clone())));
+            let all = others.iter().map(|event| event.event_id).chain([first]);
+            verdicts.extend(all.map(|id| (id, verdict.clone())));
         }
         verdicts
+    }
+
+    /// A ticket that ingest does not have any more may have its evaluation, or have been deleted.
+    async fn settle_missing(&self, verdicts: &mut Verdicts, events: &Events<'_>) {
+        let is_missing =
+            |event: &&Accepted| matches!(verdicts.get(&event.event_id), Some(Err(EvaluateError::Missing)));
+        let missing: Vec<&Accepted> = events.values().flatten().copied().filter(is_missing).collect();
+        if missing.is_empty() {
+            return;
+        }
+        let tickets = missing.iter().map(|event| event.event.ticket_id).collect();
+        match self.store.settled(tickets).await {
+            Ok(settled) => {
+                let done = missing.iter().filter(|event| settled.contains(&event.event.ticket_id));
+                verdicts.extend(done.map(|event| (event.event_id, Ok(()))));
+            }
+            Err(error) => {
+                let error = EvaluateError::Store(Arc::new(error));
+                verdicts.extend(missing.iter().map(|event| (event.event_id, Err(error.clone()))));
+            }
+        }
     }
 
     /// Scores in as many parts as there are processors.
@@ -173,46 +226,16 @@ impl EvaluateConversations {
     }
 }
 
-fn new_evaluation(
-    event_id: EventId,
-    transcript: Transcript,
-    outcome: EvaluationOutcome,
-) -> Result<NewEvaluation, EvaluateError> {
-    let evaluated_at = now();
-    let evaluated = ConversationEvaluated {
-        organization_id: transcript.organization_id,
-        ticket: transcript.ticket,
-        evaluation_id: new_id(),
-        evaluated_at,
-        outcome,
-        // Known when it is stored.
-        sequence: None,
-    };
-    let (status, document, error_message) = match &evaluated.outcome {
-        EvaluationOutcome::Evaluated { evaluation } => {
-            (status_of(evaluation), Some(serde_json::to_string(evaluation).map_err(encode_error)?), None)
-        }
-        EvaluationOutcome::Failed { error_message } => (Status::Failed, None, Some(error_message.clone())),
-    };
-    Ok(NewEvaluation {
-        accepted_event_id: event_id,
-        status,
-        document,
-        error_message,
-        scorer_version: SCORER_VERSION.to_owned(),
-        evaluated,
+/// A transcript that cannot be understood may be mended, or a later release may understand it: until the last attempt.
+fn give_up(
+    unreadable: UnreadableTranscript,
+    events: &Events<'_>,
+) -> Option<(OrganizationId, TicketFacts, Option<EvaluationOutcome>)> {
+    let mut asking = events.get(&unreadable.ticket.id)?.iter();
+    asking.any(|event| event.is_last_attempt).then(|| {
+        let outcome = EvaluationOutcome::Failed { error_message: UNREADABLE.to_owned() };
+        (unreadable.organization_id, unreadable.ticket, Some(outcome))
     })
-}
-
-fn status_of(evaluation: &Evaluation) -> Status {
-    match evaluation.status {
-        EvaluationStatus::Scored => Status::Scored,
-        EvaluationStatus::NotApplicable => Status::NotApplicable,
-    }
-}
-
-fn encode_error(error: impl std::error::Error) -> EvaluateError {
-    EvaluateError::Encode(error.to_string())
 }
 
 /// An outage that many events share.

@@ -47,15 +47,15 @@ impl JudgeConversations {
 
     /// A delivery that comes again changes nothing, whatever is made of it here: so nothing is asked for it.
     async fn ask(&self, transcript: &Transcript, builtin: Evaluation) -> Evaluation {
-        if self.has_evaluation(transcript).await {
+        if self.is_settled(transcript).await {
             return builtin;
         }
         self.judge.evaluate(&self.scorer, &transcript.conversation, builtin).await
     }
 
     /// A database that cannot say so will not store the result either: then it is asked again later, and paid again.
-    async fn has_evaluation(&self, transcript: &Transcript) -> bool {
-        let found = self.store.find(transcript.organization_id, transcript.ticket.id).await;
-        matches!(found, Ok(Some(_)))
+    async fn is_settled(&self, transcript: &Transcript) -> bool {
+        let settled = self.store.settled(vec![transcript.ticket.id]).await;
+        settled.is_ok_and(|settled| !settled.is_empty())
     }
 }

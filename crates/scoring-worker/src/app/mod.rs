@@ -1,9 +1,18 @@
 //! The use cases.
 
+mod delete_evaluations;
 mod evaluate_conversations;
+mod fail_expired;
+mod handle_error;
 mod judge_conversations;
+mod maintain;
+mod new_evaluation;
 mod read_evaluation;
 
-pub(crate) use self::evaluate_conversations::EvaluateConversations;
+pub(crate) use self::delete_evaluations::delete_evaluations;
+pub(crate) use self::evaluate_conversations::{Accepted, EvaluateConversations};
+pub(crate) use self::fail_expired::fail_expired;
+pub(crate) use self::handle_error::HandleError;
 pub(crate) use self::judge_conversations::JudgeConversations;
+pub(crate) use self::maintain::maintain;
 pub(crate) use self::read_evaluation::read_evaluation;

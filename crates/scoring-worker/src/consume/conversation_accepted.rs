@@ -5,7 +5,7 @@ use assay_messaging::outbox::Outbox;
 use assay_messaging::{Delivery, Handler, Outcome, Subscription};
 use async_trait::async_trait;
 
-use crate::app::EvaluateConversations;
+use crate::app::{Accepted, EvaluateConversations};
 
 /// The queue that all processes of the role share, without the namespace of the bus.
 pub const QUEUE: &str = "scoring-worker.conversation-accepted";
@@ -21,6 +21,8 @@ pub(crate) fn subscription(max_batch: usize, max_in_flight: usize) -> Subscripti
 pub(crate) struct ConversationAcceptedHandler {
     pub(crate) evaluate: EvaluateConversations,
     pub(crate) outbox: Outbox,
+    /// Attempts at a delivery before the bus makes it a dead letter.
+    pub(crate) max_attempts: u32,
 }
 
 #[async_trait]
@@ -30,7 +32,10 @@ impl Handler for ConversationAcceptedHandler {
         let accepted: Vec<_> = deliveries
             .iter()
             .zip(&decoded)
-            .filter_map(|(delivery, event)| Some((delivery.id, event.as_ref().ok()?.clone())))
+            .filter_map(|(delivery, event)| {
+                let is_last_attempt = delivery.attempt >= self.max_attempts;
+                Some(Accepted { event_id: delivery.id, event: event.as_ref().ok()?.clone(), is_last_attempt })
+            })
             .collect();
         let verdicts = self.evaluate.run(&accepted).await;
         self.outbox.wake();

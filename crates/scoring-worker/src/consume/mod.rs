@@ -1,6 +1,49 @@
 //! The events that this role takes from the bus.
 
 mod conversation_accepted;
+mod conversation_deleted;
+mod conversations_expired;
+
+use assay_contracts::event::Event;
+use assay_contracts::ids::EventId;
+use assay_messaging::{Delivery, Outcome};
 
 pub use self::conversation_accepted::QUEUE;
 pub(crate) use self::conversation_accepted::{ConversationAcceptedHandler, subscription};
+pub use self::conversation_deleted::QUEUE as DELETED_QUEUE;
+pub(crate) use self::conversation_deleted::{
+    ConversationDeletedHandler, subscription as deleted_subscription,
+};
+pub use self::conversations_expired::QUEUE as EXPIRED_QUEUE;
+pub(crate) use self::conversations_expired::{
+    ConversationsExpiredHandler, subscription as expired_subscription,
+};
+
+use crate::app::HandleError;
+
+/// Handles deliveries in one go. A batch that the database refuses for what it holds is taken apart, so that one event
+/// cannot hold up its neighbours.
+async fn one_by_one_on_failure<E: Event, F>(
+    deliveries: &[Delivery],
+    work: impl Fn(Vec<(EventId, E)>) -> F,
+) -> Vec<Outcome>
+where
+    F: Future<Output = Result<(), HandleError>>,
+{
+    let decode = |delivery: &Delivery| delivery.decode::<E>().map(|event| (delivery.id, event));
+    let events: Vec<_> = deliveries.iter().filter_map(|delivery| decode(delivery).ok()).collect();
+    let together = work(events).await;
+    let mut outcomes = Vec::with_capacity(deliveries.len());
+    for delivery in deliveries {
+        outcomes.push(match (decode(delivery), &together) {
+            (Err(error), _) => Outcome::Reject { reason: error.to_string() },
+            (Ok(_), Ok(())) => Outcome::Done,
+            (Ok(_), Err(error)) if error.is_transient() => Outcome::Retry { reason: error.to_string() },
+            (Ok(event), Err(_)) => match work(vec![event]).await {
+                Ok(()) => Outcome::Done,
+                Err(error) => Outcome::Retry { reason: error.to_string() },
+            },
+        });
+    }
+    outcomes
+}

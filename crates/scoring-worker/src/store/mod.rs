@@ -4,7 +4,7 @@ mod postgres;
 mod schema;
 mod sqlite;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use assay_contracts::event::ConversationEvaluated;
@@ -42,8 +42,8 @@ impl Status {
 /// A finished evaluation and the events around it.
 #[derive(Debug, Clone)]
 pub struct NewEvaluation {
-    /// The event that asked for it.
-    pub accepted_event_id: EventId,
+    /// The event that led to it.
+    pub asking_event_id: EventId,
     /// What the others are told; its sequence is set when it is stored.
     pub evaluated: ConversationEvaluated,
     /// What came out.
@@ -54,6 +54,21 @@ pub struct NewEvaluation {
     pub error_message: Option<String>,
     /// Version of the scorer.
     pub scorer_version: String,
+}
+
+/// A ticket that was deleted, and the events around it.
+#[derive(Debug, Clone)]
+pub struct DeletedEvaluation {
+    /// The event that said so.
+    pub event_id: EventId,
+    /// The event that passes it on.
+    pub deleted_event: OutgoingEvent,
+    /// The tenant.
+    pub organization_id: OrganizationId,
+    /// The ticket.
+    pub ticket_id: TicketId,
+    /// When it was deleted.
+    pub deleted_at: Timestamp,
 }
 
 /// An evaluation as it is kept.
@@ -73,7 +88,7 @@ pub struct StoredEvaluation {
 #[async_trait]
 pub trait EvaluationStore: Send + Sync {
     /// Stores a batch in one transaction: inbox, evaluations, outbox. An event that was handled before and a ticket
-    /// that has an evaluation already change nothing, and tell nobody anything.
+    /// that has an evaluation already or was deleted change nothing, and tell nobody anything.
     async fn record(&self, evaluations: Vec<NewEvaluation>) -> Result<(), DatabaseError>;
 
     /// The evaluation of a ticket of this organization.
@@ -83,11 +98,30 @@ pub trait EvaluationStore: Send + Sync {
         ticket_id: TicketId,
     ) -> Result<Option<StoredEvaluation>, DatabaseError>;
 
+    /// Deletes the evaluations of tickets, those to come included, in one transaction: inbox, evaluations, outbox. An event
+    /// that was handled before changes nothing and tells nobody anything.
+    async fn delete(&self, deletions: Vec<DeletedEvaluation>) -> Result<(), DatabaseError>;
+
+    /// Those of these tickets for which there is nothing to be done any more: they have an evaluation, or were deleted.
+    async fn settled(&self, tickets: Vec<TicketId>) -> Result<HashSet<TicketId>, DatabaseError>;
+
+    /// Removes the oldest evaluations of an organization whose tickets' ids lie before `before`, at most `limit`; answers
+    /// how many.
+    async fn remove_older(
+        &self,
+        organization_id: OrganizationId,
+        before: TicketId,
+        limit: usize,
+    ) -> Result<usize, DatabaseError>;
+
+    /// Forgets that tickets were deleted before `before`, at most `limit`; answers how many.
+    async fn forget_deletions(&self, before: Timestamp, limit: usize) -> Result<usize, DatabaseError>;
+
     /// How many evaluations of this organization were ever recorded.
     async fn evaluated(&self, organization_id: OrganizationId) -> Result<i64, DatabaseError>;
 
     /// Prepares the tables for the time around `now`, and forgets events that were handled long ago.
-    async fn maintain(&self, now: Timestamp) -> Result<(), DatabaseError>;
+    async fn prepare(&self, now: Timestamp) -> Result<(), DatabaseError>;
 }
 
 /// The store on whichever database is open.
@@ -98,12 +132,24 @@ pub fn open(database: Database) -> Arc<dyn EvaluationStore> {
     }
 }
 
-/// The evaluations whose events were not handled before, one for each event: a batch may hold an event twice.
-fn unhandled(
-    evaluations: Vec<NewEvaluation>,
-    mut fresh: std::collections::HashSet<EventId>,
-) -> Vec<NewEvaluation> {
-    evaluations.into_iter().filter(|evaluation| fresh.remove(&evaluation.accepted_event_id)).collect()
+/// The evaluations whose events were not handled before, one for each ticket (a batch may hold an event twice), in the order
+/// in which rows are locked. One event may lead to several.
+fn unhandled(evaluations: Vec<NewEvaluation>, fresh: &HashSet<EventId>) -> Vec<NewEvaluation> {
+    let is_fresh = |evaluation: &NewEvaluation| fresh.contains(&evaluation.asking_event_id);
+    let mut evaluations: Vec<_> = evaluations.into_iter().filter(is_fresh).collect();
+    evaluations.sort_by_key(|evaluation| evaluation.evaluated.ticket.id);
+    evaluations.dedup_by_key(|evaluation| evaluation.evaluated.ticket.id);
+    evaluations
+}
+
+/// The deletions whose events were not handled before, one for each event, in the order in which rows are locked.
+fn unhandled_deletions(
+    mut deletions: Vec<DeletedEvaluation>,
+    mut fresh: HashSet<EventId>,
+) -> Vec<DeletedEvaluation> {
+    deletions.retain(|deletion| fresh.remove(&deletion.event_id));
+    deletions.sort_by_key(|deletion| deletion.ticket_id);
+    deletions
 }
 
 /// Stored evaluations of each organization, in the order in which the organizations' rows are locked.

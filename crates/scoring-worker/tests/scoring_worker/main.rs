@@ -1,6 +1,9 @@
 //! The role as its neighbours see it, on both databases.
 
+mod deletions;
+mod expiries;
 mod judged;
+mod retention;
 mod stage;
 
 use std::sync::atomic::Ordering;

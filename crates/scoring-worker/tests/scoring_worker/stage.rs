@@ -1,6 +1,6 @@
 //! A running role on a fresh database of either kind, with an ingest that says what the test wants.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,9 +11,13 @@ use actix_web::{App, HttpResponse, HttpServer};
 use anyhow::{Result, anyhow};
 use assay_clients::{HttpSettings, ScoringClient, Service, http_client};
 use assay_contracts::conversation::Conversation;
-use assay_contracts::event::{ConversationAccepted, ConversationEvaluated, Event, TicketFacts, Topic};
+use assay_contracts::event::{
+    ConversationAccepted, ConversationEvaluated, EvaluationDeleted, Event, TicketFacts, Topic,
+};
 use assay_contracts::ids::{OrganizationId, TicketId};
-use assay_contracts::internal::{ReadTranscripts, Transcript, Transcripts};
+use assay_contracts::internal::{
+    OrganizationRetention, ReadTranscripts, RetentionPage, Transcript, Transcripts, UnreadableTranscript,
+};
 use assay_contracts::tenant::{Scope, Scopes, Tenant};
 use assay_judge::JudgeConfig;
 use assay_messaging::{
@@ -21,16 +25,19 @@ use assay_messaging::{
 };
 use assay_platform::auth::{Audience, ServiceClaims, ServiceTokens};
 use assay_platform::runtime::{Phase, Readiness, Tasks, new_id, now};
-use assay_scoring_worker::{Config, Dependencies, MIGRATIONS, SCHEMA, start};
+use assay_scoring_worker::{Config, Dependencies, EvaluationStore, MIGRATIONS, SCHEMA, open_store, start};
 use assay_testkit::ServiceDatabase;
 use async_trait::async_trait;
 use reqwest::{Client, Response};
 
-const TOPICS: &[Topic] = &[ConversationEvaluated::TOPIC];
+const TOPICS: &[Topic] = &[ConversationEvaluated::TOPIC, EvaluationDeleted::TOPIC];
 
 pub struct Stage {
     pub ingest: Arc<StubIngest>,
     pub heard: Arc<Mutex<Vec<ConversationEvaluated>>>,
+    pub heard_deleted: Arc<Mutex<Vec<EvaluationDeleted>>>,
+    /// Attempts at a delivery, as far as the role knows.
+    pub max_attempts: u32,
     pub organization: OrganizationId,
     bus: Bus,
     tokens: ServiceTokens,
@@ -49,9 +56,14 @@ pub struct StubIngest {
     pub transcripts: Mutex<HashMap<TicketId, Transcript>>,
     pub away: AtomicBool,
     pub calls: AtomicUsize,
+    pub deleted: Mutex<HashSet<TicketId>>,
+    pub unreadable: Mutex<HashSet<TicketId>>,
+    /// What it says as agent-registry; nothing: it is away.
+    pub retention: Mutex<Option<Vec<OrganizationRetention>>>,
+    pub retention_calls: AtomicUsize,
 }
 
-struct Listener(Arc<Mutex<Vec<ConversationEvaluated>>>);
+struct Listener(Arc<Mutex<Vec<ConversationEvaluated>>>, Arc<Mutex<Vec<EvaluationDeleted>>>);
 
 #[async_trait]
 impl Handler for Listener {
@@ -59,6 +71,9 @@ impl Handler for Listener {
         let events = deliveries.iter().filter_map(|delivery| delivery.decode().ok());
         if let Ok(mut heard) = self.0.lock() {
             heard.extend(events);
+        }
+        if let Ok(mut heard) = self.1.lock() {
+            heard.extend(deliveries.iter().filter_map(|delivery| delivery.decode().ok()));
         }
         deliveries.iter().map(|_| Outcome::Done).collect()
     }
@@ -89,7 +104,9 @@ impl Stage {
         let ingest = Arc::new(StubIngest::default());
         let ingest_url = serve_ingest(&mut neighbours, ingest.clone())?;
         let heard = Arc::new(Mutex::new(Vec::new()));
-        let (listening, handler) = (bus.clone(), Arc::new(Listener(heard.clone())));
+        let heard_deleted = Arc::new(Mutex::new(Vec::new()));
+        let listener = Listener(heard.clone(), heard_deleted.clone());
+        let (listening, handler) = (bus.clone(), Arc::new(listener));
         let subscription = Subscription {
             queue: "test.conversation-evaluated",
             topics: TOPICS,
@@ -102,6 +119,8 @@ impl Stage {
         let mut stage = Self {
             ingest,
             heard,
+            heard_deleted,
+            max_attempts: 28,
             organization: new_id(),
             bus,
             tokens,
@@ -127,6 +146,8 @@ impl Stage {
             tokens: self.tokens.clone(),
             bus: self.bus.clone(),
             ingest_url: self.ingest_url.parse()?,
+            registry_url: self.ingest_url.parse()?,
+            max_attempts: self.max_attempts,
         };
         start(config(&self.database, &self.judge_url)?, dependencies, &mut self.role)?;
         Ok(())
@@ -147,9 +168,13 @@ impl Stage {
 
     /// Puts a conversation into the stub.
     pub fn store(&self, body: &serde_json::Value) -> Result<ConversationAccepted> {
+        self.store_as(new_id(), body)
+    }
+
+    /// Puts a conversation with this id into the stub.
+    pub fn store_as(&self, ticket_id: TicketId, body: &serde_json::Value) -> Result<ConversationAccepted> {
         let conversation =
             Conversation::parse(body.to_string().as_bytes()).map_err(|error| anyhow!("{error:?}"))?;
-        let ticket_id = new_id();
         let ticket = TicketFacts {
             id: ticket_id,
             external_id: conversation.ticket_id.clone(),
@@ -209,6 +234,17 @@ impl Stage {
         Ok(ScoringClient::new(service).progress(organization).await?.evaluated)
     }
 
+    /// The role's database.
+    pub fn store_of_role(&self) -> Result<Arc<dyn EvaluationStore>> {
+        Ok(open_store(self.database.open(SCHEMA)?))
+    }
+
+    /// How often the others were told that the evaluation of this ticket is gone.
+    pub fn told_deleted(&self, ticket_id: TicketId) -> Result<usize> {
+        let heard = self.heard_deleted.lock().map_err(|_| anyhow!("poisoned"))?;
+        Ok(heard.iter().filter(|event| event.ticket_id == ticket_id).count())
+    }
+
     /// How often the others were told of an evaluation of this ticket.
     pub fn told(&self, ticket_id: TicketId) -> Result<usize> {
         let heard = self.heard.lock().map_err(|_| anyhow!("poisoned"))?;
@@ -229,6 +265,7 @@ fn config(database: &ServiceDatabase, judge_url: &str) -> Result<Config> {
         max_in_flight: 64,
         ingest_deadline_milliseconds: 5000,
         outbox_age_limit_seconds: 60,
+        maintenance_interval_seconds: 1,
         judge: JudgeConfig {
             url: judge_url.to_owned(),
             model: "judge-1".to_owned(),
@@ -251,7 +288,10 @@ fn serve_ingest(tasks: &mut Tasks, ingest: Arc<StubIngest>) -> Result<String> {
     let address = format!("http://{}", listener.local_addr()?);
     let data = Data::from(ingest);
     let server = HttpServer::new(move || {
-        App::new().app_data(data.clone()).route("/internal/v1/transcripts", web::post().to(read_transcripts))
+        App::new()
+            .app_data(data.clone())
+            .route("/internal/v1/transcripts", web::post().to(read_transcripts))
+            .route("/internal/v1/retention", web::get().to(retention))
     });
     let server = server.workers(1).disable_signals().listen(listener)?.run();
     tasks.spawn(Phase::ServeInternal, "stub ingest", |_| server);
@@ -266,6 +306,27 @@ async fn read_transcripts(ingest: Data<StubIngest>, request: Json<ReadTranscript
     let Ok(stored) = ingest.transcripts.lock() else { return HttpResponse::InternalServerError().finish() };
     // Two tickets a call: whoever asks for more has to ask again.
     let (now, unread) = request.tickets.split_at(request.tickets.len().min(2));
-    let transcripts = now.iter().filter_map(|reference| stored.get(&reference.ticket_id).cloned()).collect();
-    HttpResponse::Ok().json(Transcripts { transcripts, unread: unread.to_vec() })
+    let (Ok(gone), Ok(broken)) = (ingest.deleted.lock(), ingest.unreadable.lock()) else {
+        return HttpResponse::InternalServerError().finish();
+    };
+    let (mut transcripts, mut unreadable) = (Vec::new(), Vec::new());
+    for found in now.iter().filter_map(|reference| stored.get(&reference.ticket_id).cloned()) {
+        if broken.contains(&found.ticket.id) {
+            let Transcript { organization_id, ticket, .. } = found;
+            unreadable.push(UnreadableTranscript { organization_id, ticket });
+        } else {
+            transcripts.push(found);
+        }
+    }
+    let deleted = now.iter().filter(|reference| gone.contains(&reference.ticket_id)).copied().collect();
+    HttpResponse::Ok().json(Transcripts { transcripts, unread: unread.to_vec(), deleted, unreadable })
+}
+
+async fn retention(ingest: Data<StubIngest>) -> HttpResponse {
+    let Ok(retention) = ingest.retention.lock() else { return HttpResponse::InternalServerError().finish() };
+    ingest.retention_calls.fetch_add(1, Ordering::SeqCst);
+    match retention.clone() {
+        Some(organizations) => HttpResponse::Ok().json(RetentionPage { organizations, next: None }),
+        None => HttpResponse::ServiceUnavailable().finish(),
+    }
 }

@@ -1,5 +1,7 @@
 //! On PostgreSQL.
 
+mod removal;
+
 use std::collections::HashSet;
 
 use assay_contracts::ids::{OrganizationId, TicketId};
@@ -14,7 +16,8 @@ use uuid::Uuid;
 
 use super::schema::postgres::{evaluations, progress};
 use super::{
-    CONSUMER, EvaluationStore, NewEvaluation, StoredEvaluation, by_organization, numbered, unhandled,
+    CONSUMER, DeletedEvaluation, EvaluationStore, NewEvaluation, StoredEvaluation, by_organization, numbered,
+    unhandled,
 };
 
 const EVALUATIONS: PartitionedTable = PartitionedTable { name: "evaluations", key: "ticket_id" };
@@ -95,6 +98,35 @@ impl EvaluationStore for PostgresStore {
         self.database.run(find).await
     }
 
+    async fn delete(&self, deletions: Vec<DeletedEvaluation>) -> Result<(), DatabaseError> {
+        let delete = move |connection: &mut PgConnection| {
+            connection.transaction(|connection| removal::delete(connection, deletions))
+        };
+        self.database.run(delete).await
+    }
+
+    async fn settled(&self, tickets: Vec<TicketId>) -> Result<HashSet<TicketId>, DatabaseError> {
+        self.database.run(move |connection| removal::settled(connection, &tickets)).await
+    }
+
+    async fn remove_older(
+        &self,
+        organization_id: OrganizationId,
+        before: TicketId,
+        limit: usize,
+    ) -> Result<usize, DatabaseError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let remove = move |connection: &mut PgConnection| {
+            removal::remove_older(connection, organization_id, before, limit)
+        };
+        self.database.run(remove).await
+    }
+
+    async fn forget_deletions(&self, before: Timestamp, limit: usize) -> Result<usize, DatabaseError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.database.run(move |connection| removal::forget_deletions(connection, before, limit)).await
+    }
+
     async fn evaluated(&self, organization_id: OrganizationId) -> Result<i64, DatabaseError> {
         let find = move |connection: &mut PgConnection| {
             let found = progress::table
@@ -107,21 +139,21 @@ impl EvaluationStore for PostgresStore {
         self.database.run(find).await
     }
 
-    async fn maintain(&self, now: Timestamp) -> Result<(), DatabaseError> {
-        let maintain = move |connection: &mut PgConnection| {
+    async fn prepare(&self, now: Timestamp) -> Result<(), DatabaseError> {
+        let prepare = move |connection: &mut PgConnection| {
             ensure_monthly_partitions(connection, EVALUATIONS, now, MONTHS_AHEAD)?;
             let before = now.plus_millis(-inbox::RETENTION_MILLIS);
             while inbox::forget_postgres(connection, before, inbox::PRUNE_BATCH)? > 0 {}
             Ok(())
         };
-        self.database.run(maintain).await
+        self.database.run(prepare).await
     }
 }
 
 fn record(connection: &mut PgConnection, batch: Vec<NewEvaluation>) -> Result<(), DatabaseError> {
-    let ids: Vec<_> = batch.iter().map(|evaluation| evaluation.accepted_event_id).collect();
+    let ids: Vec<_> = batch.iter().map(|evaluation| evaluation.asking_event_id).collect();
     let fresh = inbox::record_postgres(connection, CONSUMER, &ids, now())?;
-    let batch = unhandled(batch, fresh);
+    let batch = unhandled(batch, &fresh);
     let rows: Vec<Row<'_>> = batch.iter().map(Row::of).collect();
     let stored: Vec<Uuid> = diesel::insert_into(evaluations::table)
         .values(rows)

@@ -1,5 +1,9 @@
 //! On SQLite.
 
+mod removal;
+
+use std::collections::HashSet;
+
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
 use assay_messaging::{inbox, outbox};
@@ -12,7 +16,8 @@ use uuid::Uuid;
 
 use super::schema::sqlite::{evaluations, progress};
 use super::{
-    CONSUMER, EvaluationStore, NewEvaluation, StoredEvaluation, by_organization, numbered, unhandled,
+    CONSUMER, DeletedEvaluation, EvaluationStore, NewEvaluation, StoredEvaluation, by_organization, numbered,
+    unhandled,
 };
 
 pub(super) struct SqliteStore {
@@ -56,6 +61,32 @@ impl EvaluationStore for SqliteStore {
         self.database.read(find).await
     }
 
+    async fn delete(&self, deletions: Vec<DeletedEvaluation>) -> Result<(), DatabaseError> {
+        self.database.write(move |connection| removal::delete(connection, deletions)).await
+    }
+
+    async fn settled(&self, tickets: Vec<TicketId>) -> Result<HashSet<TicketId>, DatabaseError> {
+        self.database.read(move |connection| removal::settled(connection, &tickets)).await
+    }
+
+    async fn remove_older(
+        &self,
+        organization_id: OrganizationId,
+        before: TicketId,
+        limit: usize,
+    ) -> Result<usize, DatabaseError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let remove = move |connection: &mut SqliteConnection| {
+            removal::remove_older(connection, organization_id, before, limit)
+        };
+        self.database.write(remove).await
+    }
+
+    async fn forget_deletions(&self, before: Timestamp, limit: usize) -> Result<usize, DatabaseError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.database.write(move |connection| removal::forget_deletions(connection, before, limit)).await
+    }
+
     async fn evaluated(&self, organization_id: OrganizationId) -> Result<i64, DatabaseError> {
         let find = move |connection: &mut SqliteConnection| {
             let found = progress::table
@@ -68,7 +99,7 @@ impl EvaluationStore for SqliteStore {
         self.database.read(find).await
     }
 
-    async fn maintain(&self, now: Timestamp) -> Result<(), DatabaseError> {
+    async fn prepare(&self, now: Timestamp) -> Result<(), DatabaseError> {
         // SQLite has no partitions.
         let before = now.plus_millis(-inbox::RETENTION_MILLIS);
         let forget = move |connection: &mut SqliteConnection| {
@@ -80,10 +111,10 @@ impl EvaluationStore for SqliteStore {
 }
 
 fn record(connection: &mut SqliteConnection, batch: Vec<NewEvaluation>) -> Result<(), DatabaseError> {
-    let ids: Vec<_> = batch.iter().map(|evaluation| evaluation.accepted_event_id).collect();
+    let ids: Vec<_> = batch.iter().map(|evaluation| evaluation.asking_event_id).collect();
     let fresh = inbox::record_sqlite(connection, CONSUMER, &ids, now())?;
     let mut stored = Vec::new();
-    for evaluation in unhandled(batch, fresh) {
+    for evaluation in unhandled(batch, &fresh) {
         if insert(connection, &evaluation)? {
             stored.push(evaluation.evaluated);
         }

@@ -1,0 +1,58 @@
+//! What is stored of an outcome, and told.
+
+use std::sync::Arc;
+
+use assay_contracts::evaluation::{Evaluation, EvaluationStatus};
+use assay_contracts::event::{ConversationEvaluated, EvaluationOutcome, TicketFacts};
+use assay_contracts::ids::{EventId, OrganizationId};
+use assay_platform::runtime::{new_id, now};
+use assay_scoring::SCORER_VERSION;
+
+use crate::store::{NewEvaluation, Status};
+
+/// An evaluation cannot be written as JSON.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("evaluation could not be written as JSON: {0}")]
+pub(crate) struct UnwritableEvaluation(Arc<serde_json::Error>);
+
+/// The evaluation that `event_id` led to.
+pub(super) fn new_evaluation(
+    event_id: EventId,
+    organization_id: OrganizationId,
+    ticket: TicketFacts,
+    outcome: EvaluationOutcome,
+) -> Result<NewEvaluation, UnwritableEvaluation> {
+    let evaluated = ConversationEvaluated {
+        organization_id,
+        ticket,
+        evaluation_id: new_id(),
+        evaluated_at: now(),
+        outcome,
+        // Known when it is stored.
+        sequence: None,
+    };
+    let (status, document, error_message) = match &evaluated.outcome {
+        EvaluationOutcome::Evaluated { evaluation } => {
+            let document = serde_json::to_string(evaluation);
+            let document = document.map_err(|error| UnwritableEvaluation(Arc::new(error)))?;
+            (status_of(evaluation), Some(document), None)
+        }
+        EvaluationOutcome::Failed { error_message } => (Status::Failed, None, Some(error_message.clone())),
+    };
+    let scorer_version = SCORER_VERSION.to_owned();
+    Ok(NewEvaluation {
+        asking_event_id: event_id,
+        evaluated,
+        status,
+        document,
+        error_message,
+        scorer_version,
+    })
+}
+
+fn status_of(evaluation: &Evaluation) -> Status {
+    match evaluation.status {
+        EvaluationStatus::Scored => Status::Scored,
+        EvaluationStatus::NotApplicable => Status::NotApplicable,
+    }
+}

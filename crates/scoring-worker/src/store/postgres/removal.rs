@@ -1,0 +1,97 @@
+//! Evaluations that go: deleted, or too old.
+
+use std::collections::HashSet;
+
+use assay_contracts::ids::{OrganizationId, TicketId};
+use assay_contracts::time::Timestamp;
+use assay_messaging::{inbox, outbox};
+use assay_platform::db::DatabaseError;
+use assay_platform::runtime::now;
+use diesel::pg::PgConnection;
+use diesel::prelude::*;
+use diesel::sql_query;
+use diesel::sql_types::{BigInt, Uuid as SqlUuid};
+use uuid::Uuid;
+
+use crate::store::schema::postgres::evaluations;
+use crate::store::{CONSUMER, DeletedEvaluation, unhandled_deletions};
+
+/// Takes the place of the evaluation, or that of one to come: the same key makes concurrent writers wait for each other.
+/// The row that stays is nobody's (its organization is the id of all zeros), so that no read finds it.
+const DELETE: &str = "
+    INSERT INTO evaluations (ticket_id, id, organization_id, status, scorer_version, created_at, deleted_at)
+    VALUES ($1, $3, $3, 'failed', '', $4, $4)
+    ON CONFLICT (ticket_id) DO UPDATE
+       SET id = excluded.id, organization_id = excluded.organization_id, status = excluded.status, document = NULL,
+           error_message = NULL, scorer_version = '', created_at = excluded.created_at,
+           deleted_at = excluded.deleted_at
+     WHERE evaluations.organization_id = $2";
+
+/// The last condition names the partitions that need not be looked at.
+const REMOVE_OLDER: &str = "
+    DELETE FROM evaluations
+    WHERE ticket_id = ANY (ARRAY (SELECT ticket_id FROM evaluations WHERE organization_id = $1 AND ticket_id < $2
+                                  ORDER BY ticket_id LIMIT $3))
+      AND organization_id = $1 AND ticket_id < $2";
+
+const FORGET_DELETIONS: &str = "
+    DELETE FROM evaluations
+    WHERE ticket_id = ANY (ARRAY (SELECT ticket_id FROM evaluations WHERE deleted_at IS NOT NULL AND deleted_at < $1
+                                  ORDER BY deleted_at LIMIT $2))
+      AND deleted_at IS NOT NULL";
+
+/// Inside a transaction.
+pub(super) fn delete(
+    connection: &mut PgConnection,
+    deletions: Vec<DeletedEvaluation>,
+) -> Result<(), DatabaseError> {
+    let ids: Vec<_> = deletions.iter().map(|deletion| deletion.event_id).collect();
+    let fresh = inbox::record_postgres(connection, CONSUMER, &ids, now())?;
+    let mut events = Vec::new();
+    for deletion in unhandled_deletions(deletions, fresh) {
+        sql_query(DELETE)
+            .bind::<SqlUuid, _>(deletion.ticket_id.as_uuid())
+            .bind::<SqlUuid, _>(deletion.organization_id.as_uuid())
+            .bind::<SqlUuid, _>(Uuid::nil())
+            .bind::<BigInt, _>(deletion.deleted_at.as_millis())
+            .execute(connection)?;
+        events.push(deletion.deleted_event);
+    }
+    outbox::enqueue_postgres(connection, &events)
+}
+
+pub(super) fn settled(
+    connection: &mut PgConnection,
+    tickets: &[TicketId],
+) -> Result<HashSet<TicketId>, DatabaseError> {
+    let tickets: Vec<Uuid> = tickets.iter().map(|id| id.as_uuid()).collect();
+    let found: Vec<Uuid> = evaluations::table
+        .filter(evaluations::ticket_id.eq_any(&tickets))
+        .select(evaluations::ticket_id)
+        .order(evaluations::ticket_id)
+        .limit(i64::try_from(tickets.len()).unwrap_or(i64::MAX))
+        .load(connection)?;
+    Ok(found.into_iter().map(TicketId::from).collect())
+}
+
+pub(super) fn remove_older(
+    connection: &mut PgConnection,
+    organization_id: OrganizationId,
+    before: TicketId,
+    limit: i64,
+) -> Result<usize, DatabaseError> {
+    Ok(sql_query(REMOVE_OLDER)
+        .bind::<SqlUuid, _>(organization_id.as_uuid())
+        .bind::<SqlUuid, _>(before.as_uuid())
+        .bind::<BigInt, _>(limit)
+        .execute(connection)?)
+}
+
+pub(super) fn forget_deletions(
+    connection: &mut PgConnection,
+    before: Timestamp,
+    limit: i64,
+) -> Result<usize, DatabaseError> {
+    let forget = sql_query(FORGET_DELETIONS).bind::<BigInt, _>(before.as_millis());
+    Ok(forget.bind::<BigInt, _>(limit).execute(connection)?)
+}
