@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use assay_contracts::retention::{InvalidPeriod, Period};
 use assay_platform::db::DatabaseSettings;
 use secrecy::SecretString;
 use serde::Deserialize;
@@ -42,9 +43,12 @@ pub struct Config {
     /// read model, in milliseconds.
     #[serde(default = "default_evaluations_wait_milliseconds")]
     pub evaluations_wait_milliseconds: u32,
-    /// Files are kept for so many days.
+    /// Files are kept for so many days, unless their organization has a period of its own; 0: for ever.
     #[serde(default = "default_file_retention_days")]
     pub file_retention_days: u32,
+    /// Between two rounds of looking for periods that have changed, in seconds.
+    #[serde(default = "default_maintenance_interval_seconds")]
+    pub maintenance_interval_seconds: u64,
 }
 
 impl Config {
@@ -56,17 +60,25 @@ impl Config {
         }
     }
 
-    pub(crate) fn work(&self) -> WorkSettings {
+    /// How files are kept whose organization has no period of its own.
+    ///
+    /// # Errors
+    /// When the period is too long.
+    pub fn file_retention(&self) -> Result<Period, InvalidPeriod> {
+        Period::from_stored_days(self.file_retention_days)
+    }
+
+    pub(crate) fn work(&self) -> Result<WorkSettings, InvalidPeriod> {
         let millis = |millis: u32| Duration::from_millis(u64::from(millis));
-        WorkSettings {
+        Ok(WorkSettings {
             lease: millis(self.lease_milliseconds),
             poll_interval: millis(self.poll_interval_milliseconds),
             pending_grace: millis(self.pending_grace_milliseconds),
             max_attempts: self.max_attempts,
             retry_delay: millis(self.retry_delay_milliseconds),
             evaluations_wait: millis(self.evaluations_wait_milliseconds),
-            file_retention: Duration::from_secs(u64::from(self.file_retention_days) * 24 * 60 * 60),
-        }
+            file_retention: self.file_retention()?,
+        })
     }
 }
 
@@ -100,4 +112,8 @@ fn default_evaluations_wait_milliseconds() -> u32 {
 
 fn default_file_retention_days() -> u32 {
     30
+}
+
+fn default_maintenance_interval_seconds() -> u64 {
+    3_600
 }

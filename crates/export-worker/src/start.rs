@@ -2,21 +2,29 @@
 
 use std::net::TcpListener;
 use std::sync::Arc;
+use std::time::Duration;
 
-use assay_export::store::work_store;
+use assay_clients::{ClientError, HttpSettings, RegistryClient, Service, http_client};
+use assay_contracts::retention::InvalidPeriod;
+use assay_export::store::{WorkStore, work_store};
 use assay_messaging::Bus;
+use assay_platform::auth::{Audience, ServiceTokens};
 use assay_platform::db::{self, Database, DatabaseError};
 use assay_platform::objects::Objects;
-use assay_platform::runtime::{Phase, Tasks};
+use assay_platform::runtime::{Phase, Tasks, periodically};
 use assay_platform::web::{ServerSettings, serve};
 use tokio::sync::Notify;
+use url::Url;
 
-use crate::app::{Worker, work_off_jobs};
+use crate::app::{Worker, set_file_periods, work_off_jobs};
 use crate::consume::{ExportRequestedHandler, subscription};
 use crate::{Config, MIGRATIONS, SCHEMA};
 
 /// Connections beside those that jobs read with: heartbeats and readiness.
 const SPARE_CONNECTIONS: u32 = 2;
+
+/// How long agent-registry may take to answer a page of periods.
+const REGISTRY_DEADLINE: Duration = Duration::from_secs(10);
 
 /// What the role needs from the process it runs in.
 pub struct Dependencies {
@@ -26,6 +34,10 @@ pub struct Dependencies {
     pub bus: Bus,
     /// Where the files go.
     pub objects: Objects,
+    /// Makes tokens for calls.
+    pub tokens: ServiceTokens,
+    /// Where agent-registry listens.
+    pub registry_url: Url,
 }
 
 /// Why the role cannot start.
@@ -43,6 +55,12 @@ pub enum StartError {
          and export_worker.parallel_jobs, lease_milliseconds, poll_interval_milliseconds and max_attempts at least 1"
     )]
     Settings,
+    /// The period of files is none.
+    #[error("export_worker.file_retention_days: {0}")]
+    Period(#[from] InvalidPeriod),
+    /// No HTTP client.
+    #[error(transparent)]
+    Client(#[from] ClientError),
 }
 
 /// Starts the role's tasks. The database and the bus may come up later; until then the role is not ready.
@@ -50,12 +68,16 @@ pub enum StartError {
 /// # Errors
 /// When the configuration cannot be used.
 pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
-    let Dependencies { listener, bus, objects } = dependencies;
+    let Dependencies { listener, bus, objects, tokens, registry_url } = dependencies;
     check(config)?;
     let database = Database::open(&config.database(), SCHEMA)?;
     register_readiness(tasks, &database, &bus);
 
-    let worker = Arc::new(Worker::new(work_store(&database), objects, config.work()));
+    let store = work_store(&database);
+    let http = http_client(HttpSettings::default())?;
+    let registry = Service::new(http, registry_url, Audience::AgentRegistry, tokens, REGISTRY_DEADLINE);
+    spawn_maintenance(tasks, config, store.clone(), RegistryClient::new(registry))?;
+    let worker = Arc::new(Worker::new(store, objects, config.work()?));
     let news = Arc::new(Notify::new());
     for slot in 1..=config.parallel_jobs {
         let (worker, news) = (worker.clone(), news.clone());
@@ -68,6 +90,24 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
         bus.consume(subscription(), handler, stop).await
     });
     serve(tasks, Phase::ServeInternal, "export-worker", listener, ServerSettings::default(), |_| ())?;
+    Ok(())
+}
+
+fn spawn_maintenance(
+    tasks: &mut Tasks,
+    config: &Config,
+    store: Arc<dyn WorkStore>,
+    registry: RegistryClient,
+) -> Result<(), InvalidPeriod> {
+    const NAME: &str = "export-worker maintenance";
+    let default = config.file_retention()?;
+    let interval = Duration::from_secs(config.maintenance_interval_seconds.max(1));
+    tasks.spawn(Phase::Relay, NAME, move |stop| {
+        periodically(NAME, interval, stop, move || {
+            let (store, registry) = (store.clone(), registry.clone());
+            async move { set_file_periods(store.as_ref(), &registry, default).await }
+        })
+    });
     Ok(())
 }
 

@@ -26,6 +26,9 @@ pub struct Config {
     /// Not ready while an event waits longer than this to be published, in seconds.
     #[serde(default = "default_outbox_age_limit_seconds")]
     pub outbox_age_limit_seconds: u64,
+    /// Between two rounds of housekeeping, in seconds.
+    #[serde(default = "default_maintenance_interval_seconds")]
+    pub maintenance_interval_seconds: u64,
 }
 
 impl Config {
@@ -48,6 +51,10 @@ fn default_batch_size() -> usize {
 
 fn default_max_in_flight() -> usize {
     512
+}
+
+fn default_maintenance_interval_seconds() -> u64 {
+    3_600
 }
 
 fn default_outbox_age_limit_seconds() -> u64 {

@@ -22,6 +22,9 @@ pub const SCHEMA: &str = "export";
 /// The queue that all processes of the role share, without the namespace of the bus.
 pub const QUEUE: &str = store::CONSUMER;
 
+/// The same for events of deletion.
+pub const DELETIONS_QUEUE: &str = store::DELETIONS_CONSUMER;
+
 /// Every table of the schema.
 pub static MIGRATIONS: &[Migrations] = &[
     assay_messaging::MIGRATIONS,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::web::Data;
-use assay_clients::{ClientError, HttpSettings, ScoringClient, Service, http_client};
+use assay_clients::{ClientError, HttpSettings, RegistryClient, ScoringClient, Service, http_client};
 use assay_messaging::Bus;
 use assay_messaging::outbox::{self, Outbox};
 use assay_platform::auth::{Audience, ServiceTokens, SigningKeys};
@@ -17,7 +17,9 @@ use url::Url;
 
 use crate::app::count_evaluations::count_evaluations;
 use crate::app::keep_house::keep_house;
-use crate::consume::{ConversationEvaluatedHandler, subscription};
+use crate::consume::{
+    ConversationEvaluatedHandler, EvaluationDeletedHandler, deletions_subscription, subscription,
+};
 use crate::http::{self, Services};
 use crate::store::{ExportStore, export_store};
 use crate::{Config, MIGRATIONS, SCHEMA};
@@ -28,8 +30,8 @@ const SCORING_DEADLINE: Duration = Duration::from_secs(3);
 /// How often jobs are looked for that were created while it did not answer.
 const COUNTING_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often files are removed and tables prepared.
-const HOUSEKEEPING_INTERVAL: Duration = Duration::from_secs(60 * 60);
+/// How long agent-registry may take to answer a page of periods.
+const REGISTRY_DEADLINE: Duration = Duration::from_secs(10);
 
 /// What the role needs from the process it runs in.
 pub struct Dependencies {
@@ -45,6 +47,8 @@ pub struct Dependencies {
     pub objects: Objects,
     /// Where scoring-worker listens.
     pub scoring_url: Url,
+    /// Where agent-registry listens.
+    pub registry_url: Url,
 }
 
 /// Why the role cannot start.
@@ -77,7 +81,8 @@ pub async fn migrate(config: &Config) -> Result<Vec<String>, DatabaseError> {
 /// # Errors
 /// When the configuration cannot be used.
 pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
-    let Dependencies { listener, tokens, signing_keys, bus, objects, scoring_url } = dependencies;
+    let Dependencies { listener, tokens, signing_keys, bus, objects, scoring_url, registry_url } =
+        dependencies;
     let database = Database::open(&config.database(), SCHEMA)?;
     let store = export_store(&database);
     let outbox = Outbox::new(database.clone());
@@ -92,11 +97,20 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     tasks.spawn(Phase::Consume, "export consumer", move |stop| async move {
         consumed.consume(subscription, handler, stop).await
     });
+    let handler = Arc::new(EvaluationDeletedHandler { store: store.clone() });
+    let deletions = deletions_subscription(config.batch_size, config.max_in_flight);
+    let consumed = bus.clone();
+    tasks.spawn(Phase::Consume, "export consumer of deletions", move |stop| async move {
+        consumed.consume(deletions, handler, stop).await
+    });
     let relayed = outbox.clone();
     tasks.spawn(Phase::Relay, "export outbox", move |stop| outbox::relay(relayed, bus, stop));
-    spawn_housekeeping(tasks, store.clone(), objects.clone());
 
     let http = http_client(HttpSettings::default())?;
+    let registry =
+        Service::new(http.clone(), registry_url, Audience::AgentRegistry, tokens.clone(), REGISTRY_DEADLINE);
+    let interval = Duration::from_secs(config.maintenance_interval_seconds.max(1));
+    spawn_housekeeping(tasks, interval, store.clone(), objects.clone(), RegistryClient::new(registry));
     let scoring = Service::new(http, scoring_url, Audience::Scoring, tokens.clone(), SCORING_DEADLINE);
     let scoring = ScoringClient::new(scoring);
     spawn_counting(tasks, store.clone(), scoring.clone());
@@ -118,12 +132,18 @@ fn spawn_counting(tasks: &mut Tasks, store: Arc<dyn ExportStore>, scoring: Scori
     });
 }
 
-fn spawn_housekeeping(tasks: &mut Tasks, store: Arc<dyn ExportStore>, objects: Objects) {
+fn spawn_housekeeping(
+    tasks: &mut Tasks,
+    interval: Duration,
+    store: Arc<dyn ExportStore>,
+    objects: Objects,
+    registry: RegistryClient,
+) {
     const NAME: &str = "export housekeeping";
     tasks.spawn(Phase::Relay, NAME, move |stop| {
-        periodically(NAME, HOUSEKEEPING_INTERVAL, stop, move || {
-            let (store, objects) = (store.clone(), objects.clone());
-            async move { keep_house(store.as_ref(), &objects, now()).await }
+        periodically(NAME, interval, stop, move || {
+            let (store, objects, registry) = (store.clone(), objects.clone(), registry.clone());
+            async move { keep_house(store.as_ref(), &objects, &registry, now()).await }
         })
     });
 }

@@ -1,15 +1,18 @@
 //! What the role does: looking for jobs, running one, writing its file.
 
 mod run_job;
+mod set_file_periods;
 mod work_off_jobs;
 mod write_file;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use assay_contracts::retention::Period;
 use assay_export::store::WorkStore;
 use assay_platform::objects::Objects;
 
+pub(crate) use self::set_file_periods::set_file_periods;
 pub(crate) use self::work_off_jobs::work_off_jobs;
 
 /// How jobs are worked off.
@@ -26,7 +29,7 @@ pub(crate) struct WorkSettings {
     /// Pause after the first failed attempt.
     pub(crate) retry_delay: Duration,
     /// How long files are kept.
-    pub(crate) file_retention: Duration,
+    pub(crate) file_retention: Period,
     /// How long a job waits for evaluations on their way into the read model.
     pub(crate) evaluations_wait: Duration,
 }

@@ -117,7 +117,7 @@ impl Worker {
             bytes: file.bytes,
             rows: file.rows,
             sha256: file.sha256,
-            expires_at: now.plus_millis(millis(self.settings.file_retention)),
+            expires_at: self.settings.file_retention.end_from(now),
         };
         for _ in 0..SHOW_ATTEMPTS {
             match self.store.complete(claim, file.clone(), now).await {

@@ -16,13 +16,16 @@ use assay_export::domain::lease::{Claim, ClaimTerms};
 use assay_export::store::{Creation, ExportStore, ReceivedRow, WorkStore, export_store, work_store};
 use assay_export_worker::{Config, Dependencies, start};
 use assay_messaging::{Bus, BusSettings, OutgoingEvent};
+use assay_platform::auth::ServiceTokens;
 use assay_platform::objects::{ObjectError, Objects};
 use assay_platform::runtime::{Budgets, Readiness, TaskFailure, Tasks, new_id, now};
 use assay_testkit::eventually;
 use futures_util::StreamExt as _;
 use tempfile::TempDir;
+use url::Url;
 
 use crate::place::{Located, number};
+use crate::registry::Registry;
 
 pub struct Stage {
     pub located: Located,
@@ -32,6 +35,9 @@ pub struct Stage {
     pub objects: Objects,
     pub organization_id: OrganizationId,
     pub files: TempDir,
+    pub registry: Registry,
+    registry_url: Url,
+    _neighbours: Tasks,
 }
 
 impl Stage {
@@ -45,6 +51,8 @@ impl Stage {
 
     fn at(located: Located) -> Result<Self> {
         let files = tempfile::tempdir()?;
+        let mut neighbours = Tasks::new(Readiness::default());
+        let (registry, registry_url) = Registry::start(&mut neighbours)?;
         Ok(Self {
             exports: export_store(&located.database),
             work: work_store(&located.database),
@@ -53,6 +61,9 @@ impl Stage {
             objects: Objects::open(&format!("file://{}", files.path().display()), [])?,
             organization_id: new_id(),
             files,
+            registry,
+            registry_url,
+            _neighbours: neighbours,
         })
     }
 
@@ -70,6 +81,7 @@ impl Stage {
             retry_delay_milliseconds: 1,
             evaluations_wait_milliseconds: 20_000,
             file_retention_days: 30,
+            maintenance_interval_seconds: 1,
         })
     }
 
@@ -78,7 +90,9 @@ impl Stage {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let mut tasks = Tasks::new(Readiness::default());
         let (bus, objects) = (self.bus.clone(), self.objects.clone());
-        start(config, Dependencies { listener, bus, objects }, &mut tasks)?;
+        let tokens = ServiceTokens::new(&"a secret of the tests of the export worker".to_owned().into())?;
+        let registry_url = self.registry_url.clone();
+        start(config, Dependencies { listener, bus, objects, tokens, registry_url }, &mut tasks)?;
         Ok(tasks)
     }
 

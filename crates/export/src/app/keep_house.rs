@@ -1,5 +1,8 @@
 //! Prepares the tables for the time ahead and removes what is no longer kept.
 
+use assay_clients::{ClientError, RegistryClient};
+use assay_contracts::ids::TicketId;
+use assay_contracts::retention::DELETIONS_REMEMBERED_MILLIS;
 use assay_contracts::time::Timestamp;
 use assay_platform::db::DatabaseError;
 use assay_platform::objects::{ObjectError, Objects};
@@ -9,12 +12,18 @@ use crate::store::ExportStore;
 /// Files looked up at once.
 const BATCH: u32 = 100;
 
+/// Rows removed or forgotten by one transaction.
+const ROWS: u32 = 500;
+
 /// Why housekeeping did not come to its end; it goes on where it was next time.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KeepHouseError {
     /// The database failed.
     #[error(transparent)]
     Database(#[from] DatabaseError),
+    /// Nobody knows how long evaluations are kept: none is removed.
+    #[error("evaluations are not removed, because their periods are not known: {0}")]
+    Periods(#[from] ClientError),
     /// A file cannot be removed.
     #[error("file {object_key} of export whose retention time has passed cannot be removed: {source}")]
     File {
@@ -33,12 +42,15 @@ pub(crate) enum KeepHouseError {
 pub(crate) async fn keep_house(
     store: &dyn ExportStore,
     objects: &Objects,
+    registry: &RegistryClient,
     now: Timestamp,
 ) -> Result<(), KeepHouseError> {
     let outcomes = [
         store.ensure_partitions(now).await.map_err(KeepHouseError::from),
         prune(store, now).await.map_err(KeepHouseError::from),
         remove_expired_files(store, objects, now).await,
+        forget_deletions(store, now).await.map_err(KeepHouseError::from),
+        remove_old_rows(store, registry, now).await,
     ];
     let mut errors = outcomes.into_iter().filter_map(Result::err);
     let Some(first) = errors.next() else { return Ok(()) };
@@ -50,6 +62,36 @@ pub(crate) async fn keep_house(
 
 async fn prune(store: &dyn ExportStore, now: Timestamp) -> Result<(), DatabaseError> {
     while store.prune(now).await? > 0 {}
+    Ok(())
+}
+
+async fn forget_deletions(store: &dyn ExportStore, now: Timestamp) -> Result<(), DatabaseError> {
+    let before = now.plus_millis(-DELETIONS_REMEMBERED_MILLIS);
+    while store.forget_deletions(before, ROWS).await? == ROWS as usize {}
+    Ok(())
+}
+
+/// Rows of evaluations whose period has passed. Where they were made they are removed by the same rule.
+async fn remove_old_rows(
+    store: &dyn ExportStore,
+    registry: &RegistryClient,
+    now: Timestamp,
+) -> Result<(), KeepHouseError> {
+    for retention in registry.retention().await? {
+        let Some(kept_since) = retention.evaluations.kept_since(now) else { continue };
+        let (organization_id, before) = (retention.organization_id, TicketId::first_at(kept_since));
+        let mut count = 0;
+        loop {
+            let removed = store.remove_older_rows(organization_id, before, ROWS).await?;
+            count += removed;
+            if removed < ROWS as usize {
+                break;
+            }
+        }
+        if count > 0 {
+            tracing::info!(%organization_id, count, "evaluations removed from exports to come: their period has passed");
+        }
+    }
     Ok(())
 }
 

@@ -4,13 +4,20 @@ use std::sync::Arc;
 
 use assay_contracts::event::{ConversationEvaluated, Event, Topic};
 use assay_contracts::ids::EventId;
+use assay_contracts::time::Timestamp;
 use assay_messaging::{Delivery, Handler, Outcome, Subscription};
+use assay_platform::runtime::now;
 use async_trait::async_trait;
 
+use super::retry;
 use crate::app::record_evaluations::record_evaluations;
+use crate::domain::removal::is_too_old;
 use crate::store::{CONSUMER, ExportStore};
 
 const TOPICS: &[Topic] = &[ConversationEvaluated::TOPIC];
+
+/// What an operator reads who delivers a very old dead letter again.
+const TOO_OLD: &str = "event is more than 90 days old, and its ticket may have been deleted since: drop it";
 
 /// What the role subscribes to.
 pub(crate) fn subscription(max_batch: usize, max_in_flight: usize) -> Subscription {
@@ -25,8 +32,9 @@ pub(crate) struct ConversationEvaluatedHandler {
 #[async_trait]
 impl Handler for ConversationEvaluatedHandler {
     async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
+        let now = now();
         let decoded: Vec<Result<ConversationEvaluated, String>> =
-            deliveries.iter().map(|delivery| delivery.decode().map_err(|error| error.to_string())).collect();
+            deliveries.iter().map(|delivery| decode(delivery, now)).collect();
         let events: Vec<(EventId, ConversationEvaluated)> = deliveries
             .iter()
             .zip(&decoded)
@@ -42,6 +50,13 @@ impl Handler for ConversationEvaluatedHandler {
             })
             .collect()
     }
+}
+
+fn decode(delivery: &Delivery, now: Timestamp) -> Result<ConversationEvaluated, String> {
+    if is_too_old(delivery.id, now) {
+        return Err(TOO_OLD.to_owned());
+    }
+    delivery.decode().map_err(|error| error.to_string())
 }
 
 impl ConversationEvaluatedHandler {
@@ -66,10 +81,4 @@ impl ConversationEvaluatedHandler {
         }
         outcomes
     }
-}
-
-/// Whether it is an outage or a mistake of ours: a later attempt may succeed, and the last one makes it a dead letter
-/// that somebody looks at.
-fn retry(reason: &str) -> Outcome {
-    Outcome::Retry { reason: reason.to_owned() }
 }

@@ -9,4 +9,5 @@ pub mod file_view;
 pub mod job;
 pub mod lease;
 pub mod position;
+pub mod removal;
 pub mod showing;

@@ -5,12 +5,14 @@ mod lines;
 mod postgres;
 mod progress;
 mod record;
+mod removal;
 mod sqlite;
 
 use std::sync::Arc;
 
 use assay_contracts::export::{ExportFilters, ExportKind};
-use assay_contracts::ids::{EventId, ExportId, OrganizationId};
+use assay_contracts::ids::{EventId, ExportId, OrganizationId, TicketId};
+use assay_contracts::retention::Period;
 use assay_contracts::time::Timestamp;
 use assay_messaging::OutgoingEvent;
 use assay_platform::db::idempotency::{Earlier, Record};
@@ -24,9 +26,13 @@ use crate::domain::evaluation_row::EvaluationRow;
 use crate::domain::job::Job;
 use crate::domain::lease::{Claim, ClaimTerms, FinishedFile};
 use crate::domain::position::Position;
+use crate::domain::removal::DeletedRow;
 
 /// The name under which handled events are recorded.
 pub const CONSUMER: &str = "export.conversation-evaluated";
+
+/// The same for events of deletion.
+pub const DELETIONS_CONSUMER: &str = "export.evaluation-deleted";
 
 /// Everything that changes when an export is created: all of it or nothing.
 #[derive(Debug, Clone)]
@@ -116,8 +122,22 @@ pub trait ExportStore: Send + Sync {
     async fn set_awaited(&self, id: ExportId, evaluations: i64) -> Result<(), DatabaseError>;
 
     /// Stores rows whose events were not handled before, and records the events, in one transaction. A newer
-    /// evaluation replaces the row of its ticket, an older one never does.
+    /// evaluation replaces the row of its ticket, an older one never does, and none that of a deleted ticket.
     async fn record_rows(&self, rows: Vec<ReceivedRow>, now: Timestamp) -> Result<(), DatabaseError>;
+
+    /// Deletes the rows of tickets, those to come included, unless the events were handled before, in one transaction.
+    async fn delete_rows(&self, rows: Vec<DeletedRow>, now: Timestamp) -> Result<(), DatabaseError>;
+
+    /// Removes the oldest rows of an organization whose tickets' ids lie before `before`, at most `limit`; answers how many.
+    async fn remove_older_rows(
+        &self,
+        organization_id: OrganizationId,
+        before: TicketId,
+        limit: u32,
+    ) -> Result<usize, DatabaseError>;
+
+    /// Forgets that tickets were deleted before `before`, at most `limit`; answers how many.
+    async fn forget_deletions(&self, before: Timestamp, limit: u32) -> Result<usize, DatabaseError>;
 
     /// Files to be removed at `now`, at most `limit`.
     async fn expired_files(&self, now: Timestamp, limit: u32) -> Result<Vec<ExpiredFile>, DatabaseError>;
@@ -167,6 +187,15 @@ pub trait WorkStore: Send + Sync {
         max_tries: u32,
         message: &str,
         now: Timestamp,
+    ) -> Result<usize, DatabaseError>;
+
+    /// Gives files of an organization that are still kept the expiry that follows from `period`, counted from their
+    /// completion, at most `limit`; answers how many had another one.
+    async fn set_file_period(
+        &self,
+        organization_id: OrganizationId,
+        period: Period,
+        limit: u32,
     ) -> Result<usize, DatabaseError>;
 
     /// How many of the evaluations that there were when the job was created are not in the read model yet. `None` when it

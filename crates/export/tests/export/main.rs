@@ -8,6 +8,8 @@ mod housekeeping;
 mod listing;
 mod place;
 mod reading;
+mod registry;
+mod removals;
 mod samples;
 mod stage;
 mod store_leases;

@@ -22,6 +22,7 @@ use reqwest::{Client, Method, RequestBuilder, Response};
 use tempfile::TempDir;
 
 use crate::place::Located;
+use crate::registry::Registry;
 
 pub const DEADLINE: Duration = Duration::from_secs(30);
 
@@ -38,6 +39,7 @@ pub struct Stage {
     pub tokens: ServiceTokens,
     pub http: Client,
     pub address: String,
+    pub registry: Registry,
     _tasks: Tasks,
     _files: TempDir,
 }
@@ -72,6 +74,7 @@ impl Backstage {
         let keys = SigningKeys::parse(&"k1:0123456789abcdef0123456789abcdef".to_owned().into())?;
         let bus = Bus::open(&BusSettings::new("local:".to_owned()))?;
         let mut tasks = Tasks::new(Readiness::default());
+        let (registry, registry_url) = Registry::start(&mut tasks)?;
         let dependencies = Dependencies {
             listener,
             tokens: tokens.clone(),
@@ -80,6 +83,7 @@ impl Backstage {
             objects: objects.clone(),
             // Nobody listens there: exports are created without knowing how many evaluations there are.
             scoring_url: "http://127.0.0.1:1".parse()?,
+            registry_url,
         };
         start(&config(&located)?, dependencies, &mut tasks)?;
         let (exports, work) = (export_store(&located.database), work_store(&located.database));
@@ -99,6 +103,7 @@ impl Backstage {
             tokens,
             http,
             address,
+            registry,
             _tasks: tasks,
             _files: files,
         })
@@ -113,6 +118,7 @@ fn config(located: &Located) -> Result<Config> {
         batch_size: 16,
         max_in_flight: 64,
         outbox_age_limit_seconds: 60,
+        maintenance_interval_seconds: 1,
     })
 }
 

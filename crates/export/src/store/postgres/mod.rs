@@ -2,11 +2,13 @@
 
 mod jobs;
 mod leases;
+mod removal;
 mod rows;
 mod schema;
 mod snapshot;
 
-use assay_contracts::ids::{ExportId, OrganizationId};
+use assay_contracts::ids::{ExportId, OrganizationId, TicketId};
+use assay_contracts::retention::Period;
 use assay_contracts::time::Timestamp;
 use assay_platform::db::{DatabaseError, Postgres};
 use async_trait::async_trait;
@@ -18,6 +20,7 @@ use super::{
 use crate::domain::job::Job;
 use crate::domain::lease::{Claim, ClaimTerms, FinishedFile};
 use crate::domain::position::Position;
+use crate::domain::removal::DeletedRow;
 
 /// Both stores.
 pub(super) struct PostgresStore {
@@ -68,6 +71,27 @@ impl ExportStore for PostgresStore {
 
     async fn record_rows(&self, rows: Vec<ReceivedRow>, now: Timestamp) -> Result<(), DatabaseError> {
         self.database.run(move |connection| rows::record(connection, rows, now)).await
+    }
+
+    async fn delete_rows(&self, rows: Vec<DeletedRow>, now: Timestamp) -> Result<(), DatabaseError> {
+        self.database.run(move |connection| removal::delete_rows(connection, rows, now)).await
+    }
+
+    async fn remove_older_rows(
+        &self,
+        organization_id: OrganizationId,
+        before: TicketId,
+        limit: u32,
+    ) -> Result<usize, DatabaseError> {
+        let limit = i64::from(limit);
+        self.database
+            .run(move |connection| removal::remove_older(connection, organization_id, before, limit))
+            .await
+    }
+
+    async fn forget_deletions(&self, before: Timestamp, limit: u32) -> Result<usize, DatabaseError> {
+        let limit = i64::from(limit);
+        self.database.run(move |connection| removal::forget_deletions(connection, before, limit)).await
     }
 
     async fn expired_files(&self, now: Timestamp, limit: u32) -> Result<Vec<ExpiredFile>, DatabaseError> {
@@ -142,6 +166,18 @@ impl WorkStore for PostgresStore {
         let message = message.to_owned();
         self.database
             .run(move |connection| leases::fail_exhausted(connection, max_tries, &message, now))
+            .await
+    }
+
+    async fn set_file_period(
+        &self,
+        organization_id: OrganizationId,
+        period: Period,
+        limit: u32,
+    ) -> Result<usize, DatabaseError> {
+        let limit = i64::from(limit);
+        self.database
+            .run(move |connection| removal::set_file_period(connection, organization_id, period, limit))
             .await
     }
 

@@ -1,0 +1,283 @@
+//! Rows that go: their tickets were deleted, or they are too old.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use assay_contracts::event::{ConversationEvaluated, EvaluationDeleted};
+use assay_contracts::export::{ExportFilters, ExportKind, NewExport};
+use assay_contracts::ids::{EventId, ExportId, OrganizationId, TicketId};
+use assay_contracts::internal::OrganizationRetention;
+use assay_contracts::retention::Period;
+use assay_contracts::time::Timestamp;
+use assay_export::domain::evaluation_row::EvaluationRow;
+use assay_export::domain::job::Job;
+use assay_export::domain::removal::DeletedRow;
+use assay_export::store::{
+    Creation, ExportStore, ReceivedRow, Selection, WorkStore, export_store, line_channel, work_store,
+};
+use assay_messaging::{OutgoingEvent, PublishError};
+use assay_platform::runtime::{new_id, now};
+use assay_testkit::{eventually, on_both_databases};
+use futures_util::future::try_join;
+use uuid::Uuid;
+
+use crate::place::{Located, execute, number};
+use crate::samples::{STARTED, evaluated, evaluated_again};
+use crate::stage::Stage;
+
+const DAY: i64 = 24 * 60 * 60 * 1_000;
+
+struct Rows {
+    located: Located,
+    exports: Arc<dyn ExportStore>,
+    work: Arc<dyn WorkStore>,
+    organization_id: OrganizationId,
+}
+
+impl Rows {
+    async fn on_sqlite() -> Result<Self> {
+        Ok(Self::at(Located::sqlite().await?))
+    }
+
+    async fn on_postgres() -> Result<Self> {
+        Ok(Self::at(Located::postgres().await?))
+    }
+
+    fn at(located: Located) -> Self {
+        let (exports, work) = (export_store(&located.database), work_store(&located.database));
+        Self { located, exports, work, organization_id: new_id() }
+    }
+
+    async fn record(&self, event_id: EventId, event: &ConversationEvaluated) -> Result<()> {
+        let received = ReceivedRow { event_id, row: EvaluationRow::of(event) };
+        Ok(self.exports.record_rows(vec![received], now()).await?)
+    }
+
+    async fn delete(&self, event_id: EventId, ticket_id: TicketId) -> Result<()> {
+        let row =
+            DeletedRow { event_id, organization_id: self.organization_id, ticket_id, deleted_at: now() };
+        Ok(self.exports.delete_rows(vec![row], now()).await?)
+    }
+
+    /// How many lines a file of this kind would have.
+    async fn lines(&self, kind: ExportKind) -> Result<u64> {
+        let (sink, mut lines) = line_channel();
+        let selection =
+            Selection { organization_id: self.organization_id, kind, filters: ExportFilters::default() };
+        let receiving = async { while lines.recv().await.is_some() {} };
+        let (count, ()) = tokio::join!(self.work.copy_lines(selection, sink), receiving);
+        Ok(count?)
+    }
+
+    /// An export that waits for so many evaluations.
+    async fn export_of(&self, awaited: i64) -> Result<ExportId> {
+        let kind = ExportKind::Axis;
+        let export = NewExport { kind, format: Default::default(), filters: Default::default() };
+        let job = Job::new(new_id(), self.organization_id, &export, now());
+        let id = job.id;
+        let requested = assay_contracts::event::ExportRequested {
+            organization_id: self.organization_id,
+            export_id: id,
+            kind,
+        };
+        let event = OutgoingEvent::new(new_id(), now(), &requested)?;
+        let awaited_evaluations = Some(awaited);
+        self.exports.create(Creation { job, event, record: None, awaited_evaluations }).await?;
+        Ok(id)
+    }
+}
+
+/// `e`: the evaluation, `n`: a newer one of the same ticket, `d`: the deletion; capitals: the same event once more.
+const ORDERS: [&str; 9] = ["ed", "de", "dE", "ednD", "dne", "end", "eEdD", "dDeE", "nDEd"];
+
+async fn in_every_order_of_events_no_file_holds_the_ticket_and_every_evaluation_counts(
+    rows: Rows,
+) -> Result<()> {
+    let mut taken_in = 0;
+    for order in ORDERS {
+        let first = evaluated(rows.organization_id, STARTED);
+        let newer = evaluated_again(&first, "newer", 1);
+        let (e, n, d): (EventId, EventId, EventId) = (new_id(), new_id(), new_id());
+        for event in order.chars() {
+            match event {
+                'e' | 'E' => rows.record(e, &first).await?,
+                'n' => rows.record(n, &newer).await?,
+                _ => rows.delete(d, first.ticket.id).await?,
+            }
+        }
+        for kind in [ExportKind::Axis, ExportKind::ResolutionAudit] {
+            assert_eq!(rows.lines(kind).await?, 0, "{order}");
+        }
+        taken_in += i64::from(order.to_lowercase().contains('e')) + i64::from(order.contains('n'));
+    }
+    // An export waits for as many evaluations as there are, and for no more.
+    let (enough, too_many) = (rows.export_of(taken_in).await?, rows.export_of(taken_in + 1).await?);
+    assert_eq!(rows.work.missing_evaluations(enough).await?, Some(0));
+    assert_eq!(rows.work.missing_evaluations(too_many).await?, Some(1));
+    Ok(())
+}
+
+async fn a_deletion_leaves_nothing_of_the_evaluation(rows: Rows) -> Result<()> {
+    let (gone, kept) = (evaluated(rows.organization_id, STARTED), evaluated(rows.organization_id, STARTED));
+    rows.record(new_id(), &gone).await?;
+    rows.record(new_id(), &kept).await?;
+    rows.delete(new_id(), gone.ticket.id).await?;
+    assert_eq!(rows.lines(ExportKind::Axis).await?, 1);
+    let traces = format!(
+        "SELECT count(*) FROM evaluation_rows WHERE ticket_id = '{}' AND (axis_line <> '' OR audit_line <> '' \
+         OR organization_id = '{}' OR evaluation_id = '{}')",
+        gone.ticket.id, rows.organization_id, gone.evaluation_id
+    );
+    assert_eq!(number(&rows.located.database, &traces).await?, 0);
+    Ok(())
+}
+
+async fn writers_and_deleters_of_the_same_ticket_take_turns(rows: Rows) -> Result<()> {
+    for _ in 0..30 {
+        let event = evaluated(rows.organization_id, STARTED);
+        try_join(rows.record(new_id(), &event), rows.delete(new_id(), event.ticket.id)).await?;
+    }
+    assert_eq!(rows.lines(ExportKind::Axis).await?, 0);
+    Ok(())
+}
+
+async fn another_organization_deletes_no_row(rows: Rows) -> Result<()> {
+    let foreign = evaluated(new_id(), STARTED);
+    rows.record(new_id(), &foreign).await?;
+    rows.delete(new_id(), foreign.ticket.id).await?;
+    let rows_left = "SELECT count(*) FROM evaluation_rows WHERE axis_line <> ''";
+    assert_eq!(number(&rows.located.database, rows_left).await?, 1);
+    Ok(())
+}
+
+/// As the release before this one reads and writes: it does not know the new column.
+async fn the_release_before_neither_shows_nor_revives_a_deleted_row(rows: Rows) -> Result<()> {
+    let event = evaluated(rows.organization_id, STARTED);
+    rows.delete(new_id(), event.ticket.id).await?;
+    let (ticket, organization) = (event.ticket.id, rows.organization_id);
+    let upsert = format!(
+        "INSERT INTO evaluation_rows (ticket_id, organization_id, conversation_started_at, evaluated_at, evaluation_id, \
+                                      columns_version, axis_line, audit_line) \
+         VALUES ('{ticket}', '{organization}', 1, 1795158000000, '{}', 1, 'line', 'line') \
+         ON CONFLICT (ticket_id) DO UPDATE SET organization_id = excluded.organization_id, axis_line = excluded.axis_line \
+          WHERE (evaluation_rows.evaluated_at, evaluation_rows.evaluation_id) < (excluded.evaluated_at, excluded.evaluation_id)",
+        event.evaluation_id
+    );
+    execute(&rows.located.database, upsert).await?;
+    let shown = format!("SELECT count(*) FROM evaluation_rows WHERE organization_id = '{organization}'");
+    assert_eq!(number(&rows.located.database, &shown).await?, 0);
+    Ok(())
+}
+
+on_both_databases! { Rows {
+    in_every_order_of_events_no_file_holds_the_ticket_and_every_evaluation_counts,
+    a_deletion_leaves_nothing_of_the_evaluation,
+    writers_and_deleters_of_the_same_ticket_take_turns,
+    another_organization_deletes_no_row,
+    the_release_before_neither_shows_nor_revives_a_deleted_row,
+} }
+
+async fn publish(stage: &Stage, event: OutgoingEvent) -> Result<()> {
+    let event = [event];
+    eventually("the consumer", || async {
+        match stage.bus.publish(&event).await.remove(0) {
+            Ok(()) => Ok(true),
+            Err(PublishError::Rejected { reason }) => anyhow::bail!("{reason}"),
+            Err(_) => Ok(false),
+        }
+    })
+    .await
+}
+
+fn evaluation_event(event: &ConversationEvaluated) -> Result<OutgoingEvent> {
+    Ok(OutgoingEvent::new(new_id(), event.evaluated_at, event)?)
+}
+
+async fn row_count(stage: &Stage, organization: OrganizationId) -> Result<i64> {
+    let own = format!("SELECT count(*) FROM evaluation_rows WHERE organization_id = '{organization}'");
+    number(&stage.located.database, &own).await
+}
+
+async fn a_deletion_on_the_bus_takes_the_row_away_for_good(stage: Stage) -> Result<()> {
+    let organization_id = new_id();
+    let event = evaluated(organization_id, STARTED);
+    publish(&stage, evaluation_event(&event)?).await?;
+    assert_eq!(row_count(&stage, organization_id).await?, 1);
+    let deleted = EvaluationDeleted { organization_id, ticket_id: event.ticket.id, deleted_at: now() };
+    publish(&stage, OutgoingEvent::new(new_id(), now(), &deleted)?).await?;
+    publish(&stage, evaluation_event(&evaluated_again(&event, "late", 5))?).await?;
+    assert_eq!(row_count(&stage, organization_id).await?, 0);
+    Ok(())
+}
+
+async fn an_event_from_before_what_is_remembered_of_deletions_is_refused(stage: Stage) -> Result<()> {
+    let event = evaluated(new_id(), STARTED);
+    publish(&stage, evaluation_event(&event)?).await?;
+    let days_ago_91 = u64::try_from(now().plus_millis(-91 * DAY).as_millis())?;
+    let old = uuid::Builder::from_unix_timestamp_millis(days_ago_91, &[7; 10]).into_uuid();
+    let outgoing = OutgoingEvent::new(old.into(), event.evaluated_at, &event)?;
+    let refused = stage.bus.publish(&[outgoing]).await.remove(0);
+    assert!(
+        matches!(&refused, Err(PublishError::Rejected { reason }) if reason.contains("may have been deleted")),
+        "{refused:?}"
+    );
+    Ok(())
+}
+
+/// An evaluation of a ticket that was imported so many days ago.
+fn imported_days_ago(organization_id: OrganizationId, days: i64) -> ConversationEvaluated {
+    let mut event = evaluated(organization_id, STARTED);
+    let first = TicketId::first_at(now().plus_millis(-days * DAY)).as_uuid().as_u128();
+    event.ticket.id = Uuid::from_u128(first | (Uuid::new_v4().as_u128() >> 48)).into();
+    event
+}
+
+async fn rows_older_than_their_period_are_removed_and_younger_ones_are_not(stage: Stage) -> Result<()> {
+    let organization_id: OrganizationId = new_id();
+    let kept = |organization_id, evaluations| OrganizationRetention {
+        organization_id,
+        transcripts: Period::Days(1),
+        evaluations,
+        files: None,
+    };
+    for days in [29, 31, 400] {
+        publish(&stage, evaluation_event(&imported_days_ago(organization_id, days))?).await?;
+    }
+    let nothing_to_remove =
+        [None, Some(vec![kept(organization_id, Period::Forever), kept(new_id(), Period::Days(1))])];
+    for told in nothing_to_remove {
+        stage.registry.tell(told);
+        stage.registry.after_a_round().await?;
+        assert_eq!(row_count(&stage, organization_id).await?, 3);
+    }
+    stage.registry.tell(Some(vec![kept(organization_id, Period::Days(30))]));
+    eventually("the removal", || async { Ok(row_count(&stage, organization_id).await? == 1) }).await?;
+    stage.registry.after_a_round().await?;
+    assert_eq!(row_count(&stage, organization_id).await?, 1);
+    Ok(())
+}
+
+async fn deletions_are_forgotten_after_their_time(stage: Stage) -> Result<()> {
+    for days in [91, 89] {
+        let deleted_at: Timestamp = now().plus_millis(-days * DAY);
+        let deleted = EvaluationDeleted { organization_id: new_id(), ticket_id: new_id(), deleted_at };
+        publish(&stage, OutgoingEvent::new(new_id(), now(), &deleted)?).await?;
+    }
+    let left = "SELECT count(*) FROM evaluation_rows";
+    eventually("the older one to go", || async { Ok(number(&stage.located.database, left).await? == 1) })
+        .await?;
+    stage.registry.after_a_round().await?;
+    assert_eq!(number(&stage.located.database, left).await?, 1);
+    Ok(())
+}
+
+mod running {
+    use super::*;
+
+    on_both_databases! { Stage {
+        a_deletion_on_the_bus_takes_the_row_away_for_good,
+        an_event_from_before_what_is_remembered_of_deletions_is_refused,
+        rows_older_than_their_period_are_removed_and_younger_ones_are_not,
+        deletions_are_forgotten_after_their_time,
+    } }
+}
