@@ -48,6 +48,9 @@ on_both_stacks! {
     the_import_command_reports_resumes_and_repeats_nothing = crate::scenarios::import_command::run,
     limits_are_kept_and_told = crate::scenarios::limits::run,
     a_judge_scores_and_its_absence_is_visible = crate::scenarios::judge::run,
+    a_deleted_ticket_is_gone_everywhere_and_its_identity_stays_used = crate::scenarios::deletion::run,
+    personal_data_is_in_no_log = crate::scenarios::personal_data::run,
+    the_retention_command_sets_and_shows_periods = crate::scenarios::retention_command::run,
     what_was_accepted_survives_a_crash_and_is_evaluated_once = crate::scenarios::durability::run,
 
     ; distributed:

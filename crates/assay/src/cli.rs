@@ -39,6 +39,9 @@ pub enum Command {
     /// Create, list and revoke API keys.
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Set and show how long organizations keep transcripts, evaluations and files of exports.
+    #[command(subcommand)]
+    Retention(RetentionCommand),
     /// Look at what consumers gave up; deliver it again or remove it.
     #[command(subcommand)]
     DeadLetter(DeadLetterCommand),
@@ -119,6 +122,36 @@ pub enum KeysCommand {
     Revoke {
         /// Id of the key, as in the list.
         id: String,
+        #[command(flatten)]
+        place: RegistryPlace,
+    },
+}
+
+#[derive(Subcommand)]
+pub enum RetentionCommand {
+    /// Give an organization periods of its own; the services follow within the hour. What is removed does not come back.
+    #[command(group = clap::ArgGroup::new("periods").required(true).multiple(true))]
+    Set {
+        /// The organization.
+        #[arg(long)]
+        organization: String,
+        /// Days that transcripts and their tickets are kept: a number, `forever`, or `default` for that of the installation.
+        #[arg(long, value_name = "N|forever|default", group = "periods")]
+        transcripts_days: Option<String>,
+        /// The same for evaluations and their rows in exports to come, counted from the import.
+        #[arg(long, value_name = "N|forever|default", group = "periods")]
+        evaluations_days: Option<String>,
+        /// The same for files of exports, counted from their completion.
+        #[arg(long, value_name = "N|forever|default", group = "periods")]
+        files_days: Option<String>,
+        #[command(flatten)]
+        place: RegistryPlace,
+    },
+    /// Show the periods of organizations, in days; those in parentheses are the installation's.
+    Show {
+        /// Only those of this organization.
+        #[arg(long)]
+        organization: Option<String>,
         #[command(flatten)]
         place: RegistryPlace,
     },

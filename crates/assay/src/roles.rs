@@ -102,9 +102,14 @@ pub fn start_registry(settings: &Settings, listener: TcpListener, bus: Bus, task
 }
 
 pub fn start_scoring(settings: &Settings, listener: TcpListener, bus: Bus, tasks: &mut Tasks) -> Result<()> {
-    let ingest_url = settings.services.ingest_url.clone();
-    let dependencies =
-        assay_scoring_worker::Dependencies { listener, tokens: settings.tokens()?, bus, ingest_url };
+    let dependencies = assay_scoring_worker::Dependencies {
+        listener,
+        tokens: settings.tokens()?,
+        bus,
+        ingest_url: settings.services.ingest_url.clone(),
+        registry_url: settings.services.registry_url.clone(),
+        max_attempts: settings.bus.max_attempts,
+    };
     Ok(assay_scoring_worker::start(settings.scoring.clone(), dependencies, tasks)?)
 }
 
@@ -122,6 +127,7 @@ pub fn start_export(settings: &Settings, listener: TcpListener, bus: Bus, tasks:
         bus,
         objects: settings.open_objects()?,
         scoring_url: settings.services.scoring_url.clone(),
+        registry_url: settings.services.registry_url.clone(),
     };
     Ok(assay_export::start(&settings.export, dependencies, tasks)?)
 }
@@ -132,6 +138,12 @@ pub fn start_export_worker(
     bus: Bus,
     tasks: &mut Tasks,
 ) -> Result<()> {
-    let dependencies = assay_export_worker::Dependencies { listener, bus, objects: settings.open_objects()? };
+    let dependencies = assay_export_worker::Dependencies {
+        listener,
+        bus,
+        objects: settings.open_objects()?,
+        tokens: settings.tokens()?,
+        registry_url: settings.services.registry_url.clone(),
+    };
     Ok(assay_export_worker::start(&settings.export_worker, dependencies, tasks)?)
 }

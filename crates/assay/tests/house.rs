@@ -48,7 +48,7 @@ fn crates_import_only_what_they_may() {
         ("ingest", &["clients", "contracts", "messaging", "platform"]),
         ("scoring-worker", &["clients", "contracts", "judge", "messaging", "platform", "scoring"]),
         ("export", &["clients", "contracts", "messaging", "platform"]),
-        ("export-worker", &["contracts", "export", "messaging", "platform"]),
+        ("export-worker", &["clients", "contracts", "export", "messaging", "platform"]),
     ]);
     for (name, imported) in imports() {
         let Some(allowed) = allowed.get(name.as_str()) else {

@@ -54,6 +54,11 @@ impl Api {
         self.reply(self.request(Method::GET, path)).await
     }
 
+    /// `DELETE`.
+    pub async fn delete(&self, path: &str) -> Result<Reply> {
+        self.reply(self.request(Method::DELETE, path)).await
+    }
+
     /// `POST` of JSON.
     pub async fn post(&self, path: &str, body: &Value) -> Result<Reply> {
         self.reply(self.request(Method::POST, path).json(body)).await

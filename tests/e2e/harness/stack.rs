@@ -163,15 +163,26 @@ impl Stack {
 
     /// `assay keys …`: its standard output.
     pub async fn keys(&self, arguments: &[&str]) -> Result<String> {
+        let output = self.registry_command("keys", arguments).await?;
+        ensure!(output.status.success(), "assay keys {arguments:?}: {output:?}");
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
+    /// A command that works on the registry's database, `assay COMMAND …`: what came of it.
+    pub async fn registry_command(&self, command: &str, arguments: &[&str]) -> Result<std::process::Output> {
         let data = self.home.path().join("data");
         let data = data.to_str().context("the folder is no text")?;
         let place: &[&str] = match self.kind {
             Kind::Standalone => &["--data-dir", data],
             Kind::Distributed => &[],
         };
-        let output = self.assay(&[&["keys"], arguments, place].concat()).output().await?;
-        ensure!(output.status.success(), "assay keys {arguments:?}: {output:?}");
-        Ok(String::from_utf8(output.stdout)?)
+        Ok(self.assay(&[&[command], arguments, place].concat()).output().await?)
+    }
+
+    /// The name and the whole log of every process.
+    pub fn read_logs(&self) -> Result<Vec<(&'static str, String)>> {
+        let names = self.deployment.members.iter().map(|member| member.name);
+        names.map(|name| Ok((name, fs::read_to_string(self.log_of(name))?))).collect()
     }
 
     /// The executable with the settings of this stack.

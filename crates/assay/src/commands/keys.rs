@@ -9,9 +9,8 @@ use assay_contracts::time::Timestamp;
 use assay_platform::db::Database;
 use assay_platform::runtime::now;
 
-use crate::cli::{KeysCommand, RegistryPlace};
-use crate::settings::Settings;
-use crate::standalone::DataFolder;
+use super::registry_place;
+use crate::cli::KeysCommand;
 
 const DAY_MILLIS: i64 = 24 * 60 * 60 * 1000;
 
@@ -24,16 +23,16 @@ pub async fn run(command: KeysCommand) -> Result<()> {
                 scopes: parse_scopes(&scopes)?,
                 expires_at: expires_in_days.map(|days| now().plus_millis(i64::from(days) * DAY_MILLIS)),
             };
-            create(open(&place).await?, new).await
+            create(registry_place::open(&place).await?.0, new).await
         }
         KeysCommand::List { organization, place } => {
             let organization = organization
                 .map(|name| OrganizationName::parse(&name))
                 .transpose()
                 .context("--organization")?;
-            list(open(&place).await?, organization).await
+            list(registry_place::open(&place).await?.0, organization).await
         }
-        KeysCommand::Revoke { id, place } => revoke(open(&place).await?, &id).await,
+        KeysCommand::Revoke { id, place } => revoke(registry_place::open(&place).await?.0, &id).await,
     }
 }
 
@@ -96,15 +95,4 @@ fn parse_scopes(names: &[String]) -> Result<Scopes> {
     }
     let scopes: Result<Vec<Scope>, _> = names.iter().map(|name| name.trim().parse()).collect();
     Ok(Scopes::from_iter(scopes.context("--scopes")?))
-}
-
-/// The registry's database, up to date.
-async fn open(place: &RegistryPlace) -> Result<Database> {
-    let mut settings = Settings::load()?;
-    if let Some(folder) = &place.data_dir {
-        DataFolder::existing(folder)?.place_databases(&mut settings);
-    }
-    let database = Database::open(&settings.registry.database(), assay_agent_registry::SCHEMA)?;
-    database.migrate(assay_agent_registry::MIGRATIONS).await?;
-    Ok(database)
 }

@@ -10,6 +10,8 @@ mod keys;
 mod migrate;
 mod openapi;
 pub mod outbox;
+mod registry_place;
+mod retention;
 mod score;
 mod weights;
 
@@ -38,6 +40,7 @@ pub async fn run(command: Command) -> Result<ExitCode> {
         Command::ExportWorker => roles::run(Role::ExportWorker).await?,
         Command::Migrate => migrate::run().await?,
         Command::Keys(command) => keys::run(command).await?,
+        Command::Retention(command) => retention::run(command).await?,
         Command::DeadLetter(command) => dead_letter::run(command).await?,
         Command::Outbox(command) => outbox::run(command).await?,
         Command::Import(arguments) => return import::run(arguments).await,

@@ -4,4 +4,4 @@ mod admit_request;
 mod forward_call;
 
 pub(crate) use self::admit_request::{KeyRing, RateLimit};
-pub(crate) use self::forward_call::{Forward, forward};
+pub(crate) use self::forward_call::{Forward, forward, service_error};

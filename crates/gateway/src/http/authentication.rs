@@ -2,6 +2,7 @@
 
 use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::Method;
 use actix_web::http::header::{AUTHORIZATION, HeaderName, RETRY_AFTER};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, web};
@@ -38,24 +39,28 @@ pub(crate) async fn authenticate(
 ) -> Result<ServiceResponse<impl MessageBody>, Error> {
     let gateway = gateway(&request)?;
     let grant = grant_of(&gateway, &request).await?;
-    let Some(grant) = grant else {
-        return Err(WebError::unauthorized("send a valid API key as `Authorization: Bearer <key>`").into());
-    };
+    let Some(grant) = grant else { return Err(unauthorized().into()) };
     admit(&gateway, &request, grant, scope)?;
     next.call(request).await
 }
 
-/// The same for the ticket read, which documents no 401: without a valid key it answers as for an unknown ticket.
+/// The same for tickets, whose read documents no 401: without a valid key it answers as for an unknown ticket.
 pub(crate) async fn authenticate_or_hide(
     request: ServiceRequest,
     next: Next<impl MessageBody>,
 ) -> Result<ServiceResponse<impl MessageBody>, Error> {
     let gateway = gateway(&request)?;
     let Some(grant) = grant_of(&gateway, &request).await? else {
-        return Err(ticket_not_found().into());
+        return Err(
+            if request.method() == Method::DELETE { unauthorized() } else { ticket_not_found() }.into()
+        );
     };
     admit(&gateway, &request, grant, Scope::Tickets)?;
     next.call(request).await
+}
+
+fn unauthorized() -> WebError {
+    WebError::unauthorized("send a valid API key as `Authorization: Bearer <key>`")
 }
 
 fn gateway(request: &ServiceRequest) -> Result<web::Data<Gateway>, WebError> {

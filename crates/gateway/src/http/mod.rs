@@ -50,8 +50,14 @@ pub(crate) fn configure(gateway: web::Data<Gateway>) -> impl Fn(&mut ServiceConf
                 vec![("GET", web::get().to(exports::download_export))],
             ))
             .service(
-                resource("/v1/tickets/{id}", vec![("GET", web::get().to(tickets::get_ticket))])
-                    .wrap(from_fn(authentication::authenticate_or_hide)),
+                resource(
+                    "/v1/tickets/{id}",
+                    vec![
+                        ("GET", web::get().to(tickets::get_ticket)),
+                        ("DELETE", web::delete().to(tickets::delete_ticket)),
+                    ],
+                )
+                .wrap(from_fn(authentication::authenticate_or_hide)),
             )
             .service(guarded(
                 "/v1/tickets/{id}/evaluation",

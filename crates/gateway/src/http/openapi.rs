@@ -45,6 +45,7 @@ pub(crate) async fn serve() -> HttpResponse {
         exports::download_export,
         downloads::download_file,
         tickets::get_ticket,
+        tickets::delete_ticket,
         tickets::get_evaluation,
         serve,
         healthz,

@@ -1,20 +1,22 @@
-//! `GET /v1/tickets/{id}` (specification, section of that name) and, beyond it, the ticket's evaluation.
+//! `GET /v1/tickets/{id}` (specification, section of that name) and, beyond it, the ticket's evaluation and its deletion.
 
 use actix_web::http::StatusCode;
 use actix_web::web::{Data, Path};
 use actix_web::{HttpRequest, HttpResponse};
 use assay_contracts::evaluation::{TicketEvaluation, UnscoredStatus};
 use assay_contracts::ids::TicketId;
+use assay_contracts::internal::Deletion;
 use assay_contracts::problem::{Problem, ProblemCode};
 use assay_contracts::ticket::Ticket;
 use assay_platform::auth::ServiceClaims;
 use assay_platform::web::WebError;
+use futures_util::future::try_join;
 use reqwest::header::HeaderMap;
 
 use super::authentication::Authenticated;
 use super::context::{Gateway, path_id};
 use super::openapi::{CommonProblems, PublicProblems};
-use crate::app::{Forward, forward};
+use crate::app::{Forward, forward, service_error};
 
 /// Get a ticket
 ///
@@ -44,6 +46,42 @@ pub(crate) async fn get_ticket(
     read_ticket(&gateway, &caller.0, id).await
 }
 
+/// Delete a ticket
+///
+/// Its transcript, the display names that it brought and its evaluation are deleted for good, and exports that are created
+/// later do not hold it (their read model follows within seconds). From the answer on, the ticket and its evaluation answer
+/// 404. Its identity stays used: importing the conversation again answers 409. Files of exports that were made before keep
+/// their rows until the files' retention time has passed.
+#[utoipa::path(
+    delete,
+    path = "/v1/tickets/{id}",
+    operation_id = "deleteTicket",
+    tag = "Tickets",
+    params(("id" = String, Path, description = "Ticket id, as in the import's receipt")),
+    responses(
+        (status = 204, description = "Deleted"),
+        (status = 404, description = "Resource not found, or deleted before", body = Problem, content_type = "application/problem+json"),
+        CommonProblems,
+    ),
+    security(("api_key" = []))
+)]
+pub(crate) async fn delete_ticket(
+    id: Path<String>,
+    gateway: Data<Gateway>,
+    caller: Authenticated,
+) -> Result<HttpResponse, WebError> {
+    let _place = gateway.admit()?;
+    let id: TicketId = id.parse().map_err(|_| ticket_not_found())?;
+    let path = format!("/internal/v1/tickets/{id}");
+    let method = reqwest::Method::DELETE;
+    let call = Forward { method, ..get(&gateway.ingest, &caller.0, &path) };
+    let answer = forward(call).await?;
+    if answer.status() == StatusCode::NOT_FOUND {
+        return Err(ticket_not_found());
+    }
+    Ok(answer)
+}
+
 /// Get a ticket's evaluation
 ///
 /// `pending` until it is there.
@@ -68,7 +106,13 @@ pub(crate) async fn get_evaluation(
     let _place = gateway.admit()?;
     let id: TicketId = path_id(&id, ProblemCode::TicketNotFound)?;
     let path = format!("/internal/v1/tickets/{id}/evaluation");
-    let evaluation = forward(get(&gateway.scoring, &caller.0, &path)).await?;
+    // The evaluation of a deleted ticket takes a moment to go: whether it was deleted, the ticket's owner knows at once.
+    let (evaluation, is_deleted) =
+        try_join(forward(get(&gateway.scoring, &caller.0, &path)), is_deleted(&gateway, &caller.0, id))
+            .await?;
+    if is_deleted {
+        return Err(ticket_not_found());
+    }
     if evaluation.status() != StatusCode::NOT_FOUND {
         return Ok(evaluation);
     }
@@ -79,6 +123,12 @@ pub(crate) async fn get_evaluation(
     }
     let status = UnscoredStatus::Pending;
     Ok(HttpResponse::Ok().json(TicketEvaluation::Unscored { ticket_id: id, status, error_message: None }))
+}
+
+async fn is_deleted(gateway: &Gateway, claims: &ServiceClaims, id: TicketId) -> Result<bool, WebError> {
+    let path = format!("/internal/v1/tickets/{id}/deletion");
+    let deletion: Deletion = gateway.ingest.get_json(claims, &path).await.map_err(service_error)?;
+    Ok(deletion.deleted_at.is_some())
 }
 
 async fn read_ticket(

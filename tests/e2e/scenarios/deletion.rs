@@ -1,0 +1,159 @@
+//! `DELETE /v1/tickets/{id}`: what is deleted is gone everywhere, whenever it is deleted, and stays gone.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result, ensure};
+use futures_util::future::try_join_all;
+use serde_json::{Value, json};
+
+use crate::harness::{Api, Cases, Stack, Table, conversation, edited, set, unset, until};
+
+/// Tickets that are deleted while they are evaluated.
+const RACES: usize = 24;
+
+/// Deletions of evaluated tickets, of tickets under way, by several at once, and through a crash.
+pub async fn run(stack: &mut Stack) -> Result<()> {
+    let api = stack.api()?;
+    api.register("bot").await?;
+    let kept = api.import(&by_ai("kept")).await?;
+    api.evaluation(&kept).await?;
+    let mut cases = Cases::default();
+    cases.check("who may delete", who_may_delete(stack, &kept).await);
+    cases.check("an evaluated ticket", evaluated_ticket(&api, &kept).await);
+    cases.check("the identity stays used", identity_stays_used(&api).await);
+    cases.check("several at once", several_at_once(&api).await);
+    cases.check("tickets under way", tickets_under_way(&api, &kept).await);
+    cases.check("through a crash", through_a_crash(stack, &kept).await);
+    cases.finish()
+}
+
+async fn who_may_delete(stack: &Stack, kept: &str) -> Result<()> {
+    let path = format!("/v1/tickets/{kept}");
+    for nobody in [stack.api_with(None)?, stack.api_with(Some("asy_no-such-key-at-all"))?] {
+        let reply = nobody.delete(&path).await?;
+        reply.problem(401, "unauthorized")?;
+        ensure!(reply.header("www-authenticate").starts_with("Bearer"), "no WWW-Authenticate");
+        // The read hides itself instead: specification, "GET /v1/tickets/{id}".
+        nobody.get(&path).await?.problem(404, "ticket-not-found")?;
+    }
+    let key = stack.create_key(&["--organization", "default", "--scopes", "assess,agents,exports"]).await?;
+    stack.api_with(Some(&key))?.delete(&path).await?.problem(403, "missing-scope")?;
+    let api = stack.api()?;
+    let unknown = stack.api_of("strangers").await?.delete(&path).await?.problem(404, "ticket-not-found")?;
+    for id in ["0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11", "kept", "%00", &kept.to_uppercase()] {
+        let problem = api.delete(&format!("/v1/tickets/{id}")).await?.problem(404, "ticket-not-found")?;
+        ensure!(problem["detail"] == unknown["detail"], "another answer for {id}: {problem}");
+    }
+    api.get(&path).await?.expect(200)?;
+    ensure!(api.evaluation(kept).await?["status"] == "scored", "the evaluation is gone");
+    Ok(())
+}
+
+async fn evaluated_ticket(api: &Api, kept: &str) -> Result<()> {
+    let id = api.import(&by_ai("evaluated")).await?;
+    api.evaluation(&id).await?;
+    let before = api.export(&json!({"kind": "axis"})).await?;
+    ensure!(tickets_of(api, &before).await?.contains(&id), "the export before lacks the ticket");
+    let reply = api.delete(&format!("/v1/tickets/{id}")).await?;
+    reply.expect_status(204)?;
+    ensure!(reply.body.is_empty(), "204 with a body: {}", reply.text());
+    is_gone(api, &id).await?;
+    // Files that were made before are kept for their own time.
+    let again = api.complete(before["id"].as_str().context("no id")?).await?;
+    ensure!(tickets_of(api, &again).await?.contains(&id), "the file has changed");
+    exports_hold(api, &BTreeSet::from([kept.to_owned()])).await
+}
+
+async fn identity_stays_used(api: &Api) -> Result<()> {
+    let id = api.import(&by_ai("used")).await?;
+    api.delete(&format!("/v1/tickets/{id}")).await?.expect_status(204)?;
+    for edits in [vec![], vec![unset("/subject")], vec![set("/messages/0/content", "Something else")]] {
+        let reply = api.post("/v1/assess", &edited(by_ai("used"), &edits)).await?;
+        let problem = reply.problem(409, "duplicate-import")?;
+        ensure!(problem["ticket_id"] == id.as_str(), "another ticket: {problem}");
+    }
+    is_gone(api, &id).await
+}
+
+async fn several_at_once(api: &Api) -> Result<()> {
+    let id = api.import(&by_ai("several")).await?;
+    let path = format!("/v1/tickets/{id}");
+    let replies = try_join_all((0..8).map(|_| api.delete(&path))).await?;
+    let (deleted, refused): (Vec<_>, Vec<_>) = replies.iter().partition(|reply| reply.status == 204);
+    ensure!(deleted.len() == 1, "{} of 8 deletions succeeded", deleted.len());
+    refused.iter().try_for_each(|reply| reply.problem(404, "ticket-not-found").map(drop))?;
+    is_gone(api, &id).await
+}
+
+/// Deleted right after the receipt, so that events of both kinds are under way together.
+async fn tickets_under_way(api: &Api, kept: &str) -> Result<()> {
+    let races = (0..RACES).map(|number| async move {
+        let id = api.import(&by_ai(&format!("race-{number}"))).await?;
+        // Some of them are given time for their evaluation, up to its end.
+        for _ in 0..number % 4 {
+            api.get(&format!("/v1/tickets/{id}/evaluation")).await?.expect(200)?;
+        }
+        api.delete(&format!("/v1/tickets/{id}")).await?.expect_status(204)?;
+        is_gone(api, &id).await?;
+        anyhow::Ok(id)
+    });
+    let deleted = try_join_all(races).await?;
+    // Accepted after all of them.
+    let last = api.import(&by_ai("last-race")).await?;
+    api.evaluation(&last).await?;
+    exports_hold(api, &BTreeSet::from([kept.to_owned(), last.clone()])).await?;
+    for id in &deleted {
+        is_gone(api, id).await?;
+    }
+    api.delete(&format!("/v1/tickets/{last}")).await?.expect_status(204)
+}
+
+async fn through_a_crash(stack: &mut Stack, kept: &str) -> Result<()> {
+    let api = stack.api()?;
+    let mut deleted = Vec::new();
+    for number in 0..10 {
+        let id = api.import(&by_ai(&format!("crash-{number}"))).await?;
+        api.delete(&format!("/v1/tickets/{id}")).await?.expect_status(204)?;
+        deleted.push(id);
+    }
+    stack.kill(&["ingest", "scoring-worker", "export"]);
+    stack.start().await?;
+    let api = stack.api()?;
+    for id in &deleted {
+        is_gone(&api, id).await?;
+    }
+    let last = api.import(&by_ai("after-the-crash")).await?;
+    api.evaluation(&last).await?;
+    exports_hold(&api, &BTreeSet::from([kept.to_owned(), last])).await
+}
+
+async fn is_gone(api: &Api, id: &str) -> Result<()> {
+    let path = format!("/v1/tickets/{id}");
+    api.get(&path).await?.problem(404, "ticket-not-found")?;
+    api.get(&format!("{path}/evaluation")).await?.problem(404, "ticket-not-found")?;
+    api.delete(&path).await?.problem(404, "ticket-not-found")?;
+    Ok(())
+}
+
+/// Exports of both kinds hold exactly these tickets, and the next ones, too.
+async fn exports_hold(api: &Api, tickets: &BTreeSet<String>) -> Result<()> {
+    for kind in ["axis", "resolution_audit"] {
+        let export = async || tickets_of(api, &api.export(&json!({"kind": kind})).await?).await;
+        until("an export without what was deleted", async || Ok((export().await? == *tickets).then_some(())))
+            .await?;
+        ensure!(export().await? == *tickets, "what was deleted is back in an export");
+    }
+    Ok(())
+}
+
+async fn tickets_of(api: &Api, export: &Value) -> Result<BTreeSet<String>> {
+    let table = Table::read(&api.file(export).await?)?;
+    let found = table.column("ticket_id");
+    let distinct: BTreeSet<String> = found.iter().map(|id| (*id).to_owned()).collect();
+    ensure!(distinct.len() == found.len(), "a ticket has two rows");
+    Ok(distinct)
+}
+
+fn by_ai(ticket: &str) -> Value {
+    edited(conversation(ticket), &[set("/messages/1/author", json!({"type": "ai", "external_id": "bot"}))])
+}

@@ -1,0 +1,70 @@
+//! `assay retention`: an operator sets and sees how long organizations keep things.
+
+use std::process::Output;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::harness::Stack;
+
+/// Periods that are set, shown, given back and refused.
+pub async fn run(stack: &mut Stack) -> Result<()> {
+    stack.create_key(&["--organization", "acme"]).await?;
+    expect_line(&show(stack, &[]).await?, "default", ["(forever)", "(forever)", "(30)"])?;
+    expect_line(&show(stack, &[]).await?, "acme", ["(forever)", "(forever)", "(30)"])?;
+
+    let set = ["set", "--organization", "acme", "--transcripts-days", "14", "--files-days", "forever"];
+    let shown = success(retention(stack, &set).await?)?;
+    expect_line(&shown, "acme", ["14", "(forever)", "forever"])?;
+    success(retention(stack, &["set", "--organization", "acme", "--evaluations-days", "365"]).await?)?;
+    let all = show(stack, &[]).await?;
+    expect_line(&all, "acme", ["14", "365", "forever"])?;
+    expect_line(&all, "default", ["(forever)", "(forever)", "(30)"])?;
+    let one = show(stack, &["--organization", "acme"]).await?;
+    ensure!(one.lines().count() == 2, "more than one organization: {one}");
+
+    success(retention(stack, &["set", "--organization", "acme", "--transcripts-days", "default"]).await?)?;
+    expect_line(&show(stack, &[]).await?, "acme", ["(forever)", "365", "forever"])?;
+    refusals(stack).await?;
+    expect_line(&show(stack, &[]).await?, "acme", ["(forever)", "365", "forever"])
+}
+
+async fn refusals(stack: &Stack) -> Result<()> {
+    let acme = ["set", "--organization", "acme"];
+    let unknown = ["set", "--organization", "nobody", "--files-days", "1"];
+    let cases: [(Vec<&str>, i32, &str); 6] = [
+        (unknown.to_vec(), 1, "there is no organization `nobody`"),
+        (vec!["show", "--organization", "nobody"], 1, "there is no organization `nobody`"),
+        ([&acme[..], &["--transcripts-days", "0"]].concat(), 1, "from 1 to 36500"),
+        ([&acme[..], &["--evaluations-days", "soon"]].concat(), 1, "--evaluations-days"),
+        (acme.to_vec(), 2, "--transcripts-days"),
+        (vec!["set", "--files-days", "1"], 2, "--organization"),
+    ];
+    for (arguments, code, message) in cases {
+        let output = retention(stack, &arguments).await?;
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        ensure!(output.status.code() == Some(code), "{arguments:?}: {} {error}", output.status);
+        ensure!(error.contains(message), "{arguments:?}: {error}");
+    }
+    Ok(())
+}
+
+async fn retention(stack: &Stack, arguments: &[&str]) -> Result<Output> {
+    stack.registry_command("retention", arguments).await
+}
+
+async fn show(stack: &Stack, arguments: &[&str]) -> Result<String> {
+    success(retention(stack, &[&["show"], arguments].concat()).await?)
+}
+
+fn success(output: Output) -> Result<String> {
+    ensure!(output.status.success(), "assay retention: {output:?}");
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+fn expect_line(table: &str, organization: &str, periods: [&str; 3]) -> Result<()> {
+    let line = table.lines().find(|line| line.split_whitespace().last() == Some(organization));
+    let line = line.with_context(|| format!("{organization} is not shown: {table}"))?;
+    let cells: Vec<&str> = line.split_whitespace().take(3).collect();
+    ensure!(cells == periods, "{organization}: {cells:?} instead of {periods:?}");
+    Ok(())
+}
