@@ -93,9 +93,9 @@ async fn bad_requests(api: &Api) -> Result<()> {
     }
     let typed = api.request(Method::POST, "/v1/assess").header("content-type", "text/plain");
     api.reply(typed.body(text.clone())).await?.problem(415, "unsupported-media-type")?;
-    let keyed = api.request(Method::POST, "/v1/assess").header("idempotency-key", marked("key"));
+    let keyed = api.request(Method::POST, "/v1/assess").header("idempotency-key", format!("key-{MARKER}"));
     api.reply(keyed.json(&full_of_markers("keyed"))).await?.expect_status(202)?;
-    let keyed = api.request(Method::POST, "/v1/assess").header("idempotency-key", marked("key"));
+    let keyed = api.request(Method::POST, "/v1/assess").header("idempotency-key", format!("key-{MARKER}"));
     api.reply(keyed.json(&full_of_markers("keyed otherwise"))).await?.problem(422, "idempotency-conflict")?;
     for path in ["/v1/tickets", "/v1/evaluations/exports", "/v1/downloads", "/v1/nothing"] {
         api.get(&format!("{path}/{MARKER}?name={MARKER}&cursor={MARKER}&limit={MARKER}")).await?;

@@ -9,6 +9,7 @@ mod idempotency;
 mod names;
 mod refusals;
 mod registry;
+mod removals;
 mod stage;
 mod start;
 mod transcripts;

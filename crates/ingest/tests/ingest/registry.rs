@@ -2,19 +2,20 @@
 
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use actix_web::middleware::from_fn;
-use actix_web::web::{Data, Json, post};
+use actix_web::web::{Data, Json, get, post};
 use anyhow::{Result, anyhow};
 use assay_contracts::event::AgentFacts;
 use assay_contracts::ids::OrganizationId;
-use assay_contracts::internal::{FindAgents, FoundAgents};
+use assay_contracts::internal::{FindAgents, FoundAgents, OrganizationRetention, RetentionPage};
 use assay_platform::auth::{Audience, ServiceTokens};
 use assay_platform::runtime::{Phase, Tasks, new_id};
 use assay_platform::web::{
     Caller, ServerSettings, ServiceAuth, WebError, resource, serve, service_auth_middleware,
 };
+use assay_testkit::eventually;
 use url::Url;
 
 #[derive(Clone, Default)]
@@ -22,12 +23,16 @@ pub struct Registry {
     agents: Arc<Mutex<Vec<(OrganizationId, AgentFacts)>>>,
     calls: Arc<AtomicUsize>,
     away: Arc<AtomicBool>,
+    /// What it says of periods, or nothing: then it cannot say.
+    periods: Arc<Mutex<Option<Vec<OrganizationRetention>>>>,
+    rounds: Arc<AtomicUsize>,
 }
 
 impl Registry {
     /// Starts it as one of `tasks`.
     pub fn start(tokens: ServiceTokens, tasks: &mut Tasks) -> Result<(Self, Url)> {
         let registry = Self::default();
+        registry.tell_periods(Some(Vec::new()));
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let url = Url::parse(&format!("http://{}", listener.local_addr()?))?;
         let data = Data::new(registry.clone());
@@ -43,6 +48,10 @@ impl Registry {
                     resource("/internal/v1/agents/find", vec![("POST", post().to(find))])
                         .wrap(from_fn(service_auth_middleware)),
                 );
+                app.service(
+                    resource("/internal/v1/retention", vec![("GET", get().to(retention))])
+                        .wrap(from_fn(service_auth_middleware)),
+                );
             },
         )?;
         Ok((registry, url))
@@ -54,6 +63,18 @@ impl Registry {
         let mut agents = self.agents.lock().map_err(|_| anyhow!("a test panicked"))?;
         agents.push((organization_id, agent.clone()));
         Ok(agent)
+    }
+
+    /// What it says of periods from now on.
+    pub fn tell_periods(&self, periods: Option<Vec<OrganizationRetention>>) {
+        *self.periods.lock().unwrap_or_else(PoisonError::into_inner) = periods;
+    }
+
+    /// Waits until a round of housekeeping that began after this call has ended: rounds follow each other.
+    pub async fn after_a_round(&self) -> Result<()> {
+        let rounds = self.rounds.load(Ordering::SeqCst);
+        let asked = || async { Ok(self.rounds.load(Ordering::SeqCst) >= rounds + 2) };
+        eventually("two rounds of housekeeping", asked).await
     }
 
     pub fn calls(&self) -> usize {
@@ -82,4 +103,12 @@ async fn find(
     };
     let found = agents.iter().filter(|(of, agent)| *of == organization && is_wanted(agent));
     Ok(Json(FoundAgents { agents: found.map(|(_, agent)| agent.clone()).collect() }))
+}
+
+async fn retention(caller: Caller, registry: Data<Registry>) -> Result<Json<RetentionPage>, WebError> {
+    caller.require_service()?;
+    registry.rounds.fetch_add(1, Ordering::SeqCst);
+    let periods = registry.periods.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let organizations = periods.ok_or_else(|| WebError::unavailable(&"away for a test"))?;
+    Ok(Json(RetentionPage { organizations, next: None }))
 }
