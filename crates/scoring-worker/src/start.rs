@@ -111,7 +111,6 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
         IngestClient::new(Service::new(http.clone(), ingest_url, Audience::Ingest, tokens.clone(), deadline));
     let registry =
         Service::new(http, registry_url, Audience::AgentRegistry, tokens.clone(), REGISTRY_DEADLINE);
-    let registry = RegistryClient::new(registry);
     let scorer = Arc::new(scorer(&config.weights)?.with_policy(config.policy()));
     let judge = Judge::open(&config.judge)?;
     let subscription = match &judge {
@@ -139,14 +138,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     });
     start_removals(&config, tasks, &store, &bus, &outbox);
     tasks.spawn(Phase::Relay, "scoring-worker relay", move |stop| outbox::relay(outbox, bus, stop));
-    let interval = Duration::from_secs(config.maintenance_interval_seconds.max(1));
-    let maintained = (store.clone(), registry);
-    tasks.spawn(Phase::Relay, "scoring-worker maintenance", move |stop| {
-        periodically("scoring-worker maintenance", interval, stop, move || {
-            let (store, registry) = maintained.clone();
-            async move { maintain(store.as_ref(), &registry).await }
-        })
-    });
+    start_maintenance(&config, tasks, store.clone(), RegistryClient::new(registry));
     let auth = ServiceAuth { tokens, audience: Audience::Scoring };
     let routes = configure(store, auth);
     serve(tasks, Phase::ServeInternal, "scoring-worker", listener, ServerSettings::default(), routes)?;
@@ -171,6 +163,22 @@ fn start_removals(
     let consumed = bus.clone();
     tasks.spawn(Phase::Consume, "scoring-worker consumer of expiries", move |stop| async move {
         consumed.consume(expired_subscription(), handler, stop).await
+    });
+}
+
+fn start_maintenance(
+    config: &Config,
+    tasks: &mut Tasks,
+    store: Arc<dyn EvaluationStore>,
+    registry: RegistryClient,
+) {
+    const NAME: &str = "scoring-worker maintenance";
+    let interval = Duration::from_secs(config.maintenance_interval_seconds.max(1));
+    tasks.spawn(Phase::Relay, NAME, move |stop| {
+        periodically(NAME, interval, stop, move || {
+            let (store, registry) = (store.clone(), registry.clone());
+            async move { maintain(store.as_ref(), &registry).await }
+        })
     });
 }
 

@@ -25,7 +25,8 @@ const MAX_HEADER_BYTES: usize = 32 * 1024;
 const MAX_URI_BYTES: usize = 8 * 1024;
 
 /// Wrap an app with this as its outermost middleware: gives the request its context, checks the size of its head, and
-/// logs one line about it when it is answered. Queries and bodies are never logged.
+/// logs one line about it when it is answered. Queries and bodies are never logged, nor the address itself: clients put
+/// into it what they like. The route that it matches is.
 pub async fn request_middleware(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
@@ -37,7 +38,7 @@ pub async fn request_middleware(
         "request",
         request_id = %request_id,
         method = %request.method(),
-        path = %request.path(),
+        route = request.match_pattern().as_deref().unwrap_or("none"),
     );
     let handled = context.scope(handle(request, next).instrument(span)).await;
     let request_id = HeaderValue::from_str(&request_id).ok();
