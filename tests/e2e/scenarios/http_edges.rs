@@ -48,7 +48,7 @@ async fn wrong_methods(api: &Api) -> Result<()> {
         ("/v1/evaluations/exports".to_owned(), vec!["GET", "POST"]),
         (format!("/v1/evaluations/exports/{id}"), vec!["GET"]),
         (format!("/v1/evaluations/exports/{id}/download"), vec!["GET"]),
-        (format!("/v1/tickets/{id}"), vec!["GET"]),
+        (format!("/v1/tickets/{id}"), vec!["GET", "DELETE"]),
         (format!("/v1/tickets/{id}/evaluation"), vec!["GET"]),
         (format!("/v1/downloads/{id}"), vec!["GET", "HEAD"]),
         ("/openapi.json".to_owned(), vec!["GET"]),
@@ -128,6 +128,7 @@ async fn openapi(stack: &Stack) -> Result<()> {
         ("/v1/evaluations/exports/{exportId}", "get"),
         ("/v1/evaluations/exports/{id}/download", "get"),
         ("/v1/tickets/{id}", "get"),
+        ("/v1/tickets/{id}", "delete"),
         ("/v1/tickets/{id}/evaluation", "get"),
     ] {
         ensure!(served["paths"][path][method].is_object(), "no {method} {path}");
