@@ -5,7 +5,8 @@
 use std::fmt::Debug;
 
 use assay_contracts::event::{
-    AgentCreated, ConversationAccepted, ConversationEvaluated, Event, ExportRequested,
+    AgentCreated, ConversationAccepted, ConversationDeleted, ConversationEvaluated, ConversationsExpired,
+    EvaluationDeleted, Event, ExportRequested,
 };
 use assay_messaging::{Delivery, OutgoingEvent};
 use libfuzzer_sys::fuzz_target;
@@ -15,6 +16,9 @@ fuzz_target!(|data: &[u8]| {
     let kinds = [
         is_written_as_read::<ConversationAccepted>(&delivery),
         is_written_as_read::<ConversationEvaluated>(&delivery),
+        is_written_as_read::<ConversationDeleted>(&delivery),
+        is_written_as_read::<ConversationsExpired>(&delivery),
+        is_written_as_read::<EvaluationDeleted>(&delivery),
         is_written_as_read::<ExportRequested>(&delivery),
         is_written_as_read::<AgentCreated>(&delivery),
     ];

@@ -7,7 +7,8 @@ use anyhow::{Context, Result, ensure};
 use assay_contracts::agent::NewAgent;
 use assay_contracts::conversation::Conversation;
 use assay_contracts::event::{
-    AgentCreated, ConversationAccepted, ConversationEvaluated, Event, ExportRequested,
+    AgentCreated, ConversationAccepted, ConversationDeleted, ConversationEvaluated, ConversationsExpired,
+    EvaluationDeleted, Event, ExportRequested,
 };
 use assay_contracts::export::NewExport;
 use assay_messaging::{Delivery, OutgoingEvent};
@@ -32,6 +33,9 @@ fn events_are_read_and_written_again_as_they_were() -> Result<()> {
     is_read::<ConversationAccepted>("event/accepted")?;
     is_read::<ConversationEvaluated>("event/evaluated")?;
     is_read::<ConversationEvaluated>("event/failed")?;
+    is_read::<ConversationDeleted>("event/deleted")?;
+    is_read::<EvaluationDeleted>("event/evaluation_deleted")?;
+    is_read::<ConversationsExpired>("event/expired")?;
     is_read::<ExportRequested>("event/requested")?;
     is_read::<AgentCreated>("event/agent")?;
     ensure!(Delivery::parse(&seed("event/other_version")?, 1).is_err());
