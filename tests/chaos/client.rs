@@ -63,6 +63,18 @@ impl Client {
         answer_of(request.json(&json!({"kind": kind})), self.key, "").await
     }
 
+    /// Deletes a ticket. One that is not there (any more) is done, too.
+    pub async fn delete(&self, ticket_id: &str) -> Answer {
+        let address = self.address(&format!("/v1/tickets/{ticket_id}"));
+        match self.send(self.http.delete(address)).await {
+            Ok(response) if matches!(response.status().as_u16(), 204 | 404) => {
+                Answer::Done { status: response.status().as_u16(), id: ticket_id.to_owned() }
+            }
+            Ok(response) => refusal(response).await,
+            Err(answer) => answer,
+        }
+    }
+
     /// Reads a resource: its body where there is one, else what was answered instead.
     pub async fn read(&self, path: &str) -> Result<Value, Answer> {
         let response = self.send(self.http.get(self.address(path))).await?;

@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::client::Answer;
+use crate::dice::Dice;
 
 /// Everything that was asked and answered. Shared by all clients of a run.
 pub struct Journal {
@@ -38,6 +39,9 @@ pub struct Told {
     pub sent: HashSet<String>,
     /// Tickets that a client has seen evaluated.
     pub seen_evaluated: HashSet<String>,
+    /// Tickets whose deletion was asked for, and those of which a client was told that it is done.
+    pub deleting: HashSet<String>,
+    pub deleted: HashSet<String>,
     /// Exports that were created.
     pub exports: Vec<Export>,
     /// Failures by cause.
@@ -86,6 +90,28 @@ impl Journal {
         }
     }
 
+    /// The deletion of a ticket begins: from now on it may be there or not.
+    pub fn deleting(&self, ticket_id: &str) {
+        self.lock().told.deleting.insert(ticket_id.to_owned());
+    }
+
+    /// A deletion was answered.
+    pub fn delete(&self, ticket_id: &str, answer: &Answer) {
+        let mut contents = self.note("delete", ticket_id, answer);
+        if matches!(answer, Answer::Done { .. }) {
+            contents.told.deleted.insert(ticket_id.to_owned());
+        }
+    }
+
+    /// A ticket that was accepted and is not being deleted.
+    pub fn any_accepted(&self, dice: &mut Dice) -> Option<String> {
+        let contents = self.lock();
+        let told = &contents.told;
+        let ids: Vec<&String> = told.accepted.values().flatten().collect();
+        let id = (*ids.get(dice.below(ids.len()))?).clone();
+        (!told.deleting.contains(&id)).then_some(id)
+    }
+
     /// A ticket was seen evaluated.
     pub fn evaluated(&self, ticket_id: &str) {
         self.lock().told.seen_evaluated.insert(ticket_id.to_owned());
@@ -113,7 +139,8 @@ impl Journal {
     pub fn unseen(&self, limit: usize) -> Vec<String> {
         let contents = self.lock();
         let told = &contents.told;
-        let ids = told.accepted.values().flatten().filter(|id| !told.seen_evaluated.contains(*id));
+        let is_unseen = |id: &&String| !told.seen_evaluated.contains(*id) && !told.deleting.contains(*id);
+        let ids = told.accepted.values().flatten().filter(is_unseen);
         ids.take(limit).cloned().collect()
     }
 
@@ -130,7 +157,11 @@ impl Journal {
         if let Some(cause) = answer.failure() {
             *contents.told.failures.entry(cause).or_default() += 1;
         }
-        if let Some(violation) = violation(what, of, answer) {
+        let is_gone =
+            matches!(answer, Answer::Refused { status: 404, .. }) && contents.told.deleting.contains(of);
+        if let Some(violation) = violation(what, of, answer)
+            && !is_gone
+        {
             contents.told.violations.push(violation);
         }
         contents

@@ -23,8 +23,10 @@ const PAUSE: (usize, usize) = (10, 60);
 const AGAIN: Duration = Duration::from_millis(250);
 /// Between two exports.
 const EXPORT_PAUSE: Duration = Duration::from_millis(2_500);
-/// Requests for exports that are tried again, at most, before the client gives up.
-const EXPORT_TRIES: usize = 240;
+/// Between two deletions.
+const DELETE_PAUSE: Duration = Duration::from_millis(400);
+/// Requests for an export or a deletion that are tried again, at most, before the client gives up.
+const TRIES: usize = 240;
 
 /// The conversations that are sent, under ever new ids.
 pub struct Conversations {
@@ -79,6 +81,8 @@ impl Load {
         }
         tasks.spawn(look(client.clone(), Arc::clone(journal), stop.clone()));
         tasks.spawn(export(client.clone(), Arc::clone(journal), stop.clone()));
+        let dice = Dice::new(!conversations.seed);
+        tasks.spawn(delete(client.clone(), Arc::clone(journal), dice, stop.clone()));
         Self { stop, tasks }
     }
 
@@ -145,6 +149,22 @@ async fn look(client: Client, journal: Arc<Journal>, stop: CancellationToken) {
     }
 }
 
+/// Deletes tickets, evaluated or not, each until it is told that it is done.
+async fn delete(client: Client, journal: Arc<Journal>, mut dice: Dice, stop: CancellationToken) {
+    while stop.run_until_cancelled(sleep(DELETE_PAUSE)).await.is_some() {
+        let Some(ticket_id) = journal.any_accepted(&mut dice) else { continue };
+        journal.deleting(&ticket_id);
+        for _ in 0..TRIES {
+            let answer = client.delete(&ticket_id).await;
+            journal.delete(&ticket_id, &answer);
+            if matches!(answer, Answer::Done { .. }) {
+                break;
+            }
+            sleep(AGAIN).await;
+        }
+    }
+}
+
 async fn export(client: Client, journal: Arc<Journal>, stop: CancellationToken) {
     let kinds = ["axis", "resolution_audit"];
     let mut number = 0;
@@ -158,7 +178,7 @@ async fn export(client: Client, journal: Arc<Journal>, stop: CancellationToken) 
 /// Creates an export, under the same idempotency key until it is told that it worked.
 pub async fn create_export(client: &Client, journal: &Journal, kind: &'static str, key: &str) {
     let must_hold: HashSet<String> = journal.seen();
-    for _ in 0..EXPORT_TRIES {
+    for _ in 0..TRIES {
         let answer = client.create_export(kind, key).await;
         journal.export(kind, must_hold.clone(), &answer);
         if matches!(answer, Answer::Done { .. }) {

@@ -18,6 +18,7 @@ pub struct Report {
     pub requests: u64,
     pub accepted: u64,
     pub tickets: u64,
+    pub deleted: u64,
     pub exports: u64,
     pub exports_failed: u64,
     pub lost: u64,
@@ -48,6 +49,7 @@ impl Report {
             requests: 0,
             accepted: 0,
             tickets: 0,
+            deleted: 0,
             exports: 0,
             exports_failed: 0,
             lost: 0,
@@ -89,8 +91,8 @@ impl Display for Report {
         }
         writeln!(
             f,
-            "  requests {}  202 {}  tickets {}  exports {} (failed {})",
-            self.requests, self.accepted, self.tickets, self.exports, self.exports_failed
+            "  requests {}  202 {}  tickets {} (and {} deleted)  exports {} (failed {})",
+            self.requests, self.accepted, self.tickets, self.deleted, self.exports, self.exports_failed
         )?;
         writeln!(
             f,
