@@ -1,6 +1,9 @@
 //! What the clients were told, against the API, the files and the databases.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+mod files;
+mod stored;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -10,13 +13,13 @@ use futures_util::stream;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
+use self::files::file;
+use self::stored::{Stored, score_locally};
 use crate::client::{Answer, Client};
-use crate::journal::{Export, Journal, Told};
+use crate::journal::{Journal, Told};
 use crate::load::{Conversations, create_export};
 use crate::report::Report;
-use crate::run::example;
 use crate::site::Site;
-use crate::table::Table;
 
 /// How long an installation may take to settle once everything is healed.
 const SETTLE: Duration = Duration::from_secs(300);
@@ -26,14 +29,6 @@ const READERS: usize = 8;
 const SCHEMAS: [&str; 4] = ["registry", "ingest", "scoring", "export"];
 /// Parts of an evaluation that say the same wherever and whenever it was made.
 const TIMELESS: [&str; 7] = ["axis", "resolution", "charge", "handoff", "sentiment", "effort", "flags"];
-
-/// What the databases hold in the end.
-struct Stored {
-    /// Ticket ids by external id.
-    tickets: BTreeMap<String, Vec<String>>,
-    /// Evaluation id and document by ticket id.
-    evaluations: HashMap<String, (String, Value)>,
-}
 
 /// Waits until the installation has settled, and writes into the report what was kept and what was broken.
 pub async fn reach(
@@ -96,52 +91,6 @@ async fn settle(site: &Site) -> Result<()> {
         );
         sleep(Duration::from_millis(200)).await;
     }
-}
-
-impl Stored {
-    fn read(site: &Site) -> Result<Self> {
-        let mut tickets: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        let id = |column: &str| site.sql_of_id(column);
-        let query = format!("SELECT external_id || '|' || {} AS value FROM conversations", id("id"));
-        for row in query_texts(&site.database("ingest")?, &query)? {
-            let (external_id, id) = row.split_once('|').context("no ticket")?;
-            tickets.entry(external_id.to_owned()).or_default().push(hyphenated(id));
-        }
-        let mut evaluations = HashMap::new();
-        let (ticket, evaluation) = (id("ticket_id"), id("id"));
-        let query = format!(
-            "SELECT {ticket} || '|' || {evaluation} || '|' || coalesce(document, 'null') AS value \
-             FROM evaluations WHERE deleted_at IS NULL"
-        );
-        for row in query_texts(&site.database("scoring")?, &query)? {
-            let mut parts = row.splitn(3, '|');
-            let mut part = || parts.next().context("no evaluation");
-            let (ticket, id, document) = (hyphenated(part()?), hyphenated(part()?), part()?);
-            evaluations.insert(ticket, (id, serde_json::from_str(document)?));
-        }
-        Ok(Self { tickets, evaluations })
-    }
-
-    fn ids(&self) -> HashSet<&str> {
-        self.tickets.values().flatten().map(String::as_str).collect()
-    }
-}
-
-/// An id as the API writes it, of its 32 digits.
-fn hyphenated(digits: &str) -> String {
-    let ends = [0, 8, 12, 16, 20, 32];
-    ends.windows(2).filter_map(|ends| digits.get(ends[0]..ends[1])).collect::<Vec<_>>().join("-")
-}
-
-/// What `assay score` says of each conversation that is sent.
-async fn score_locally(site: &Site) -> Result<Vec<Value>> {
-    let folder = tempfile::tempdir()?;
-    let file = folder.path().join("conversations.jsonl");
-    std::fs::write(&file, example("conversations.jsonl")?)?;
-    let output = site.assay(&["score", &file.display().to_string()]).output().await?;
-    ensure!(output.status.success(), "assay score: {output:?}");
-    let lines = String::from_utf8(output.stdout)?;
-    Ok(lines.lines().map(serde_json::from_str).collect::<Result<_, _>>()?)
 }
 
 /// One ticket for each identity, the one that was told; none that nobody sent.
@@ -233,104 +182,6 @@ async fn tickets(client: &Client, told: &Told, report: &mut Report) {
         if !evaluation.as_ref().is_ok_and(|evaluation| evaluation["status"] != "pending") {
             report.lose(format!("the evaluation of {external_id} reads {evaluation:?}"));
         }
-    }
-}
-
-/// An export is complete with a correct file, or failed with a reason.
-async fn file(
-    client: &Client,
-    export: &Export,
-    stored: &Stored,
-    deleting: &HashSet<String>,
-    is_last: bool,
-    report: &mut Report,
-) -> Result<()> {
-    let end = finished(client, &export.id).await?;
-    if end["status"] == "failed" {
-        report.exports_failed += 1;
-        if end["error_message"].as_str().is_none_or(str::is_empty) {
-            report.be_wrong(format!("export {} failed without a reason", export.id));
-        }
-        if is_last {
-            report.lose(format!("the last export failed: {}", end["error_message"]));
-        }
-        return Ok(());
-    }
-    let address = end["download_url"].as_str().context("complete, and no address")?;
-    let bytes = match client.fetch(address).await {
-        Ok(bytes) => bytes,
-        Err(answer) => {
-            report.lose(format!("the file of export {}: {answer:?}", export.id));
-            return Ok(());
-        }
-    };
-    match rows(&bytes, export, stored, deleting) {
-        Err(error) => {
-            report.be_wrong(format!("the file of export {} ({}): {error:#}", export.id, export.kind))
-        }
-        Ok(rows) if is_last => {
-            let rows: HashSet<&str> = rows.iter().map(String::as_str).collect();
-            for missing in stored.ids().difference(&rows) {
-                report.lose(format!("ticket {missing} is not in the last {} export", export.kind));
-            }
-            for deleted in rows.difference(&stored.ids()) {
-                report.be_wrong(format!(
-                    "ticket {deleted} was deleted and is in the last {} export",
-                    export.kind
-                ));
-            }
-        }
-        Ok(_) => {}
-    }
-    Ok(())
-}
-
-/// The ticket ids of a file that is what it should be.
-fn rows(
-    bytes: &[u8],
-    export: &Export,
-    stored: &Stored,
-    deleting: &HashSet<String>,
-) -> Result<HashSet<String>> {
-    let table = Table::read(bytes)?;
-    let mut rows = HashSet::new();
-    let mut last = (String::new(), String::new());
-    for row in &table.rows {
-        let ticket = &row["ticket_id"];
-        ensure!(rows.insert(ticket.clone()), "ticket {ticket} has two rows");
-        let place = (row["conversation_started_at"].clone(), ticket.clone());
-        ensure!(last < place, "the rows are not in order at {ticket}");
-        last = place;
-        if deleting.contains(ticket) {
-            continue;
-        }
-        let of = stored.tickets.get(&row["external_ticket_id"]).context("a row of an unknown ticket")?;
-        ensure!(of.contains(ticket), "the row of {ticket} names another external id");
-        let (evaluation, _) = stored.evaluations.get(ticket).context("a row without an evaluation")?;
-        ensure!(row["evaluation_id"] == *evaluation, "the row of {ticket} is of another evaluation");
-    }
-    let missing = export.must_hold.difference(&rows).filter(|ticket| !deleting.contains(*ticket));
-    let missing: Vec<&String> = missing.collect();
-    ensure!(
-        missing.is_empty(),
-        "{} of {} tickets are missing that were seen evaluated before it was created: {missing:?}",
-        missing.len(),
-        export.must_hold.len()
-    );
-    Ok(rows)
-}
-
-async fn finished(client: &Client, export: &str) -> Result<Value> {
-    let deadline = Instant::now() + SETTLE;
-    loop {
-        let read: Result<Value, Answer> = client.read(&format!("/v1/evaluations/exports/{export}")).await;
-        if let Ok(end) = &read
-            && (end["status"] == "complete" || end["status"] == "failed")
-        {
-            return Ok(end.clone());
-        }
-        ensure!(Instant::now() < deadline, "export {export} came to no end: {read:?}");
-        sleep(Duration::from_millis(100)).await;
     }
 }
 

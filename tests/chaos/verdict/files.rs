@@ -1,0 +1,113 @@
+//! The files of exports, from beginning to end.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+
+use super::SETTLE;
+use super::stored::Stored;
+use crate::client::{Answer, Client};
+use crate::journal::Export;
+use crate::report::Report;
+use crate::table::Table;
+
+/// An export is complete with a correct file, or failed with a reason.
+pub async fn file(
+    client: &Client,
+    export: &Export,
+    stored: &Stored,
+    deleting: &HashSet<String>,
+    is_last: bool,
+    report: &mut Report,
+) -> Result<()> {
+    let end = finished(client, &export.id).await?;
+    if end["status"] == "failed" {
+        report.exports_failed += 1;
+        if end["error_message"].as_str().is_none_or(str::is_empty) {
+            report.be_wrong(format!("export {} failed without a reason", export.id));
+        }
+        if is_last {
+            report.lose(format!("the last export failed: {}", end["error_message"]));
+        }
+        return Ok(());
+    }
+    let address = end["download_url"].as_str().context("complete, and no address")?;
+    let bytes = match client.fetch(address).await {
+        Ok(bytes) => bytes,
+        Err(answer) => {
+            report.lose(format!("the file of export {}: {answer:?}", export.id));
+            return Ok(());
+        }
+    };
+    match rows(&bytes, export, stored, deleting) {
+        Err(error) => {
+            report.be_wrong(format!("the file of export {} ({}): {error:#}", export.id, export.kind))
+        }
+        Ok(rows) if is_last => {
+            let rows: HashSet<&str> = rows.iter().map(String::as_str).collect();
+            for missing in stored.ids().difference(&rows) {
+                report.lose(format!("ticket {missing} is not in the last {} export", export.kind));
+            }
+            for deleted in rows.difference(&stored.ids()) {
+                report.be_wrong(format!(
+                    "ticket {deleted} was deleted and is in the last {} export",
+                    export.kind
+                ));
+            }
+        }
+        Ok(_) => {}
+    }
+    Ok(())
+}
+
+/// The ticket ids of a file that is what it should be.
+fn rows(
+    bytes: &[u8],
+    export: &Export,
+    stored: &Stored,
+    deleting: &HashSet<String>,
+) -> Result<HashSet<String>> {
+    let table = Table::read(bytes)?;
+    let mut rows = HashSet::new();
+    let mut last = (String::new(), String::new());
+    for row in &table.rows {
+        let ticket = &row["ticket_id"];
+        ensure!(rows.insert(ticket.clone()), "ticket {ticket} has two rows");
+        let place = (row["conversation_started_at"].clone(), ticket.clone());
+        ensure!(last < place, "the rows are not in order at {ticket}");
+        last = place;
+        if deleting.contains(ticket) {
+            continue;
+        }
+        let of = stored.tickets.get(&row["external_ticket_id"]).context("a row of an unknown ticket")?;
+        ensure!(of.contains(ticket), "the row of {ticket} names another external id");
+        let (evaluation, _) = stored.evaluations.get(ticket).context("a row without an evaluation")?;
+        ensure!(row["evaluation_id"] == *evaluation, "the row of {ticket} is of another evaluation");
+    }
+    let missing = export.must_hold.difference(&rows).filter(|ticket| !deleting.contains(*ticket));
+    let missing: Vec<&String> = missing.collect();
+    ensure!(
+        missing.is_empty(),
+        "{} of {} tickets are missing that were seen evaluated before it was created: {missing:?}",
+        missing.len(),
+        export.must_hold.len()
+    );
+    Ok(rows)
+}
+
+async fn finished(client: &Client, export: &str) -> Result<Value> {
+    let deadline = Instant::now() + SETTLE;
+    loop {
+        let read: Result<Value, Answer> = client.read(&format!("/v1/evaluations/exports/{export}")).await;
+        if let Ok(end) = &read
+            && (end["status"] == "complete" || end["status"] == "failed")
+        {
+            return Ok(end.clone());
+        }
+        ensure!(Instant::now() < deadline, "export {export} came to no end: {read:?}");
+        sleep(Duration::from_millis(100)).await;
+    }
+}

@@ -1,0 +1,64 @@
+//! What the databases hold, and what the scorer says of what was sent.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use anyhow::{Context, Result, ensure};
+use assay_testkit::query_texts;
+use serde_json::Value;
+
+use crate::run::example;
+use crate::site::Site;
+
+/// What the databases hold in the end.
+pub struct Stored {
+    /// Ticket ids by external id.
+    pub tickets: BTreeMap<String, Vec<String>>,
+    /// Evaluation id and document by ticket id.
+    pub evaluations: HashMap<String, (String, Value)>,
+}
+
+impl Stored {
+    pub fn read(site: &Site) -> Result<Self> {
+        let mut tickets: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let id = |column: &str| site.sql_of_id(column);
+        let query = format!("SELECT external_id || '|' || {} AS value FROM conversations", id("id"));
+        for row in query_texts(&site.database("ingest")?, &query)? {
+            let (external_id, id) = row.split_once('|').context("no ticket")?;
+            tickets.entry(external_id.to_owned()).or_default().push(hyphenated(id));
+        }
+        let mut evaluations = HashMap::new();
+        let (ticket, evaluation) = (id("ticket_id"), id("id"));
+        let query = format!(
+            "SELECT {ticket} || '|' || {evaluation} || '|' || coalesce(document, 'null') AS value \
+             FROM evaluations WHERE deleted_at IS NULL"
+        );
+        for row in query_texts(&site.database("scoring")?, &query)? {
+            let mut parts = row.splitn(3, '|');
+            let mut part = || parts.next().context("no evaluation");
+            let (ticket, id, document) = (hyphenated(part()?), hyphenated(part()?), part()?);
+            evaluations.insert(ticket, (id, serde_json::from_str(document)?));
+        }
+        Ok(Self { tickets, evaluations })
+    }
+
+    pub fn ids(&self) -> HashSet<&str> {
+        self.tickets.values().flatten().map(String::as_str).collect()
+    }
+}
+
+/// An id as the API writes it, of its 32 digits.
+fn hyphenated(digits: &str) -> String {
+    let ends = [0, 8, 12, 16, 20, 32];
+    ends.windows(2).filter_map(|ends| digits.get(ends[0]..ends[1])).collect::<Vec<_>>().join("-")
+}
+
+/// What `assay score` says of each conversation that is sent.
+pub async fn score_locally(site: &Site) -> Result<Vec<Value>> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("conversations.jsonl");
+    std::fs::write(&file, example("conversations.jsonl")?)?;
+    let output = site.assay(&["score", &file.display().to_string()]).output().await?;
+    ensure!(output.status.success(), "assay score: {output:?}");
+    let lines = String::from_utf8(output.stdout)?;
+    Ok(lines.lines().map(serde_json::from_str).collect::<Result<_, _>>()?)
+}
