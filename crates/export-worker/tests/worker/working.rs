@@ -4,7 +4,7 @@ use anyhow::Result;
 use assay_contracts::event::ConversationEvaluated;
 use assay_contracts::export::{ExportFilters, ExportKind, ExportStatus};
 use assay_export::domain::evaluation_row::EvaluationRow;
-use assay_export::store::{ReceivedRow, UncountedJob};
+use assay_export::store::{GivenUp, ReceivedRow, UncountedJob};
 use assay_platform::runtime::{new_id, now};
 use assay_testkit::{eventually, on_both_databases};
 
@@ -70,6 +70,18 @@ async fn an_evaluation_that_overtakes_another_one_does_not_stand_for_it(stage: S
     assert_eq!(stage.work.missing_evaluations(id).await?, Some(0));
     let later = stage.create_awaiting(6).await?;
     assert_eq!(stage.work.missing_evaluations(later).await?, Some(1));
+    Ok(())
+}
+
+async fn an_evaluation_that_never_arrives_is_given_up_after_a_while(stage: Stage) -> Result<()> {
+    let event = evaluated(stage.organization_id, STARTED);
+    stage.record(&[ConversationEvaluated { sequence: Some(3), ..event }]).await?;
+    let id = stage.create_awaiting(3).await?;
+    assert!(stage.exports.give_up_arrivals(now().plus_millis(-60_000)).await?.is_empty());
+    assert_eq!(stage.work.missing_evaluations(id).await?, Some(3));
+    let given_up = stage.exports.give_up_arrivals(now().plus_millis(60_000)).await?;
+    assert_eq!(given_up, [GivenUp { organization_id: stage.organization_id, numbers: (1, 2) }]);
+    assert_eq!(stage.work.missing_evaluations(id).await?, Some(0));
     Ok(())
 }
 
@@ -179,6 +191,7 @@ on_both_databases! { Stage {
     a_job_waits_for_evaluations_that_were_made_before_it_was_created,
     an_event_that_comes_twice_in_one_batch_does_not_stand_for_another_one,
     an_evaluation_that_overtakes_another_one_does_not_stand_for_it,
+    an_evaluation_that_never_arrives_is_given_up_after_a_while,
     a_job_waits_until_it_is_known_how_many_evaluations_there_are,
     a_job_does_not_wait_for_ever,
     a_file_holds_the_selected_rows_in_order,

@@ -15,6 +15,10 @@ const BATCH: u32 = 100;
 /// Rows removed or forgotten by one transaction.
 const ROWS: u32 = 500;
 
+/// Younger evaluations of the same organization have arrived for so long, in milliseconds, when one is given up: a day, far
+/// beyond all attempts at an event.
+const ARRIVAL_PATIENCE_MILLIS: i64 = 24 * 60 * 60 * 1_000;
+
 /// Why housekeeping did not come to its end; it goes on where it was next time.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KeepHouseError {
@@ -51,6 +55,7 @@ pub(crate) async fn keep_house(
         remove_expired_files(store, objects, now).await,
         forget_deletions(store, now).await.map_err(KeepHouseError::from),
         remove_old_rows(store, registry, now).await,
+        give_up_arrivals(store, now).await.map_err(KeepHouseError::from),
     ];
     let mut errors = outcomes.into_iter().filter_map(Result::err);
     let Some(first) = errors.next() else { return Ok(()) };
@@ -68,6 +73,15 @@ async fn prune(store: &dyn ExportStore, now: Timestamp) -> Result<(), DatabaseEr
 async fn forget_deletions(store: &dyn ExportStore, now: Timestamp) -> Result<(), DatabaseError> {
     let before = now.plus_millis(-DELETIONS_REMEMBERED_MILLIS);
     while store.forget_deletions(before, ROWS).await? == ROWS as usize {}
+    Ok(())
+}
+
+/// Exports must not wait for ever for an evaluation whose event is a dead letter that nobody retries.
+async fn give_up_arrivals(store: &dyn ExportStore, now: Timestamp) -> Result<(), DatabaseError> {
+    for given_up in store.give_up_arrivals(now.plus_millis(-ARRIVAL_PATIENCE_MILLIS)).await? {
+        let (organization_id, (first, last)) = (given_up.organization_id, given_up.numbers);
+        tracing::error!(%organization_id, first, last, "evaluations never arrived: exports wait for them no more; look for dead letters");
+    }
     Ok(())
 }
 

@@ -3,65 +3,94 @@
 
 use std::collections::BTreeMap;
 
+use assay_contracts::time::Timestamp;
+
 /// The numbers that have arrived: all up to one, and ranges beyond it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Arrivals {
     taken_in: i64,
-    /// Last number of each range by its first. Neither touches another or `taken_in`.
-    early: BTreeMap<i64, i64>,
+    /// By the first number of each range. Neither touches another or `taken_in`.
+    early: BTreeMap<i64, Early>,
+}
+
+/// A range of numbers that came before one that is smaller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Early {
+    /// Its last number.
+    pub last: i64,
+    /// When the first of them came.
+    pub since: Timestamp,
 }
 
 impl Arrivals {
-    /// What is known: all up to `taken_in`, and the ranges `early`, both ends included.
-    pub fn new(taken_in: i64, early: impl IntoIterator<Item = (i64, i64)>) -> Self {
+    /// What is known: all up to `taken_in`, and the ranges beyond by their first number.
+    pub fn new(taken_in: i64, early: impl IntoIterator<Item = (i64, Early)>) -> Self {
         Self { taken_in, early: early.into_iter().collect() }
     }
 
-    /// Everything up to this number has arrived.
+    /// Everything up to this number has arrived, or is waited for no more.
     pub fn taken_in(&self) -> i64 {
         self.taken_in
     }
 
-    /// The ranges that have arrived beyond it, in order.
-    pub fn early(&self) -> impl Iterator<Item = (i64, i64)> {
-        self.early.iter().map(|(first, last)| (*first, *last))
+    /// The ranges that have arrived beyond it, by their first number, in order.
+    pub fn early(&self) -> impl Iterator<Item = (i64, Early)> {
+        self.early.iter().map(|(first, early)| (*first, *early))
     }
 
     /// One more has arrived. One without a number, of a release that gave none, fills the first gap: there are as many gaps as
     /// such evaluations.
-    pub fn take_in(&mut self, sequence: Option<i64>) {
+    pub fn take_in(&mut self, sequence: Option<i64>, now: Timestamp) {
         let number = sequence.unwrap_or(self.taken_in + 1);
-        let is_known = number <= self.taken_in
-            || self.early.range(..=number).next_back().is_some_and(|(_, last)| number <= *last);
-        if is_known {
+        let before = self.early.range(..=number).next_back().map(|(first, early)| (*first, *early));
+        if number <= self.taken_in || before.is_some_and(|(_, early)| number <= early.last) {
             return;
         }
-        let (mut first, mut last) = (number, number);
-        if let Some((before, end)) = self.early.range(..number).next_back()
-            && *end == number - 1
+        let (mut first, mut range) = (number, Early { last: number, since: now });
+        if let Some((before, early)) = before
+            && early.last == number - 1
         {
-            first = *before;
+            (first, range.since) = (before, early.since);
         }
-        if let Some(end) = self.early.remove(&(number + 1)) {
-            last = end;
+        if let Some(behind) = self.early.remove(&(number + 1)) {
+            range = Early { last: behind.last, since: range.since.min(behind.since) };
         }
-        if first == self.taken_in + 1 {
-            self.early.remove(&first);
-            self.taken_in = last;
-        } else {
-            self.early.insert(first, last);
+        self.early.insert(first, range);
+        self.close_up();
+    }
+
+    /// Waits no more for numbers before a range that has been here since before `limit`: the numbers that are given up, both
+    /// ends included. What comes after all is taken in like any other.
+    pub fn give_up(&mut self, limit: Timestamp) -> Option<(i64, i64)> {
+        let (first, early) = self.early.first_key_value()?;
+        let given_up = (self.taken_in + 1, first - 1);
+        if early.since >= limit {
+            return None;
+        }
+        self.taken_in = first - 1;
+        self.close_up();
+        Some(given_up)
+    }
+
+    fn close_up(&mut self) {
+        if let Some(early) = self.early.remove(&(self.taken_in + 1)) {
+            self.taken_in = early.last;
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::strategy::Strategy as _;
+
     use super::*;
+
+    const NOW: Timestamp = Timestamp::saturating_from_millis(1_000);
 
     fn after(numbers: &[i64]) -> (i64, Vec<(i64, i64)>) {
         let mut arrivals = Arrivals::default();
-        numbers.iter().for_each(|number| arrivals.take_in(Some(*number)));
-        (arrivals.taken_in(), arrivals.early().collect())
+        numbers.iter().for_each(|number| arrivals.take_in(Some(*number), NOW));
+        (arrivals.taken_in(), arrivals.early().map(|(first, early)| (first, early.last)).collect())
     }
 
     #[test]
@@ -77,9 +106,24 @@ mod tests {
 
     #[test]
     fn one_without_a_number_fills_the_first_gap() {
-        let mut arrivals = Arrivals::new(4, [(6, 8)]);
-        arrivals.take_in(None);
+        let mut arrivals = Arrivals::new(4, [(6, Early { last: 8, since: NOW })]);
+        arrivals.take_in(None, NOW);
         assert_eq!(arrivals, Arrivals::new(8, []));
+    }
+
+    #[test]
+    fn a_gap_is_given_up_when_what_lies_behind_it_has_been_here_for_long() {
+        let mut arrivals = Arrivals::default();
+        for (number, moment) in [(3, 10), (4, 30), (7, 40)] {
+            arrivals.take_in(Some(number), Timestamp::saturating_from_millis(moment));
+        }
+        let limit = Timestamp::saturating_from_millis;
+        assert_eq!(arrivals.give_up(limit(10)), None);
+        assert_eq!(arrivals.give_up(limit(11)), Some((1, 2)));
+        assert_eq!((arrivals.taken_in(), arrivals.give_up(limit(11))), (4, None));
+        arrivals.take_in(Some(2), limit(99));
+        assert_eq!((arrivals.taken_in(), arrivals.give_up(limit(99))), (4, Some((5, 6))));
+        assert_eq!(arrivals, Arrivals::new(7, []));
     }
 
     proptest::proptest! {
@@ -89,7 +133,7 @@ mod tests {
         ) {
             let mut arrivals = Arrivals::default();
             for (index, number) in order.iter().enumerate() {
-                arrivals.take_in(Some(*number));
+                arrivals.take_in(Some(*number), NOW);
                 let known = &order[..=index];
                 let expected = (1..).take_while(|number| known.contains(number)).count() as i64;
                 proptest::prop_assert_eq!(arrivals.taken_in(), expected);
@@ -97,6 +141,4 @@ mod tests {
             proptest::prop_assert_eq!(arrivals, Arrivals::new(60, []));
         }
     }
-
-    use proptest::strategy::Strategy as _;
 }

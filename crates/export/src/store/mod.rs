@@ -83,6 +83,15 @@ pub struct UncountedJob {
     pub organization_id: OrganizationId,
 }
 
+/// Evaluations that exports wait for no more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GivenUp {
+    /// The tenant.
+    pub organization_id: OrganizationId,
+    /// Their numbers, both ends included.
+    pub numbers: (i64, i64),
+}
+
 /// Which rows a file holds, and which of their lines.
 #[derive(Debug, Clone, Copy)]
 pub struct Selection {
@@ -147,6 +156,9 @@ pub trait ExportStore: Send + Sync {
 
     /// Removes some idempotency records that count no more; answers how many.
     async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError>;
+
+    /// Waits no more for evaluations with numbers before one that has been here since before `limit`: which those are.
+    async fn give_up_arrivals(&self, limit: Timestamp) -> Result<Vec<GivenUp>, DatabaseError>;
 
     /// Makes the partitions of the coming months, where there are partitions.
     async fn ensure_partitions(&self, now: Timestamp) -> Result<(), DatabaseError>;

@@ -4,5 +4,7 @@ CREATE TABLE early_arrivals (
     organization_id uuid   NOT NULL,
     first           bigint NOT NULL,
     last            bigint NOT NULL,
+    -- When the first of them came, Unix epoch milliseconds.
+    since           bigint NOT NULL,
     PRIMARY KEY (organization_id, first)
 );

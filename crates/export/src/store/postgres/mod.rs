@@ -1,5 +1,6 @@
 //! The stores on PostgreSQL.
 
+mod arrivals;
 mod jobs;
 mod leases;
 mod removal;
@@ -14,7 +15,7 @@ use assay_platform::db::{DatabaseError, Postgres};
 use async_trait::async_trait;
 
 use super::{
-    Created, Creation, ExpiredFile, ExportStore, LineSink, ReceivedRow, Selection, SnapshotError,
+    Created, Creation, ExpiredFile, ExportStore, GivenUp, LineSink, ReceivedRow, Selection, SnapshotError,
     UncountedJob, WorkStore,
 };
 use crate::domain::job::Job;
@@ -104,6 +105,10 @@ impl ExportStore for PostgresStore {
 
     async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError> {
         self.database.run(move |connection| rows::prune(connection, now)).await
+    }
+
+    async fn give_up_arrivals(&self, limit: Timestamp) -> Result<Vec<GivenUp>, DatabaseError> {
+        self.database.run(move |connection| arrivals::give_up(connection, limit)).await
     }
 
     async fn ensure_partitions(&self, now: Timestamp) -> Result<(), DatabaseError> {

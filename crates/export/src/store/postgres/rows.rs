@@ -1,6 +1,6 @@
 //! The rows that files are made of.
 
-use assay_contracts::ids::{ExportId, OrganizationId};
+use assay_contracts::ids::ExportId;
 use assay_contracts::time::Timestamp;
 use assay_messaging::inbox::{PRUNE_BATCH, RETENTION_MILLIS, forget_postgres, record_postgres};
 use assay_platform::db::{DatabaseError, PartitionedTable, ensure_monthly_partitions, idempotency};
@@ -10,11 +10,9 @@ use diesel::sql_query;
 use diesel::sql_types::{Array, BigInt, SmallInt, Text, Uuid as SqlUuid};
 use uuid::Uuid;
 
-use super::schema::{early_arrivals, progress};
-use crate::domain::arrivals::Arrivals;
+use super::arrivals::take_in;
 use crate::domain::evaluation_row::{EvaluationRow, newest_of_each_ticket};
 use crate::store::progress::{AWAITED, Awaited, by_organization, numbered, unhandled};
-use crate::store::record::StoredId;
 use crate::store::{CONSUMER, ReceivedRow};
 
 /// One statement for any number of rows. The rule of replacement is that of `EvaluationRow::is_newer_than`.
@@ -51,7 +49,7 @@ pub(super) fn record(
         upsert(connection, &newest_of_each_ticket(rows))?;
         arrived
             .into_iter()
-            .try_for_each(|(organization, sequences)| take_in(connection, organization, &sequences))
+            .try_for_each(|(organization, sequences)| take_in(connection, organization, &sequences, now))
     })
 }
 
@@ -62,47 +60,6 @@ pub(super) fn prune(connection: &mut PgConnection, now: Timestamp) -> Result<usi
 
 pub(super) fn ensure_partitions(connection: &mut PgConnection, now: Timestamp) -> Result<(), DatabaseError> {
     ensure_monthly_partitions(connection, EVALUATION_ROWS, now, MONTHS_AHEAD)
-}
-
-/// Notes which evaluations of an organization have arrived.
-fn take_in(
-    connection: &mut PgConnection,
-    organization_id: OrganizationId,
-    sequences: &[Option<i64>],
-) -> Result<(), DatabaseError> {
-    let organization = StoredId::of(organization_id);
-    diesel::insert_into(progress::table)
-        .values((progress::organization_id.eq(organization), progress::taken_in.eq(0)))
-        .on_conflict_do_nothing()
-        .execute(connection)?;
-    let taken_in =
-        progress::table.find(organization).select(progress::taken_in).for_update().first(connection)?;
-    let early = early_arrivals::table.filter(early_arrivals::organization_id.eq(organization));
-    let known: Vec<(i64, i64)> =
-        early.select((early_arrivals::first, early_arrivals::last)).load(connection)?;
-    let known = Arrivals::new(taken_in, known);
-    let mut arrivals = known.clone();
-    sequences.iter().for_each(|sequence| arrivals.take_in(*sequence));
-    diesel::update(progress::table.find(organization))
-        .set(progress::taken_in.eq(arrivals.taken_in()))
-        .execute(connection)?;
-    if known.early().ne(arrivals.early()) {
-        diesel::delete(early).execute(connection)?;
-        let ranges: Vec<_> = arrivals
-            .early()
-            .map(|(first, last)| {
-                (
-                    early_arrivals::organization_id.eq(organization),
-                    early_arrivals::first.eq(first),
-                    early_arrivals::last.eq(last),
-                )
-            })
-            .collect();
-        if !ranges.is_empty() {
-            diesel::insert_into(early_arrivals::table).values(ranges).execute(connection)?;
-        }
-    }
-    Ok(())
 }
 
 pub(super) fn missing(connection: &mut PgConnection, id: ExportId) -> Result<Option<i64>, DatabaseError> {

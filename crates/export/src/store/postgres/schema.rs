@@ -37,5 +37,6 @@ diesel::table! {
         organization_id -> Uuid,
         first -> BigInt,
         last -> BigInt,
+        since -> BigInt,
     }
 }

@@ -1,6 +1,6 @@
 //! The rows that files are made of. All inside the transaction of `Sqlite::write`.
 
-use assay_contracts::ids::{ExportId, OrganizationId};
+use assay_contracts::ids::ExportId;
 use assay_contracts::time::Timestamp;
 use assay_messaging::inbox::{PRUNE_BATCH, RETENTION_MILLIS, forget_sqlite, record_sqlite};
 use assay_platform::db::{DatabaseError, idempotency};
@@ -9,8 +9,7 @@ use diesel::sql_query;
 use diesel::sql_types::{BigInt, SmallInt, Text};
 use diesel::sqlite::SqliteConnection;
 
-use super::schema::{early_arrivals, progress};
-use crate::domain::arrivals::Arrivals;
+use super::arrivals::take_in;
 use crate::domain::evaluation_row::{EvaluationRow, newest_of_each_ticket};
 use crate::store::progress::{AWAITED, Awaited, by_organization, unhandled};
 use crate::store::record::StoredId;
@@ -45,52 +44,12 @@ pub(super) fn record(
     newest_of_each_ticket(rows).iter().try_for_each(|row| upsert(connection, row))?;
     arrived
         .into_iter()
-        .try_for_each(|(organization, sequences)| take_in(connection, organization, &sequences))
+        .try_for_each(|(organization, sequences)| take_in(connection, organization, &sequences, now))
 }
 
 pub(super) fn prune(connection: &mut SqliteConnection, now: Timestamp) -> Result<usize, DatabaseError> {
     let forgotten = forget_sqlite(connection, now.plus_millis(-RETENTION_MILLIS), PRUNE_BATCH)?;
     Ok(forgotten + idempotency::prune_sqlite(connection, now)?)
-}
-
-/// Notes which evaluations of an organization have arrived.
-fn take_in(
-    connection: &mut SqliteConnection,
-    organization_id: OrganizationId,
-    sequences: &[Option<i64>],
-) -> Result<(), DatabaseError> {
-    let organization = StoredId::of(organization_id);
-    diesel::insert_into(progress::table)
-        .values((progress::organization_id.eq(organization), progress::taken_in.eq(0)))
-        .on_conflict_do_nothing()
-        .execute(connection)?;
-    let taken_in = progress::table.find(organization).select(progress::taken_in).first(connection)?;
-    let early = early_arrivals::table.filter(early_arrivals::organization_id.eq(organization));
-    let known: Vec<(i64, i64)> =
-        early.select((early_arrivals::first, early_arrivals::last)).load(connection)?;
-    let known = Arrivals::new(taken_in, known);
-    let mut arrivals = known.clone();
-    sequences.iter().for_each(|sequence| arrivals.take_in(*sequence));
-    diesel::update(progress::table.find(organization))
-        .set(progress::taken_in.eq(arrivals.taken_in()))
-        .execute(connection)?;
-    if known.early().ne(arrivals.early()) {
-        diesel::delete(early).execute(connection)?;
-        let ranges: Vec<_> = arrivals
-            .early()
-            .map(|(first, last)| {
-                (
-                    early_arrivals::organization_id.eq(organization),
-                    early_arrivals::first.eq(first),
-                    early_arrivals::last.eq(last),
-                )
-            })
-            .collect();
-        if !ranges.is_empty() {
-            diesel::insert_into(early_arrivals::table).values(ranges).execute(connection)?;
-        }
-    }
-    Ok(())
 }
 
 pub(super) fn missing(connection: &mut SqliteConnection, id: ExportId) -> Result<Option<i64>, DatabaseError> {

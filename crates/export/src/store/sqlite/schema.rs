@@ -50,5 +50,6 @@ diesel::table! {
         organization_id -> Text,
         first -> BigInt,
         last -> BigInt,
+        since -> BigInt,
     }
 }

@@ -1,0 +1,101 @@
+//! Which evaluations have arrived, by their numbers.
+
+use assay_contracts::ids::OrganizationId;
+use assay_contracts::time::Timestamp;
+use assay_platform::db::DatabaseError;
+use diesel::pg::PgConnection;
+use diesel::prelude::*;
+
+use super::schema::{early_arrivals, progress};
+use crate::domain::arrivals::{Arrivals, Early};
+use crate::store::GivenUp;
+use crate::store::record::StoredId;
+
+/// Notes evaluations of an organization.
+pub(super) fn take_in(
+    connection: &mut PgConnection,
+    organization_id: OrganizationId,
+    sequences: &[Option<i64>],
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    let organization = StoredId::of(organization_id);
+    diesel::insert_into(progress::table)
+        .values((progress::organization_id.eq(organization), progress::taken_in.eq(0)))
+        .on_conflict_do_nothing()
+        .execute(connection)?;
+    let known = read(connection, organization)?;
+    let mut arrivals = known.clone();
+    sequences.iter().for_each(|sequence| arrivals.take_in(*sequence, now));
+    write(connection, organization, &known, &arrivals)
+}
+
+/// Gives up every gap before something that has been here since before `limit`.
+pub(super) fn give_up(
+    connection: &mut PgConnection,
+    limit: Timestamp,
+) -> Result<Vec<GivenUp>, DatabaseError> {
+    let organizations: Vec<StoredId> = early_arrivals::table
+        .select(early_arrivals::organization_id)
+        .filter(early_arrivals::since.lt(limit.as_millis()))
+        .distinct()
+        .order(early_arrivals::organization_id)
+        .load(connection)?;
+    let mut given_up = Vec::new();
+    connection.transaction(|connection| {
+        for organization in organizations {
+            let known = read(connection, organization)?;
+            let mut arrivals = known.clone();
+            while let Some(numbers) = arrivals.give_up(limit) {
+                given_up.push(GivenUp { organization_id: organization.0.into(), numbers });
+            }
+            write(connection, organization, &known, &arrivals)?;
+        }
+        Ok::<_, DatabaseError>(())
+    })?;
+    Ok(given_up)
+}
+
+/// The organization's record is locked until the end of the transaction.
+fn read(connection: &mut PgConnection, organization: StoredId) -> Result<Arrivals, DatabaseError> {
+    let taken_in =
+        progress::table.find(organization).select(progress::taken_in).for_update().first(connection)?;
+    let early: Vec<(i64, i64, i64)> = early_arrivals::table
+        .filter(early_arrivals::organization_id.eq(organization))
+        .select((early_arrivals::first, early_arrivals::last, early_arrivals::since))
+        .load(connection)?;
+    let early = early
+        .into_iter()
+        .map(|(first, last, since)| (first, Early { last, since: Timestamp::saturating_from_millis(since) }));
+    Ok(Arrivals::new(taken_in, early))
+}
+
+fn write(
+    connection: &mut PgConnection,
+    organization: StoredId,
+    known: &Arrivals,
+    arrivals: &Arrivals,
+) -> Result<(), DatabaseError> {
+    diesel::update(progress::table.find(organization))
+        .set(progress::taken_in.eq(arrivals.taken_in()))
+        .execute(connection)?;
+    if known.early().eq(arrivals.early()) {
+        return Ok(());
+    }
+    diesel::delete(early_arrivals::table.filter(early_arrivals::organization_id.eq(organization)))
+        .execute(connection)?;
+    let ranges: Vec<_> = arrivals
+        .early()
+        .map(|(first, early)| {
+            (
+                early_arrivals::organization_id.eq(organization),
+                early_arrivals::first.eq(first),
+                early_arrivals::last.eq(early.last),
+                early_arrivals::since.eq(early.since.as_millis()),
+            )
+        })
+        .collect();
+    if !ranges.is_empty() {
+        diesel::insert_into(early_arrivals::table).values(ranges).execute(connection)?;
+    }
+    Ok(())
+}
