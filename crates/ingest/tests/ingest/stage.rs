@@ -157,8 +157,11 @@ pub fn config(place: &ServiceDatabase) -> Result<Config> {
         registry_deadline_milliseconds: 5_000,
         agent_cache_entries: 100,
         max_body_bytes: 1024 * 1024,
+        body_memory_bytes: 64 * 1024 * 1024,
         outbox_age_limit_seconds: 60,
         maintenance_interval_seconds: 1,
+        outbox_refusal_age_seconds: 3_600,
+        outbox_refusal_events: 100_000,
     })
 }
 

@@ -1,22 +1,29 @@
 //! SQLite: the start in one command. One file a service, write-ahead log, one writer at a time.
 
 use std::sync::Arc;
-use std::sync::Mutex;
+use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
 use diesel::r2d2::{ConnectionManager, CustomizeConnection, Error, Pool, PooledConnection};
 use diesel::sqlite::SqliteConnection;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 
 use super::{CONNECTION_DEADLINE, DatabaseError, Migrations, migrations};
 use crate::runtime::blocking;
 
 type Manager = ConnectionManager<SqliteConnection>;
 
-/// A pool of connections to one file. Writers queue up here rather than in SQLite, whose waiting is a lottery.
+/// How long a writer waits for its turn.
+const TURN_DEADLINE: Duration = Duration::from_secs(8);
+
+/// A pool of connections to one file. Writers queue up here rather than in SQLite, whose waiting is a lottery. Whoever
+/// waits holds no thread, so that no more threads are busy than there are connections.
 #[derive(Clone)]
 pub struct Sqlite {
     pool: Pool<Manager>,
-    writer: Arc<Mutex<()>>,
+    readers: Arc<Semaphore>,
+    writers: Arc<Semaphore>,
 }
 
 impl Sqlite {
@@ -28,7 +35,10 @@ impl Sqlite {
             .test_on_check_out(false)
             .connection_customizer(Box::new(Customizer))
             .build_unchecked(Manager::new(path));
-        Self { pool, writer: Arc::default() }
+        // One connection is left for the writer where there are several.
+        let readers = usize::try_from(size.saturating_sub(1).max(1)).unwrap_or(Semaphore::MAX_PERMITS);
+        let (readers, writers) = (Arc::new(Semaphore::new(readers)), Arc::new(Semaphore::new(1)));
+        Self { pool, readers, writers }
     }
 
     /// Does `work` that only reads.
@@ -41,38 +51,32 @@ impl Sqlite {
         T: Send + 'static,
         E: From<DatabaseError> + Send + 'static,
     {
+        let turn = turn(&self.readers, CONNECTION_DEADLINE).await?;
         let this = self.clone();
-        let result = blocking(move || work(&mut *this.connection()?)).await;
-        result.map_err(DatabaseError::from)?
+        let result = blocking(move || {
+            let _turn = turn;
+            work(&mut *this.connection()?)
+        });
+        result.await.map_err(DatabaseError::from)?
     }
 
     /// Does `work` that writes, in one transaction: all of it or, on an error, nothing.
     ///
     /// # Errors
-    /// As [`Self::read`].
+    /// As [`Self::read`]; a writer waits eight seconds for its turn.
     pub async fn write<T, E, F>(&self, work: F) -> Result<T, E>
     where
         F: FnOnce(&mut SqliteConnection) -> Result<T, E> + Send + 'static,
         T: Send + 'static,
         E: From<DatabaseError> + From<diesel::result::Error> + Send + 'static,
     {
+        let turn = turn(&self.writers, TURN_DEADLINE).await?;
         let this = self.clone();
-        let result = blocking(move || this.write_blocking(work)).await;
-        result.map_err(DatabaseError::from)?
-    }
-
-    /// [`Self::write`] on the calling thread, which must be one that may block.
-    ///
-    /// # Errors
-    /// As [`Self::read`].
-    pub fn write_blocking<T, E, F>(&self, work: F) -> Result<T, E>
-    where
-        F: FnOnce(&mut SqliteConnection) -> Result<T, E>,
-        E: From<DatabaseError> + From<diesel::result::Error>,
-    {
-        // A writer that panicked has rolled back: the lock guards nothing that could be broken.
-        let _turn = self.writer.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        self.connection()?.immediate_transaction(work)
+        let result = blocking(move || {
+            let _turn = turn;
+            this.connection()?.immediate_transaction(work)
+        });
+        result.await.map_err(DatabaseError::from)?
     }
 
     fn connection(&self) -> Result<PooledConnection<Manager>, DatabaseError> {
@@ -84,9 +88,11 @@ impl Sqlite {
     }
 
     pub(super) async fn migrate(&self, sets: &'static [Migrations]) -> Result<Vec<String>, DatabaseError> {
+        // Another migration takes as long as it takes.
+        let turn = Arc::clone(&self.writers).acquire_owned().await;
         let this = self.clone();
         let work = move || {
-            let _turn = this.writer.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let _turn = turn;
             migrations::apply_sqlite(&mut *this.connection()?, sets)
         };
         blocking(work).await?
@@ -97,6 +103,13 @@ impl Sqlite {
         sets: &'static [Migrations],
     ) -> Result<Vec<String>, DatabaseError> {
         self.read(move |connection| migrations::pending_sqlite(connection, sets)).await
+    }
+}
+
+async fn turn(turns: &Arc<Semaphore>, limit: Duration) -> Result<OwnedSemaphorePermit, DatabaseError> {
+    match timeout(limit, Arc::clone(turns).acquire_owned()).await {
+        Ok(Ok(turn)) => Ok(turn),
+        Ok(Err(_)) | Err(_) => Err(DatabaseError::Unavailable(format!("no turn within {limit:?}"))),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tasks, time, ids and randomness: every effect of the runtime that the rest of the code may use.
 
 mod context;
+mod home;
 mod periodic;
 mod readiness;
 mod tasks;
@@ -12,6 +13,7 @@ use assay_contracts::time::Timestamp;
 use uuid::Uuid;
 
 pub use self::context::RequestContext;
+pub use self::home::Home;
 pub use self::periodic::periodically;
 pub use self::readiness::{CheckOutcome, Readiness, ReadinessReport};
 pub use self::tasks::{BoxError, Budgets, Phase, TaskFailure, Tasks};
