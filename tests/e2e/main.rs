@@ -51,8 +51,31 @@ on_both_stacks! {
     a_deleted_ticket_is_gone_everywhere_and_its_identity_stays_used = crate::scenarios::deletion::run,
     personal_data_is_in_no_log = crate::scenarios::personal_data::run,
     the_retention_command_sets_and_shows_periods = crate::scenarios::retention_command::run,
+    a_process_that_is_told_to_stop_answers_what_it_received_and_loses_nothing = crate::scenarios::shutdown::under_load,
+    a_process_that_is_told_to_stop_twice_ends_at_once = crate::scenarios::shutdown::twice,
     what_was_accepted_survives_a_crash_and_is_evaluated_once = crate::scenarios::durability::run,
 
     ; distributed:
     services_refuse_every_token_that_was_not_made_for_them = crate::scenarios::service_tokens::run,
+}
+
+/// What only happens between processes.
+mod outages {
+    use crate::harness::{Kind, run};
+    use crate::scenarios::outages;
+
+    #[test]
+    fn imports_are_accepted_while_the_broker_is_away_and_evaluated_when_it_is_back() -> anyhow::Result<()> {
+        run(Kind::Distributed, "broker_away", outages::broker_away)
+    }
+
+    #[test]
+    fn a_service_that_hangs_takes_no_other_down() -> anyhow::Result<()> {
+        run(Kind::Distributed, "service_hangs", outages::service_hangs)
+    }
+
+    #[test]
+    fn a_service_that_is_dead_is_refused_at_once_and_used_again_when_it_is_back() -> anyhow::Result<()> {
+        run(Kind::Distributed, "service_dead", outages::service_dead)
+    }
 }

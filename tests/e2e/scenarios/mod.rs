@@ -20,5 +20,7 @@ pub mod retention_command;
 pub mod service_tokens;
 pub mod signed_addresses;
 pub mod strange_requests;
+pub mod outages;
+pub mod shutdown;
 pub mod tickets;
 pub mod whole_path;

@@ -8,6 +8,7 @@ use diesel::connection::SimpleConnection;
 use diesel::pg::PgConnection;
 use diesel::r2d2::{ConnectionManager, CustomizeConnection, Error, Pool, PooledConnection};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout_at;
 
 use super::{CONNECTION_DEADLINE, DatabaseError};
 
@@ -39,7 +40,7 @@ struct State {
 pub(super) struct Place {
     state: Arc<Mutex<State>>,
     call: u64,
-    _permit: Option<OwnedSemaphorePermit>,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl Connections {
@@ -57,10 +58,21 @@ impl Connections {
         Self { pool, places, state: Arc::default() }
     }
 
-    /// Waits for a place. The call that takes it is overdue when it has not ended within `limit`.
-    pub(super) async fn take_place(&self, limit: Option<Duration>) -> Place {
+    /// A place, if one is free. The call that takes it is overdue when it has not ended within `limit`.
+    pub(super) fn try_place(&self, limit: Option<Duration>) -> Option<Place> {
+        let permit = Arc::clone(&self.places).try_acquire_owned().ok()?;
+        Some(self.place(permit, limit))
+    }
+
+    /// The same, as soon as one is free; none when that takes longer than until `by`. Must be polled until it ends, see
+    /// [`crate::runtime::driven`].
+    pub(super) async fn wait_for_place(&self, by: Instant, limit: Option<Duration>) -> Option<Place> {
+        let waiting = timeout_at(by.into(), Arc::clone(&self.places).acquire_owned());
         // The semaphore is never closed.
-        let permit = Arc::clone(&self.places).acquire_owned().await.ok();
+        Some(self.place(waiting.await.ok()?.ok()?, limit))
+    }
+
+    fn place(&self, permit: OwnedSemaphorePermit, limit: Option<Duration>) -> Place {
         let mut state = lock(&self.state);
         let call = state.next_call;
         state.next_call += 1;

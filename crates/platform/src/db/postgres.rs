@@ -1,15 +1,14 @@
 //! PostgreSQL: production.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use diesel::connection::SimpleConnection;
 use diesel::pg::PgConnection;
-use tokio::time::{Instant, timeout, timeout_at};
 
-use super::connections::Connections;
+use super::connections::{Connections, Place};
 use super::{CONNECTION_DEADLINE, DatabaseError, Migrations, migrations};
-use crate::runtime::blocking;
+use crate::runtime::{blocking, driven, within};
 
 /// How long a caller waits for the answer to its work. A server that hangs (frozen, or behind a network that swallows
 /// packets) keeps the thread, which cannot be interrupted; the caller goes on without it.
@@ -83,19 +82,42 @@ impl Postgres {
     {
         let connections = self.current();
         let connect_by = Instant::now() + CONNECTION_DEADLINE;
-        let Ok(place) = timeout_at(connect_by, connections.take_place(limit)).await else {
-            self.give_up_if_hanging(&connections);
-            let reason = format!("all {} connections are in use", self.shared.size);
-            return Err(DatabaseError::Unavailable(reason).into());
+        if let Some(place) = connections.try_place(limit) {
+            return self.call(connections, place, connect_by, limit, work).await;
+        }
+        let this = self.clone();
+        let waiting = async move {
+            let Some(place) = connections.wait_for_place(connect_by, limit).await else {
+                this.give_up_if_hanging(&connections);
+                let reason = format!("all {} connections are in use", this.shared.size);
+                return Err(DatabaseError::Unavailable(reason).into());
+            };
+            this.call(connections, place, connect_by, limit, work).await
         };
+        driven(waiting).await.map_err(DatabaseError::from)?
+    }
+
+    async fn call<T, E, F>(
+        &self,
+        connections: Arc<Connections>,
+        place: Place,
+        connect_by: Instant,
+        limit: Option<Duration>,
+        work: F,
+    ) -> Result<T, E>
+    where
+        F: FnOnce(&mut PgConnection) -> Result<T, E> + Send + 'static,
+        T: Send + 'static,
+        E: From<DatabaseError> + Send + 'static,
+    {
         let used = Arc::clone(&connections);
         let call = blocking(move || {
             // Given back when the work has ended, whether somebody waits for it or not.
             let _place = place;
-            work(&mut *used.connect(connect_by.into_std())?)
+            work(&mut *used.connect(connect_by)?)
         });
         let Some(limit) = limit else { return call.await.map_err(DatabaseError::from)? };
-        if let Ok(done) = timeout(limit, call).await {
+        if let Some(done) = within(limit, call).await {
             return done.map_err(DatabaseError::from)?;
         }
         self.give_up_if_hanging(&connections);

@@ -10,12 +10,15 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::{CONNECTION_DEADLINE, DatabaseError, Migrations, migrations};
-use crate::runtime::blocking;
+use crate::runtime::{blocking, driven};
 
 type Manager = ConnectionManager<SqliteConnection>;
 
 /// How long a writer waits for its turn.
 const TURN_DEADLINE: Duration = Duration::from_secs(8);
+
+/// How long a migration waits for the end of another one.
+const MIGRATION_DEADLINE: Duration = Duration::from_secs(600);
 
 /// A pool of connections to one file. Writers queue up here rather than in SQLite, whose waiting is a lottery. Whoever
 /// waits holds no thread, so that no more threads are busy than there are connections.
@@ -51,13 +54,8 @@ impl Sqlite {
         T: Send + 'static,
         E: From<DatabaseError> + Send + 'static,
     {
-        let turn = turn(&self.readers, CONNECTION_DEADLINE).await?;
         let this = self.clone();
-        let result = blocking(move || {
-            let _turn = turn;
-            work(&mut *this.connection()?)
-        });
-        result.await.map_err(DatabaseError::from)?
+        in_turn(&self.readers, CONNECTION_DEADLINE, move || work(&mut *this.connection()?)).await
     }
 
     /// Does `work` that writes, in one transaction: all of it or, on an error, nothing.
@@ -70,13 +68,9 @@ impl Sqlite {
         T: Send + 'static,
         E: From<DatabaseError> + From<diesel::result::Error> + Send + 'static,
     {
-        let turn = turn(&self.writers, TURN_DEADLINE).await?;
         let this = self.clone();
-        let result = blocking(move || {
-            let _turn = turn;
-            this.connection()?.immediate_transaction(work)
-        });
-        result.await.map_err(DatabaseError::from)?
+        let work = move || this.connection()?.immediate_transaction(work);
+        in_turn(&self.writers, TURN_DEADLINE, work).await
     }
 
     fn connection(&self) -> Result<PooledConnection<Manager>, DatabaseError> {
@@ -88,14 +82,9 @@ impl Sqlite {
     }
 
     pub(super) async fn migrate(&self, sets: &'static [Migrations]) -> Result<Vec<String>, DatabaseError> {
-        // Another migration takes as long as it takes.
-        let turn = Arc::clone(&self.writers).acquire_owned().await;
         let this = self.clone();
-        let work = move || {
-            let _turn = turn;
-            migrations::apply_sqlite(&mut *this.connection()?, sets)
-        };
-        blocking(work).await?
+        let work = move || migrations::apply_sqlite(&mut *this.connection()?, sets);
+        in_turn(&self.writers, MIGRATION_DEADLINE, work).await
     }
 
     pub(super) async fn pending_migrations(
@@ -106,11 +95,40 @@ impl Sqlite {
     }
 }
 
-async fn turn(turns: &Arc<Semaphore>, limit: Duration) -> Result<OwnedSemaphorePermit, DatabaseError> {
-    match timeout(limit, Arc::clone(turns).acquire_owned()).await {
-        Ok(Ok(turn)) => Ok(turn),
-        Ok(Err(_)) | Err(_) => Err(DatabaseError::Unavailable(format!("no turn within {limit:?}"))),
+/// Does `work` on a thread of its own when it is its turn.
+async fn in_turn<T, E, W>(turns: &Arc<Semaphore>, limit: Duration, work: W) -> Result<T, E>
+where
+    W: FnOnce() -> Result<T, E> + Send + 'static,
+    T: Send + 'static,
+    E: From<DatabaseError> + Send + 'static,
+{
+    let turns = Arc::clone(turns);
+    if let Ok(turn) = Arc::clone(&turns).try_acquire_owned() {
+        return on_a_thread(turn, work).await;
     }
+    let waiting = async move {
+        match timeout(limit, turns.acquire_owned()).await {
+            Ok(Ok(turn)) => on_a_thread(turn, work).await,
+            Ok(Err(_)) | Err(_) => {
+                Err(DatabaseError::Unavailable(format!("no turn within {limit:?}")).into())
+            }
+        }
+    };
+    driven(waiting).await.map_err(DatabaseError::from)?
+}
+
+async fn on_a_thread<T, E, W>(turn: OwnedSemaphorePermit, work: W) -> Result<T, E>
+where
+    W: FnOnce() -> Result<T, E> + Send + 'static,
+    T: Send + 'static,
+    E: From<DatabaseError> + Send + 'static,
+{
+    let result = blocking(move || {
+        // Given back when the work has ended, whether somebody waits for it or not.
+        let _turn = turn;
+        work()
+    });
+    result.await.map_err(DatabaseError::from)?
 }
 
 #[derive(Debug)]
