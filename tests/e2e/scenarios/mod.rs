@@ -8,6 +8,7 @@ pub mod deletion;
 pub mod downloads;
 pub mod durability;
 pub mod exports;
+pub mod flood;
 pub mod http_edges;
 pub mod idempotency;
 pub mod identity;
