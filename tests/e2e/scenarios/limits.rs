@@ -82,13 +82,13 @@ async fn slow_body_takes_no_place(stack: &Stack) -> Result<()> {
 async fn body_memory(stack: &Stack) -> Result<()> {
     const MIB: usize = 1024 * 1024;
     let api = stack.api()?;
-    let mut held = unfinished(stack, 3 * MIB + 1).await?;
-    held.send(&vec![b' '; 3 * MIB]).await?;
     let large = || vec![b' '; 3 * MIB];
-    let refused = until("the first body to have arrived", async || {
-        let reply = api.post_bytes("/v1/assess", large()).await;
-        // Refused in the middle, the client may not get to read why.
-        Ok(reply.ok().filter(|reply| reply.status == 503))
+    // Whichever of the two comes second is refused.
+    let (held, refused) = until("the first body to have arrived first", async || {
+        let mut held = unfinished(stack, 3 * MIB + 1).await?;
+        let _ = held.send(&large()).await;
+        let reply = api.post_bytes("/v1/assess", large()).await.ok();
+        Ok(reply.filter(|reply| reply.status == 503).map(|reply| (held, reply)))
     })
     .await?;
     refused.problem(503, "unavailable")?;

@@ -29,6 +29,7 @@ pub struct HeldBody {
 pub(super) struct ArrivingBody {
     memory: BodyMemory,
     bytes: BytesMut,
+    expected: usize,
     share: Option<OwnedSemaphorePermit>,
 }
 
@@ -43,6 +44,7 @@ impl BodyMemory {
         ArrivingBody {
             memory: self.clone(),
             bytes: BytesMut::with_capacity(expected.min(FIRST_BYTES)),
+            expected,
             share: None,
         }
     }
@@ -65,6 +67,12 @@ impl ArrivingBody {
         match &mut self.share {
             Some(share) => share.merge(more),
             None => self.share = Some(more),
+        }
+        let needed = self.bytes.len() + chunk.len();
+        if needed > self.bytes.capacity() {
+            // Twice as much, as usual, but no more than the body will need.
+            let grown = (2 * needed).min(self.expected.max(needed));
+            self.bytes.reserve(grown - self.bytes.len());
         }
         self.bytes.extend_from_slice(chunk);
         Ok(())
