@@ -8,7 +8,9 @@ use actix_web::web::Payload;
 use assay_clients::Service;
 use assay_contracts::fault::BodyError;
 use assay_contracts::problem::ProblemCode;
-use assay_platform::web::{BodyLimits, BodyMemory, HeldBody, WebError, parse_body, read_held_body};
+use assay_platform::web::{
+    BodyLimits, BodyMemory, HeldBody, LARGE_BODY, WebError, parse_body, read_held_body,
+};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -25,7 +27,7 @@ pub(crate) struct Gateway {
     pub(crate) rate_limit: Option<RateLimit>,
     pub(crate) in_flight: Semaphore,
     pub(crate) body_memory: BodyMemory,
-    /// Turns for checking bodies, which takes memory and a processor.
+    /// Turns for checking large bodies, which takes memory and a processor.
     pub(crate) checking: Semaphore,
     pub(crate) config: Config,
 }
@@ -58,9 +60,13 @@ impl Gateway {
             deadline: Duration::from_secs(self.config.body_deadline_seconds),
         };
         let body = read_held_body(request, payload, limits, &self.body_memory).await?;
-        // The semaphore is never closed.
-        let _turn = self.checking.acquire().await.map_err(|error| WebError::internal(&error))?;
-        parse_body(&body, parse).await?;
+        if body.len() > LARGE_BODY {
+            // The semaphore is never closed. Small bodies are checked at once: they must not wait for large ones.
+            let _turn = self.checking.acquire().await.map_err(|error| WebError::internal(&error))?;
+            parse_body(&body, parse).await?;
+        } else {
+            parse_body(&body, parse).await?;
+        }
         Ok(body)
     }
 

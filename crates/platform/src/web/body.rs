@@ -59,8 +59,8 @@ pub async fn read_held_body(
     }
 }
 
-/// Bodies above this size are parsed away from the threads that serve requests.
-const LARGE_BODY: usize = 256 * 1024;
+/// Bodies above this size, in bytes, are parsed away from the threads that serve requests.
+pub const LARGE_BODY: usize = 256 * 1024;
 
 /// What `parse` makes of a body.
 ///

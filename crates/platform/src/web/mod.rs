@@ -11,7 +11,7 @@ mod service_auth;
 mod stored_answer;
 mod unread_body;
 
-pub use self::body::{BodyLimits, parse_body, read_body, read_held_body};
+pub use self::body::{BodyLimits, LARGE_BODY, parse_body, read_body, read_held_body};
 pub use self::body_memory::{BodyMemory, HeldBody};
 pub use self::error::{PROBLEM_CONTENT_TYPE, WebError, body_error};
 pub use self::health::{healthz, readyz};
