@@ -1,5 +1,7 @@
 //! A process that is told to stop answers what it has begun to receive, and loses nothing; told twice, it ends at once.
 
+#![allow(clippy::print_stderr, reason = "figures that were measured are told")]
+
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
