@@ -9,10 +9,8 @@ mod scenarios;
 
 /// Makes two tests of every scenario, one for each way to run the product.
 macro_rules! on_both_stacks {
-    ($($name:ident = $scenario:path,)*; distributed: $($inside:ident = $inside_scenario:path,)*) => {
-        mod standalone {
-            $(#[test]
-    ($($(#[$attribute:meta])* $name:ident = $scenario:path,)*) => {
+    ($($(#[$attribute:meta])* $name:ident = $scenario:path,)*;
+     distributed: $($inside:ident = $inside_scenario:path,)*) => {
         mod standalone {
             $($(#[$attribute])* #[test]
             fn $name() -> anyhow::Result<()> {
@@ -21,7 +19,6 @@ macro_rules! on_both_stacks {
         }
 
         mod distributed {
-            $(#[test]
             $($(#[$attribute])* #[test]
             fn $name() -> anyhow::Result<()> {
                 crate::harness::run(crate::harness::Kind::Distributed, stringify!($name), $scenario)
@@ -65,25 +62,7 @@ on_both_stacks! {
 
     ; distributed:
     services_refuse_every_token_that_was_not_made_for_them = crate::scenarios::service_tokens::run,
-}
-
-/// What only happens between processes.
-mod outages {
-    use crate::harness::{Kind, run};
-    use crate::scenarios::outages;
-
-    #[test]
-    fn imports_are_accepted_while_the_broker_is_away_and_evaluated_when_it_is_back() -> anyhow::Result<()> {
-        run(Kind::Distributed, "broker_away", outages::broker_away)
-    }
-
-    #[test]
-    fn a_service_that_hangs_takes_no_other_down() -> anyhow::Result<()> {
-        run(Kind::Distributed, "service_hangs", outages::service_hangs)
-    }
-
-    #[test]
-    fn a_service_that_is_dead_is_refused_at_once_and_used_again_when_it_is_back() -> anyhow::Result<()> {
-        run(Kind::Distributed, "service_dead", outages::service_dead)
-    }
+    imports_are_accepted_while_the_broker_is_away_and_evaluated_when_it_is_back = crate::scenarios::outages::broker_away,
+    a_service_that_hangs_takes_no_other_down = crate::scenarios::outages::service_hangs,
+    a_service_that_is_dead_is_refused_at_once_and_used_again_when_it_is_back = crate::scenarios::outages::service_dead,
 }

@@ -134,12 +134,6 @@ impl Stack {
         self.deployment.members.iter().map(|member| member.name).collect()
     }
 
-    /// A setting that the processes get.
-    pub fn setting(&self, name: &str) -> Result<&str> {
-        let found = self.deployment.settings.iter().rev().find(|(known, _)| known == name);
-        Ok(&found.with_context(|| format!("{name} is not set"))?.1)
-    }
-
     /// The log of a process.
     pub fn log(&self, name: &str) -> PathBuf {
         self.log_of(name)
