@@ -8,7 +8,7 @@
 //! - It **opens** when two questions in a row have no answer within a second each, half a second apart. So a slow call, or
 //!   any number of them, never opens the circuit of a service that is alive; nor does an answer of any status, 503
 //!   included: what a live service says is passed on.
-//! - It **closes** at the first answer. While it is open the service is asked every half second, whether anybody calls or
+//! - It **closes** at the first answer, to this question or to the one for readiness. While it is open the service is asked every half second, whether anybody calls or
 //!   not; no call of a client is spent on finding out.
 
 use std::future::Future;
@@ -53,6 +53,13 @@ impl Circuit {
         self.shared.suspicion.notify_one();
     }
 
+    /// The service has answered a question of whatever kind: it is alive.
+    pub(crate) fn answered(&self, service: &'static str) {
+        if self.shared.is_open.swap(false, Ordering::Relaxed) {
+            tracing::info!(service, "the service is alive again");
+        }
+    }
+
     /// Follows up suspicions until `stop`. `is_alive` asks the service once; an error or no answer in time means no.
     pub(crate) async fn watch<P, F>(&self, service: &'static str, mut is_alive: P, stop: &CancellationToken)
     where
@@ -75,15 +82,12 @@ impl Circuit {
         let mut unanswered = 0_u32;
         while within(PROBE_DEADLINE, is_alive()).await != Some(true) {
             unanswered = unanswered.saturating_add(1);
-            if unanswered == PROBES_TO_OPEN {
+            if unanswered >= PROBES_TO_OPEN && !self.shared.is_open.swap(true, Ordering::Relaxed) {
                 tracing::warn!(service, "the service does not say that it is alive: calls fail at once");
-                self.shared.is_open.store(true, Ordering::Relaxed);
             }
             sleep(PROBE_PAUSE).await;
         }
-        if self.shared.is_open.swap(false, Ordering::Relaxed) {
-            tracing::info!(service, "the service is alive again");
-        }
+        self.answered(service);
     }
 }
 
@@ -109,7 +113,7 @@ mod tests {
         circuit: Circuit,
         mood: Arc<Mutex<Mood>>,
         asked: Arc<AtomicUsize>,
-        asking: Arc<AtomicUsize>,
+        asking: Arc<tokio::sync::Mutex<()>>,
     }
 
     impl Scripted {
@@ -125,12 +129,11 @@ mod tests {
         async fn watch(self) {
             let is_alive = || async {
                 self.asked.fetch_add(1, Ordering::SeqCst);
-                assert_eq!(self.asking.fetch_add(1, Ordering::SeqCst), 0, "one question at a time");
+                let _only = self.asking.try_lock().expect("one question at a time");
                 let mood = *self.mood.lock().unwrap();
                 if mood == Mood::Silent {
                     sleep(PROBE_DEADLINE * 2).await;
                 }
-                self.asking.fetch_sub(1, Ordering::SeqCst);
                 mood == Mood::Alive
             };
             self.circuit.watch("test", is_alive, &CancellationToken::new()).await;
@@ -201,12 +204,29 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn an_answer_to_another_question_closes_it_and_silence_opens_it_again() {
+        let service = Scripted::new(Mood::Refusing);
+        beside(&service, async {
+            service.circuit.suspect();
+            pass(PROBE_PAUSE + Duration::from_millis(50)).await;
+            assert!(service.circuit.is_open());
+            service.circuit.answered("test");
+            assert!(!service.circuit.is_open());
+            pass(PROBE_PAUSE + Duration::from_millis(50)).await;
+            assert!(service.circuit.is_open());
+        })
+        .await;
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_service_that_is_silent_is_found_dead_within_three_seconds() {
         let service = Scripted::new(Mood::Silent);
         beside(&service, async {
             service.circuit.suspect();
             pass(PROBE_DEADLINE + PROBE_PAUSE).await;
             assert!(!service.circuit.is_open());
+            pass(PROBE_DEADLINE + Duration::from_millis(50)).await;
+            assert!(service.circuit.is_open());
         })
         .await;
     }

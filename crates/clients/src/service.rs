@@ -213,6 +213,10 @@ impl Service {
     pub async fn ready(&self) -> Result<(), ClientError> {
         let url = self.url("/readyz")?;
         let sent = within(self.deadline, self.home.run(self.http.get(url).send())).await;
+        if matches!(sent, Some(Ok(_))) {
+            // Nobody must be told that the service is ready, and then be refused because it was not.
+            self.circuit.answered(self.name());
+        }
         match sent {
             Some(Ok(response)) if response.status().is_success() => Ok(()),
             Some(Ok(response)) => Err(ClientError::Refused {

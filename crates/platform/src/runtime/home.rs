@@ -33,15 +33,16 @@ mod tests {
     use super::*;
 
     #[test]
-    #[allow(clippy::disallowed_methods, reason = "shows where a task goes")]
     fn what_is_started_on_another_thread_outlives_its_runtime() {
         let home_runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
         let home = home_runtime.block_on(async { Home::here() });
         let passing = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let (go_on, told) = tokio::sync::oneshot::channel::<()>();
-        let task = passing.block_on(home.run(async { tokio::task::spawn(told) }));
+        let mut tasks = tokio::task::JoinSet::new();
+        passing.block_on(home.run(async { tasks.spawn(told) }));
         drop(passing);
         go_on.send(()).unwrap();
-        assert!(home_runtime.block_on(task).is_ok_and(|received| received.is_ok()));
+        let ended = home_runtime.block_on(tasks.join_next());
+        assert!(ended.is_some_and(|ended| ended.is_ok_and(|received| received.is_ok())));
     }
 }
