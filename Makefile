@@ -12,11 +12,12 @@ WEIGHTS = crates/scoring/weights/builtin.json
 # nextest runs tests in processes of their own and shows less noise; plain `cargo test` does where it is not installed.
 TEST_RUNNER = $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo "$(CARGO) nextest run" || echo "$(CARGO) test")
 
-.PHONY: help run test lint chaos bench-scoring stack stack-down stack-key docs weights weights-check
+.PHONY: help run test flood lint chaos bench-scoring stack stack-down stack-key docs weights weights-check
 
 help:
 	@echo "make run         build and start everything in one process on $(LISTEN), data in $(DATA_DIR)"
 	@echo "make test        all tests, with a private PostgreSQL and RabbitMQ that they start themselves"
+	@echo "make flood       10,000 idle and 3,000 rude connections against both stacks, and what became of everybody"
 	@echo "make lint        formatting, clippy, licences and advisories"
 	@echo "make chaos       every fault there is, by the seeds in CHAOS_SEEDS=1,2,3, on both stacks: minutes for each seed"
 	@echo "make bench-scoring   how long an evaluation takes, by conversation and for texts made to be slow"
@@ -34,6 +35,13 @@ test:
 	$(CARGO) build --workspace --tests
 	target/debug/assay-test-services --postgres --rabbit -- $(TEST_RUNNER) --workspace --no-fail-fast
 	scripts/schemathesis.sh target/debug/assay
+
+# The tests of `make test` include a tenth of it.
+flood:
+	$(CARGO) build --release --workspace --bins
+	$(CARGO) test --release -p assay --test e2e --no-run
+	target/release/assay-test-services --postgres --rabbit -- \
+	  $(CARGO) test --release -p assay --test e2e -- --ignored --nocapture --test-threads 1 flood
 
 lint:
 	$(CARGO) fmt --all --check

@@ -9,16 +9,17 @@ mod scenarios;
 
 /// Makes two tests of every scenario, one for each way to run the product.
 macro_rules! on_both_stacks {
-    ($($name:ident = $scenario:path,)*; distributed: $($inside:ident = $inside_scenario:path,)*) => {
+    ($($(#[$attribute:meta])* $name:ident = $scenario:path,)*;
+     distributed: $($inside:ident = $inside_scenario:path,)*) => {
         mod standalone {
-            $(#[test]
+            $($(#[$attribute])* #[test]
             fn $name() -> anyhow::Result<()> {
                 crate::harness::run(crate::harness::Kind::Standalone, stringify!($name), $scenario)
             })*
         }
 
         mod distributed {
-            $(#[test]
+            $($(#[$attribute])* #[test]
             fn $name() -> anyhow::Result<()> {
                 crate::harness::run(crate::harness::Kind::Distributed, stringify!($name), $scenario)
             })*
@@ -51,8 +52,17 @@ on_both_stacks! {
     a_deleted_ticket_is_gone_everywhere_and_its_identity_stays_used = crate::scenarios::deletion::run,
     personal_data_is_in_no_log = crate::scenarios::personal_data::run,
     the_retention_command_sets_and_shows_periods = crate::scenarios::retention_command::run,
+    a_small_flood_stops_nobody_who_behaves_well = crate::scenarios::flood::small,
+    /// `make flood`.
+    #[ignore = "takes minutes: make flood"]
+    flood = crate::scenarios::flood::full,
+    a_process_that_is_told_to_stop_answers_what_it_received_and_loses_nothing = crate::scenarios::shutdown::under_load,
+    a_process_that_is_told_to_stop_twice_ends_at_once = crate::scenarios::shutdown::twice,
     what_was_accepted_survives_a_crash_and_is_evaluated_once = crate::scenarios::durability::run,
 
     ; distributed:
     services_refuse_every_token_that_was_not_made_for_them = crate::scenarios::service_tokens::run,
+    imports_are_accepted_while_the_broker_is_away_and_evaluated_when_it_is_back = crate::scenarios::outages::broker_away,
+    a_service_that_hangs_takes_no_other_down = crate::scenarios::outages::service_hangs,
+    a_service_that_is_dead_is_refused_at_once_and_used_again_when_it_is_back = crate::scenarios::outages::service_dead,
 }

@@ -19,7 +19,7 @@ pub struct Config {
     pub database_url: SecretString,
     /// Connections at most.
     pub database_pool_size: u32,
-    /// Not ready when an event waits to be published for longer, in seconds.
+    /// Degraded when an event waits to be published for longer, in seconds.
     pub outbox_age_limit_seconds: u64,
     /// Days that transcripts are kept; 0: for ever. An organization may have a period of its own.
     pub transcript_retention_days: u32,

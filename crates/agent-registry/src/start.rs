@@ -115,5 +115,5 @@ fn register_checks(config: &Config, tasks: &Tasks, database: &Database, bus: &Bu
     let readiness = tasks.readiness();
     assay_platform::db::register_readiness(readiness, SCHEMA, database, MIGRATIONS);
     let max_age = Duration::from_secs(config.outbox_age_limit_seconds);
-    assay_messaging::register_readiness(readiness, SCHEMA, bus, outbox, max_age);
+    assay_messaging::register_producer_readiness(readiness, SCHEMA, bus, outbox, max_age);
 }

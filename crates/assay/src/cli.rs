@@ -10,7 +10,8 @@ use url::Url;
 #[derive(Parser)]
 #[command(name = "assay", version, about, max_term_width = 100)]
 #[command(
-    after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done in part (some lines were refused).\n\
+    after_help = "Exit codes: 0 done, or stopped in order by a signal; 1 failed; 2 wrong usage; 3 done in part (some lines\n\
+                        were refused); 130 ended at once by a second signal.\n\
                         Settings: config/default.toml, the file named by ASSAY_CONFIG, and ASSAY_SECTION__KEY variables."
 )]
 pub struct Cli {

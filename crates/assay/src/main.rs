@@ -3,6 +3,7 @@
 mod cli;
 mod commands;
 mod import;
+mod open_files;
 mod roles;
 mod settings;
 mod signals;

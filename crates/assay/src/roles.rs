@@ -7,8 +7,12 @@ use assay_messaging::Bus;
 use assay_platform::runtime::{Readiness, Tasks};
 use assay_platform::telemetry;
 
+use crate::open_files;
 use crate::settings::Settings;
 use crate::signals::StopSignals;
+
+/// Exit code after a second signal: what was under way was not finished.
+const ENDED_AT_ONCE: i32 = 130;
 
 /// A role that runs alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +29,7 @@ pub enum Role {
 pub async fn run(role: Role) -> Result<()> {
     let settings = Settings::load()?;
     telemetry::start(&settings.telemetry)?;
+    open_files::allow_as_many_as_possible();
     let mut tasks = Tasks::new(Readiness::default());
     start(role, &settings, &mut tasks).with_context(|| format!("{role:?} cannot start"))?;
     tracing::info!(?role, version = env!("CARGO_PKG_VERSION"), "started");
@@ -43,7 +48,7 @@ pub async fn run_until_stopped(tasks: Tasks, settings: &Settings) -> Result<()> 
         result = tasks.run(stop, settings.budgets()) => Ok(result?),
         () = async { second.next().await; second.next().await } => {
             tracing::warn!("ended at once by a second signal");
-            std::process::exit(1);
+            std::process::exit(ENDED_AT_ONCE);
         }
     }
 }
@@ -79,6 +84,7 @@ pub fn open_bus(settings: &Settings) -> Result<Bus> {
 }
 
 pub fn start_gateway(settings: &Settings, listener: TcpListener, tasks: &mut Tasks) -> Result<()> {
+    open_files::warn_when_short(settings.gateway.max_connections);
     let services = &settings.services;
     let dependencies = assay_gateway::Dependencies {
         listener,

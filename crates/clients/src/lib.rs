@@ -3,6 +3,7 @@
 //! One way to call a service: a token made for it, the request's id and trace, a deadline. The gateway passes raw
 //! bodies through [`Service::send`]; the other roles use the typed calls.
 
+mod circuit;
 mod error;
 mod ingest;
 mod registry;

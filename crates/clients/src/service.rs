@@ -1,17 +1,21 @@
 //! One of our services, as seen from another.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use assay_contracts::problem::Problem;
 use assay_platform::auth::{Audience, ServiceClaims, ServiceTokens};
-use assay_platform::runtime::{RequestContext, now, within};
+use assay_platform::runtime::{BoxError, Home, RequestContext, now, within};
 use bytes::Bytes;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
-use reqwest::{Client, Method, Response};
+use reqwest::{Client, Method, RequestBuilder, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 use url::Url;
 
+use super::circuit::{Circuit, SUSPICIOUS_AFTER};
 use super::error::ClientError;
 
 /// How the HTTP client behaves; one for all services of a process.
@@ -29,6 +33,9 @@ impl Default for HttpSettings {
     }
 }
 
+/// How long a service may be silent in the middle of its answer.
+const SILENCE_DEADLINE: Duration = Duration::from_secs(60);
+
 /// The HTTP client that services call each other with: it follows no redirects and uses no proxy.
 ///
 /// # Errors
@@ -38,6 +45,7 @@ pub fn http_client(settings: HttpSettings) -> Result<Client, ClientError> {
         .connect_timeout(settings.connect_deadline)
         .pool_max_idle_per_host(settings.idle_connections)
         .pool_idle_timeout(Duration::from_secs(60))
+        .read_timeout(SILENCE_DEADLINE)
         .tcp_nodelay(true)
         .redirect(reqwest::redirect::Policy::none())
         .no_proxy()
@@ -65,10 +73,15 @@ pub struct Service {
     audience: Audience,
     tokens: ServiceTokens,
     deadline: Duration,
+    /// For calls that wait for an answer; none: as many as there are.
+    places: Option<Arc<Semaphore>>,
+    circuit: Circuit,
+    home: Home,
 }
 
 impl Service {
-    /// The service for `audience` at `address`; every call must be answered within `deadline`.
+    /// The service for `audience` at `address`; every call must be answered within `deadline`. Connections belong to the
+    /// runtime on which this is called.
     pub fn new(
         http: Client,
         address: Url,
@@ -76,7 +89,26 @@ impl Service {
         tokens: ServiceTokens,
         deadline: Duration,
     ) -> Self {
-        Self { http, address, audience, tokens, deadline }
+        let (circuit, home) = (Circuit::default(), Home::here());
+        Self { http, address, audience, tokens, deadline, places: None, circuit, home }
+    }
+
+    /// With so many calls waiting for an answer at the same time at most; more fail at once. So one service that is slow
+    /// does not take all the room from the others.
+    #[must_use]
+    pub fn with_calls_at_most(mut self, calls: usize) -> Self {
+        self.places = Some(Arc::new(Semaphore::new(calls)));
+        self
+    }
+
+    /// Finds out, whenever a call is not answered, whether the service is dead; as long as it is, calls fail at once. One
+    /// task for each service and process, of `Phase::Relay`; without it calls wait for their deadlines.
+    ///
+    /// # Errors
+    /// None at present: it ends with `stop`.
+    pub async fn watch(self, stop: CancellationToken) -> Result<(), BoxError> {
+        self.circuit.watch(self.name(), || self.is_alive(), &stop).await;
+        Ok(())
     }
 
     /// Its name, for logs.
@@ -88,8 +120,17 @@ impl Service {
     /// answer is there; its body may be streamed.
     ///
     /// # Errors
-    /// [`ClientError::Unreachable`] when there is no answer in time.
+    /// [`ClientError::Unreachable`] when there is no answer in time, when the service was found dead, or when too many
+    /// calls wait for it.
     pub async fn send(&self, claims: &ServiceClaims, call: Call<'_>) -> Result<Response, ClientError> {
+        if self.circuit.is_open() {
+            return Err(self.unreachable_because("it was found dead a moment ago"));
+        }
+        let _place = match self.places.as_ref().map(|places| places.try_acquire()) {
+            Some(Err(_)) => return Err(self.unreachable_because("too many calls wait for its answer")),
+            Some(Ok(place)) => Some(place),
+            None => None,
+        };
         let url = self.url(call.path)?;
         let token =
             self.tokens.issue(self.audience, claims, now()).map_err(|error| self.unreadable(&error))?;
@@ -104,14 +145,37 @@ impl Service {
         if let Some(body) = call.body {
             request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json")).body(body);
         }
-        match within(self.deadline, request.send()).await {
+        self.home.run(self.answer(request)).await
+    }
+
+    /// The head of the answer; that it is late or does not come raises a suspicion.
+    async fn answer(&self, request: RequestBuilder) -> Result<Response, ClientError> {
+        let sending = request.send();
+        tokio::pin!(sending);
+        let early = SUSPICIOUS_AFTER.min(self.deadline);
+        let answer = match within(early, &mut sending).await {
+            Some(answer) => Some(answer),
+            None => {
+                self.circuit.suspect();
+                within(self.deadline.saturating_sub(early), sending).await
+            }
+        };
+        match answer {
             Some(Ok(response)) => Ok(response),
-            Some(Err(error)) => Err(self.unreachable(error)),
-            None => Err(ClientError::Unreachable {
-                service: self.name(),
-                reason: format!("no answer within {} ms", self.deadline.as_millis()),
-            }),
+            Some(Err(error)) => {
+                self.circuit.suspect();
+                Err(self.unreachable(error))
+            }
+            None => {
+                Err(self.unreachable_because(&format!("no answer within {} ms", self.deadline.as_millis())))
+            }
         }
+    }
+
+    /// Whether there is an answer to the question for liveness, whatever it says.
+    async fn is_alive(&self) -> bool {
+        let Ok(url) = self.url("/healthz") else { return false };
+        self.home.run(self.http.get(url).send()).await.is_ok()
     }
 
     /// Sends `body` and reads the answer, which must be a success.
@@ -148,7 +212,11 @@ impl Service {
     /// When it cannot be reached or is not.
     pub async fn ready(&self) -> Result<(), ClientError> {
         let url = self.url("/readyz")?;
-        let sent = within(self.deadline, self.http.get(url).send()).await;
+        let sent = within(self.deadline, self.home.run(self.http.get(url).send())).await;
+        if matches!(sent, Some(Ok(_))) {
+            // Nobody must be told that the service is ready, and then be refused because it was not.
+            self.circuit.answered(self.name());
+        }
         match sent {
             Some(Ok(response)) if response.status().is_success() => Ok(()),
             Some(Ok(response)) => Err(ClientError::Refused {
@@ -157,9 +225,7 @@ impl Service {
                 problem: None,
             }),
             Some(Err(error)) => Err(self.unreachable(error)),
-            None => {
-                Err(ClientError::Unreachable { service: self.name(), reason: "no answer in time".to_owned() })
-            }
+            None => Err(self.unreachable_because("no answer in time")),
         }
     }
 
@@ -169,8 +235,7 @@ impl Service {
             Some(Ok(body)) => body,
             Some(Err(error)) => return Err(self.unreachable(error)),
             None => {
-                let reason = "the answer did not arrive in time".to_owned();
-                return Err(ClientError::Unreachable { service: self.name(), reason });
+                return Err(self.unreachable_because("the answer did not arrive in time"));
             }
         };
         if !status.is_success() {
@@ -192,6 +257,10 @@ impl Service {
         let source =
             std::error::Error::source(&error).map(|source| format!(": {source}")).unwrap_or_default();
         ClientError::Unreachable { service: self.name(), reason: format!("{error}{source}") }
+    }
+
+    fn unreachable_because(&self, reason: &str) -> ClientError {
+        ClientError::Unreachable { service: self.name(), reason: reason.to_owned() }
     }
 
     fn unreadable(&self, error: &dyn std::fmt::Display) -> ClientError {

@@ -127,9 +127,6 @@ fn check(config: &Config) -> Result<(), StartError> {
 
 fn register_readiness(tasks: &Tasks, database: &Database, bus: &Bus) {
     db::register_readiness(tasks.readiness(), "export-worker", database, MIGRATIONS);
-    let bus = bus.clone();
-    tasks.readiness().register("export-worker bus", move || {
-        let bus = bus.clone();
-        async move { bus.ping().await }
-    });
+    let queue = subscription().queue;
+    assay_messaging::register_consumer_readiness(tasks.readiness(), "export-worker", bus, queue);
 }

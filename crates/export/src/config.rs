@@ -23,7 +23,7 @@ pub struct Config {
     /// Evaluations taken from the bus at the same time, at most.
     #[serde(default = "default_max_in_flight")]
     pub max_in_flight: usize,
-    /// Not ready while an event waits longer than this to be published, in seconds.
+    /// Degraded while an event waits longer than this to be published, in seconds.
     #[serde(default = "default_outbox_age_limit_seconds")]
     pub outbox_age_limit_seconds: u64,
     /// Between two rounds of housekeeping, in seconds.

@@ -89,10 +89,11 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
 
     db::register_readiness(tasks.readiness(), SCHEMA, &database, MIGRATIONS);
     let age_limit = config.outbox_age_limit();
-    assay_messaging::register_readiness(tasks.readiness(), SCHEMA, &bus, &outbox, age_limit);
+    assay_messaging::register_producer_readiness(tasks.readiness(), SCHEMA, &bus, &outbox, age_limit);
 
     let handler = Arc::new(ConversationEvaluatedHandler { store: store.clone() });
     let subscription = subscription(config.batch_size, config.max_in_flight);
+    assay_messaging::register_handling_readiness(tasks.readiness(), SCHEMA, &bus, subscription.queue);
     let consumed = bus.clone();
     tasks.spawn(Phase::Consume, "export consumer", move |stop| async move {
         consumed.consume(subscription, handler, stop).await
@@ -112,6 +113,8 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     let interval = Duration::from_secs(config.maintenance_interval_seconds.max(1));
     spawn_housekeeping(tasks, interval, store.clone(), objects.clone(), RegistryClient::new(registry));
     let scoring = Service::new(http, scoring_url, Audience::Scoring, tokens.clone(), SCORING_DEADLINE);
+    let watched = scoring.clone();
+    tasks.spawn(Phase::Relay, "export circuit of scoring-worker", move |stop| watched.watch(stop));
     let scoring = ScoringClient::new(scoring);
     spawn_counting(tasks, store.clone(), scoring.clone());
     let services = Data::new(Services { store, outbox, keys: signing_keys, objects, scoring });

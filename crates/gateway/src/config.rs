@@ -16,6 +16,8 @@ pub struct Config {
     pub max_body_bytes: usize,
     /// How long a client may take to send a body, in seconds.
     pub body_deadline_seconds: u64,
+    /// Bytes of bodies that are held at the same time, at most; beyond it the answer is 503.
+    pub body_memory_bytes: usize,
     /// How long a service may take to answer, in milliseconds.
     pub service_deadline_milliseconds: u64,
     /// Requests under way at most; beyond it the answer is 503.

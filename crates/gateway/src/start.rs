@@ -7,7 +7,7 @@ use actix_web::web::Data;
 use assay_clients::{ClientError, HttpSettings, RegistryClient, Service, http_client};
 use assay_platform::auth::{Audience, ServiceTokens};
 use assay_platform::runtime::{Phase, Tasks};
-use assay_platform::web::{ServerSettings, serve};
+use assay_platform::web::{BodyMemory, ServerSettings, serve};
 use tokio::sync::Semaphore;
 use url::Url;
 
@@ -55,6 +55,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     let deadline = Duration::from_millis(config.service_deadline_milliseconds);
     let service = |address: &Url, audience| {
         Service::new(http.clone(), address.clone(), audience, dependencies.tokens.clone(), deadline)
+            .with_calls_at_most(calls_at_most(config.max_in_flight))
     };
     let registry = service(&dependencies.registry_url, Audience::AgentRegistry);
     let gateway = Gateway {
@@ -68,15 +69,11 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
         registry,
         rate_limit: RateLimit::new(config.rate_limit_per_second),
         in_flight: Semaphore::new(config.max_in_flight),
+        body_memory: BodyMemory::new(config.body_memory_bytes),
+        checking: Semaphore::new(2 * config.workers),
         config: config.clone(),
     };
-    for service in [&gateway.registry, &gateway.ingest, &gateway.scoring, &gateway.export] {
-        let service = service.clone();
-        tasks.readiness().register(service.name(), move || {
-            let service = service.clone();
-            async move { service.ready().await.map_err(|error| error.to_string()) }
-        });
-    }
+    watch_services(&gateway, tasks);
     let settings = ServerSettings {
         workers: config.workers,
         max_connections: config.max_connections,
@@ -87,7 +84,35 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     Ok(())
 }
 
+/// No service gets more than three quarters of the places: one that is slow leaves the rest to the others.
+fn calls_at_most(max_in_flight: usize) -> usize {
+    (max_in_flight - max_in_flight / 4).max(1)
+}
+
+/// Without agent-registry no key can be resolved and nothing answered. Without one of the others the rest still works.
+fn watch_services(gateway: &Gateway, tasks: &mut Tasks) {
+    for service in [&gateway.registry, &gateway.ingest, &gateway.scoring, &gateway.export] {
+        let asked = service.clone();
+        let is_ready = move || {
+            let service = asked.clone();
+            async move { service.ready().await.map_err(|error| error.to_string()) }
+        };
+        if service.name() == gateway.registry.name() {
+            tasks.readiness().register(service.name(), is_ready);
+        } else {
+            tasks.readiness().register_degrading(service.name(), is_ready);
+        }
+        let watched = service.clone();
+        tasks.spawn(Phase::Relay, format!("gateway circuit of {}", service.name()), move |stop| {
+            watched.watch(stop)
+        });
+    }
+}
+
 fn check(config: &Config) -> Result<(), StartError> {
+    if config.body_memory_bytes < config.max_body_bytes {
+        return Err(StartError::Setting("body_memory_bytes must be max_body_bytes or more"));
+    }
     if config.workers == 0 {
         return Err(StartError::Setting("workers must be 1 or more"));
     }

@@ -1,7 +1,9 @@
 //! The section `[ingest]` of the configuration.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
+use assay_messaging::outbox::BacklogLimits;
 use assay_platform::db::DatabaseSettings;
 use secrecy::SecretString;
 use serde::Deserialize;
@@ -28,13 +30,27 @@ pub struct Config {
     pub agent_cache_entries: usize,
     /// Largest body that is read, in bytes; the executable puts the gateway's limit in the place of 0.
     pub max_body_bytes: usize,
-    /// Not ready when an event waits to be published for longer, in seconds.
+    /// Bytes of bodies that are held at the same time, at most.
+    pub body_memory_bytes: usize,
+    /// Degraded when an event waits to be published for longer, in seconds.
     pub outbox_age_limit_seconds: u64,
     /// Between two rounds of housekeeping, in seconds.
     pub maintenance_interval_seconds: u64,
+    /// Imports are refused while an event waits to be published for longer, in seconds.
+    pub outbox_refusal_age_seconds: u64,
+    /// Imports are refused while so many events wait to be published.
+    pub outbox_refusal_events: u64,
 }
 
 impl Config {
+    /// What may wait in the outbox before imports are refused.
+    pub(crate) fn backlog_limits(&self) -> BacklogLimits {
+        BacklogLimits {
+            age: Duration::from_secs(self.outbox_refusal_age_seconds),
+            events: self.outbox_refusal_events,
+        }
+    }
+
     /// Where the conversations are kept.
     pub fn database(&self) -> DatabaseSettings {
         DatabaseSettings {

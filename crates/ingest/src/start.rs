@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use assay_clients::{ClientError, HttpSettings, RegistryClient, Service, http_client};
 use assay_messaging::Bus;
-use assay_messaging::outbox::{self, Outbox};
+use assay_messaging::outbox::{self, Backlog, Outbox};
 use assay_platform::auth::{Audience, ServiceTokens};
 use assay_platform::db::{Database, DatabaseError};
 use assay_platform::runtime::{Phase, Tasks, now, periodically};
-use assay_platform::web::{ServerSettings, ServiceAuth, serve};
+use assay_platform::web::{BodyMemory, ServerSettings, ServiceAuth, serve};
 use url::Url;
 
 use crate::app::accept_conversation::Acceptance;
 use crate::app::import_queue::ImportQueue;
 use crate::app::maintain::maintain;
 use crate::app::resolve_agents::AgentDirectory;
-use crate::app::write_imports::write_imports;
+use crate::app::write_imports::{Writer, write_imports};
 use crate::http::{Services, configure};
 use crate::{Config, MIGRATIONS, SCHEMA, store};
 
@@ -69,14 +69,19 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     let outbox = Outbox::new(database.clone());
     let queue = ImportQueue::new(config.accept_queue);
     let registry = registry_client(&config, registry_url, tokens.clone())?;
+    let watched = registry.service().clone();
+    tasks.spawn(Phase::Relay, "ingest circuit of agent-registry", move |stop| watched.watch(stop));
 
+    let backlog = Backlog::new(config.backlog_limits());
     register_checks(&config, tasks, &database, &bus, &outbox);
+    assay_messaging::register_backlog_readiness(tasks.readiness(), SCHEMA, &backlog);
+    let (watched, looked_at) = (backlog.clone(), outbox.clone());
+    tasks.spawn(Phase::Relay, "ingest backlog", move |stop| watched.watch(looked_at, stop));
     for number in 1..=store.concurrent_writers(config.writers) {
-        let (store, outbox, queue) = (Arc::clone(&store), outbox.clone(), queue.clone());
+        let (store, queue) = (Arc::clone(&store), queue.clone());
+        let writer = Writer { store, queue, outbox: outbox.clone(), backlog: backlog.clone() };
         // After the server: it waits for the writers to answer what it has taken in.
-        tasks.spawn(Phase::Relay, format!("ingest writer {number}"), move |stop| {
-            write_imports(store, outbox, queue, stop)
-        });
+        tasks.spawn(Phase::Relay, format!("ingest writer {number}"), move |stop| write_imports(writer, stop));
     }
     let relayed = outbox.clone();
     tasks.spawn(Phase::Relay, "ingest relay", move |stop| outbox::relay(relayed, bus, stop));
@@ -92,9 +97,12 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     let acceptance = Acceptance {
         agents: AgentDirectory::new(registry, config.agent_cache_entries),
         queue,
+        backlog,
         deadline: Duration::from_millis(config.accept_deadline_milliseconds),
     };
-    let services = Services { store, outbox, acceptance, max_body_bytes: config.max_body_bytes };
+    let body_memory = BodyMemory::new(config.body_memory_bytes);
+    let max_body_bytes = config.max_body_bytes;
+    let services = Services { store, outbox, acceptance, max_body_bytes, body_memory };
     let routes = configure(services, ServiceAuth { tokens, audience: Audience::Ingest });
     serve(tasks, Phase::ServeInternal, "ingest", listener, ServerSettings::default(), routes)?;
     Ok(())
@@ -110,5 +118,5 @@ fn register_checks(config: &Config, tasks: &Tasks, database: &Database, bus: &Bu
     let readiness = tasks.readiness();
     assay_platform::db::register_readiness(readiness, SCHEMA, database, MIGRATIONS);
     let max_age = Duration::from_secs(config.outbox_age_limit_seconds);
-    assay_messaging::register_readiness(readiness, SCHEMA, bus, outbox, max_age);
+    assay_messaging::register_producer_readiness(readiness, SCHEMA, bus, outbox, max_age);
 }

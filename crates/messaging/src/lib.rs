@@ -24,7 +24,10 @@ pub use self::bus::{
     Outcome, PublishError, Subscription,
 };
 pub use self::envelope::{DecodeError, EncodeError, OutgoingEvent};
-pub use self::readiness::register_readiness;
+pub use self::readiness::{
+    register_backlog_readiness, register_consumer_readiness, register_handling_readiness,
+    register_outbox_readiness, register_producer_readiness,
+};
 pub use self::settings::{BusSettings, RetryDelay};
 
 /// The tables `outbox` and `inbox`. A service that uses them lists these beside its own migrations.

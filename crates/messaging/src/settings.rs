@@ -20,6 +20,9 @@ pub struct BusSettings {
     /// Attempts at a delivery before it becomes a dead letter.
     #[serde(default = "default_max_attempts")]
     pub max_attempts: u32,
+    /// How long a handler may have deliveries in its hands before its process is not ready, in seconds.
+    #[serde(default = "default_handling_limit_seconds")]
+    pub handling_limit_seconds: u64,
 }
 
 /// A delay between two attempts at a delivery, configured in milliseconds.
@@ -53,6 +56,7 @@ impl BusSettings {
             namespace: default_namespace(),
             retry_delays: default_retry_delays(),
             max_attempts: default_max_attempts(),
+            handling_limit_seconds: default_handling_limit_seconds(),
         }
     }
 }
@@ -63,6 +67,11 @@ fn default_namespace() -> String {
 
 fn default_retry_delays() -> Vec<RetryDelay> {
     [1_000, 10_000, 60_000, 300_000].map(RetryDelay).to_vec()
+}
+
+/// A judge may take a minute for each of its conversations.
+fn default_handling_limit_seconds() -> u64 {
+    300
 }
 
 /// With the delays above: about two hours.

@@ -128,7 +128,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     let evaluate = EvaluateConversations { ingest, store: store.clone(), scorer, judging };
     let handler = Arc::new(ConversationAcceptedHandler { evaluate, outbox: outbox.clone(), max_attempts });
 
-    register_checks(&config, tasks, &database, &bus, &outbox);
+    register_checks(&config, tasks, &database, (&bus, subscription.queue), &outbox);
     let (consumed, prepared) = (bus.clone(), store.clone());
     tasks.spawn(Phase::Consume, "scoring-worker consumer", move |stop| async move {
         if prepare(prepared.as_ref(), &stop).await {
@@ -194,11 +194,18 @@ fn scorer(weights: &Path) -> Result<Scorer, StartError> {
     scorer.with_weights(&text).map_err(|cause| StartError::Weights { path: path(), cause })
 }
 
-fn register_checks(config: &Config, tasks: &Tasks, database: &Database, bus: &Bus, outbox: &Outbox) {
+fn register_checks(
+    config: &Config,
+    tasks: &Tasks,
+    database: &Database,
+    (bus, queue): (&Bus, &'static str),
+    outbox: &Outbox,
+) {
     let readiness = tasks.readiness();
     assay_platform::db::register_readiness(readiness, SCHEMA, database, MIGRATIONS);
     let max_age = Duration::from_secs(config.outbox_age_limit_seconds);
-    assay_messaging::register_readiness(readiness, SCHEMA, bus, outbox, max_age);
+    assay_messaging::register_consumer_readiness(readiness, SCHEMA, bus, queue);
+    assay_messaging::register_outbox_readiness(readiness, SCHEMA, outbox, max_age);
 }
 
 /// Nothing is evaluated before the tables are prepared, so that no row has to be moved. False when the process stops

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -95,6 +95,52 @@ impl Stack {
             // Waits until it is reaped.
             self.processes.remove(name);
         }
+    }
+
+    /// Which of the two ways this is.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Sends a signal to a process.
+    pub fn signal(&self, name: &str, signal: Signal) -> Result<()> {
+        self.process(name)?.signal(signal);
+        Ok(())
+    }
+
+    /// How a process ended; none while it runs.
+    pub fn exit_status(&self, name: &str) -> Result<Option<ExitStatus>> {
+        Ok(self.process(name)?.exit_status())
+    }
+
+    /// The id of a process.
+    pub fn pid(&self, name: &str) -> Result<u32> {
+        Ok(self.process(name)?.pid())
+    }
+
+    /// A process that has ended: [`Self::start`] starts it again.
+    pub fn forget(&mut self, name: &str) {
+        self.processes.remove(name);
+    }
+
+    /// `HOST:PORT` of a process.
+    pub fn address(&self, name: &str) -> Result<&str> {
+        let member = self.deployment.members.iter().find(|member| member.name == name);
+        member.and_then(|member| member.address.as_deref()).with_context(|| format!("{name} has no address"))
+    }
+
+    /// The names of all processes.
+    pub fn names(&self) -> Vec<&'static str> {
+        self.deployment.members.iter().map(|member| member.name).collect()
+    }
+
+    /// The log of a process.
+    pub fn log(&self, name: &str) -> PathBuf {
+        self.log_of(name)
+    }
+
+    fn process(&self, name: &str) -> Result<&Process> {
+        self.processes.get(name).with_context(|| format!("{name} does not run"))
     }
 
     /// Starts the gateway (with all of the standalone) again, with another setting.
@@ -254,7 +300,8 @@ impl Stack {
             self.ensure_alive(name)?;
             let request = api.request(reqwest::Method::GET, "/readyz").timeout(Duration::from_secs(5));
             Ok(match api.reply(request).await {
-                Ok(reply) if reply.status == 200 => Some(()),
+                // Everything is there, and not only what this process cannot do without.
+                Ok(reply) if reply.status == 200 && reply.text().contains("\"ready\"") => Some(()),
                 _ => None,
             })
         })

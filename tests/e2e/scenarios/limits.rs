@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use futures_util::future::join_all;
 
-use crate::harness::{Api, Cases, Reply, Stack, until};
+use crate::harness::{Api, Cases, RawConnection, Reply, Stack, conversation, until};
 
 const EXPORTS: &str = "/v1/evaluations/exports";
 
@@ -16,6 +16,11 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
     stack.restart_gateway_with("ASSAY_GATEWAY__RATE_LIMIT_PER_SECOND", "0").await?;
     stack.restart_gateway_with("ASSAY_GATEWAY__MAX_IN_FLIGHT", "0").await?;
     cases.check("under way", in_flight(stack).await);
+    stack.restart_gateway_with("ASSAY_GATEWAY__MAX_IN_FLIGHT", "1").await?;
+    stack.restart_gateway_with("ASSAY_GATEWAY__BODY_DEADLINE_SECONDS", "30").await?;
+    cases.check("a body that is arriving takes no place", slow_body_takes_no_place(stack).await);
+    stack.restart_gateway_with("ASSAY_GATEWAY__BODY_MEMORY_BYTES", "4194304").await?;
+    cases.check("bytes of bodies", body_memory(stack).await);
     cases.finish()
 }
 
@@ -53,4 +58,45 @@ async fn in_flight(stack: &Stack) -> Result<()> {
     refused.problem(503, "unavailable")?;
     ensure!(refused.header("retry-after").parse::<u64>().is_ok(), "{refused:?}");
     Ok(())
+}
+
+/// A request whose head is complete and whose body, of `length` bytes, is not.
+async fn unfinished(stack: &Stack, length: usize) -> Result<RawConnection> {
+    let mut connection = RawConnection::open(stack.base_url()).await?;
+    let key = stack.bootstrap_key();
+    let head = format!(
+        "POST /v1/assess HTTP/1.1\r\nHost: assay\r\nAuthorization: Bearer {key}\r\n\
+         Content-Type: application/json\r\nContent-Length: {length}\r\nExpect: 100-continue\r\n\r\n"
+    );
+    connection.send(head.as_bytes()).await?;
+    connection.reply().await?.expect_status(100)?;
+    Ok(connection)
+}
+
+async fn slow_body_takes_no_place(stack: &Stack) -> Result<()> {
+    let _slow = unfinished(stack, 1_000).await?;
+    stack.api()?.post("/v1/assess", &conversation("beside a slow one")).await?.expect_status(202)
+}
+
+/// With room for 4 MiB: while 3 MiB of one body are held, another one of 3 MiB is refused.
+async fn body_memory(stack: &Stack) -> Result<()> {
+    const MIB: usize = 1024 * 1024;
+    let api = stack.api()?;
+    let large = || vec![b' '; 3 * MIB];
+    // Whichever of the two comes second is refused.
+    let (held, refused) = until("the first body to have arrived first", async || {
+        let mut held = unfinished(stack, 3 * MIB + 1).await?;
+        let _ = held.send(&large()).await;
+        let reply = api.post_bytes("/v1/assess", large()).await.ok();
+        Ok(reply.filter(|reply| reply.status == 503).map(|reply| (held, reply)))
+    })
+    .await?;
+    refused.problem(503, "unavailable")?;
+    ensure!(refused.header("retry-after").parse::<u64>().is_ok(), "{refused:?}");
+    api.post("/v1/assess", &conversation("a small one beside it")).await?.expect_status(202)?;
+    drop(held);
+    let accepted = until("the first body to be gone", async || {
+        Ok(api.post_bytes("/v1/assess", large()).await.ok().filter(|reply| reply.status == 400))
+    });
+    accepted.await?.problem(400, "malformed-json").map(drop)
 }

@@ -19,6 +19,7 @@ pub use self::data_folder::DataFolder;
 use crate::cli::StandaloneArguments;
 use crate::commands::migrate_all;
 use crate::commands::outbox::{ServiceOutbox, open_all};
+use crate::open_files;
 use crate::roles;
 use crate::settings::Settings;
 
@@ -29,6 +30,7 @@ pub async fn run(arguments: StandaloneArguments) -> Result<()> {
         settings.gateway.listen = listen;
     }
     telemetry::start(&settings.telemetry)?;
+    open_files::allow_as_many_as_possible();
     let folder = DataFolder::open(&arguments.data_dir)?;
     folder.place_databases(&mut settings);
     folder.place_objects(&mut settings)?;

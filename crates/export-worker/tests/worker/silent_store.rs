@@ -33,7 +33,12 @@ pub struct SilentStore {
 impl SilentStore {
     /// Its threads end with their connections, and with the test.
     pub fn start(mood: Mood) -> Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0")?;
+        Self::start_at("127.0.0.1:0".parse()?, mood)
+    }
+
+    /// On this address, where somebody may have looked for it before.
+    pub fn start_at(address: SocketAddr, mood: Mood) -> Result<Self> {
+        let listener = TcpListener::bind(address)?;
         let address = listener.local_addr()?;
         let seen = Arc::new(Mutex::new(Vec::new()));
         let noted = seen.clone();
@@ -47,7 +52,12 @@ impl SilentStore {
     }
 
     pub fn open(&self) -> Result<Objects> {
-        let endpoint = format!("http://{}", self.address);
+        Self::open_at(self.address)
+    }
+
+    /// The store at this address, whether it is there or not.
+    pub fn open_at(address: SocketAddr) -> Result<Objects> {
+        let endpoint = format!("http://{address}");
         let options = [
             ("aws_endpoint", endpoint.as_str()),
             ("aws_allow_http", "true"),

@@ -1,12 +1,15 @@
 //! Jobs whose workers die or whose files cannot be written.
 
+use std::net::{Ipv4Addr, SocketAddr};
+
 use anyhow::Result;
 use assay_contracts::export::{ExportFilters, ExportKind, ExportStatus};
 use assay_export::domain::job::JobState;
-use assay_testkit::{eventually, on_both_databases};
+use assay_testkit::{eventually, free_port, on_both_databases};
 
 use crate::place::execute;
 use crate::samples::{STARTED, evaluated};
+use crate::silent_store::{Mood, SilentStore};
 use crate::stage::{Stage, file_of};
 
 async fn a_worker_that_died_hands_its_job_to_another(stage: Stage) -> Result<()> {
@@ -76,7 +79,21 @@ async fn a_job_succeeds_when_the_trouble_is_over_before_the_last_attempt(stage: 
     Ok(())
 }
 
+async fn an_export_waits_for_a_store_that_cannot_be_reached_and_completes_when_it_is_back(
+    mut stage: Stage,
+) -> Result<()> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
+    stage.objects = SilentStore::open_at(address)?;
+    let id = stage.create(ExportKind::Axis, ExportFilters::default()).await?;
+    let _worker = stage.worker(&stage.config()?)?;
+    let job = stage.status_becomes(id, ExportStatus::Running).await?;
+    assert_eq!(job.status(), ExportStatus::Running, "nothing is reported before the attempts are used up");
+    let _store = SilentStore::start_at(address, Mood { silent_at: &[], refuses: &[] })?;
+    stage.file(id).await.map(drop)
+}
+
 on_both_databases! { Stage {
+    an_export_waits_for_a_store_that_cannot_be_reached_and_completes_when_it_is_back,
     a_worker_that_died_hands_its_job_to_another,
     a_job_whose_workers_died_with_every_attempt_fails,
     a_file_that_cannot_be_stored_fails_after_the_last_attempt,

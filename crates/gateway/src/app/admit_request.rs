@@ -19,16 +19,22 @@ const CACHE_CAPACITY: usize = 10_000;
 /// A revoked key stops within this time at the latest.
 const LONGEST_CACHE: Duration = Duration::from_secs(30);
 
-/// Resolves API keys. Only known keys are remembered: an unknown one may be created any moment.
+/// An unknown key is remembered for so long, so that a client that repeats it costs the registry nothing. A key that was
+/// tried before it was created works within this time after its creation; one that nobody tried works at once.
+const UNKNOWN_LIFETIME: Duration = Duration::from_secs(1);
+
+/// Resolves API keys, and remembers the answers for a short time.
 pub(crate) struct KeyRing {
     registry: RegistryClient,
     cache: Cache<ApiKeyHash, (KeyGrant, Instant)>,
+    unknown: Cache<ApiKeyHash, Instant>,
     lifetime: Duration,
 }
 
 impl KeyRing {
     pub(crate) fn new(registry: RegistryClient, lifetime: Duration) -> Self {
-        Self { registry, cache: Cache::new(CACHE_CAPACITY), lifetime: lifetime.min(LONGEST_CACHE) }
+        let (cache, unknown) = (Cache::new(CACHE_CAPACITY), Cache::new(CACHE_CAPACITY));
+        Self { registry, cache, unknown, lifetime: lifetime.min(LONGEST_CACHE) }
     }
 
     /// The grant of a key; `None` when it is unknown, expired or revoked.
@@ -39,11 +45,15 @@ impl KeyRing {
         {
             return Ok(Some(grant));
         }
+        if self.unknown.get(&hash).is_some_and(|asked_at| asked_at.elapsed() < UNKNOWN_LIFETIME) {
+            return Ok(None);
+        }
         let grant = self.registry.resolve_key(&hash).await?;
         match &grant {
             Some(grant) => self.cache.insert(hash, (grant.clone(), Instant::now())),
             None => {
                 self.cache.remove(&hash);
+                self.unknown.insert(hash, Instant::now());
             }
         }
         Ok(grant)

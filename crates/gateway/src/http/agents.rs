@@ -39,15 +39,16 @@ pub(crate) async fn create_agent(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _place = gateway.admit()?;
+    gateway.check_room()?;
     let body = gateway.read_checked(&request, payload, NewAgent::parse).await?;
+    let _place = gateway.admit()?;
     forward(Forward {
         service: &gateway.registry,
         claims: &caller.0,
         method: reqwest::Method::POST,
         path: "/internal/v1/agents",
         headers: copy_headers(&request, &["idempotency-key"]),
-        body: Some(body),
+        body: Some(body.clone()),
     })
     .await
 }

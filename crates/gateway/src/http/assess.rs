@@ -41,15 +41,16 @@ pub(crate) async fn assess(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _place = gateway.admit()?;
+    gateway.check_room()?;
     let body = gateway.read_checked(&request, payload, Conversation::parse).await?;
+    let _place = gateway.admit()?;
     forward(Forward {
         service: &gateway.ingest,
         claims: &caller.0,
         method: reqwest::Method::POST,
         path: "/internal/v1/conversations",
         headers: copy_headers(&request, &["idempotency-key"]),
-        body: Some(body),
+        body: Some(body.clone()),
     })
     .await
 }

@@ -8,8 +8,9 @@ use actix_web::web::Payload;
 use assay_clients::Service;
 use assay_contracts::fault::BodyError;
 use assay_contracts::problem::ProblemCode;
-use assay_platform::web::{BodyLimits, WebError, parse_body, read_body};
-use bytes::Bytes;
+use assay_platform::web::{
+    BodyLimits, BodyMemory, HeldBody, LARGE_BODY, WebError, parse_body, read_held_body,
+};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -25,6 +26,9 @@ pub(crate) struct Gateway {
     pub(crate) keys: KeyRing,
     pub(crate) rate_limit: Option<RateLimit>,
     pub(crate) in_flight: Semaphore,
+    pub(crate) body_memory: BodyMemory,
+    /// Turns for checking large bodies, which takes memory and a processor.
+    pub(crate) checking: Semaphore,
     pub(crate) config: Config,
 }
 
@@ -34,6 +38,12 @@ impl Gateway {
         self.in_flight.try_acquire().map_err(|_| WebError::unavailable(&"too many requests under way"))
     }
 
+    /// Refuses early what would find no place later. A place is taken only when the body has arrived: one that arrives
+    /// slowly must not hold up work that can be done.
+    pub(crate) fn check_room(&self) -> Result<(), WebError> {
+        self.admit().map(drop)
+    }
+
     /// Reads a body and checks it with `parse`, whose result the owning service will find out again: what is checked
     /// here never travels, what does not pass never reaches the services.
     pub(crate) async fn read_checked<T>(
@@ -41,7 +51,7 @@ impl Gateway {
         request: &HttpRequest,
         payload: Payload,
         parse: fn(&[u8]) -> Result<T, BodyError>,
-    ) -> Result<Bytes, WebError>
+    ) -> Result<HeldBody, WebError>
     where
         T: Send + 'static,
     {
@@ -49,8 +59,14 @@ impl Gateway {
             max_bytes: self.config.max_body_bytes,
             deadline: Duration::from_secs(self.config.body_deadline_seconds),
         };
-        let body = read_body(request, payload, limits).await?;
-        parse_body(&body, parse).await?;
+        let body = read_held_body(request, payload, limits, &self.body_memory).await?;
+        if body.len() > LARGE_BODY {
+            // The semaphore is never closed. Small bodies are checked at once: they must not wait for large ones.
+            let _turn = self.checking.acquire().await.map_err(|error| WebError::internal(&error))?;
+            parse_body(&body, parse).await?;
+        } else {
+            parse_body(&body, parse).await?;
+        }
         Ok(body)
     }
 

@@ -47,10 +47,11 @@ pub(crate) async fn create_export(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _place = gateway.admit()?;
+    gateway.check_room()?;
     let body = gateway.read_checked(&request, payload, NewExport::parse).await?;
+    let _place = gateway.admit()?;
     let path = "/internal/v1/exports";
-    send(&gateway, &request, &caller.0, reqwest::Method::POST, path, Some(body)).await
+    send(&gateway, &request, &caller.0, reqwest::Method::POST, path, Some(body.clone())).await
 }
 
 /// List evaluation exports

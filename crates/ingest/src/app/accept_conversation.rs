@@ -8,6 +8,7 @@ use assay_contracts::conversation::Conversation;
 use assay_contracts::event::ConversationAccepted;
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::ticket::{ImportReceipt, ReceiptStatus};
+use assay_messaging::outbox::{Backlog, BacklogFull};
 use assay_messaging::{EncodeError, OutgoingEvent};
 use assay_platform::db::DatabaseError;
 use assay_platform::db::idempotency::{Earlier, Fingerprint, IdempotencyKey, Record, StoredAnswer};
@@ -44,6 +45,9 @@ pub enum AcceptError {
     /// agent-registry cannot be asked.
     #[error(transparent)]
     Registry(#[from] ClientError),
+    /// Too much waits for the bus: what is accepted now would wait, too.
+    #[error(transparent)]
+    OutboxFull(#[from] BacklogFull),
     /// Too many imports are waiting.
     #[error(transparent)]
     QueueFull(#[from] QueueFull),
@@ -70,6 +74,8 @@ pub struct Acceptance {
     pub agents: AgentDirectory,
     /// Where imports wait for a writer.
     pub queue: ImportQueue,
+    /// What waits for the bus.
+    pub backlog: Backlog,
     /// How long an import may take to be committed.
     pub deadline: Duration,
 }
@@ -81,6 +87,7 @@ impl Acceptance {
     /// # Errors
     /// [`AcceptError`]; nothing is written then, but for [`AcceptError::TooSlow`], which cannot know.
     pub async fn accept(&self, request: AcceptConversation) -> Result<StoredAnswer, AcceptError> {
+        self.backlog.check()?;
         let (import, answer) = self.prepare(request).await?;
         let written = self.queue.push(import)?;
         let outcome = match within(self.deadline, written).await {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use assay_messaging::outbox::Outbox;
+use assay_messaging::outbox::{Backlog, Outbox};
 use assay_platform::db::DatabaseError;
 use assay_platform::db::idempotency::Earlier;
 use assay_platform::runtime::{BoxError, now, within};
@@ -16,21 +16,29 @@ use crate::store::Store;
 /// Between two attempts to prepare the tables.
 const PREPARE_RETRY: Duration = Duration::from_secs(1);
 
-/// A writer: a task that goes on until `stop`, and then until nothing waits any more.
+/// What a writer works with.
+#[derive(Clone)]
+pub struct Writer {
+    /// Where imports are written.
+    pub store: Arc<dyn Store>,
+    /// Where imports come from.
+    pub queue: ImportQueue,
+    /// Is woken when an event was committed.
+    pub outbox: Outbox,
+    /// Is told of events that were committed.
+    pub backlog: Backlog,
+}
+
+/// A writer's work: goes on until `stop`, and then until nothing waits any more.
 ///
 /// # Errors
 /// None; a failure is told to those whose imports it concerns.
-pub async fn write_imports(
-    store: Arc<dyn Store>,
-    outbox: Outbox,
-    queue: ImportQueue,
-    stop: CancellationToken,
-) -> Result<(), BoxError> {
-    if !prepare(store.as_ref(), &stop).await {
+pub async fn write_imports(writer: Writer, stop: CancellationToken) -> Result<(), BoxError> {
+    if !prepare(writer.store.as_ref(), &stop).await {
         return Ok(());
     }
-    while let Some(jobs) = queue.take(&stop).await {
-        write(store.as_ref(), &outbox, &queue, jobs).await;
+    while let Some(jobs) = writer.queue.take(&stop).await {
+        write(&writer, jobs).await;
     }
     Ok(())
 }
@@ -47,17 +55,19 @@ async fn prepare(store: &dyn Store, stop: &CancellationToken) -> bool {
     true
 }
 
-async fn write(store: &dyn Store, outbox: &Outbox, queue: &ImportQueue, jobs: Vec<Job>) {
+async fn write(writer: &Writer, jobs: Vec<Job>) {
     let Batch { leaders, followers } = Batch::of(jobs);
     let imports = leaders.iter().map(|job| Arc::clone(&job.import)).collect();
-    let written = write_batch(store, imports).await;
-    if written.iter().any(|written| matches!(written, Ok(ImportOutcome::Accepted))) {
-        outbox.wake();
+    let written = write_batch(writer.store.as_ref(), imports).await;
+    let accepted = written.iter().filter(|written| matches!(written, Ok(ImportOutcome::Accepted))).count();
+    if accepted > 0 {
+        writer.backlog.add(u64::try_from(accepted).unwrap_or(u64::MAX));
+        writer.outbox.wake();
     }
     for (leader, follower) in followers {
         match share(&written[leader], &leaders[leader].import, &follower.import) {
             Some(shared) => follower.answer(shared),
-            None => queue.put_back(follower),
+            None => writer.queue.put_back(follower),
         }
     }
     for (job, written) in leaders.into_iter().zip(written) {

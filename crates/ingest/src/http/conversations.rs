@@ -1,5 +1,6 @@
 //! `POST /internal/v1/conversations`: what the gateway passes on from `POST /v1/assess`.
 
+use actix_web::http::header::RETRY_AFTER;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use assay_clients::ClientError;
@@ -14,6 +15,9 @@ use assay_platform::web::{Caller, WebError, give_stored_answer, parse_body};
 use super::Services;
 use crate::app::accept_conversation::{AcceptConversation, AcceptError};
 use crate::domain::UnresolvedAuthors;
+
+/// A full outbox is not drained within a second.
+const OUTBOX_RETRY_AFTER_SECONDS: &str = "10";
 
 /// Accepts a conversation: 202 with the receipt, once it is committed.
 pub async fn accept(
@@ -41,6 +45,9 @@ impl From<AcceptError> for WebError {
             AcceptError::Registry(cause) => registry_error(&cause),
             AcceptError::QueueFull(_) | AcceptError::TooSlow(_) | AcceptError::Stopping => {
                 Self::unavailable(&error)
+            }
+            AcceptError::OutboxFull(_) => {
+                Self::unavailable(&error).with_header(RETRY_AFTER, OUTBOX_RETRY_AFTER_SECONDS)
             }
             AcceptError::Json(_) | AcceptError::Event(_) => Self::internal(&error),
             AcceptError::Database(cause) => database_error(&cause),

@@ -9,9 +9,12 @@ use std::time::Duration;
 
 use actix_web::HttpRequest;
 use actix_web::middleware::from_fn;
-use actix_web::web::{Bytes, Data, Payload, ServiceConfig, delete, get, post, scope};
+use actix_web::web::{Data, Payload, ServiceConfig, delete, get, post, scope};
 use assay_messaging::outbox::Outbox;
-use assay_platform::web::{BodyLimits, ServiceAuth, WebError, read_body, resource, service_auth_middleware};
+use assay_platform::web::{
+    BodyLimits, BodyMemory, HeldBody, ServiceAuth, WebError, read_held_body, resource,
+    service_auth_middleware,
+};
 
 use crate::app::accept_conversation::Acceptance;
 use crate::store::Store;
@@ -29,6 +32,8 @@ pub struct Services {
     pub acceptance: Acceptance,
     /// Largest body that is read, in bytes.
     pub max_body_bytes: usize,
+    /// For all bodies together.
+    pub body_memory: BodyMemory,
 }
 
 /// Every route.
@@ -50,8 +55,8 @@ pub fn configure(services: Services, auth: ServiceAuth) -> impl Fn(&mut ServiceC
 }
 
 impl Services {
-    async fn body(&self, request: &HttpRequest, payload: Payload) -> Result<Bytes, WebError> {
+    async fn body(&self, request: &HttpRequest, payload: Payload) -> Result<HeldBody, WebError> {
         let limits = BodyLimits { max_bytes: self.max_body_bytes, deadline: BODY_DEADLINE };
-        read_body(request, payload, limits).await
+        read_held_body(request, payload, limits, &self.body_memory).await
     }
 }

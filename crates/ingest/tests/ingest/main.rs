@@ -7,6 +7,7 @@ mod events;
 mod failures;
 mod idempotency;
 mod names;
+mod outages;
 mod refusals;
 mod registry;
 mod removals;

@@ -70,6 +70,26 @@ impl Stage {
         })
     }
 
+    /// The role started anew with other settings, on the same database.
+    pub fn restarted(self, change: impl FnOnce(&mut Config)) -> Result<Self> {
+        let Self { mut config, _place: place, tasks, .. } = self;
+        // Its tasks end when they are dropped.
+        drop(tasks);
+        change(&mut config);
+        Self::run(config, place)
+    }
+
+    /// Status and body of `/readyz`.
+    pub async fn readiness(&self) -> Result<(u16, Value)> {
+        let answer = self.http.get(format!("{}/readyz", self.address)).send().await?;
+        Ok((answer.status().as_u16(), answer.json().await?))
+    }
+
+    /// [`Self::submit`] of a conversation with this ticket id.
+    pub async fn submit_owned(&self, ticket_id: String) -> Result<Response> {
+        self.submit(&conversation(&ticket_id)).await
+    }
+
     /// Another instance on the same database; answers its address.
     pub fn start_replica(&mut self) -> Result<String> {
         start_role(&self.config, &self.tokens, &self.bus, &self.registry_url, &mut self.tasks)
@@ -157,8 +177,11 @@ pub fn config(place: &ServiceDatabase) -> Result<Config> {
         registry_deadline_milliseconds: 5_000,
         agent_cache_entries: 100,
         max_body_bytes: 1024 * 1024,
+        body_memory_bytes: 64 * 1024 * 1024,
         outbox_age_limit_seconds: 60,
         maintenance_interval_seconds: 1,
+        outbox_refusal_age_seconds: 3_600,
+        outbox_refusal_events: 100_000,
     })
 }
 

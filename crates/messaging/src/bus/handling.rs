@@ -5,9 +5,14 @@ use std::panic::AssertUnwindSafe;
 use futures_util::FutureExt;
 
 use super::delivery::{Delivery, Handler, Outcome};
+use super::in_hand::Handling;
 
 /// The handler's outcomes, one for each delivery whatever it does.
-pub(super) async fn handle(handler: &dyn Handler, deliveries: &[Delivery]) -> Vec<Outcome> {
+pub(super) async fn handle(
+    handler: &dyn Handler,
+    deliveries: &[Delivery],
+    _in_hand: Handling,
+) -> Vec<Outcome> {
     // The handler's state is its own: whoever panics in it decides what the next call finds.
     match AssertUnwindSafe(handler.handle(deliveries)).catch_unwind().await {
         Ok(outcomes) if outcomes.len() == deliveries.len() => outcomes,

@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::delivery::{Delivery, Handler, Outcome};
+use super::in_hand::{Handling, InHand};
 use super::{PublishError, Subscription, handling};
 use crate::envelope::OutgoingEvent;
 
@@ -23,6 +24,7 @@ pub(super) struct LocalBus {
     queues: Queues,
     next_consumer: AtomicUsize,
     max_attempts: u32,
+    in_hand: InHand,
 }
 
 /// The consumers that share the events of some topics. Like a broker's queue it outlives them: an event of its topics is
@@ -41,8 +43,8 @@ struct Letter {
 }
 
 impl LocalBus {
-    pub(super) fn new(max_attempts: u32) -> Self {
-        Self { queues: Arc::default(), next_consumer: AtomicUsize::new(0), max_attempts }
+    pub(super) fn new(max_attempts: u32, in_hand: InHand) -> Self {
+        Self { queues: Arc::default(), next_consumer: AtomicUsize::new(0), max_attempts, in_hand }
     }
 
     pub(super) async fn publish(&self, events: &[OutgoingEvent]) -> Vec<Result<(), PublishError>> {
@@ -99,7 +101,8 @@ impl LocalBus {
                 Some(settled) = running.next() => in_flight -= settled,
                 taken = letters.recv_many(&mut batch, room), if room > 0 => {
                     in_flight += taken;
-                    running.push(work(&*handler, batch));
+                    let in_hand = self.in_hand.hand_over(subscription.queue);
+                    running.push(work(&*handler, batch, in_hand));
                 }
             }
         }
@@ -157,10 +160,10 @@ fn stopped() -> PublishError {
 }
 
 /// Handles a batch and answers how many deliveries it was.
-async fn work(handler: &dyn Handler, batch: Vec<Letter>) -> usize {
+async fn work(handler: &dyn Handler, batch: Vec<Letter>, in_hand: Handling) -> usize {
     let (deliveries, answers): (Vec<_>, Vec<_>) =
         batch.into_iter().map(|letter| (letter.delivery, letter.answer)).unzip();
-    let outcomes = handling::handle(handler, &deliveries).await;
+    let outcomes = handling::handle(handler, &deliveries, in_hand).await;
     for (answer, outcome) in answers.into_iter().zip(outcomes) {
         // A producer that no longer listens will publish the event again.
         let _ = answer.send(outcome);

@@ -3,10 +3,12 @@
 mod dead_letters;
 mod delivery;
 mod handling;
+mod in_hand;
 mod local;
 mod rabbit;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use assay_contracts::event::Topic;
 use assay_platform::runtime::BoxError;
@@ -15,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::dead_letters::{DeadLetter, DeadLetterDecision, DeadLetterError, DeadLetterReview};
 pub use self::delivery::{Delivery, Handler, Outcome};
+use self::in_hand::InHand;
 use self::local::LocalBus;
 use self::rabbit::RabbitBus;
 use crate::envelope::OutgoingEvent;
@@ -24,6 +27,8 @@ use crate::settings::BusSettings;
 #[derive(Clone)]
 pub struct Bus {
     kind: Arc<Kind>,
+    in_hand: InHand,
+    handling_limit: Duration,
 }
 
 enum Kind {
@@ -96,12 +101,14 @@ impl Bus {
         if settings.retry_delays.is_empty() {
             return Err(BusError::InvalidSetting("bus.retry_delays_ms must hold at least one delay"));
         }
+        let in_hand = InHand::default();
         let kind = match settings.url.expose_secret().split_once(':') {
-            Some(("local", "")) => Kind::Local(LocalBus::new(settings.max_attempts)),
-            Some(("amqp" | "amqps", _)) => Kind::Rabbit(RabbitBus::open(settings)?),
+            Some(("local", "")) => Kind::Local(LocalBus::new(settings.max_attempts, in_hand.clone())),
+            Some(("amqp" | "amqps", _)) => Kind::Rabbit(RabbitBus::open(settings, in_hand.clone())?),
             _ => return Err(BusError::UnknownScheme),
         };
-        Ok(Self { kind: Arc::new(kind) })
+        let handling_limit = Duration::from_secs(settings.handling_limit_seconds);
+        Ok(Self { kind: Arc::new(kind), in_hand, handling_limit })
     }
 
     /// Hands over events; the answers are in their order. `Ok` means that the broker has stored the event, or, on
@@ -141,6 +148,20 @@ impl Bus {
             Kind::Rabbit(rabbit) => rabbit.ping().await,
         }
     }
+
+    /// Whether the handlers of `queue` (named as in [`Subscription`]) in this process come to an end; for readiness.
+    ///
+    /// # Errors
+    /// When one has had deliveries in its hands for longer than `handling_limit_seconds`, for the log.
+    pub fn check_handling(&self, queue: &'static str) -> Result<(), String> {
+        match self.in_hand.oldest(queue) {
+            Some(age) if age > self.handling_limit => {
+                Err(format!("deliveries of {queue} have been in hand for {} s", age.as_secs()))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Shows the dead letters of `queue` (named as in [`Subscription`]) to `decide`, oldest first and `limit` at most,
     /// and does with each what it says.
     ///

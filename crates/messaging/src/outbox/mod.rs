@@ -1,6 +1,7 @@
 //! Events that are committed and not yet on the bus. A row is removed when the bus has confirmed the event, and never
 //! before: an outage of the bus only makes the table grow.
 
+mod backlog;
 mod pace;
 mod postgres;
 mod relay;
@@ -16,6 +17,7 @@ use assay_platform::db::{Database, DatabaseError};
 use assay_platform::runtime::now;
 use tokio::sync::Notify;
 
+pub use self::backlog::{Backlog, BacklogFull, BacklogLimits};
 pub use self::postgres::enqueue_postgres;
 pub use self::relay::relay;
 pub use self::sqlite::enqueue_sqlite;
@@ -122,6 +124,16 @@ impl Outbox {
             Database::Sqlite(database) => database.read(sqlite::oldest_pending).await,
         };
         Ok(oldest?.map(Timestamp::saturating_from_millis))
+    }
+
+    /// When the oldest event that waits for the bus was written, and how many wait; they are counted up to `limit`.
+    async fn backlog(&self, limit: u64) -> Result<(Option<Timestamp>, u64), DatabaseError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let (oldest, events) = match &self.database {
+            Database::Postgres(database) => database.run(move |c| postgres::backlog(c, limit)).await?,
+            Database::Sqlite(database) => database.read(move |c| sqlite::backlog(c, limit)).await?,
+        };
+        Ok((oldest.map(Timestamp::saturating_from_millis), count(events)))
     }
 
     /// Counts and ages, for operators.

@@ -152,6 +152,23 @@ pub(super) fn oldest_pending(connection: &mut SqliteConnection) -> Result<Option
     Ok(pending.select(min(outbox::created_at)).first(connection)?)
 }
 
+pub(super) fn backlog(
+    connection: &mut SqliteConnection,
+    limit: i64,
+) -> Result<(Option<i64>, i64), DatabaseError> {
+    let oldest = oldest_pending(connection)?;
+    // An empty table is the rule.
+    if oldest.is_none() {
+        return Ok((None, 0));
+    }
+    let counted: PendingRow = diesel::sql_query(
+        "SELECT count(*) AS events FROM (SELECT 1 FROM outbox WHERE dead_at IS NULL LIMIT ?1) AS pending",
+    )
+    .bind::<sql_types::BigInt, _>(limit)
+    .get_result(connection)?;
+    Ok((oldest, counted.events))
+}
+
 pub(super) fn status(connection: &mut SqliteConnection) -> Result<OutboxStatus, DatabaseError> {
     let pending = outbox::table.filter(outbox::dead_at.is_null()).select(count_star()).first(connection)?;
     let dead = outbox::table.filter(outbox::dead_at.is_not_null()).select(count_star()).first(connection)?;
@@ -200,6 +217,12 @@ pub(super) fn retry_dead(
 pub(super) fn drop_dead(connection: &mut SqliteConnection, id: EventId) -> Result<bool, DatabaseError> {
     let dead = outbox::table.filter(outbox::id.eq(id.to_string())).filter(outbox::dead_at.is_not_null());
     Ok(diesel::delete(dead).execute(connection)? > 0)
+}
+
+#[derive(QueryableByName)]
+struct PendingRow {
+    #[diesel(sql_type = sql_types::BigInt)]
+    events: i64,
 }
 
 #[derive(QueryableByName)]

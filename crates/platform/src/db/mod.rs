@@ -4,6 +4,7 @@
 //! by the scheme of the configured address. Every access goes through `run`, which takes a connection and does the
 //! work away from the threads that serve requests, with a deadline for getting the connection.
 
+mod connections;
 mod error;
 pub mod idempotency;
 mod migrations;

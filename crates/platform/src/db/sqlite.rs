@@ -1,22 +1,32 @@
 //! SQLite: the start in one command. One file a service, write-ahead log, one writer at a time.
 
 use std::sync::Arc;
-use std::sync::Mutex;
+use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
 use diesel::r2d2::{ConnectionManager, CustomizeConnection, Error, Pool, PooledConnection};
 use diesel::sqlite::SqliteConnection;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 
 use super::{CONNECTION_DEADLINE, DatabaseError, Migrations, migrations};
-use crate::runtime::blocking;
+use crate::runtime::{blocking, driven};
 
 type Manager = ConnectionManager<SqliteConnection>;
 
-/// A pool of connections to one file. Writers queue up here rather than in SQLite, whose waiting is a lottery.
+/// How long a writer waits for its turn.
+const TURN_DEADLINE: Duration = Duration::from_secs(8);
+
+/// How long a migration waits for the end of another one.
+const MIGRATION_DEADLINE: Duration = Duration::from_secs(600);
+
+/// A pool of connections to one file. Writers queue up here rather than in SQLite, whose waiting is a lottery. Whoever
+/// waits holds no thread, so that no more threads are busy than there are connections.
 #[derive(Clone)]
 pub struct Sqlite {
     pool: Pool<Manager>,
-    writer: Arc<Mutex<()>>,
+    readers: Arc<Semaphore>,
+    writers: Arc<Semaphore>,
 }
 
 impl Sqlite {
@@ -28,7 +38,10 @@ impl Sqlite {
             .test_on_check_out(false)
             .connection_customizer(Box::new(Customizer))
             .build_unchecked(Manager::new(path));
-        Self { pool, writer: Arc::default() }
+        // One connection is left for the writer where there are several.
+        let readers = usize::try_from(size.saturating_sub(1).max(1)).unwrap_or(Semaphore::MAX_PERMITS);
+        let (readers, writers) = (Arc::new(Semaphore::new(readers)), Arc::new(Semaphore::new(1)));
+        Self { pool, readers, writers }
     }
 
     /// Does `work` that only reads.
@@ -42,14 +55,13 @@ impl Sqlite {
         E: From<DatabaseError> + Send + 'static,
     {
         let this = self.clone();
-        let result = blocking(move || work(&mut *this.connection()?)).await;
-        result.map_err(DatabaseError::from)?
+        in_turn(&self.readers, CONNECTION_DEADLINE, move || work(&mut *this.connection()?)).await
     }
 
     /// Does `work` that writes, in one transaction: all of it or, on an error, nothing.
     ///
     /// # Errors
-    /// As [`Self::read`].
+    /// As [`Self::read`]; a writer waits eight seconds for its turn.
     pub async fn write<T, E, F>(&self, work: F) -> Result<T, E>
     where
         F: FnOnce(&mut SqliteConnection) -> Result<T, E> + Send + 'static,
@@ -57,22 +69,8 @@ impl Sqlite {
         E: From<DatabaseError> + From<diesel::result::Error> + Send + 'static,
     {
         let this = self.clone();
-        let result = blocking(move || this.write_blocking(work)).await;
-        result.map_err(DatabaseError::from)?
-    }
-
-    /// [`Self::write`] on the calling thread, which must be one that may block.
-    ///
-    /// # Errors
-    /// As [`Self::read`].
-    pub fn write_blocking<T, E, F>(&self, work: F) -> Result<T, E>
-    where
-        F: FnOnce(&mut SqliteConnection) -> Result<T, E>,
-        E: From<DatabaseError> + From<diesel::result::Error>,
-    {
-        // A writer that panicked has rolled back: the lock guards nothing that could be broken.
-        let _turn = self.writer.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        self.connection()?.immediate_transaction(work)
+        let work = move || this.connection()?.immediate_transaction(work);
+        in_turn(&self.writers, TURN_DEADLINE, work).await
     }
 
     fn connection(&self) -> Result<PooledConnection<Manager>, DatabaseError> {
@@ -85,11 +83,8 @@ impl Sqlite {
 
     pub(super) async fn migrate(&self, sets: &'static [Migrations]) -> Result<Vec<String>, DatabaseError> {
         let this = self.clone();
-        let work = move || {
-            let _turn = this.writer.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            migrations::apply_sqlite(&mut *this.connection()?, sets)
-        };
-        blocking(work).await?
+        let work = move || migrations::apply_sqlite(&mut *this.connection()?, sets);
+        in_turn(&self.writers, MIGRATION_DEADLINE, work).await
     }
 
     pub(super) async fn pending_migrations(
@@ -98,6 +93,42 @@ impl Sqlite {
     ) -> Result<Vec<String>, DatabaseError> {
         self.read(move |connection| migrations::pending_sqlite(connection, sets)).await
     }
+}
+
+/// Does `work` on a thread of its own when it is its turn.
+async fn in_turn<T, E, W>(turns: &Arc<Semaphore>, limit: Duration, work: W) -> Result<T, E>
+where
+    W: FnOnce() -> Result<T, E> + Send + 'static,
+    T: Send + 'static,
+    E: From<DatabaseError> + Send + 'static,
+{
+    let turns = Arc::clone(turns);
+    if let Ok(turn) = Arc::clone(&turns).try_acquire_owned() {
+        return on_a_thread(turn, work).await;
+    }
+    let waiting = async move {
+        match timeout(limit, turns.acquire_owned()).await {
+            Ok(Ok(turn)) => on_a_thread(turn, work).await,
+            Ok(Err(_)) | Err(_) => {
+                Err(DatabaseError::Unavailable(format!("no turn within {limit:?}")).into())
+            }
+        }
+    };
+    driven(waiting).await.map_err(DatabaseError::from)?
+}
+
+async fn on_a_thread<T, E, W>(turn: OwnedSemaphorePermit, work: W) -> Result<T, E>
+where
+    W: FnOnce() -> Result<T, E> + Send + 'static,
+    T: Send + 'static,
+    E: From<DatabaseError> + Send + 'static,
+{
+    let result = blocking(move || {
+        // Given back when the work has ended, whether somebody waits for it or not.
+        let _turn = turn;
+        work()
+    });
+    result.await.map_err(DatabaseError::from)?
 }
 
 #[derive(Debug)]

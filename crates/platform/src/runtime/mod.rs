@@ -1,6 +1,7 @@
 //! Tasks, time, ids and randomness: every effect of the runtime that the rest of the code may use.
 
 mod context;
+mod home;
 mod periodic;
 mod readiness;
 mod tasks;
@@ -9,9 +10,12 @@ use std::future::Future;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use assay_contracts::time::Timestamp;
+use tokio_util::task::AbortOnDropHandle;
+use tracing::Instrument;
 use uuid::Uuid;
 
 pub use self::context::RequestContext;
+pub use self::home::Home;
 pub use self::periodic::periodically;
 pub use self::readiness::{CheckOutcome, Readiness, ReadinessReport};
 pub use self::tasks::{BoxError, Budgets, Phase, TaskFailure, Tasks};
@@ -51,6 +55,22 @@ pub async fn within<F: Future>(deadline: Duration, work: F) -> Option<F::Output>
 #[derive(Debug, thiserror::Error)]
 #[error("blocking work was interrupted: {0}")]
 pub struct Interrupted(#[from] tokio::task::JoinError);
+
+/// Goes on with `work` whether the caller is polled or not, and gives it up when the caller is. For work that waits for
+/// its turn: a turn that falls to a future which nobody polls (in a set of futures beside one that is awaited) would be
+/// nobody's, and whoever is behind it would wait in vain.
+///
+/// # Errors
+/// When the work panicked or the runtime is shutting down.
+#[allow(clippy::disallowed_methods, reason = "the one place that may")]
+pub async fn driven<F>(work: F) -> Result<F::Output, Interrupted>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    let span = tracing::Span::current();
+    Ok(AbortOnDropHandle::new(tokio::task::spawn(work.instrument(span))).await?)
+}
 
 /// Runs blocking work (a database call, a file) away from the threads that serve requests.
 ///

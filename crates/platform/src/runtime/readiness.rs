@@ -1,4 +1,7 @@
-//! Readiness tells the truth: a set of named checks, all of which must hold, and a latch for shutdown.
+//! Readiness tells the truth: a set of named checks, and a latch for shutdown.
+//!
+//! A check either decides whether requests should be sent here, or only shows that something this role can do without
+//! for a while is away: it is degraded then, and ready.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -16,7 +19,14 @@ const CHECK_DEADLINE: Duration = Duration::from_secs(2);
 /// How long the outcome of the checks is remembered.
 const MEMORY: Duration = Duration::from_millis(500);
 
-type Check = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> + Send + Sync>;
+type Question = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> + Send + Sync>;
+
+/// A question, and what it means when it is not answered with yes.
+#[derive(Clone)]
+struct Check {
+    question: Question,
+    otherwise: CheckOutcome,
+}
 
 /// The readiness of a role. Cloned freely; all clones are one.
 #[derive(Clone, Default)]
@@ -38,7 +48,9 @@ struct Shared {
 pub enum CheckOutcome {
     /// It holds.
     Ok,
-    /// It does not; the reason is in the log.
+    /// It does not, and requests are answered all the same; the reason is in the log.
+    Degraded,
+    /// It does not, and requests cannot be answered; the reason is in the log.
     Failing,
 }
 
@@ -59,15 +71,27 @@ impl Readiness {
         Self { shared: Arc::new(Shared { stopping, ..Shared::default() }) }
     }
 
-    /// Adds a check. Its error text is logged, never answered.
+    /// Adds a check without which no request can be answered. Its error text is logged, never answered.
     pub fn register<F, Fut>(&self, name: impl Into<String>, check: F)
     where
         F: Fn() -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<(), String>> + Send + 'static,
     {
-        let check: Check = Arc::new(move || Box::pin(check()));
+        self.add(name.into(), Arc::new(move || Box::pin(check())), CheckOutcome::Failing);
+    }
+
+    /// Adds a check of something that can be away for a while: it is shown, and takes nobody out of service.
+    pub fn register_degrading<F, Fut>(&self, name: impl Into<String>, check: F)
+    where
+        F: Fn() -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<(), String>> + Send + 'static,
+    {
+        self.add(name.into(), Arc::new(move || Box::pin(check())), CheckOutcome::Degraded);
+    }
+
+    fn add(&self, name: String, question: Question, otherwise: CheckOutcome) {
         if let Ok(mut checks) = self.shared.checks.write() {
-            checks.insert(name.into(), check);
+            checks.insert(name, Check { question, otherwise });
         }
     }
 
@@ -92,7 +116,7 @@ impl Readiness {
             }
         };
         let stopping = self.shared.stopping.load(Ordering::SeqCst);
-        let ready = !stopping && checks.values().all(|outcome| *outcome == CheckOutcome::Ok);
+        let ready = !stopping && checks.values().all(|outcome| *outcome != CheckOutcome::Failing);
         ReadinessReport { ready, checks }
     }
 
@@ -111,17 +135,14 @@ impl Readiness {
 }
 
 async fn run_check(name: &str, check: &Check) -> CheckOutcome {
-    match timeout(CHECK_DEADLINE, check()).await {
-        Ok(Ok(())) => CheckOutcome::Ok,
-        Ok(Err(reason)) => {
-            tracing::warn!(check = name, reason, "not ready");
-            CheckOutcome::Failing
-        }
-        Err(_) => {
-            tracing::warn!(check = name, "not ready: the check did not answer in time");
-            CheckOutcome::Failing
-        }
-    }
+    let reason = match timeout(CHECK_DEADLINE, (check.question)()).await {
+        Ok(Ok(())) => return CheckOutcome::Ok,
+        Ok(Err(reason)) => reason,
+        Err(_) => "the check did not answer in time".to_owned(),
+    };
+    let outcome = check.otherwise;
+    tracing::warn!(check = name, reason, ?outcome, "a check of readiness does not hold");
+    outcome
 }
 
 #[cfg(test)]
@@ -139,6 +160,17 @@ mod tests {
         let report = readiness.report().await;
         assert!(!report.ready);
         assert_eq!(report.checks["bus"], CheckOutcome::Failing);
+        assert_eq!(report.checks["database"], CheckOutcome::Ok);
+    }
+
+    #[tokio::test]
+    async fn what_can_be_done_without_for_a_while_is_shown_and_takes_nobody_out_of_service() {
+        let readiness = Readiness::default();
+        readiness.register("database", || async { Ok(()) });
+        readiness.register_degrading("bus", || async { Err("connection refused".to_owned()) });
+        let report = readiness.report().await;
+        assert!(report.ready);
+        assert_eq!(report.checks["bus"], CheckOutcome::Degraded);
         assert_eq!(report.checks["database"], CheckOutcome::Ok);
     }
 

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use actix_web::HttpRequest;
 use actix_web::http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
-use actix_web::web::{Bytes, BytesMut, Payload};
+use actix_web::web::{Bytes, Payload};
 use assay_contracts::fault::BodyError;
 use assay_contracts::problem::ProblemCode;
 use futures_util::StreamExt;
 use tokio::time::timeout;
 
+use super::body_memory::{BodyMemory, HeldBody};
 use super::error::{WebError, body_error};
 use crate::runtime::blocking;
 
@@ -22,7 +23,7 @@ pub struct BodyLimits {
     pub deadline: Duration,
 }
 
-/// Reads a JSON body as bytes, without parsing it.
+/// Reads a JSON body as bytes, without parsing it. For small bodies: nothing bounds them together.
 ///
 /// # Errors
 /// 415 when it is declared as something else than JSON, 413 when it is larger than the limit (without reading the
@@ -32,9 +33,23 @@ pub async fn read_body(
     payload: Payload,
     limits: BodyLimits,
 ) -> Result<Bytes, WebError> {
+    let memory = BodyMemory::new(limits.max_bytes);
+    Ok(Bytes::clone(&*read_held_body(request, payload, limits, &memory).await?))
+}
+
+/// [`read_body`] within a budget of memory that many bodies share.
+///
+/// # Errors
+/// As [`read_body`], and 503 when the budget is used up.
+pub async fn read_held_body(
+    request: &HttpRequest,
+    payload: Payload,
+    limits: BodyLimits,
+    memory: &BodyMemory,
+) -> Result<HeldBody, WebError> {
     check_content_type(request)?;
-    check_declared_length(request, limits.max_bytes)?;
-    match timeout(limits.deadline, collect(payload, limits.max_bytes)).await {
+    let expected = check_declared_length(request, limits.max_bytes)?.unwrap_or_default();
+    match timeout(limits.deadline, collect(payload, limits.max_bytes, memory, expected)).await {
         Ok(result) => result,
         Err(_) => Err(WebError::new(
             ProblemCode::RequestTimeout,
@@ -44,8 +59,8 @@ pub async fn read_body(
     }
 }
 
-/// Bodies above this size are parsed away from the threads that serve requests.
-const LARGE_BODY: usize = 256 * 1024;
+/// Bodies above this size, in bytes, are parsed away from the threads that serve requests.
+pub const LARGE_BODY: usize = 256 * 1024;
 
 /// What `parse` makes of a body.
 ///
@@ -64,8 +79,13 @@ where
     parsed.map_err(body_error)
 }
 
-async fn collect(mut payload: Payload, max_bytes: usize) -> Result<Bytes, WebError> {
-    let mut body = BytesMut::new();
+async fn collect(
+    mut payload: Payload,
+    max_bytes: usize,
+    memory: &BodyMemory,
+    expected: usize,
+) -> Result<HeldBody, WebError> {
+    let mut body = memory.receive(expected);
     while let Some(chunk) = payload.next().await {
         let chunk = chunk.map_err(|error| {
             tracing::debug!(cause = %error, "a body could not be read");
@@ -74,9 +94,10 @@ async fn collect(mut payload: Payload, max_bytes: usize) -> Result<Bytes, WebErr
         if body.len() + chunk.len() > max_bytes {
             return Err(too_large(max_bytes));
         }
-        body.extend_from_slice(&chunk);
+        // The rest of a refused body is still under way: the connection cannot be used again.
+        body.push(&chunk).map_err(|error| error.with_header(CONNECTION, "close"))?;
     }
-    Ok(body.freeze())
+    Ok(body.finish())
 }
 
 /// `application/json`, `…+json`, or nothing at all.
@@ -92,12 +113,13 @@ fn check_content_type(request: &HttpRequest) -> Result<(), WebError> {
     Err(WebError::new(ProblemCode::UnsupportedMediaType, "send the body as application/json"))
 }
 
-fn check_declared_length(request: &HttpRequest, max_bytes: usize) -> Result<(), WebError> {
+/// The declared length, if there is one.
+fn check_declared_length(request: &HttpRequest, max_bytes: usize) -> Result<Option<usize>, WebError> {
     let declared =
         request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     match declared {
         Some(length) if length > max_bytes as u64 => Err(too_large(max_bytes)),
-        _ => Ok(()),
+        declared => Ok(declared.and_then(|length| usize::try_from(length).ok())),
     }
 }
 

@@ -20,11 +20,14 @@ pub async fn healthz() -> HttpResponse {
     HttpResponse::Ok().json(Health { status: "alive", checks: BTreeMap::new() })
 }
 
-/// 200 when every check holds, else 503; which check fails is answered, why is in the log.
+/// 200 as long as requests can be answered (`ready`, or `degraded` while something is away that can be done without for
+/// a while), else 503; which check does not hold is answered, why is in the log.
 pub async fn readyz(readiness: web::Data<Readiness>) -> HttpResponse {
     let report = readiness.report().await;
+    let is_degraded = report.checks.values().any(|outcome| *outcome == CheckOutcome::Degraded);
     if report.ready {
-        HttpResponse::Ok().json(Health { status: "ready", checks: report.checks })
+        let status = if is_degraded { "degraded" } else { "ready" };
+        HttpResponse::Ok().json(Health { status, checks: report.checks })
     } else {
         HttpResponse::ServiceUnavailable()
             .insert_header((RETRY_AFTER, "1"))

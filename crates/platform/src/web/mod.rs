@@ -1,6 +1,7 @@
 //! HTTP: one shape of error, one way to read bodies, one way to log a request, one way to start a server.
 
 mod body;
+mod body_memory;
 mod error;
 mod health;
 mod request;
@@ -10,7 +11,8 @@ mod service_auth;
 mod stored_answer;
 mod unread_body;
 
-pub use self::body::{BodyLimits, parse_body, read_body};
+pub use self::body::{BodyLimits, LARGE_BODY, parse_body, read_body, read_held_body};
+pub use self::body_memory::{BodyMemory, HeldBody};
 pub use self::error::{PROBLEM_CONTENT_TYPE, WebError, body_error};
 pub use self::health::{healthz, readyz};
 pub use self::request::{REQUEST_ID_HEADER, TRACEPARENT_HEADER, request_middleware};

@@ -191,6 +191,6 @@ impl WorkStore for PostgresStore {
     }
 
     async fn copy_lines(&self, selection: Selection, sink: LineSink) -> Result<u64, SnapshotError> {
-        self.database.run(move |connection| snapshot::copy_lines(connection, selection, sink)).await
+        self.database.run_long(move |connection| snapshot::copy_lines(connection, selection, sink)).await
     }
 }

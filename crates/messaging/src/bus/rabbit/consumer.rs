@@ -17,6 +17,7 @@ use super::session::Session;
 use super::settle::{Handled, settle};
 use super::{Broker, Counted};
 use crate::backoff::Backoff;
+use crate::bus::in_hand::Handling;
 use crate::bus::{Delivery, Handler, Outcome, Subscription, handling};
 
 /// Between two attempts to connect.
@@ -204,7 +205,8 @@ impl Batch {
     /// Has the batch handled, and stores its failures for as long as the session lives.
     async fn handle(self, handler: Arc<dyn Handler>, stop: CancellationToken) -> Finished {
         let count = self.deliveries.len();
-        let mut unsettled = handle(&*handler, self.deliveries).await;
+        let in_hand = self.broker.in_hand.hand_over(self.queue);
+        let mut unsettled = handle(&*handler, self.deliveries, in_hand).await;
         let mut tags = BTreeSet::new();
         let mut error = None;
         for failures in 1.. {
@@ -229,7 +231,11 @@ impl Batch {
 }
 
 /// Each delivery with its outcome. What cannot be read is rejected without the handler.
-async fn handle(handler: &dyn Handler, deliveries: Vec<lapin::message::Delivery>) -> Vec<Handled> {
+async fn handle(
+    handler: &dyn Handler,
+    deliveries: Vec<lapin::message::Delivery>,
+    in_hand: Handling,
+) -> Vec<Handled> {
     let mut handled = Vec::with_capacity(deliveries.len());
     let (mut readable, mut parsed) = (Vec::new(), Vec::new());
     for delivery in deliveries {
@@ -246,7 +252,7 @@ async fn handle(handler: &dyn Handler, deliveries: Vec<lapin::message::Delivery>
         }
     }
     if !parsed.is_empty() {
-        let outcomes = handling::handle(handler, &parsed).await;
+        let outcomes = handling::handle(handler, &parsed, in_hand).await;
         let outcomes = readable.into_iter().zip(outcomes);
         handled.extend(outcomes.map(|((delivery, attempt), outcome)| Handled { delivery, attempt, outcome }));
     }

@@ -25,6 +25,7 @@ use self::message::Message;
 use self::names::Names;
 use self::publisher::{Publisher, SendError};
 use super::dead_letters::{DeadLetter, DeadLetterDecision, DeadLetterError, DeadLetterReview};
+use super::in_hand::InHand;
 use super::{BusError, Handler, PublishError, Subscription};
 use crate::envelope::OutgoingEvent;
 use crate::settings::{BusSettings, RetryDelay};
@@ -41,6 +42,7 @@ struct Broker {
     publisher: Publisher,
     retries: Retries,
     consumers: Consumers,
+    in_hand: InHand,
 }
 
 /// How often, and after which delays, a delivery is attempted.
@@ -57,13 +59,14 @@ struct Consumers {
 }
 
 impl RabbitBus {
-    pub(super) fn open(settings: &BusSettings) -> Result<Self, BusError> {
+    pub(super) fn open(settings: &BusSettings, in_hand: InHand) -> Result<Self, BusError> {
         let connector = Connector::parse(settings.url.expose_secret())?;
         let names = Names::parse(&settings.namespace)?;
         let publisher = Publisher::new(connector.clone(), names.clone());
         let retries = Retries { delays: settings.retry_delays.clone(), max_attempts: settings.max_attempts };
         let consumers = Consumers::default();
-        Ok(Self { broker: Arc::new(Broker { connector, names, publisher, retries, consumers }) })
+        let broker = Broker { connector, names, publisher, retries, consumers, in_hand };
+        Ok(Self { broker: Arc::new(broker) })
     }
 
     pub(super) async fn publish(&self, events: &[OutgoingEvent]) -> Vec<Result<(), PublishError>> {

@@ -1,0 +1,162 @@
+//! A process that is told to stop answers what it has begun to receive, and loses nothing; told twice, it ends at once.
+
+#![allow(clippy::print_stderr, reason = "figures that were measured are told")]
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use assay_testkit::process::Signal;
+use futures_util::future::{join, join_all, try_join_all};
+use serde_json::Value;
+
+use crate::harness::{Api, Kind, RawConnection, Stack, conversation, until};
+
+/// Requests whose heads have been received when the signal comes.
+const HELD: usize = 100;
+/// Clients that import one conversation after the other while it does.
+const CLIENTS: usize = 32;
+/// An orderly stop takes less, also on a busy machine.
+const STOPPED: Duration = Duration::from_secs(60);
+
+/// The process that clients talk to, and the one that stores what they send: each is stopped in the middle of work.
+pub async fn under_load(stack: &mut Stack) -> Result<()> {
+    let processes: &[&str] = match stack.kind() {
+        Kind::Standalone => &["standalone"],
+        Kind::Distributed => &["gateway", "ingest"],
+    };
+    for process in processes {
+        let accepted =
+            stop_under_load(stack, process).await.with_context(|| format!("stopping {process}"))?;
+        stack.start().await?;
+        let api = stack.api()?;
+        for ticket in &accepted {
+            api.get(&format!("/v1/tickets/{ticket}")).await?.expect(200).context("accepted, and lost")?;
+        }
+        for ticket in &accepted {
+            api.evaluation(ticket).await?;
+        }
+        eprintln!("{process}: {} accepted around the stop, none lost", accepted.len());
+    }
+    Ok(())
+}
+
+/// The ids of the tickets that were accepted.
+async fn stop_under_load(stack: &mut Stack, process: &str) -> Result<BTreeSet<String>> {
+    let api = stack.api()?;
+    let faces_clients = process != "ingest";
+    let held =
+        try_join_all((0..HELD).map(|number| held_request(stack, format!("{process}-held-{number}")))).await?;
+    let is_over = AtomicBool::new(false);
+    let clients = join_all((0..CLIENTS).map(|client| one_after_the_other(&api, process, client, &is_over)));
+    let stopping = async {
+        until("the clients to be at work", async || {
+            Ok((api.get("/v1/evaluations/exports").await?.status == 200).then_some(()))
+        })
+        .await?;
+        stack.signal(process, Signal::SIGTERM)?;
+        // The rest of requests whose heads were received before the signal: each is answered.
+        let answers = try_join_all(held.into_iter().map(finish)).await?;
+        let status = until("the process to end", async || Ok(stack.exit_status(process)?)).await?;
+        is_over.store(true, Ordering::Relaxed);
+        ensure!(status.success(), "{process} ended with {status}");
+        anyhow::Ok(answers)
+    };
+    let (clients, answers) = join(clients, tokio::time::timeout(STOPPED, stopping)).await;
+    let mut accepted = BTreeSet::new();
+    for (status, receipt) in answers.context("it did not stop in time")?? {
+        ensure!(
+            status == 202 || (status == 503 && !faces_clients),
+            "a received request got {status}: {receipt}"
+        );
+        accepted.extend(receipt["id"].as_str().map(str::to_owned));
+    }
+    for client in clients {
+        accepted.extend(client?);
+    }
+    stack.forget(process);
+    Ok(accepted)
+}
+
+/// A connection whose request's head was received: its body is asked for.
+struct Held {
+    connection: RawConnection,
+    body: String,
+}
+
+async fn held_request(stack: &Stack, ticket_id: String) -> Result<Held> {
+    let mut connection = RawConnection::open(stack.base_url()).await?;
+    let body = conversation(&ticket_id).to_string();
+    let head = format!(
+        "POST /v1/assess HTTP/1.1\r\nHost: assay\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\nExpect: 100-continue\r\n\r\n",
+        stack.bootstrap_key(),
+        body.len()
+    );
+    connection.send(head.as_bytes()).await?;
+    let asked = connection.reply().await?;
+    ensure!(asked.status == 100, "{asked:?}");
+    Ok(Held { connection, body })
+}
+
+async fn finish(held: Held) -> Result<(u16, Value)> {
+    let Held { mut connection, body } = held;
+    connection.send(body.as_bytes()).await?;
+    let answer = connection.reply().await.context("a request whose head was received was not answered")?;
+    Ok((answer.status, serde_json::from_slice(&answer.body)?))
+}
+
+/// Imports until the end; the ids of the accepted ones. While the process is away a client may find nobody, and a
+/// connection that was idle may be closed under it; an answer, if there is one, is one that the interface documents.
+async fn one_after_the_other(
+    api: &Api,
+    process: &str,
+    client: usize,
+    is_over: &AtomicBool,
+) -> Result<Vec<String>> {
+    let mut accepted = Vec::new();
+    for number in 0.. {
+        if is_over.load(Ordering::Relaxed) {
+            break;
+        }
+        match api.post("/v1/assess", &conversation(&format!("{process}-{client}-{number}"))).await {
+            Ok(answer) if answer.status == 202 => {
+                let receipt = answer.expect(202)?;
+                accepted.push(receipt["id"].as_str().context("no id")?.to_owned());
+            }
+            Ok(answer) => drop(answer.problem(503, "unavailable")?),
+            Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+        }
+    }
+    Ok(accepted)
+}
+
+/// A request whose body does not come holds up the phase; a second signal does not wait for it.
+pub async fn twice(stack: &mut Stack) -> Result<()> {
+    let process = match stack.kind() {
+        Kind::Standalone => "standalone",
+        Kind::Distributed => "gateway",
+    };
+    for second in [Signal::SIGTERM, Signal::SIGINT] {
+        let held = held_request(stack, format!("held-{second}")).await?;
+        stack.signal(process, Signal::SIGTERM)?;
+        until("the shutdown to begin", async || {
+            let log = std::fs::read_to_string(stack.log(process)).unwrap_or_default();
+            Ok(log.lines().next_back().is_some_and(|_| log.contains("stopping;")).then_some(()))
+        })
+        .await?;
+        ensure!(stack.exit_status(process)?.is_none(), "nothing held it up");
+        let began = Instant::now();
+        stack.signal(process, second)?;
+        let status = until("the end", async || Ok(stack.exit_status(process)?)).await?;
+        let took = began.elapsed();
+        eprintln!("{process}: ended {took:?} after a second {second}");
+        ensure!(took < Duration::from_secs(1), "{took:?}");
+        ensure!(status.code() == Some(130), "{status}");
+        drop(held);
+        stack.forget(process);
+        stack.start().await?;
+    }
+    Ok(())
+}
