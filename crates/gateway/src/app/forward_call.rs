@@ -37,7 +37,7 @@ pub(crate) struct Forward<'a> {
 /// Sends the call and relays the answer as it comes, body streamed.
 ///
 /// # Errors
-/// 503 when the service cannot be reached in time, 500 when it does not accept the gateway's token.
+/// 503 when the service cannot be reached in time or does not accept the gateway's token.
 pub(crate) async fn forward(call: Forward<'_>) -> Result<HttpResponse, WebError> {
     let Forward { service, claims, method, path, headers, body } = call;
     let is_head = method == reqwest::Method::HEAD;
@@ -45,8 +45,11 @@ pub(crate) async fn forward(call: Forward<'_>) -> Result<HttpResponse, WebError>
     let status =
         StatusCode::from_u16(answer.status().as_u16()).map_err(|error| WebError::internal(&error))?;
     if status == StatusCode::UNAUTHORIZED {
-        // The client's key was good: it is the gateway's own token that was refused.
-        return Err(WebError::internal(&format!("{} refused the gateway's token", service.name())));
+        // The client's key was good: it is the gateway's own token that was refused. That ends when the clocks agree again,
+        // or when somebody gives both the same secret; the client can only try again.
+        let service = service.name();
+        tracing::error!(service, "the gateway's token was refused: do the clocks and the secret agree?");
+        return Err(WebError::unavailable(&format!("{service} refused the gateway's token")));
     }
     let mut response = HttpResponse::build(status);
     let mut length = None;
