@@ -7,7 +7,7 @@ use assay_platform::runtime::blocking;
 use assay_testkit::process::{Output, Process, ProcessSpec, Signal};
 
 use super::clock;
-use super::settings::Settings;
+use super::settings::{Settings, inherited};
 
 /// A process that runs, or ran, or will.
 pub struct Instance {
@@ -45,6 +45,9 @@ impl Instance {
             .arguments(&self.arguments)
             .folder(home)
             .on_parent_death(Some(Signal::SIGKILL));
+        for name in inherited() {
+            spec = spec.without_variable(name);
+        }
         for (name, value) in settings.variables().into_iter().chain(clock::variables(home, self.role)) {
             spec = spec.variable(name, value);
         }

@@ -156,7 +156,11 @@ impl Site {
     /// The executable with the settings of this installation; for what an operator does.
     pub fn assay(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(ASSAY);
-        command.args(arguments).stdin(Stdio::null()).kill_on_drop(true).envs(self.settings.variables());
+        command.args(arguments).stdin(Stdio::null()).kill_on_drop(true);
+        for name in settings::inherited() {
+            command.env_remove(name);
+        }
+        command.envs(self.settings.variables());
         if let Some(backends) = &self.backends {
             command.envs(backends.variables());
         }

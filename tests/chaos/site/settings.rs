@@ -30,6 +30,11 @@ max_attempts = 50
 evaluations_wait_milliseconds = 120000
 "#;
 
+/// Settings in our own environment, which must not reach the product.
+pub fn inherited() -> impl Iterator<Item = std::ffi::OsString> {
+    std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_string_lossy().starts_with("ASSAY_"))
+}
+
 /// What every process gets.
 pub struct Settings {
     variables: Vec<(String, String)>,
