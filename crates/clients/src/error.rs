@@ -38,8 +38,24 @@ impl ClientError {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Unreachable { .. } => true,
-            Self::Refused { status, .. } => matches!(status, 408 | 429 | 500..=599),
+            // 401 is our own token's: clocks that disagree agree again after a while.
+            Self::Refused { status, .. } => matches!(status, 401 | 408 | 429 | 500..=599),
             Self::Unreadable { .. } => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_may_end_by_itself_is_transient() {
+        let refused = |status| ClientError::Refused { service: "ingest", status, problem: None };
+        let transient: Vec<u16> = [400, 401, 403, 404, 408, 409, 429, 500, 503]
+            .into_iter()
+            .filter(|status| refused(*status).is_transient())
+            .collect();
+        assert_eq!(transient, [401, 408, 429, 500, 503]);
     }
 }
