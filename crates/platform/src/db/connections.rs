@@ -34,7 +34,12 @@ struct State {
     next_call: u64,
     /// When a connection could not be had the last time, unless one could be had since.
     refused_at: Option<Instant>,
+    /// When a connection was found dead the last time. Its neighbours probably died with it.
+    death: Option<Instant>,
 }
+
+/// When a connection last answered a test, kept with it.
+struct Proven(Instant);
 
 /// The right to use a connection. Given back when dropped.
 pub(super) struct Place {
@@ -80,8 +85,20 @@ impl Connections {
         Place { state: Arc::clone(&self.state), call, _permit: permit }
     }
 
-    /// A connection, on a thread that may block; `by` then, or a moment from now during an outage.
+    /// A connection, on a thread that may block; `by` then, or a moment from now during an outage. Once one was found
+    /// dead, every other one is tested before it is handed out again, so that a server that was restarted costs one
+    /// failure and not one for each connection.
     pub(super) fn connect(&self, by: Instant) -> Result<PooledConnection<Manager>, DatabaseError> {
+        loop {
+            let mut connection = self.take(by)?;
+            if self.is_above_suspicion(&connection) || self.prove(&mut connection) {
+                return Ok(connection);
+            }
+            // Broken now: the pool drops it, so that this ends when no old one is left.
+        }
+    }
+
+    fn take(&self, by: Instant) -> Result<PooledConnection<Manager>, DatabaseError> {
         let refused_at = lock(&self.state).refused_at;
         let mut patience = by.saturating_duration_since(Instant::now());
         if refused_at.is_some_and(|refused_at| refused_at.elapsed() < OUTAGE_MEMORY) {
@@ -90,6 +107,32 @@ impl Connections {
         let connected = self.pool.get_timeout(patience.max(Duration::from_millis(1)));
         lock(&self.state).refused_at = connected.is_err().then(Instant::now);
         connected.map_err(|error| DatabaseError::Unavailable(error.to_string()))
+    }
+
+    fn is_above_suspicion(&self, connection: &PooledConnection<Manager>) -> bool {
+        let Some(death) = lock(&self.state).death else { return true };
+        PooledConnection::extensions(connection).get::<Proven>().is_some_and(|proven| proven.0 > death)
+    }
+
+    /// Whether the connection answers; one that does not is not handed out again. Must be asked after work has failed:
+    /// diesel does not notice a connection that died before a statement was prepared on it, and the pool hands out
+    /// the connection that was given back last, which would be this one again and again. Takes no longer than any
+    /// other statement.
+    pub(super) fn prove(&self, connection: &mut PooledConnection<Manager>) -> bool {
+        // Not by a prepared statement, for the same reason.
+        let answer = connection.batch_execute("SELECT 1");
+        let now = Instant::now();
+        match answer {
+            Ok(()) => {
+                PooledConnection::extensions_mut(connection).insert(Proven(now));
+                true
+            }
+            Err(error) => {
+                tracing::debug!(%error, "a connection to the database does not answer and is given up");
+                lock(&self.state).death = Some(now);
+                false
+            }
+        }
     }
 
     /// Calls that have not ended.

@@ -114,7 +114,12 @@ impl Postgres {
         let call = blocking(move || {
             // Given back when the work has ended, whether somebody waits for it or not.
             let _place = place;
-            work(&mut *used.connect(connect_by)?)
+            let mut connection = used.connect(connect_by)?;
+            let done = work(&mut connection);
+            if done.is_err() {
+                used.prove(&mut connection);
+            }
+            done
         });
         let Some(limit) = limit else { return call.await.map_err(DatabaseError::from)? };
         if let Some(done) = within(limit, call).await {
