@@ -10,8 +10,8 @@ use assay_platform::runtime::now;
 use crate::domain::Expiry;
 use crate::store::Store;
 
-/// Conversations that one transaction removes: a few milliseconds, and not too much to be held in memory.
-const EXPIRY_BATCH: usize = 50;
+/// Conversations that one transaction removes. Each may be 4 MiB, and all of them are in memory.
+const EXPIRY_BATCH: usize = 10;
 
 /// Deletions that one transaction forgets.
 const FORGET_BATCH: usize = 1_000;

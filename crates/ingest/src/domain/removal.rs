@@ -59,6 +59,11 @@ impl Expiry {
         })
     }
 
+    /// The first ticket whose evaluation may be kept; `None`: all of them are.
+    pub fn first_evaluated(&self) -> Option<TicketId> {
+        self.evaluations_since.map(TicketId::first_at)
+    }
+
     /// The events that tell of conversations that are removed: those whose evaluations would be kept, because one that was
     /// never evaluated has failed now.
     ///

@@ -32,6 +32,7 @@ on_both_databases! { Stage {
     the_scoring_worker_is_told_what_was_deleted_and_what_cannot_be_read,
     a_broken_transcript_can_be_deleted,
     transcripts_older_than_their_period_go_and_their_tickets_are_told_of,
+    a_ticket_whose_transcript_has_expired_can_be_deleted_while_its_evaluation_is_kept,
     without_the_periods_nothing_is_removed,
     deletions_are_forgotten_after_their_time,
 } }
@@ -268,6 +269,25 @@ async fn transcripts_older_than_their_period_go_and_their_tickets_are_told_of(
     assert_eq!(refused.status(), 409);
     assert_eq!(refused.json::<Value>().await?["ticket_id"], old.as_str());
     Ok(())
+}
+
+async fn a_ticket_whose_transcript_has_expired_can_be_deleted_while_its_evaluation_is_kept(
+    mut stage: Stage,
+) -> Result<()> {
+    let heard = Heard::listen(&mut stage);
+    let organization = stage.organization;
+    let old = imported_days_ago(&stage, 31).await?;
+    let without_evaluation = imported_days_ago(&stage, 61).await?;
+    stage.registry.tell_periods(Some(vec![kept(organization, Period::Days(30), Period::Days(60))]));
+    for id in [&old, &without_evaluation] {
+        eventually("the removal", || async { Ok(stage.ticket(id).await?.status() == 404) }).await?;
+    }
+    assert_eq!(delete(&stage, new_id(), &old).await?, 404);
+    assert_eq!(delete(&stage, organization, &old).await?, 204);
+    assert_eq!(delete(&stage, organization, &old).await?, 404);
+    assert_eq!(delete(&stage, organization, &without_evaluation).await?, 404, "nothing of it is left");
+    assert!(deleted_at(&stage, organization, &old).await?.is_i64());
+    eventually("the news", || async { Ok(heard.deleted()?.len() == 1) }).await
 }
 
 async fn without_the_periods_nothing_is_removed(stage: Stage) -> Result<()> {

@@ -1,2 +1,3 @@
+DROP TABLE expired_tickets;
 DROP INDEX conversations_age;
 DROP TABLE deletions;

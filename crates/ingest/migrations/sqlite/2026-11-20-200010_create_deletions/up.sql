@@ -16,3 +16,10 @@ CREATE TABLE used_identities (
 
 -- What an organization no longer keeps: its oldest conversations, whose age is in their ids.
 CREATE INDEX conversations_age ON conversations (organization_id, id);
+
+-- Tickets whose transcripts have expired while their evaluations are kept: they can still be deleted.
+CREATE TABLE expired_tickets (
+    ticket_id       TEXT NOT NULL PRIMARY KEY,
+    organization_id TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX expired_tickets_age ON expired_tickets (organization_id, ticket_id);

@@ -19,6 +19,16 @@ const DELETE_CONVERSATION: &str = "
     RETURNING id::text, external_id, source, source_account_id, started_at, ended_at, created_at,
               agents::text AS agents, messages::text AS messages";
 
+const DELETE_EXPIRED: &str = "DELETE FROM expired_tickets WHERE ticket_id = $1 AND organization_id = $2";
+
+const INSERT_EXPIRED: &str =
+    "INSERT INTO expired_tickets (ticket_id, organization_id) SELECT id, $2 FROM unnest($1) AS id";
+
+/// Their evaluations are gone, too.
+const FORGET_EXPIRED: &str = "
+    DELETE FROM expired_tickets WHERE ticket_id IN
+    (SELECT ticket_id FROM expired_tickets WHERE organization_id = $1 AND ticket_id < $2 ORDER BY ticket_id LIMIT $3)";
+
 const INSERT_DELETION: &str =
     "INSERT INTO deletions (ticket_id, organization_id, deleted_at) VALUES ($1, $2, $3)";
 
@@ -57,15 +67,27 @@ pub(super) fn delete_ticket(
         .bind::<SqlUuid, _>(deletion.organization_id.as_uuid())
         .get_result(connection)
         .optional()?;
-    let Some(row) = row else { return Ok(false) };
+    if row.is_none() && !delete_expired(connection, deletion)? {
+        return Ok(false);
+    }
     sql_query(INSERT_DELETION)
         .bind::<SqlUuid, _>(deletion.ticket_id.as_uuid())
         .bind::<SqlUuid, _>(deletion.organization_id.as_uuid())
         .bind::<BigInt, _>(deletion.deleted_at.as_millis())
         .execute(connection)?;
-    delete_names(connection, deletion.organization_id, &row.participants(deletion.organization_id))?;
+    let names = row.map(|row| row.participants(deletion.organization_id)).unwrap_or_default();
+    delete_names(connection, deletion.organization_id, &names)?;
     outbox::enqueue_postgres(connection, std::slice::from_ref(&deletion.event))?;
     Ok(true)
+}
+
+/// Whether it is a ticket whose transcript is gone already.
+fn delete_expired(connection: &mut PgConnection, deletion: &TicketDeletion) -> Result<bool, DatabaseError> {
+    let deleted = sql_query(DELETE_EXPIRED)
+        .bind::<SqlUuid, _>(deletion.ticket_id.as_uuid())
+        .bind::<SqlUuid, _>(deletion.organization_id.as_uuid())
+        .execute(connection)?;
+    Ok(deleted > 0)
 }
 
 fn delete_names(
@@ -116,6 +138,18 @@ pub(super) fn expire(
     delete_names(connection, organization_id, &names)?;
     let removed = rows.into_iter().map(RemovedRow::into_facts).collect::<Result<Vec<_>, _>>()?;
     let count = removed.len();
+    let ids: Vec<Uuid> = removed.iter().map(|ticket| ticket.id.as_uuid()).collect();
+    sql_query(INSERT_EXPIRED)
+        .bind::<Array<SqlUuid>, _>(ids)
+        .bind::<SqlUuid, _>(organization_id.as_uuid())
+        .execute(connection)?;
+    if let Some(first_kept) = expiry.first_evaluated() {
+        sql_query(FORGET_EXPIRED)
+            .bind::<SqlUuid, _>(organization_id.as_uuid())
+            .bind::<SqlUuid, _>(first_kept.as_uuid())
+            .bind::<BigInt, _>(limit)
+            .execute(connection)?;
+    }
     let events = expiry.events(removed).map_err(|error| DatabaseError::Corrupt(error.to_string()))?;
     outbox::enqueue_postgres(connection, &events)?;
     Ok(count)

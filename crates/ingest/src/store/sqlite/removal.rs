@@ -17,11 +17,21 @@ use crate::store::rows::{DeletionRow, RemovedRow, deletion_times};
 /// The identity outlives its conversation.
 const KEEP_IDENTITY: &str = "
     INSERT INTO used_identities (organization_id, identity_sha256, ticket_id)
-    SELECT organization_id, identity_sha256, id FROM conversations WHERE id = ? AND organization_id = ?";
+    SELECT organization_id, identity_sha256, id FROM conversations WHERE id = ? AND organization_id = ?
+    ON CONFLICT DO NOTHING";
 
 const DELETE_CONVERSATION: &str = "
     DELETE FROM conversations WHERE id = ? AND organization_id = ?
     RETURNING id, external_id, source, source_account_id, started_at, ended_at, created_at, agents, messages";
+
+const DELETE_EXPIRED: &str = "DELETE FROM expired_tickets WHERE ticket_id = ? AND organization_id = ?";
+
+const INSERT_EXPIRED: &str = "INSERT INTO expired_tickets (ticket_id, organization_id) VALUES (?, ?)";
+
+/// Their evaluations are gone, too.
+const FORGET_EXPIRED: &str = "
+    DELETE FROM expired_tickets WHERE ticket_id IN
+    (SELECT ticket_id FROM expired_tickets WHERE organization_id = ? AND ticket_id < ? ORDER BY ticket_id LIMIT ?)";
 
 const INSERT_DELETION: &str =
     "INSERT INTO deletions (ticket_id, organization_id, deleted_at) VALUES (?, ?, ?)";
@@ -45,7 +55,9 @@ pub(super) fn delete_ticket(
     connection: &mut SqliteConnection,
     deletion: &TicketDeletion,
 ) -> Result<bool, DatabaseError> {
-    if remove(connection, deletion.organization_id, deletion.ticket_id)?.is_none() {
+    if remove(connection, deletion.organization_id, deletion.ticket_id)?.is_none()
+        && !delete_expired(connection, deletion)?
+    {
         return Ok(false);
     }
     sql_query(INSERT_DELETION)
@@ -55,6 +67,18 @@ pub(super) fn delete_ticket(
         .execute(connection)?;
     outbox::enqueue_sqlite(connection, std::slice::from_ref(&deletion.event))?;
     Ok(true)
+}
+
+/// Whether it is a ticket whose transcript is gone already.
+fn delete_expired(
+    connection: &mut SqliteConnection,
+    deletion: &TicketDeletion,
+) -> Result<bool, DatabaseError> {
+    let deleted = sql_query(DELETE_EXPIRED)
+        .bind::<Text, _>(deletion.ticket_id.to_string())
+        .bind::<Text, _>(deletion.organization_id.to_string())
+        .execute(connection)?;
+    Ok(deleted > 0)
 }
 
 /// Removes a conversation and the names that it brought; what it was.
@@ -117,6 +141,19 @@ pub(super) fn expire(
         removed.extend(remove(connection, expiry.organization_id, row.ticket_id()?)?);
     }
     let count = removed.len();
+    for ticket in &removed {
+        sql_query(INSERT_EXPIRED)
+            .bind::<Text, _>(ticket.id.to_string())
+            .bind::<Text, _>(expiry.organization_id.to_string())
+            .execute(connection)?;
+    }
+    if let Some(first_kept) = expiry.first_evaluated() {
+        sql_query(FORGET_EXPIRED)
+            .bind::<Text, _>(expiry.organization_id.to_string())
+            .bind::<Text, _>(first_kept.to_string())
+            .bind::<BigInt, _>(limit)
+            .execute(connection)?;
+    }
     let events = expiry.events(removed).map_err(|error| DatabaseError::Corrupt(error.to_string()))?;
     outbox::enqueue_sqlite(connection, &events)?;
     Ok(count)
