@@ -28,6 +28,7 @@ pub(crate) async fn maintain(
     registry: &RegistryClient,
 ) -> Result<(), MaintainError> {
     store.prepare(now()).await?;
+    while store.prune(now()).await? > 0 {}
     let before = now().plus_millis(-DELETIONS_REMEMBERED_MILLIS);
     while store.forget_deletions(before, BATCH).await? == BATCH {}
     let now = now();

@@ -120,8 +120,11 @@ pub trait EvaluationStore: Send + Sync {
     /// How many evaluations of this organization were ever recorded.
     async fn evaluated(&self, organization_id: OrganizationId) -> Result<i64, DatabaseError>;
 
-    /// Prepares the tables for the time around `now`, and forgets events that were handled long ago.
+    /// Prepares the tables for the time around `now`.
     async fn prepare(&self, now: Timestamp) -> Result<(), DatabaseError>;
+
+    /// Forgets some of the events that were handled long ago; answers how many.
+    async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError>;
 }
 
 /// The store on whichever database is open.

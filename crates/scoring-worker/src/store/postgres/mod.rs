@@ -141,12 +141,17 @@ impl EvaluationStore for PostgresStore {
 
     async fn prepare(&self, now: Timestamp) -> Result<(), DatabaseError> {
         let prepare = move |connection: &mut PgConnection| {
-            ensure_monthly_partitions(connection, EVALUATIONS, now, MONTHS_AHEAD)?;
-            let before = now.plus_millis(-inbox::RETENTION_MILLIS);
-            while inbox::forget_postgres(connection, before, inbox::PRUNE_BATCH)? > 0 {}
-            Ok(())
+            ensure_monthly_partitions(connection, EVALUATIONS, now, MONTHS_AHEAD)
         };
         self.database.run(prepare).await
+    }
+
+    async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError> {
+        let before = now.plus_millis(-inbox::RETENTION_MILLIS);
+        let forget = move |connection: &mut PgConnection| {
+            inbox::forget_postgres(connection, before, inbox::PRUNE_BATCH)
+        };
+        self.database.run(forget).await
     }
 }
 

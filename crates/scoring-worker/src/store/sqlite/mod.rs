@@ -99,14 +99,17 @@ impl EvaluationStore for SqliteStore {
         self.database.read(find).await
     }
 
-    async fn prepare(&self, now: Timestamp) -> Result<(), DatabaseError> {
+    async fn prepare(&self, _now: Timestamp) -> Result<(), DatabaseError> {
         // SQLite has no partitions.
+        Ok(())
+    }
+
+    async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError> {
         let before = now.plus_millis(-inbox::RETENTION_MILLIS);
         let forget = move |connection: &mut SqliteConnection| {
             inbox::forget_sqlite(connection, before, inbox::PRUNE_BATCH)
         };
-        while self.database.write(forget).await? > 0 {}
-        Ok(())
+        self.database.write(forget).await
     }
 }
 
