@@ -79,7 +79,7 @@ pub(crate) async fn create_export(
 }
 
 /// How many evaluations the file shall hold. Without scoring-worker that is not known, which is no reason to refuse the
-/// export: its file then holds what has arrived.
+/// export: it is found out later.
 async fn evaluated(scoring: &ScoringClient, organization_id: OrganizationId) -> Option<i64> {
     match scoring.progress(organization_id).await {
         Ok(progress) => Some(progress.evaluated),

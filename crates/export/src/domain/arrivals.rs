@@ -23,9 +23,19 @@ pub struct Early {
 }
 
 impl Arrivals {
-    /// What is known: all up to `taken_in`, and the ranges beyond by their first number.
+    /// What is known: all up to `taken_in`, and the ranges beyond by their first number. Ranges that are not beyond it (a
+    /// release that did not know of them has counted past them) say nothing any more.
     pub fn new(taken_in: i64, early: impl IntoIterator<Item = (i64, Early)>) -> Self {
-        Self { taken_in, early: early.into_iter().collect() }
+        let mut arrivals = Self { taken_in, early: BTreeMap::new() };
+        for (first, early) in early {
+            if first > taken_in + 1 {
+                arrivals.early.insert(first, early);
+            } else {
+                arrivals.taken_in = arrivals.taken_in.max(early.last);
+            }
+        }
+        arrivals.close_up();
+        arrivals
     }
 
     /// Everything up to this number has arrived, or is waited for no more.
@@ -72,9 +82,23 @@ impl Arrivals {
         Some(given_up)
     }
 
+    /// Waits no more for any number up to `last`: those that are given up, both ends included, though some of them may be here.
+    pub fn give_up_to(&mut self, last: i64) -> Option<(i64, i64)> {
+        if last <= self.taken_in {
+            return None;
+        }
+        let given_up = (self.taken_in + 1, last);
+        self.taken_in = last;
+        self.close_up();
+        Some(given_up)
+    }
+
+    /// Takes in the ranges that begin no later than behind what is taken in.
     fn close_up(&mut self) {
-        if let Some(early) = self.early.remove(&(self.taken_in + 1)) {
-            self.taken_in = early.last;
+        while let Some(entry) = self.early.first_entry()
+            && *entry.key() <= self.taken_in + 1
+        {
+            self.taken_in = self.taken_in.max(entry.remove().last);
         }
     }
 }
@@ -124,6 +148,26 @@ mod tests {
         arrivals.take_in(Some(2), limit(99));
         assert_eq!((arrivals.taken_in(), arrivals.give_up(limit(99))), (4, Some((5, 6))));
         assert_eq!(arrivals, Arrivals::new(7, []));
+    }
+
+    #[test]
+    fn what_never_came_is_given_up_although_nothing_came_behind_it() {
+        let mut arrivals = Arrivals::new(4, [(6, Early { last: 8, since: NOW })]);
+        assert_eq!(arrivals.give_up_to(4), None);
+        assert_eq!(arrivals.give_up_to(7), Some((5, 7)));
+        assert_eq!(arrivals, Arrivals::new(8, []));
+        assert_eq!(arrivals.give_up_to(9), Some((9, 9)));
+    }
+
+    #[test]
+    fn ranges_that_were_counted_past_are_forgotten() {
+        let range = |first, last| (first, Early { last, since: NOW });
+        assert_eq!(Arrivals::new(194, [range(105, 110)]), Arrivals::new(194, []));
+        assert_eq!(
+            Arrivals::new(107, [range(105, 110), range(112, 113)]),
+            Arrivals::new(110, [range(112, 113)])
+        );
+        assert_eq!(Arrivals::new(4, [range(5, 6)]), Arrivals::new(6, []));
     }
 
     proptest::proptest! {

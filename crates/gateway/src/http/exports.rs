@@ -21,7 +21,7 @@ use crate::domain::prefers_json;
 
 /// Create an evaluation export
 ///
-/// Queues an export job. Its file holds every evaluation that was committed before the job started, of conversations
+/// Queues an export job. Its file holds every evaluation that was committed before it was created, of conversations
 /// whose first message lies in `[filters.from, filters.to)`.
 #[utoipa::path(
     post,

@@ -1,15 +1,22 @@
 //! Which evaluations have arrived, by their numbers.
 
+use std::collections::BTreeMap;
+
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::time::Timestamp;
 use assay_platform::db::DatabaseError;
+use diesel::dsl::max;
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
+use uuid::Uuid;
 
-use super::schema::{early_arrivals, progress};
+use super::schema::{early_arrivals, exports, progress};
 use crate::domain::arrivals::{Arrivals, Early};
 use crate::store::GivenUp;
 use crate::store::record::StoredId;
+
+/// Far below the limits on bound values of both databases.
+const RANGES_PER_STATEMENT: usize = 1_000;
 
 /// Notes evaluations of an organization.
 pub(super) fn take_in(
@@ -29,7 +36,8 @@ pub(super) fn take_in(
     write(connection, organization, &known, &arrivals)
 }
 
-/// Gives up every gap before something that has been here since before `limit`.
+/// Gives up every gap before something that has been here since before `limit`, and what exports wait for in vain that were
+/// created before it.
 pub(super) fn give_up(
     connection: &mut PgConnection,
     limit: Timestamp,
@@ -40,12 +48,29 @@ pub(super) fn give_up(
         .distinct()
         .order(early_arrivals::organization_id)
         .load(connection)?;
+    let mut waited_for: BTreeMap<Uuid, i64> = exports::table
+        .inner_join(progress::table.on(progress::organization_id.eq(exports::organization_id)))
+        .filter(exports::created_at.lt(limit.as_millis()))
+        .filter(exports::awaited_evaluations.gt(progress::taken_in.nullable()))
+        .group_by(exports::organization_id)
+        .select((exports::organization_id, max(exports::awaited_evaluations)))
+        .load::<(StoredId, Option<i64>)>(connection)?
+        .into_iter()
+        .filter_map(|(organization, last)| Some((organization.0, last?)))
+        .collect();
+    for organization in organizations {
+        waited_for.entry(organization.0).or_default();
+    }
     let mut given_up = Vec::new();
     connection.transaction(|connection| {
-        for organization in organizations {
+        for (organization, last) in waited_for {
+            let organization = StoredId(organization);
             let known = read(connection, organization)?;
             let mut arrivals = known.clone();
             while let Some(numbers) = arrivals.give_up(limit) {
+                given_up.push(GivenUp { organization_id: organization.0.into(), numbers });
+            }
+            if let Some(numbers) = arrivals.give_up_to(last) {
                 given_up.push(GivenUp { organization_id: organization.0.into(), numbers });
             }
             write(connection, organization, &known, &arrivals)?;
@@ -94,8 +119,9 @@ fn write(
             )
         })
         .collect();
-    if !ranges.is_empty() {
-        diesel::insert_into(early_arrivals::table).values(ranges).execute(connection)?;
+    // There are as many ranges as gaps: usually none, and few after an outage.
+    for ranges in ranges.chunks(RANGES_PER_STATEMENT) {
+        diesel::insert_into(early_arrivals::table).values(ranges.to_vec()).execute(connection)?;
     }
     Ok(())
 }

@@ -53,3 +53,5 @@ diesel::table! {
         since -> BigInt,
     }
 }
+
+diesel::allow_tables_to_appear_in_same_query!(exports, progress);
