@@ -26,6 +26,10 @@ const SPARE_CONNECTIONS: u32 = 2;
 /// How long agent-registry may take to answer a page of periods.
 const REGISTRY_DEADLINE: Duration = Duration::from_secs(10);
 
+/// Jobs that may wait for their evaluations beside those whose files are written: one organization's wait must not hold up
+/// the others.
+const WAITING_JOBS: u32 = 16;
+
 /// What the role needs from the process it runs in.
 pub struct Dependencies {
     /// Where it answers whether it is alive and ready; bound already.
@@ -77,9 +81,10 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     let http = http_client(HttpSettings::default())?;
     let registry = Service::new(http, registry_url, Audience::AgentRegistry, tokens, REGISTRY_DEADLINE);
     spawn_maintenance(tasks, config, store.clone(), RegistryClient::new(registry))?;
-    let worker = Arc::new(Worker::new(store, objects, config.work()?));
+    let parallel_jobs = config.parallel_jobs as usize;
+    let worker = Arc::new(Worker::new(store, objects, config.work()?, parallel_jobs));
     let news = Arc::new(Notify::new());
-    for slot in 1..=config.parallel_jobs {
+    for slot in 1..=config.parallel_jobs + WAITING_JOBS {
         let (worker, news) = (worker.clone(), news.clone());
         tasks.spawn(Phase::Consume, format!("export worker slot {slot}"), move |stop| {
             work_off_jobs(worker, news, stop)

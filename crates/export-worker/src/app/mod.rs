@@ -11,6 +11,7 @@ use std::time::Duration;
 use assay_contracts::retention::Period;
 use assay_export::store::WorkStore;
 use assay_platform::objects::Objects;
+use tokio::sync::Semaphore;
 
 pub(crate) use self::set_file_periods::set_file_periods;
 pub(crate) use self::work_off_jobs::work_off_jobs;
@@ -39,11 +40,18 @@ pub(crate) struct Worker {
     store: Arc<dyn WorkStore>,
     objects: Objects,
     settings: WorkSettings,
+    /// A place for each file that may be written at the same time. Jobs that wait for their evaluations hold none.
+    places: Semaphore,
 }
 
 impl Worker {
-    pub(crate) fn new(store: Arc<dyn WorkStore>, objects: Objects, settings: WorkSettings) -> Self {
-        Self { store, objects, settings }
+    pub(crate) fn new(
+        store: Arc<dyn WorkStore>,
+        objects: Objects,
+        settings: WorkSettings,
+        parallel_jobs: usize,
+    ) -> Self {
+        Self { store, objects, settings, places: Semaphore::new(parallel_jobs) }
     }
 }
 

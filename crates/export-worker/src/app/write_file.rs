@@ -15,8 +15,9 @@ use super::Worker;
 /// How long cleaning up after a failed attempt may take: a worker that stops gives its job back afterwards.
 const CLEAN_UP_DEADLINE: Duration = Duration::from_secs(5);
 
-/// Between two looks at how far the read model is.
+/// Between two looks at how far the read model is: at first, and after a while.
 const EVALUATIONS_POLL: Duration = Duration::from_millis(50);
+const LONGEST_EVALUATIONS_POLL: Duration = Duration::from_secs(1);
 
 /// Why there is no file.
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +65,8 @@ impl Worker {
         give_up: &CancellationToken,
     ) -> Result<WrittenFile, WriteFileError> {
         unless(give_up, self.await_evaluations(claim)).await?;
+        let place = async { self.places.acquire().await.map_err(|_| WriteFileError::GivenUp) };
+        let _place = unless(give_up, place).await?;
         let key = claim.object_key();
         let mut writer = unless(give_up, self.objects.create(&key)).await?;
         let rows = match unless(give_up, self.copy(claim, &mut writer)).await {
@@ -91,6 +94,7 @@ impl Worker {
     /// in time (its event is a dead letter, say) is left to a later export.
     async fn await_evaluations(&self, claim: &Claim) -> Result<(), WriteFileError> {
         let deadline = Instant::now() + self.settings.evaluations_wait;
+        let mut pause = EVALUATIONS_POLL;
         loop {
             let missing = self.store.missing_evaluations(claim.id).await.map_err(SnapshotError::from)?;
             if missing == Some(0) {
@@ -101,7 +105,8 @@ impl Worker {
                 tracing::warn!(?missing, "export is written without evaluations that have not arrived");
                 return Ok(());
             }
-            sleep(EVALUATIONS_POLL).await;
+            sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_EVALUATIONS_POLL);
         }
     }
 

@@ -82,6 +82,21 @@ async fn an_evaluation_that_never_arrives_is_given_up_after_a_while(stage: Stage
     let given_up = stage.exports.give_up_arrivals(now().plus_millis(60_000)).await?;
     assert_eq!(given_up, [GivenUp { organization_id: stage.organization_id, numbers: (1, 2) }]);
     assert_eq!(stage.work.missing_evaluations(id).await?, Some(0));
+    let in_vain = stage.create_awaiting(5).await?;
+    let given_up = stage.exports.give_up_arrivals(now().plus_millis(60_000)).await?;
+    assert_eq!(given_up, [GivenUp { organization_id: stage.organization_id, numbers: (4, 5) }]);
+    assert_eq!(stage.work.missing_evaluations(in_vain).await?, Some(0));
+    Ok(())
+}
+
+async fn jobs_that_wait_for_evaluations_do_not_hold_up_others(stage: Stage) -> Result<()> {
+    stage.record(&[evaluated(stage.organization_id, STARTED)]).await?;
+    for _ in 0..4 {
+        stage.create_awaiting(100).await?;
+    }
+    let _worker = stage.worker(&stage.config()?)?;
+    let id = stage.create_awaiting(1).await?;
+    stage.file(id).await?;
     Ok(())
 }
 
@@ -192,6 +207,7 @@ on_both_databases! { Stage {
     an_event_that_comes_twice_in_one_batch_does_not_stand_for_another_one,
     an_evaluation_that_overtakes_another_one_does_not_stand_for_it,
     an_evaluation_that_never_arrives_is_given_up_after_a_while,
+    jobs_that_wait_for_evaluations_do_not_hold_up_others,
     a_job_waits_until_it_is_known_how_many_evaluations_there_are,
     a_job_does_not_wait_for_ever,
     a_file_holds_the_selected_rows_in_order,
