@@ -2,8 +2,12 @@
 
 mod support;
 
+use std::time::{Duration, Instant};
+
 use anyhow::Result;
 use assay_messaging::{Outcome, PublishError};
+use assay_platform::runtime::{CheckOutcome, Readiness};
+use assay_testkit::proxy::Weather;
 
 use support::{ACCEPTED, Running, Scripted, accepted, behind_a_proxy, eventually, publish};
 
@@ -42,6 +46,36 @@ async fn publisher_and_consumer_come_back_after_the_connection_was_cut() -> Resu
         handler.wait_for(round + 1).await?;
     }
     consumer.stop().await
+}
+
+#[tokio::test]
+async fn a_broker_that_swallows_packets_degrades_readiness_without_holding_it_up() -> Result<()> {
+    let (proxy, bus) = behind_a_proxy().await?;
+    proxy.set(Weather::Frozen);
+    let readiness = Readiness::default();
+    let pinged = bus.clone();
+    readiness.register_degrading("bus", move || {
+        let bus = pinged.clone();
+        async move { bus.ping().await }
+    });
+    let began = Instant::now();
+    let report = readiness.report().await;
+    let first = began.elapsed();
+    assert!(report.ready && report.checks["bus"] == CheckOutcome::Degraded, "{report:?}");
+    // While another one is connecting, too.
+    let events = [accepted()];
+    let publishing = bus.publish(&events);
+    let asking = async {
+        let began = Instant::now();
+        assert!(bus.ping().await.is_err());
+        began.elapsed()
+    };
+    let (_, second) = tokio::join!(publishing, asking);
+    assert!(first.max(second) < Duration::from_secs(1), "{first:?}, {second:?}");
+
+    proxy.heal();
+    // Nothing is published: whoever asks has it connected.
+    eventually("the bus to be ready", || async { Ok(bus.ping().await.is_ok()) }).await
 }
 
 #[tokio::test]

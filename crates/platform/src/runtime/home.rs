@@ -4,6 +4,8 @@ use std::future::Future;
 
 use tokio::runtime::Handle;
 use tokio_util::context::TokioContext;
+use tokio_util::task::AbortOnDropHandle;
+use tracing::Instrument;
 
 /// A runtime. HTTP servers have one for each of their threads, and a server that stops ends them one after the other: a
 /// connection to another service that one request opened, and the next one uses, must not belong to any of them.
@@ -25,6 +27,32 @@ impl Home {
             Some(handle) => TokioContext::new(work, handle.clone()).await,
             None => work.await,
         }
+    }
+
+    /// Starts `work` on this runtime, for whoever keeps what is answered: dropping it gives the work up.
+    #[must_use]
+    #[allow(clippy::disallowed_methods, reason = "the task has an owner and ends with it")]
+    pub fn start<F>(&self, work: F) -> Started
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let work = work.instrument(tracing::Span::current());
+        let task = match &self.handle {
+            Some(handle) => handle.spawn(work),
+            None => tokio::task::spawn(work),
+        };
+        Started(AbortOnDropHandle::new(task))
+    }
+}
+
+/// Work that goes on beside its owner, see [`Home::start`].
+#[derive(Debug)]
+pub struct Started(AbortOnDropHandle<()>);
+
+impl Started {
+    /// Whether it has come to its end.
+    pub fn has_ended(&self) -> bool {
+        self.0.is_finished()
     }
 }
 

@@ -15,7 +15,7 @@ use tracing::Instrument;
 use uuid::Uuid;
 
 pub use self::context::RequestContext;
-pub use self::home::Home;
+pub use self::home::{Home, Started};
 pub use self::periodic::periodically;
 pub use self::readiness::{CheckOutcome, Readiness, ReadinessReport};
 pub use self::tasks::{BoxError, Budgets, Phase, TaskFailure, Tasks};

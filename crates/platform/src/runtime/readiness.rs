@@ -16,6 +16,10 @@ use tokio::time::{Instant, timeout};
 /// A check that takes longer counts as failed.
 const CHECK_DEADLINE: Duration = Duration::from_secs(2);
 
+/// The same for a check that takes nobody out of service: whoever asks for readiness must not wait for what it can do
+/// without, and be taken for unready by someone with a deadline of its own.
+const DEGRADING_CHECK_DEADLINE: Duration = Duration::from_millis(300);
+
 /// How long the outcome of the checks is remembered.
 const MEMORY: Duration = Duration::from_millis(500);
 
@@ -135,7 +139,11 @@ impl Readiness {
 }
 
 async fn run_check(name: &str, check: &Check) -> CheckOutcome {
-    let reason = match timeout(CHECK_DEADLINE, (check.question)()).await {
+    let deadline = match check.otherwise {
+        CheckOutcome::Degraded => DEGRADING_CHECK_DEADLINE,
+        CheckOutcome::Ok | CheckOutcome::Failing => CHECK_DEADLINE,
+    };
+    let reason = match timeout(deadline, (check.question)()).await {
         Ok(Ok(())) => return CheckOutcome::Ok,
         Ok(Err(reason)) => reason,
         Err(_) => "the check did not answer in time".to_owned(),
@@ -172,6 +180,18 @@ mod tests {
         assert!(report.ready);
         assert_eq!(report.checks["bus"], CheckOutcome::Degraded);
         assert_eq!(report.checks["database"], CheckOutcome::Ok);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_can_be_done_without_does_not_hold_up_the_answer() {
+        let readiness = Readiness::default();
+        readiness.register("database", || async { Ok(()) });
+        readiness.register_degrading("bus", std::future::pending);
+        let began = Instant::now();
+        let report = readiness.report().await;
+        assert!(report.ready);
+        assert_eq!(report.checks["bus"], CheckOutcome::Degraded);
+        assert!(began.elapsed() < Duration::from_millis(500), "{:?}", began.elapsed());
     }
 
     #[tokio::test]

@@ -4,9 +4,11 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use assay_platform::runtime::{Home, Started, within};
 use futures_util::future::join_all;
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
 use lapin::{Channel, Confirmation, Connection};
+use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::connection::Connector;
@@ -17,13 +19,36 @@ use super::topology;
 /// For publishing a batch and having all of it confirmed.
 const SEND_DEADLINE: Duration = Duration::from_secs(10);
 
+/// For how long somebody who asks for the state waits for an attempt to connect. A broker that is there takes less.
+const ASKING_PATIENCE: Duration = Duration::from_millis(200);
+
 /// A connection for publishing only: a broker short of memory or disk stops reading from connections that publish,
 /// and must not stop acknowledgements with them.
 pub(super) struct Publisher {
-    connector: Connector,
     names: Names,
-    connection: tokio::sync::Mutex<Option<Arc<Connection>>>,
-    idle: Mutex<Vec<Channel>>,
+    link: Arc<Link>,
+    /// Where connections that nobody waits for are made: not on the thread of the request that asked.
+    home: Home,
+    /// The last attempt to connect that nobody waits for.
+    background: Mutex<Option<Started>>,
+}
+
+/// The connection, as far as there is one.
+struct Link {
+    connector: Connector,
+    state: Mutex<LinkState>,
+    /// Held by the one who connects.
+    connecting: tokio::sync::Mutex<()>,
+    /// An attempt to connect has ended.
+    attempted: Notify,
+}
+
+#[derive(Default)]
+struct LinkState {
+    connection: Option<Arc<Connection>>,
+    idle: Vec<Channel>,
+    /// Why the last attempt to connect failed, unless it succeeded.
+    refusal: Option<String>,
 }
 
 /// A message was not sent.
@@ -40,7 +65,13 @@ type Confirmed = Result<Confirmation, String>;
 
 impl Publisher {
     pub(super) fn new(connector: Connector, names: Names) -> Self {
-        Self { connector, names, connection: tokio::sync::Mutex::new(None), idle: Mutex::default() }
+        let link = Link {
+            connector,
+            state: Mutex::default(),
+            connecting: tokio::sync::Mutex::default(),
+            attempted: Notify::new(),
+        };
+        Self { names, link: Arc::new(link), home: Home::here(), background: Mutex::default() }
     }
 
     /// Publishes messages and waits until the broker has confirmed them; the answers are in their order.
@@ -50,7 +81,7 @@ impl Publisher {
         if messages.is_empty() {
             return Vec::new();
         }
-        let connection = match self.connected().await {
+        let connection = match self.link.connected().await {
             Ok(connection) => connection,
             Err(reason) => return all_unavailable(reason),
         };
@@ -62,52 +93,50 @@ impl Publisher {
         match timeout(SEND_DEADLINE, sending).await {
             Ok(Ok((channel, confirmed))) => {
                 if confirmed.iter().all(Result::is_ok) {
-                    self.put_back(channel);
+                    self.link.put_back(channel);
                 }
                 judge(messages, confirmed)
             }
             Ok(Err(reason)) => all_unavailable(reason),
             Err(_) => {
-                self.give_up(&connection).await;
+                self.link.give_up(&connection);
                 all_unavailable(format!("broker did not confirm within {SEND_DEADLINE:?}"))
             }
         }
     }
 
-    /// Whether the broker is there and takes messages.
+    /// Whether the broker is there and takes messages, as far as is known. Without a connection one is made in the
+    /// background, so that it comes back while nothing is published, too; a broker that is silent does not hold up
+    /// whoever asks.
     pub(super) async fn ping(&self) -> Result<(), String> {
-        self.connected().await.map(drop)
-    }
-
-    /// The connection, made anew if it is gone. One caller connects and the others wait for it, on purpose.
-    async fn connected(&self) -> Result<Arc<Connection>, String> {
-        let mut current = self.connection.lock().await;
-        if let Some(connection) = current.as_ref().filter(|connection| connection.status().connected()) {
-            if connection.status().blocked() {
-                return Err("broker is short of memory or disk and takes no messages".to_owned());
-            }
-            return Ok(connection.clone());
+        if let Some(state) = self.link.known() {
+            return state.map(drop);
         }
-        *current = None;
-        self.lock_idle().clear();
-        let connection = Arc::new(self.connector.connect("assay publisher").await?);
-        tracing::info!("publisher is connected to the broker");
-        Ok(current.insert(connection).clone())
+        let attempted = self.link.attempted.notified();
+        self.connect_in_background();
+        let _ = within(ASKING_PATIENCE, attempted).await;
+        match self.link.known() {
+            Some(state) => state.map(drop),
+            None => Err(self.link.refusal()),
+        }
     }
 
-    /// Forgets a connection that does not answer, so that the next caller makes another.
-    async fn give_up(&self, connection: &Arc<Connection>) {
-        let mut current = self.connection.lock().await;
-        if current.as_ref().is_some_and(|current| Arc::ptr_eq(current, connection)) {
-            *current = None;
-            self.lock_idle().clear();
+    fn connect_in_background(&self) {
+        // Nothing panics while the lock is held.
+        let mut background = self.background.lock().unwrap_or_else(PoisonError::into_inner);
+        if background.as_ref().is_none_or(Started::has_ended) {
+            let link = Arc::clone(&self.link);
+            *background = Some(self.home.start(async move {
+                // What came of it is remembered.
+                let _ = link.connected().await;
+            }));
         }
     }
 
     /// A channel for one batch alone: lapin hands a returned message to the next confirm of the channel, which only
     /// within one batch can be told apart.
     async fn channel(&self, connection: &Connection) -> lapin::Result<Channel> {
-        let idle = self.lock_idle().pop();
+        let idle = self.link.lock().idle.pop();
         if let Some(channel) = idle.filter(|channel| channel.status().connected()) {
             return Ok(channel);
         }
@@ -116,14 +145,64 @@ impl Publisher {
         topology::declare_exchange(&channel, &self.names).await?;
         Ok(channel)
     }
+}
 
-    fn put_back(&self, channel: Channel) {
-        self.lock_idle().push(channel);
+impl Link {
+    /// The connection, made anew if it is gone. One caller connects and the others wait for it, on purpose.
+    async fn connected(&self) -> Result<Arc<Connection>, String> {
+        if let Some(known) = self.known() {
+            return known;
+        }
+        let _connecting = self.connecting.lock().await;
+        // Another one may have connected meanwhile.
+        if let Some(known) = self.known() {
+            return known;
+        }
+        let connected = self.connector.connect("assay publisher").await.map(Arc::new);
+        {
+            let mut state = self.lock();
+            state.idle.clear();
+            state.connection = connected.as_ref().ok().cloned();
+            state.refusal = connected.as_ref().err().cloned();
+        }
+        self.attempted.notify_waiters();
+        if connected.is_ok() {
+            tracing::info!("publisher is connected to the broker");
+        }
+        connected
     }
 
-    /// The list is only changed by single calls that do not panic.
-    fn lock_idle(&self) -> std::sync::MutexGuard<'_, Vec<Channel>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The connection, or why it cannot be used; none when one must be made first.
+    fn known(&self) -> Option<Result<Arc<Connection>, String>> {
+        let state = self.lock();
+        let connection = state.connection.as_ref().filter(|connection| connection.status().connected())?;
+        if connection.status().blocked() {
+            return Some(Err("broker is short of memory or disk and takes no messages".to_owned()));
+        }
+        Some(Ok(connection.clone()))
+    }
+
+    fn refusal(&self) -> String {
+        let refusal = self.lock().refusal.clone();
+        refusal.unwrap_or_else(|| "the publisher is not connected to the broker yet".to_owned())
+    }
+
+    /// Forgets a connection that does not answer, so that the next caller makes another.
+    fn give_up(&self, connection: &Arc<Connection>) {
+        let mut state = self.lock();
+        if state.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, connection)) {
+            state.connection = None;
+            state.idle.clear();
+        }
+    }
+
+    fn put_back(&self, channel: Channel) {
+        self.lock().idle.push(channel);
+    }
+
+    /// The state is only changed by single calls that do not panic.
+    fn lock(&self) -> std::sync::MutexGuard<'_, LinkState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
