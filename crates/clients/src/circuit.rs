@@ -5,15 +5,17 @@
 //! - A call that cannot connect, whose connection breaks, or that has had no answer for a second only raises a
 //!   *suspicion*. Then the service is asked for its liveness (`/healthz`, which touches nothing), by one question at a time
 //!   for the whole process.
-//! - It **opens** when two questions in a row have no answer within a second each, half a second apart. So a slow call, or
-//!   any number of them, never opens the circuit of a service that is alive; nor does an answer of any status, 503
-//!   included: what a live service says is passed on.
-//! - It **closes** at the first answer, to this question or to the one for readiness. While it is open the service is asked every half second, whether anybody calls or
-//!   not; no call of a client is spent on finding out.
+//! - It **opens** when two questions in a row have no answer within a second each, half a second apart, and nothing else
+//!   was answered meanwhile. So a slow call, or any number of them, never opens the circuit of a service that is alive, not
+//!   even of one that is too busy to say so; nor does an answer of any status, 503 included: what a live service says is
+//!   passed on.
+//! - It **closes** at the first answer: to this question, to the one for readiness, or to a call that was still under way.
+//!   While it is open the service is asked every half second, whether anybody calls or not; no call of a client is spent
+//!   on finding out.
 
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use assay_platform::runtime::within;
@@ -39,6 +41,8 @@ pub(crate) struct Circuit {
 #[derive(Default)]
 struct Shared {
     is_open: AtomicBool,
+    /// Signs of life, of whatever kind.
+    answers: AtomicU64,
     suspicion: Notify,
 }
 
@@ -55,6 +59,7 @@ impl Circuit {
 
     /// The service has answered a question of whatever kind: it is alive.
     pub(crate) fn answered(&self, service: &'static str) {
+        self.shared.answers.fetch_add(1, Ordering::Relaxed);
         if self.shared.is_open.swap(false, Ordering::Relaxed) {
             tracing::info!(service, "the service is alive again");
         }
@@ -80,8 +85,10 @@ impl Circuit {
         F: Future<Output = bool>,
     {
         let mut unanswered = 0_u32;
+        let mut answers = self.shared.answers.load(Ordering::Relaxed);
         while within(PROBE_DEADLINE, is_alive()).await != Some(true) {
-            unanswered = unanswered.saturating_add(1);
+            let answers_before = std::mem::replace(&mut answers, self.shared.answers.load(Ordering::Relaxed));
+            unanswered = if answers == answers_before { unanswered.saturating_add(1) } else { 0 };
             if unanswered >= PROBES_TO_OPEN && !self.shared.is_open.swap(true, Ordering::Relaxed) {
                 tracing::warn!(service, "the service does not say that it is alive: calls fail at once");
             }
@@ -212,7 +219,25 @@ mod tests {
             assert!(service.circuit.is_open());
             service.circuit.answered("test");
             assert!(!service.circuit.is_open());
-            pass(PROBE_PAUSE + Duration::from_millis(50)).await;
+            pass(PROBE_PAUSE * 3 + Duration::from_millis(50)).await;
+            assert!(service.circuit.is_open());
+        })
+        .await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_service_that_answers_calls_and_is_too_busy_to_say_that_it_is_alive_is_alive() {
+        let service = Scripted::new(Mood::Silent);
+        beside(&service, async {
+            service.circuit.suspect();
+            for _ in 0..60 {
+                pass(PROBE_PAUSE).await;
+                service.circuit.answered("test");
+                assert!(!service.circuit.is_open());
+            }
+            assert!(service.asked.load(Ordering::SeqCst) > 10);
+            // Then it says nothing at all.
+            pass((PROBE_DEADLINE + PROBE_PAUSE) * 4).await;
             assert!(service.circuit.is_open());
         })
         .await;

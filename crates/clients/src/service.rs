@@ -161,7 +161,11 @@ impl Service {
             }
         };
         match answer {
-            Some(Ok(response)) => Ok(response),
+            Some(Ok(response)) => {
+                // Whatever it says: a service that is too busy to say that it is alive, and answers, is alive.
+                self.circuit.answered(self.name());
+                Ok(response)
+            }
             Some(Err(error)) => {
                 self.circuit.suspect();
                 Err(self.unreachable(error))
