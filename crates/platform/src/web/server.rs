@@ -24,7 +24,8 @@ pub struct ServerSettings {
     pub head_deadline: Duration,
     /// How long an idle connection is kept.
     pub keep_alive: Duration,
-    /// How long requests under way may take to end when the server stops.
+    /// How long requests under way may take to end when the server stops: longer than any request has (10 seconds for a
+    /// call of the gateway), and less than a phase of the shutdown (20 seconds).
     pub stop_deadline: Duration,
 }
 
@@ -35,7 +36,7 @@ impl Default for ServerSettings {
             max_connections: 25_000,
             head_deadline: Duration::from_secs(10),
             keep_alive: Duration::from_secs(75),
-            stop_deadline: Duration::from_secs(10),
+            stop_deadline: Duration::from_secs(18),
         }
     }
 }
