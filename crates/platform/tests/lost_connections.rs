@@ -1,4 +1,5 @@
-//! Connections that die while nobody uses them: a server that restarts, an administrator who ends sessions.
+//! Connections that die while nobody uses them (a server that restarts, an administrator who ends sessions), and those
+//! that must not be lost: when a statement fails or is too slow.
 
 use std::sync::{Arc, Barrier};
 
@@ -55,6 +56,22 @@ async fn work_that_fails_on_a_connection_that_lives_does_not_cost_the_connection
     let refused: Result<usize, DatabaseError> =
         postgres.run(|connection| Ok(sql_query("SELECT * FROM nothing").execute(connection)?)).await;
     ensure!(matches!(refused, Err(DatabaseError::Statement(_))), "{refused:?}");
+    ensure!(backend(&postgres).await? == before);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_statement_that_is_too_slow_is_ended_by_the_server_and_its_connection_lives_on() -> Result<()> {
+    let place = ServiceDatabase::postgres(SCHEMA, &NO_MIGRATIONS).await?;
+    // It sets the limit of its connection back when it is done.
+    let database = place.open(SCHEMA)?;
+    database.migrate(&NO_MIGRATIONS).await?;
+    let Database::Postgres(postgres) = database else { anyhow::bail!("not PostgreSQL") };
+    let before = backend(&postgres).await?;
+    let ended: Result<usize, DatabaseError> =
+        postgres.run(|connection| Ok(sql_query("SELECT pg_sleep(60)").execute(connection)?)).await;
+    let reason = ended.err().context("it was not ended")?.to_string();
+    ensure!(reason.contains("statement timeout"), "{reason}");
     ensure!(backend(&postgres).await? == before);
     Ok(())
 }

@@ -20,6 +20,11 @@ const OUTAGE_MEMORY: Duration = Duration::from_secs(1);
 /// How long somebody waits for a connection during an outage. Connecting goes on in the background meanwhile.
 const OUTAGE_PATIENCE: Duration = Duration::from_millis(100);
 
+/// How long a statement may take, as PostgreSQL reads it: less than the deadline of the call it is part of, so that a slow
+/// one is ended by the server and its connection lives on, and only a server that does not answer looks as if it hung.
+/// Work without a deadline sets its own.
+pub(super) const STATEMENT_TIMEOUT: &str = "7s";
+
 /// Connections to one server, and the places of those who may use them.
 pub(super) struct Connections {
     pool: Pool<Manager>,
@@ -166,7 +171,7 @@ struct Customizer {
 impl CustomizeConnection<PgConnection, Error> for Customizer {
     fn on_acquire(&self, connection: &mut PgConnection) -> Result<(), Error> {
         let statement = format!(
-            "SET search_path TO {}; SET statement_timeout = '30s'; SET idle_in_transaction_session_timeout = '60s'",
+            "SET search_path TO {}; SET statement_timeout = '{STATEMENT_TIMEOUT}'; SET idle_in_transaction_session_timeout = '60s'",
             self.schema
         );
         connection.batch_execute(&statement).map_err(Error::QueryError)

@@ -10,6 +10,7 @@ use diesel::sqlite::{Sqlite, SqliteConnection};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness};
 
 use super::DatabaseError;
+use super::connections::STATEMENT_TIMEOUT;
 
 /// Migrations of one crate, for both kinds of database.
 pub struct Migrations {
@@ -41,7 +42,7 @@ pub(super) fn apply_postgres(
     ))?;
     let result = apply_postgres_locked(connection, schema, sets);
     let unlocked = connection.batch_execute(&format!(
-        "SELECT pg_advisory_unlock({lock}); SET lock_timeout = 0; SET statement_timeout = '30s'"
+        "SELECT pg_advisory_unlock({lock}); SET lock_timeout = 0; SET statement_timeout = '{STATEMENT_TIMEOUT}'"
     ));
     // Why a migration failed says more than that its connection is broken.
     let applied = result?;
