@@ -1,7 +1,7 @@
 //! Readiness of a service on the bus, which differs by what the service does.
 //!
 //! Who takes requests can go on without the bus, because the outbox holds what would be published: for it the bus and the
-//! outbox are shown, and take it out of service no sooner than it must refuse. Who only consumes is good for nothing
+//! outbox are shown, and never take it out of service: what it must refuse it refuses by itself. Who only consumes is good for nothing
 //! without the bus, or when its handler hangs.
 
 use std::time::Duration;
@@ -29,10 +29,11 @@ pub fn register_producer_readiness(
     readiness.register_degrading(format!("{name} outbox"), move || check_age(outbox.clone(), usual_age));
 }
 
-/// Adds the check `<name> outbox limit`: more may be written. While it does not hold the service is not ready.
+/// Adds the check `<name> outbox limit`: more may be written. While it does not hold the service is degraded: it refuses
+/// what would add to the outbox by itself, and answers everything else.
 pub fn register_backlog_readiness(readiness: &Readiness, name: &str, backlog: &Backlog) {
     let backlog = backlog.clone();
-    readiness.register(format!("{name} outbox limit"), move || {
+    readiness.register_degrading(format!("{name} outbox limit"), move || {
         let checked = backlog.check().map_err(|reason| reason.to_string());
         async move { checked }
     });

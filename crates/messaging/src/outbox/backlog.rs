@@ -1,7 +1,7 @@
 //! How much waits in an outbox, and whether that is too much: with the bus away the table grows, and the disk ends.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use assay_contracts::time::Timestamp;
@@ -59,28 +59,46 @@ struct Seen {
     /// When the oldest event was written, epoch milliseconds, or [`NOTHING`].
     oldest: AtomicI64,
     events: AtomicU64,
+    /// Too many events were seen, and not yet few enough again.
+    is_draining: AtomicBool,
 }
 
 impl Backlog {
     /// Nothing has been seen yet.
     pub fn new(limits: BacklogLimits) -> Self {
-        let seen = Seen { oldest: AtomicI64::new(NOTHING), events: AtomicU64::new(0) };
+        let seen = Seen {
+            oldest: AtomicI64::new(NOTHING),
+            events: AtomicU64::new(0),
+            is_draining: AtomicBool::new(false),
+        };
         Self { limits, seen: Arc::new(seen) }
     }
 
-    /// Whether more may be written. Costs two reads of memory, for every request.
+    /// Whether more may be written. Costs three reads of memory, for every request. Once there were too many events there
+    /// is room again below nine tenths of the limit: not for one request each time the relay has published one event.
     ///
     /// # Errors
     /// [`BacklogFull`] when a limit is reached.
     pub fn check(&self) -> Result<(), BacklogFull> {
         let events = self.seen.events.load(Ordering::Relaxed);
-        if events >= self.limits.events {
+        if self.is_too_many(events) {
             return Err(BacklogFull::TooMany { events });
         }
         match self.oldest_age() {
             Some(age) if age > self.limits.age => Err(BacklogFull::TooOld { seconds: age.as_secs() }),
             _ => Ok(()),
         }
+    }
+
+    fn is_too_many(&self, events: u64) -> bool {
+        let limit = self.limits.events;
+        let is_draining = &self.seen.is_draining;
+        if events >= limit {
+            is_draining.store(true, Ordering::Relaxed);
+        } else if is_draining.load(Ordering::Relaxed) && events < limit - limit / 10 {
+            is_draining.store(false, Ordering::Relaxed);
+        }
+        is_draining.load(Ordering::Relaxed)
     }
 
     /// Counts events that were just committed, until the next look at the table counts them, too.
@@ -159,6 +177,18 @@ mod tests {
         assert_eq!(backlog.check(), Err(BacklogFull::TooOld { seconds: 61 }));
         backlog.note(None, 0);
         assert_eq!(backlog.check(), Ok(()));
+    }
+
+    #[test]
+    fn an_outbox_that_was_full_has_room_again_below_nine_tenths() {
+        let backlog = backlog();
+        let few = [0, 89, 90, 99].map(|events| (events, true));
+        let full = [100, 99, 90].map(|events| (events, false));
+        let drained = [89, 99].map(|events| (events, true));
+        for (events, has_room) in [&few[..], &full, &drained].concat() {
+            backlog.note(Some(now()), events);
+            assert_eq!(backlog.check().is_ok(), has_room, "{events}");
+        }
     }
 
     #[test]
