@@ -183,9 +183,6 @@ fn violation(what: &str, of: &str, answer: &Answer) -> Option<String> {
             Some(format!("{what} of {of}: 503 {code} without Retry-After"))
         }
         Answer::Refused { status: 503, .. } => None,
-        // The HTTP parser's own word, before any code of ours: a process that was stopped finds that heads came too late. The
-        // client may ask again.
-        Answer::Refused { status: 408, .. } => None,
         Answer::Refused { status, code, .. } => Some(format!("{what} of {of}: {status} {code}")),
         Answer::Silent { why: "no answer in time" } => Some(format!("{what} of {of}: no answer in time")),
         Answer::Done { id, status } if id.is_empty() => {
