@@ -23,8 +23,8 @@ use crate::harness::{Kind, Stack, conversation, edited, set};
 /// Memory that a process may take at most: three times the larger of the budgets for bodies, and 40 KiB for each of 13,000
 /// connections. Without the budgets the 2,000 large bodies would take four times as much.
 const MOST_MEMORY_MIB: u64 = 1_280;
-/// The same for a process with everything in it: its budgets together.
-const MOST_STANDALONE_MEMORY_MIB: u64 = 2_048;
+/// The same for a process with everything in it.
+const MOST_STANDALONE_MEMORY_MIB: u64 = 1_500;
 /// How long the well-behaved client waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// Between two of its imports.
