@@ -1,11 +1,14 @@
 //! Partitions that several processes make at once.
 
+use std::sync::Mutex;
+
 use anyhow::{Context, Result};
 use assay_platform::db::{Database, DatabaseError, Migrations, PartitionedTable, ensure_monthly_partitions};
-use assay_platform::runtime::now;
+use assay_platform::runtime::{new_id, now};
 use assay_testkit::{ServiceDatabase, eventually};
-use diesel::connection::SimpleConnection;
+use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
 use diesel::{Connection, PgConnection, RunQueryDsl, sql_query};
+use uuid::Uuid;
 
 /// Any service's: a test database has its role.
 const SCHEMA: &str = "export";
@@ -26,7 +29,7 @@ async fn a_partition_that_another_process_made_meanwhile_is_found() -> Result<()
         // It has looked for the first partition, and waits for its turn to make it.
         let query = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted \
                      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
-        let other = std::sync::Mutex::new(&mut other);
+        let other = Mutex::new(&mut other);
         eventually("the lock to be waited for", || async {
             let mut connection = other.lock().map_err(|_| anyhow::anyhow!("poisoned"))?;
             Ok(sql_query(query).execute(&mut **connection)? > 0)
@@ -39,6 +42,45 @@ async fn a_partition_that_another_process_made_meanwhile_is_found() -> Result<()
     let (waited, made) = tokio::join!(waiting, meanwhile);
     made?;
     waited
+}
+
+/// Whoever has begun to read before the partition is there must not look for the row where it was.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_row_that_moves_into_its_partition_is_never_missing() -> Result<()> {
+    let place = ServiceDatabase::postgres(SCHEMA, &NO_MIGRATIONS).await?;
+    let mut mover = PgConnection::establish(place.on_postgres().context("no PostgreSQL")?.url())?;
+    mover.batch_execute(&format!("SET search_path TO {SCHEMA}; {DEFINITION}"))?;
+    let id: Uuid = new_id();
+    sql_query("INSERT INTO things VALUES ($1)").bind::<diesel::sql_types::Uuid, _>(id).execute(&mut mover)?;
+    AnsiTransactionManager::begin_transaction(&mut mover)?;
+    ensure_monthly_partitions(&mut mover, TABLE, now(), 0)?;
+    let mover = Mutex::new(mover);
+
+    let reading = count(&place, id);
+    let meanwhile = async {
+        let query = "SELECT 1 FROM pg_locks WHERE locktype = 'relation' AND NOT granted \
+                     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+        eventually("the reader to wait", || async {
+            let mut mover = mover.lock().map_err(|_| anyhow::anyhow!("poisoned"))?;
+            Ok(sql_query(query).execute(&mut *mover)? > 0)
+        })
+        .await?;
+        let mut mover = mover.lock().map_err(|_| anyhow::anyhow!("poisoned"))?;
+        Ok::<(), anyhow::Error>(AnsiTransactionManager::commit_transaction(&mut *mover)?)
+    };
+    let (found, moved) = tokio::join!(reading, meanwhile);
+    moved?;
+    assert_eq!(found?, 1);
+    Ok(())
+}
+
+async fn count(place: &ServiceDatabase, id: Uuid) -> Result<usize> {
+    let Database::Postgres(postgres) = place.open(SCHEMA)? else { anyhow::bail!("not PostgreSQL") };
+    let find = move |connection: &mut PgConnection| {
+        let find = sql_query("SELECT id FROM things WHERE id = $1").bind::<diesel::sql_types::Uuid, _>(id);
+        Ok::<usize, DatabaseError>(find.execute(connection)?)
+    };
+    Ok(postgres.run(find).await?)
 }
 
 async fn ensure(place: &ServiceDatabase) -> Result<()> {

@@ -75,12 +75,15 @@ fn exists(connection: &mut PgConnection, table: &str) -> Result<bool, DatabaseEr
     Ok(diesel::select(found).get_result(connection)?)
 }
 
-/// A partition can only be attached when no row of its range lies in the default partition.
+/// A partition can only be attached when no row of its range lies in the default partition. Attaching it does not keep
+/// others from the table, and who has planned a look-up before would look for a moved row where it was: so everybody
+/// waits, at the table itself, for the moment that it takes.
 fn creation(table: PartitionedTable, partition: &str, month: NaiveDate) -> String {
     let PartitionedTable { name, key } = table;
     let (from, to) = (lowest_id_of(month), lowest_id_of(month + Months::new(1)));
     format!(
-        "CREATE TABLE {partition} (LIKE {name} INCLUDING ALL); \
+        "LOCK TABLE ONLY {name} IN ACCESS EXCLUSIVE MODE; \
+         CREATE TABLE {partition} (LIKE {name} INCLUDING ALL); \
          WITH moved AS (DELETE FROM {name}_default WHERE {key} >= '{from}' AND {key} < '{to}' RETURNING *) \
          INSERT INTO {partition} SELECT * FROM moved; \
          ALTER TABLE {name} ATTACH PARTITION {partition} FOR VALUES FROM ('{from}') TO ('{to}')"
