@@ -12,7 +12,7 @@ WEIGHTS = crates/scoring/weights/builtin.json
 # nextest runs tests in processes of their own and shows less noise; plain `cargo test` does where it is not installed.
 TEST_RUNNER = $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo "$(CARGO) nextest run" || echo "$(CARGO) test")
 
-.PHONY: help run test flood lint chaos bench-scoring stack stack-down stack-key docs weights weights-check
+.PHONY: help run test flood lint chaos bench bench-scoring stack stack-down stack-key docs weights weights-check
 
 help:
 	@echo "make run         build and start everything in one process on $(LISTEN), data in $(DATA_DIR)"
@@ -20,6 +20,7 @@ help:
 	@echo "make flood       10,000 idle and 3,000 rude connections against both stacks, and what became of everybody"
 	@echo "make lint        formatting, clippy, licences and advisories"
 	@echo "make chaos       every fault there is, by the seeds in CHAOS_SEEDS=1,2,3, on both stacks: minutes for each seed"
+	@echo "make bench       the service beside the limits of PostgreSQL, RabbitMQ and SQLite, in one run: a table of ratios"
 	@echo "make bench-scoring   how long an evaluation takes, by conversation and for texts made to be slow"
 	@echo "make stack       every service as a process on PostgreSQL and RabbitMQ, in the foreground"
 	@echo "make stack-down  clean up after a stack that crashed"
@@ -52,6 +53,10 @@ lint:
 chaos:
 	$(CARGO) build -p assay --bins
 	CHAOS_SEEDS=$(CHAOS_SEEDS) $(CARGO) nextest run -p assay --test chaos --run-ignored only --no-capture
+
+# Everything beside the limits of what it is built on, in one run; BENCH="imports --rounds 1" measures a part of it.
+bench:
+	$(CARGO) bench -p assay --bench load -- $(BENCH)
 
 bench-scoring:
 	$(CARGO) bench -p assay-scoring --bench evaluate

@@ -44,7 +44,7 @@ mod test_database;
 pub use held_migrations::{HeldMigrations, is_in_use};
 pub use identity::{ProcessIdentity, processes_in_folder};
 pub use ports::free_port;
-pub use postgres::{Location, PostgresOptions, PrivatePostgres};
+pub use postgres::{Location, PostgresOptions, PrivatePostgres, client_program as postgres_program};
 pub use query::query_texts;
 pub use rabbit::{PrivateRabbit, RabbitOptions};
 pub use random::random_name;

@@ -17,7 +17,10 @@ use crate::{
 };
 
 /// A program that talks to the server, of the newest version that is installed: the one that tests run.
-pub(crate) fn client_program(name: &str) -> Result<PathBuf> {
+///
+/// # Errors
+/// When none is installed.
+pub fn client_program(name: &str) -> Result<PathBuf> {
     binaries::PostgresBinaries::newest_installed().map(|binaries| binaries.program(name))
 }
 

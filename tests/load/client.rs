@@ -1,0 +1,223 @@
+//! A load generator that leaves the processors to what is measured: one thread, and no more work for a request than to
+//! write and to read it.
+//!
+//! A **closed loop** sends the next request when the last one is answered: it finds out how much is possible. An **open
+//! loop** sends at a given rate whatever becomes of the requests before, and counts the time of each from the moment it
+//! was due: that is what clients see, pauses of the service included.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use futures_util::future::try_join_all;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{sleep_until, timeout};
+
+/// Nothing that is measured takes as long.
+const LONGEST_ANSWER: Duration = Duration::from_secs(60);
+
+/// Writes the request with this number, head and body.
+pub type Requests = Arc<dyn Fn(u64, &mut Vec<u8>) + Send + Sync>;
+
+/// Where requests go, and how many connections carry them.
+#[derive(Clone)]
+pub struct Load {
+    /// `HOST:PORT`.
+    pub address: String,
+    pub connections: usize,
+    pub requests: Requests,
+    /// The number of the next request; shared, so that a later load goes on where an earlier one ended.
+    pub next: Arc<AtomicU64>,
+}
+
+/// What came of it.
+#[derive(Default, Debug)]
+pub struct Outcome {
+    pub seconds: f64,
+    /// Answers by status.
+    pub answers: BTreeMap<u16, u64>,
+    /// Times of all answers, in microseconds, sorted.
+    micros: Vec<u32>,
+    /// Bytes of the bodies of answers.
+    pub body_bytes: u64,
+}
+
+impl Outcome {
+    /// Answers with this status a second.
+    pub fn per_second(&self, status: u16) -> f64 {
+        *self.answers.get(&status).unwrap_or(&0) as f64 / self.seconds
+    }
+
+    pub fn count(&self) -> u64 {
+        self.answers.values().sum()
+    }
+
+    /// The time within which this share of the requests was answered, in milliseconds.
+    pub fn percentile_ms(&self, share: f64) -> f64 {
+        let last = self.micros.len().saturating_sub(1);
+        let index = ((self.micros.len() as f64 * share) as usize).min(last);
+        self.micros.get(index).map_or(0.0, |micros| f64::from(*micros) / 1000.0)
+    }
+
+    /// Fails when anything but this status was answered: a figure of errors says nothing.
+    pub fn only(self, status: u16) -> Result<Self> {
+        ensure!(
+            self.answers.keys().all(|answered| *answered == status) && self.count() > 0,
+            "expected nothing but {status}: {:?}",
+            self.answers
+        );
+        Ok(self)
+    }
+}
+
+impl Load {
+    /// Closed loop, for so long.
+    pub async fn as_fast_as_possible(&self, time: Duration) -> Result<Outcome> {
+        let end = Instant::now() + time;
+        self.run(move |_| (Instant::now() < end).then(Instant::now)).await
+    }
+
+    /// Closed loop, so many requests.
+    pub async fn requests(&self, count: u64) -> Result<Outcome> {
+        self.run(move |index| (index < count).then(Instant::now)).await
+    }
+
+    /// Open loop at so many requests a second.
+    pub async fn at_rate(&self, per_second: f64, time: Duration) -> Result<Outcome> {
+        let begin = Instant::now();
+        let count = (per_second * time.as_secs_f64()) as u64;
+        self.run(move |index| {
+            (index < count).then(|| begin + Duration::from_secs_f64(index as f64 / per_second))
+        })
+        .await
+    }
+
+    /// `due` says when a request of this run is due, and ends the run.
+    async fn run(&self, due: impl Fn(u64) -> Option<Instant> + Send + Sync + 'static) -> Result<Outcome> {
+        let (load, due) = (self.clone(), Arc::new(due));
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        std::thread::Builder::new().name("load".to_owned()).spawn(move || {
+            let outcome = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .map_err(anyhow::Error::from)
+                .and_then(|runtime| runtime.block_on(load.run_here(due)));
+            // Whoever waited for it has gone.
+            let _ = sender.send(outcome);
+        })?;
+        receiver.await.map_err(|_| anyhow!("the load generator panicked"))?
+    }
+
+    async fn run_here<D: Fn(u64) -> Option<Instant>>(self, due: Arc<D>) -> Result<Outcome> {
+        let index = AtomicU64::new(0);
+        let connect = (0..self.connections).map(|_| Connection::open(&self.address));
+        let connections = try_join_all(connect).await?;
+        let begin = Instant::now();
+        let parts = connections.into_iter().map(|connection| self.carry(connection, due.as_ref(), &index));
+        let parts = try_join_all(parts).await?;
+        let mut outcome = Outcome { seconds: begin.elapsed().as_secs_f64(), ..Outcome::default() };
+        for part in parts {
+            for (status, count) in part.answers {
+                *outcome.answers.entry(status).or_default() += count;
+            }
+            outcome.micros.extend(part.micros);
+            outcome.body_bytes += part.body_bytes;
+        }
+        outcome.micros.sort_unstable();
+        Ok(outcome)
+    }
+
+    async fn carry(
+        &self,
+        mut connection: Connection,
+        due: &impl Fn(u64) -> Option<Instant>,
+        index: &AtomicU64,
+    ) -> Result<Outcome> {
+        let mut outcome = Outcome::default();
+        let mut request = Vec::new();
+        while let Some(due_at) = due(index.fetch_add(1, Ordering::Relaxed)) {
+            if due_at > Instant::now() {
+                sleep_until(due_at.into()).await;
+            }
+            request.clear();
+            (self.requests)(self.next.fetch_add(1, Ordering::Relaxed), &mut request);
+            let answered = timeout(LONGEST_ANSWER, connection.ask(&request)).await;
+            let (status, bytes) = answered.context("a request was never answered")??;
+            *outcome.answers.entry(status).or_default() += 1;
+            outcome.body_bytes += bytes as u64;
+            outcome.micros.push(u32::try_from(due_at.elapsed().as_micros()).unwrap_or(u32::MAX));
+        }
+        Ok(outcome)
+    }
+}
+
+/// A kept-alive HTTP/1.1 connection.
+struct Connection {
+    stream: TcpStream,
+    received: Vec<u8>,
+}
+
+impl Connection {
+    async fn open(address: &str) -> Result<Self> {
+        let stream = TcpStream::connect(address).await.with_context(|| format!("connect to {address}"))?;
+        stream.set_nodelay(true)?;
+        Ok(Self { stream, received: Vec::with_capacity(16 * 1024) })
+    }
+
+    /// The status of the answer and the length of its body.
+    async fn ask(&mut self, request: &[u8]) -> Result<(u16, usize)> {
+        self.stream.write_all(request).await?;
+        self.received.clear();
+        let head = loop {
+            self.read().await?;
+            if let Some(end) = self.received.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
+                break end + 4;
+            }
+        };
+        let (status, length) = read_head(&self.received[..head])?;
+        while self.received.len() < head + length {
+            self.read().await?;
+        }
+        Ok((status, length))
+    }
+
+    async fn read(&mut self) -> Result<()> {
+        match self.stream.read_buf(&mut self.received).await? {
+            0 => bail!("the connection was closed in the middle of an answer"),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn read_head(head: &[u8]) -> Result<(u16, usize)> {
+    let text = std::str::from_utf8(head)?;
+    let status = text.split(' ').nth(1).and_then(|status| status.parse().ok());
+    let length = text.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
+    });
+    let status = status.with_context(|| format!("no status: {text}"))?;
+    let length = length.with_context(|| format!("no length: {text}"))?;
+    Ok((status, length))
+}
+
+/// The head and body of a request.
+pub fn write_request(buffer: &mut Vec<u8>, method: &str, path: &str, bearer: &str, body: Option<&[&[u8]]>) {
+    buffer.extend_from_slice(method.as_bytes());
+    buffer.push(b' ');
+    buffer.extend_from_slice(path.as_bytes());
+    buffer.extend_from_slice(b" HTTP/1.1\r\nhost: assay\r\nauthorization: Bearer ");
+    buffer.extend_from_slice(bearer.as_bytes());
+    if let Some(parts) = body {
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        buffer.extend_from_slice(b"\r\ncontent-type: application/json\r\ncontent-length: ");
+        buffer.extend_from_slice(length.to_string().as_bytes());
+    }
+    buffer.extend_from_slice(b"\r\n\r\n");
+    for part in body.unwrap_or_default() {
+        buffer.extend_from_slice(part);
+    }
+}

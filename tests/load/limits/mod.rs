@@ -1,0 +1,3 @@
+//! What the parts that we build on can do by themselves, doing the same work in the same run.
+
+pub mod pgbench;

@@ -1,0 +1,239 @@
+//! An installation to be measured: durable servers, and every role as a process of the release build.
+
+mod servers;
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use assay_platform::auth::{Audience, ServiceClaims, ServiceTokens};
+use assay_platform::runtime::now;
+use assay_testkit::process::{Output, Process, ProcessSpec, Signal};
+use reqwest::{Client, Method};
+use serde_json::{Value, json};
+
+pub use self::servers::Servers;
+use super::processors::Usage;
+
+const ASSAY: &str = env!("CARGO_BIN_EXE_assay");
+const KEY: &str = "load-test-bootstrap-key";
+const SERVICE_SECRET: &str = "the-secret-of-the-services-under-load";
+const START_LIMIT: Duration = Duration::from_secs(60);
+
+/// Subcommand, setting of its address, setting by which others find it.
+const ROLES: [(&str, &str, Option<&str>); 6] = [
+    ("agent-registry", "ASSAY_REGISTRY__LISTEN", Some("ASSAY_SERVICES__REGISTRY_URL")),
+    ("ingest", "ASSAY_INGEST__LISTEN", Some("ASSAY_SERVICES__INGEST_URL")),
+    ("scoring-worker", "ASSAY_SCORING__LISTEN", Some("ASSAY_SERVICES__SCORING_URL")),
+    ("export", "ASSAY_EXPORT__LISTEN", Some("ASSAY_SERVICES__EXPORT_URL")),
+    ("export-worker", "ASSAY_EXPORT_WORKER__LISTEN", None),
+    ("gateway", "ASSAY_GATEWAY__LISTEN", None),
+];
+
+/// A running installation. Dropping it kills its processes.
+pub struct Site {
+    processes: Vec<(String, Process)>,
+    addresses: Vec<(String, String)>,
+    settings: Vec<(String, String)>,
+    servers: Vec<(String, u32)>,
+    home: PathBuf,
+    http: Client,
+    gateway: String,
+}
+
+impl Site {
+    /// Every role on these servers, with an empty database of its own.
+    pub async fn distributed(servers: &Servers, name: &str) -> Result<Self> {
+        let home = servers.folder(name)?;
+        let mut settings = servers.provision(name)?;
+        settings
+            .push(("ASSAY_OBJECTS__URL".to_owned(), format!("file://{}", home.join("objects").display())));
+        let mut this = Self::empty(home, settings);
+        this.servers = servers.processes();
+        for (role, listen, url) in ROLES {
+            let address = free_address()?;
+            if let Some(url) = url {
+                this.settings.push((url.to_owned(), format!("http://{address}")));
+            }
+            this.settings.push((listen.to_owned(), address.clone()));
+            this.addresses.push((role.to_owned(), address));
+        }
+        this.gateway = this.address("gateway")?.to_owned();
+        this.run(&["migrate"]).await?;
+        for (role, _, _) in ROLES {
+            this.start(role).await?;
+        }
+        Ok(this)
+    }
+
+    /// One process with everything in it.
+    pub async fn standalone(servers: &Servers, name: &str) -> Result<Self> {
+        let mut this = Self::empty(servers.folder(name)?, Vec::new());
+        this.gateway = free_address()?;
+        this.addresses.push(("standalone".to_owned(), this.gateway.clone()));
+        this.start("standalone").await?;
+        Ok(this)
+    }
+
+    fn empty(home: PathBuf, mut settings: Vec<(String, String)>) -> Self {
+        let own = [
+            ("ASSAY_BOOTSTRAP_API_KEY", KEY),
+            ("ASSAY_SECURITY__SERVICE_TOKEN_SECRET", SERVICE_SECRET),
+            ("ASSAY_SECURITY__SIGNING_KEYS", "k1:the-secret-of-the-signatures-under-load"),
+        ];
+        settings.extend(own.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        Self {
+            processes: Vec::new(),
+            addresses: Vec::new(),
+            settings,
+            servers: Vec::new(),
+            home,
+            http: Client::new(),
+            gateway: String::new(),
+        }
+    }
+
+    /// Starts a role that does not run, and waits until it is ready.
+    pub async fn start(&mut self, role: &str) -> Result<()> {
+        let mut arguments = vec![role.to_owned()];
+        if role == "standalone" {
+            let data = self.home.join("data").display().to_string();
+            arguments.extend(["--listen".to_owned(), self.gateway.clone(), "--data-dir".to_owned(), data]);
+        }
+        let log = self.home.join(format!("{role}.log"));
+        let mut spec = ProcessSpec::new(role, ASSAY, Output::File(log))
+            .arguments(&arguments)
+            .folder(&self.home)
+            .on_parent_death(Some(Signal::SIGKILL));
+        for name in inherited_settings() {
+            spec = spec.without_variable(name);
+        }
+        for (name, value) in &self.settings {
+            spec = spec.variable(name, value);
+        }
+        self.processes.push((role.to_owned(), Process::spawn(&spec)?));
+        let address = self.address(role)?.to_owned();
+        let url = format!("http://{address}/readyz");
+        let ready = async {
+            while !matches!(self.http.get(&url).send().await, Ok(answer) if answer.status() == 200) {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        if tokio::time::timeout(START_LIMIT, ready).await.is_err() {
+            bail!("{role} does not start: see {}", self.home.display());
+        }
+        Ok(())
+    }
+
+    /// Ends a role in good order.
+    pub fn stop(&mut self, role: &str) -> Result<()> {
+        let index = self.processes.iter().position(|(name, _)| name == role).context("it does not run")?;
+        let (_, process) = self.processes.remove(index);
+        process.stop(Signal::SIGTERM, Duration::from_secs(30));
+        Ok(())
+    }
+
+    async fn run(&self, arguments: &[&str]) -> Result<()> {
+        let mut command = tokio::process::Command::new(ASSAY);
+        for name in inherited_settings() {
+            command.env_remove(name);
+        }
+        let output = command.args(arguments).envs(self.settings.clone()).output().await?;
+        if !output.status.success() {
+            bail!("assay {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        Ok(())
+    }
+
+    /// `HOST:PORT` of the public API.
+    pub fn gateway(&self) -> &str {
+        &self.gateway
+    }
+
+    /// `HOST:PORT` of a role.
+    pub fn address(&self, role: &str) -> Result<&str> {
+        let found = self.addresses.iter().find(|(name, _)| name == role);
+        found.map(|(_, address)| address.as_str()).with_context(|| format!("{role} has no address"))
+    }
+
+    /// What a setting of all processes is.
+    pub fn setting(&self, name: &str) -> Result<&str> {
+        let found = self.settings.iter().find(|(set, _)| set == name);
+        found.map(|(_, value)| value.as_str()).with_context(|| format!("{name} is not set"))
+    }
+
+    pub fn pid(&self, role: &str) -> Result<u32> {
+        let found = self.processes.iter().find(|(name, _)| name == role);
+        found.map(|(_, process)| process.pid()).with_context(|| format!("{role} does not run"))
+    }
+
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// The API key of the organization.
+    pub fn key(&self) -> &'static str {
+        KEY
+    }
+
+    /// A token as the gateway makes it, for calling a service directly.
+    pub fn service_token(&self, audience: Audience, claims: &ServiceClaims) -> Result<String> {
+        Ok(ServiceTokens::new(&SERVICE_SECRET.to_owned().into())?.issue(audience, claims, now())?)
+    }
+
+    /// Processor time of every process of the installation, its servers and the load generator.
+    pub fn usage(&self) -> Result<Usage> {
+        let own = self.processes.iter().map(|(name, process)| (name.clone(), process.pid()));
+        Usage::now(&own.chain(self.servers.iter().cloned()).collect::<Vec<_>>())
+    }
+
+    /// A call of the public API: status and body.
+    pub async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Result<(u16, Value)> {
+        let url = format!("http://{}{path}", self.gateway);
+        let mut request = self.http.request(method, url).bearer_auth(KEY);
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let answer = request.send().await?;
+        let status = answer.status().as_u16();
+        let body = answer.bytes().await?;
+        Ok((status, serde_json::from_slice(&body).unwrap_or(Value::Null)))
+    }
+
+    /// The plain HTTP client.
+    pub fn http(&self) -> &Client {
+        &self.http
+    }
+
+    pub async fn register_agents(&self, external_ids: impl IntoIterator<Item = &String>) -> Result<()> {
+        for external_id in external_ids {
+            let agent = json!({"external_id": external_id, "name": external_id});
+            let (status, answer) = self.call(Method::POST, "/v1/agents", Some(&agent)).await?;
+            if status != 201 {
+                bail!("the agent {external_id} cannot be registered: {status} {answer}");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A port that nobody uses at this moment.
+fn free_address() -> Result<String> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string())
+}
+
+/// Settings in our own environment, which must not reach the product.
+fn inherited_settings() -> impl Iterator<Item = std::ffi::OsString> {
+    std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_string_lossy().starts_with("ASSAY_"))
+}
+
+/// Makes a folder, empty.
+fn fresh_folder(path: &Path) -> Result<PathBuf> {
+    if path.exists() {
+        fs::remove_dir_all(path)?;
+    }
+    fs::create_dir_all(path)?;
+    Ok(path.canonicalize()?)
+}
