@@ -122,7 +122,7 @@ fn generate(number: usize) -> Value {
     ];
     let count = 5 + (number * 7) % 26;
     let message = |index: usize| {
-        let (author, texts) = if index % 2 == 0 {
+        let (author, texts) = if index.is_multiple_of(2) {
             (json!({"type": "contact", "external_id": format!("customer-{number}")}), CUSTOMER)
         } else {
             (json!({"type": "ai", "external_id": format!("bot-{}", number % 4)}), AGENT)
