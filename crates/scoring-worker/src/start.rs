@@ -125,8 +125,9 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
         let stop = tasks.stop_token(Phase::Consume);
         JudgeConversations { judge, scorer: scorer.clone(), store: store.clone(), stop }
     });
-    let evaluate = EvaluateConversations { ingest, store: store.clone(), scorer, judging };
-    let handler = Arc::new(ConversationAcceptedHandler { evaluate, outbox: outbox.clone(), max_attempts });
+    let evaluate =
+        EvaluateConversations { ingest, store: store.clone(), outbox: outbox.clone(), scorer, judging };
+    let handler = Arc::new(ConversationAcceptedHandler { evaluate, max_attempts });
 
     register_checks(&config, tasks, &database, (&bus, subscription.queue), &outbox);
     let (consumed, prepared) = (bus.clone(), store.clone());

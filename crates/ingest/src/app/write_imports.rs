@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use assay_messaging::outbox::{Backlog, Outbox};
+use assay_messaging::outbox::{Backlog, Handover, Outbox};
 use assay_platform::db::DatabaseError;
 use assay_platform::db::idempotency::Earlier;
 use assay_platform::runtime::{BoxError, now, within};
@@ -23,7 +23,7 @@ pub struct Writer {
     pub store: Arc<dyn Store>,
     /// Where imports come from.
     pub queue: ImportQueue,
-    /// Is woken when an event was committed.
+    /// Is given the events that were committed.
     pub outbox: Outbox,
     /// Is told of events that were committed.
     pub backlog: Backlog,
@@ -58,11 +58,13 @@ async fn prepare(store: &dyn Store, stop: &CancellationToken) -> bool {
 async fn write(writer: &Writer, jobs: Vec<Job>) {
     let Batch { leaders, followers } = Batch::of(jobs);
     let imports = leaders.iter().map(|job| Arc::clone(&job.import)).collect();
-    let written = write_batch(writer.store.as_ref(), imports).await;
-    let accepted = written.iter().filter(|written| matches!(written, Ok(ImportOutcome::Accepted))).count();
-    if accepted > 0 {
-        writer.backlog.add(u64::try_from(accepted).unwrap_or(u64::MAX));
-        writer.outbox.wake();
+    let handover = writer.outbox.handover();
+    let written = write_batch(writer.store.as_ref(), imports, handover).await;
+    let accepted = leaders.iter().zip(&written).filter(|(_, written)| is_accepted(written));
+    let events: Vec<_> = accepted.map(|(job, _)| job.import.event.clone()).collect();
+    if !events.is_empty() {
+        writer.backlog.add(u64::try_from(events.len()).unwrap_or(u64::MAX));
+        writer.outbox.hand_over(handover, events);
     }
     for (leader, follower) in followers {
         match share(&written[leader], &leaders[leader].import, &follower.import) {
@@ -75,10 +77,14 @@ async fn write(writer: &Writer, jobs: Vec<Job>) {
     }
 }
 
+fn is_accepted(written: &Written) -> bool {
+    matches!(written, Ok(ImportOutcome::Accepted))
+}
+
 /// One outcome for each import. A batch that fails for another reason than an outage is written again one by one, so
 /// that an import which the database refuses takes no other down.
-async fn write_batch(store: &dyn Store, imports: Vec<Arc<Import>>) -> Vec<Written> {
-    let error = match store.accept_batch(imports.clone()).await {
+async fn write_batch(store: &dyn Store, imports: Vec<Arc<Import>>, handover: Handover) -> Vec<Written> {
+    let error = match store.accept_batch(imports.clone(), handover).await {
         Ok(outcomes) => return outcomes.into_iter().map(Ok).collect(),
         Err(error) => Arc::new(error),
     };
@@ -88,7 +94,7 @@ async fn write_batch(store: &dyn Store, imports: Vec<Arc<Import>>) -> Vec<Writte
     tracing::warn!(imports = imports.len(), cause = %error, "a batch failed: its imports are written one by one");
     let mut written = Vec::with_capacity(imports.len());
     for import in imports {
-        let outcome = match store.accept_batch(vec![import]).await {
+        let outcome = match store.accept_batch(vec![import], handover).await {
             Ok(outcomes) => outcomes.into_iter().next().map(Ok),
             Err(error) => Some(Err(Arc::new(error))),
         };

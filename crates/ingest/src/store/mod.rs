@@ -11,6 +11,7 @@ use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::internal::TicketReference;
 use assay_contracts::ticket::Ticket;
 use assay_contracts::time::Timestamp;
+use assay_messaging::outbox::Handover;
 use assay_platform::db::{Database, DatabaseError};
 use async_trait::async_trait;
 
@@ -26,8 +27,13 @@ pub trait Store: Send + Sync {
     async fn prepare(&self, now: Timestamp) -> Result<(), DatabaseError>;
 
     /// Writes imports in one transaction, and answers what came of each, in the same order. Their idempotency keys
-    /// must all be different (by organization and key); their identities need not be: the first one wins.
-    async fn accept_batch(&self, imports: Vec<Arc<Import>>) -> Result<Vec<ImportOutcome>, DatabaseError>;
+    /// must all be different (by organization and key); their identities need not be: the first one wins. The events of
+    /// what was accepted are written as `handover` says.
+    async fn accept_batch(
+        &self,
+        imports: Vec<Arc<Import>>,
+        handover: Handover,
+    ) -> Result<Vec<ImportOutcome>, DatabaseError>;
 
     /// A ticket of an organization.
     async fn find_ticket(

@@ -2,6 +2,7 @@
 //! before: an outage of the bus only makes the table grow.
 
 mod backlog;
+mod handover;
 mod pace;
 mod postgres;
 mod relay;
@@ -18,6 +19,8 @@ use assay_platform::runtime::now;
 use tokio::sync::Notify;
 
 pub use self::backlog::{Backlog, BacklogFull, BacklogLimits};
+pub use self::handover::Handover;
+use self::handover::Handovers;
 pub use self::postgres::enqueue_postgres;
 pub use self::relay::relay;
 pub use self::sqlite::enqueue_sqlite;
@@ -37,6 +40,7 @@ const ROWS_PER_STATEMENT: usize = 1_000;
 pub struct Outbox {
     database: Database,
     committed: Arc<Notify>,
+    handovers: Arc<Handovers>,
 }
 
 /// How an outbox does.
@@ -105,7 +109,26 @@ struct Postponed {
 impl Outbox {
     /// The outbox in `database`, whose migrations include [`crate::MIGRATIONS`].
     pub fn new(database: Database) -> Self {
-        Self { database, committed: Arc::new(Notify::new()) }
+        Self { database, committed: Arc::new(Notify::new()), handovers: Arc::default() }
+    }
+
+    /// Before a transaction that writes events: who is to publish them. Whoever asks says after the commit, by
+    /// [`Self::hand_over`], that they are there; otherwise they rest until their claim ends.
+    pub fn handover(&self) -> Handover {
+        if self.handovers.has_room() {
+            Handover::until(now().plus_millis(LEASE_MILLIS))
+        } else {
+            Handover::NONE
+        }
+    }
+
+    /// After the commit: has the relay of this process publish the events at once. Nothing else than [`Self::wake`] when
+    /// they were not written for it.
+    pub fn hand_over(&self, handover: Handover, events: Vec<OutgoingEvent>) {
+        match handover.claimed_until() {
+            Some(claimed_until) => self.handovers.push(events, now(), claimed_until),
+            None => self.wake(),
+        }
     }
 
     /// Tells the relay of this process that a transaction with new events has been committed. Not needed for them to

@@ -8,12 +8,12 @@ use assay_platform::runtime::now;
 use diesel::dsl::{count_star, min};
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
-use diesel::sql_types;
+use diesel::sql_types::{self, Array};
 use uuid::Uuid;
 
 use super::{
-    Claimed, DeadEvent, LATEST_ATTEMPT_MILLIS, LEASE_MILLIS, OutboxStatus, ROWS_PER_STATEMENT, Settlement,
-    count, unsigned,
+    Claimed, DeadEvent, Handover, LATEST_ATTEMPT_MILLIS, LEASE_MILLIS, OutboxStatus, ROWS_PER_STATEMENT,
+    Settlement, count, unsigned,
 };
 use crate::envelope::OutgoingEvent;
 
@@ -33,33 +33,38 @@ diesel::table! {
     }
 }
 
-/// Writes events in the caller's transaction. After the commit, [`super::Outbox::wake`] has them published at once.
+/// One text whatever the number of rows.
+const ENQUEUE: &str = "
+    INSERT INTO outbox (id, topic, organization_id, needs_consumer, payload, created_at, next_attempt_at, claimed_until)
+    SELECT id, topic, organization_id, needs_consumer, payload, $6, $6, $7
+    FROM unnest($1, $2, $3, $4, $5) AS new (id, topic, organization_id, needs_consumer, payload)";
+
+/// Writes events in the caller's transaction. After the commit, [`super::Outbox::hand_over`] has them published at once.
 ///
 /// # Errors
 /// When the database refuses; the caller's transaction must be rolled back.
 pub fn enqueue_postgres(
     connection: &mut PgConnection,
     events: &[OutgoingEvent],
+    handover: Handover,
 ) -> Result<(), DatabaseError> {
     let created_at = now().as_millis();
     for events in events.chunks(ROWS_PER_STATEMENT) {
-        let rows: Vec<_> = events
-            .iter()
-            .map(|event| {
-                (
-                    outbox::id.eq(event.id.as_uuid()),
-                    outbox::topic.eq(&event.topic),
-                    outbox::organization_id.eq(event.organization_id.as_uuid()),
-                    outbox::needs_consumer.eq(event.needs_consumer),
-                    outbox::payload.eq(&event.payload),
-                    outbox::created_at.eq(created_at),
-                    outbox::next_attempt_at.eq(created_at),
-                )
-            })
-            .collect();
-        diesel::insert_into(outbox::table).values(rows).execute(connection)?;
+        diesel::sql_query(ENQUEUE)
+            .bind::<Array<sql_types::Uuid>, _>(column(events, |event| event.id.as_uuid()))
+            .bind::<Array<sql_types::Text>, _>(column(events, |event| event.topic.as_str()))
+            .bind::<Array<sql_types::Uuid>, _>(column(events, |event| event.organization_id.as_uuid()))
+            .bind::<Array<sql_types::Bool>, _>(column(events, |event| event.needs_consumer))
+            .bind::<Array<sql_types::Text>, _>(column(events, |event| event.payload.as_str()))
+            .bind::<sql_types::BigInt, _>(created_at)
+            .bind::<sql_types::BigInt, _>(handover.claimed_until_millis())
+            .execute(connection)?;
     }
     Ok(())
+}
+
+fn column<'e, T>(events: &'e [OutgoingEvent], of: impl Fn(&'e OutgoingEvent) -> T) -> Vec<T> {
+    events.iter().map(of).collect()
 }
 
 pub(super) fn claim(

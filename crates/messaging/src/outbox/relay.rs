@@ -44,6 +44,7 @@ pub async fn relay(outbox: Outbox, bus: Bus, stop: CancellationToken) -> Result<
     let mut publishing = FuturesUnordered::new();
     while !stop.is_cancelled() {
         let slots = if pace.in_outage() { 1 } else { SLOTS };
+        outbox.handovers.set_open(!pace.in_outage());
         if publishing.len() < slots && pace.is_due() {
             match claim(&outbox, &mut pace).await {
                 Ok(claimed) if claimed.is_empty() => pace.rest(),
@@ -51,6 +52,13 @@ pub async fn relay(outbox: Outbox, bus: Bus, stop: CancellationToken) -> Result<
                 Err(reason) => pace.failed(&reason),
             }
             continue;
+        }
+        if publishing.len() < slots && !pace.in_outage() {
+            let handed = outbox.handovers.take(now(), BATCH);
+            if !handed.is_empty() {
+                publishing.push(publish(&outbox, &bus, &stop, handed));
+                continue;
+            }
         }
         tokio::select! {
             () = stop.cancelled() => {}
@@ -60,8 +68,10 @@ pub async fn relay(outbox: Outbox, bus: Bus, stop: CancellationToken) -> Result<
             },
             () = pace.due(), if publishing.len() < slots => {}
             () = outbox.committed.notified(), if publishing.len() < slots && !pace.in_outage() => pace.wake(),
+            () = outbox.handovers.arrived.notified(), if publishing.len() < slots && !pace.in_outage() => {}
         }
     }
+    outbox.handovers.set_open(false);
     let last_flush = async {
         let mut go_on = true;
         while let Some(result) = publishing.next().await {
@@ -76,13 +86,26 @@ pub async fn relay(outbox: Outbox, bus: Bus, stop: CancellationToken) -> Result<
             "publishing was given up at the stop: its events are published again when their lease ends"
         );
     }
+    give_back(&outbox).await;
     Ok(())
+}
+
+/// What was handed over and cannot be published any more: nobody has to wait for the end of its lease.
+async fn give_back(outbox: &Outbox) {
+    let handed = outbox.handovers.take(now(), u32::MAX);
+    if handed.is_empty() {
+        return;
+    }
+    let released = handed.into_iter().map(|row| row.event.id).collect();
+    settle(outbox, Settlement { released, ..Settlement::default() }).await;
 }
 
 /// What is due at the stop. Ends as soon as nobody takes events any more: they are not lost, they only wait.
 async fn flush(outbox: &Outbox, bus: &Bus, stop: &CancellationToken) {
     for _ in 0..LAST_BATCHES {
-        let claimed = match outbox.claim(now(), BATCH).await {
+        let handed = outbox.handovers.take(now(), BATCH);
+        let claimed = if handed.is_empty() { outbox.claim(now(), BATCH).await } else { Ok(handed) };
+        let claimed = match claimed {
             Ok(claimed) if claimed.is_empty() => return,
             Ok(claimed) => claimed,
             Err(error) => {

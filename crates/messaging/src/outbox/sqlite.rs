@@ -12,8 +12,8 @@ use diesel::sql_types;
 use diesel::sqlite::SqliteConnection;
 
 use super::{
-    Claimed, DeadEvent, LATEST_ATTEMPT_MILLIS, LEASE_MILLIS, OutboxStatus, ROWS_PER_STATEMENT, Settlement,
-    count, unsigned,
+    Claimed, DeadEvent, Handover, LATEST_ATTEMPT_MILLIS, LEASE_MILLIS, OutboxStatus, ROWS_PER_STATEMENT,
+    Settlement, count, unsigned,
 };
 use crate::envelope::OutgoingEvent;
 
@@ -40,6 +40,7 @@ diesel::table! {
 pub fn enqueue_sqlite(
     connection: &mut SqliteConnection,
     events: &[OutgoingEvent],
+    handover: Handover,
 ) -> Result<(), DatabaseError> {
     let created_at = now().as_millis();
     for events in events.chunks(ROWS_PER_STATEMENT) {
@@ -53,6 +54,7 @@ pub fn enqueue_sqlite(
                     outbox::needs_consumer.eq(event.needs_consumer),
                     outbox::payload.eq(&event.payload),
                     outbox::created_at.eq(created_at),
+                    outbox::claimed_until.eq(handover.claimed_until_millis()),
                     outbox::next_attempt_at.eq(created_at),
                 )
             })

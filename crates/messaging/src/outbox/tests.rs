@@ -14,7 +14,8 @@ use diesel_migrations::MigrationHarness;
 use futures_util::future::try_join_all;
 
 use super::{
-    LATEST_ATTEMPT_MILLIS, LEASE_MILLIS, Outbox, Postponed, Settlement, enqueue_postgres, enqueue_sqlite,
+    Handover, LATEST_ATTEMPT_MILLIS, LEASE_MILLIS, Outbox, Postponed, Settlement, enqueue_postgres,
+    enqueue_sqlite,
 };
 use crate::conformance::on_both_databases;
 use crate::envelope::OutgoingEvent;
@@ -55,7 +56,7 @@ async fn events_of_a_rolled_back_transaction_are_never_published(database: Datab
             postgres
                 .run(move |connection| {
                     connection.transaction(|connection| {
-                        enqueue_postgres(connection, &events)?;
+                        enqueue_postgres(connection, &events, Handover::NONE)?;
                         Err(abort())
                     })
                 })
@@ -64,7 +65,7 @@ async fn events_of_a_rolled_back_transaction_are_never_published(database: Datab
         Database::Sqlite(sqlite) => {
             sqlite
                 .write(move |connection| {
-                    enqueue_sqlite(connection, &events)?;
+                    enqueue_sqlite(connection, &events, Handover::NONE)?;
                     Err(abort())
                 })
                 .await
@@ -280,9 +281,11 @@ fn postponed(event: &OutgoingEvent, next_attempt_at: Timestamp, counts: bool) ->
 async fn enqueue(database: &Database, events: Vec<OutgoingEvent>) -> Result<(), DatabaseError> {
     match database {
         Database::Postgres(postgres) => {
-            postgres.run(move |connection| enqueue_postgres(connection, &events)).await
+            postgres.run(move |connection| enqueue_postgres(connection, &events, Handover::NONE)).await
         }
-        Database::Sqlite(sqlite) => sqlite.write(move |connection| enqueue_sqlite(connection, &events)).await,
+        Database::Sqlite(sqlite) => {
+            sqlite.write(move |connection| enqueue_sqlite(connection, &events, Handover::NONE)).await
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use assay_clients::{ClientError, IngestClient};
 use assay_contracts::event::{ConversationAccepted, EvaluationOutcome, TicketFacts};
 use assay_contracts::ids::{EventId, OrganizationId, TicketId};
 use assay_contracts::internal::{TicketReference, Transcript, Transcripts, UnreadableTranscript};
+use assay_messaging::outbox::Outbox;
 use assay_platform::db::DatabaseError;
 use assay_platform::runtime::blocking;
 use assay_scoring::Scorer;
@@ -28,6 +29,7 @@ const UNREADABLE: &str = "the conversation could not be evaluated: its stored tr
 pub(crate) struct EvaluateConversations {
     pub(crate) ingest: IngestClient,
     pub(crate) store: Arc<dyn EvaluationStore>,
+    pub(crate) outbox: Outbox,
     pub(crate) scorer: Arc<Scorer>,
     pub(crate) judging: Option<JudgeConversations>,
 }
@@ -145,7 +147,7 @@ impl EvaluateConversations {
         let mut verdicts = Verdicts::new();
         let batch: Vec<NewEvaluation> =
             evaluations.iter().map(|(evaluation, _)| evaluation.clone()).collect();
-        let together = self.store.record(batch).await;
+        let together = self.record(batch).await;
         for (evaluation, others) in evaluations {
             let first = evaluation.asking_event_id;
             let verdict = match &together {
@@ -153,7 +155,7 @@ impl EvaluateConversations {
                 Err(error) if error.is_transient() => Err(EvaluateError::Store(Arc::new(outage(error)))),
                 // One of them is at fault: each is tried on its own.
                 Err(_) => {
-                    let alone = self.store.record(vec![evaluation]).await;
+                    let alone = self.record(vec![evaluation]).await;
                     alone.map_err(|error| EvaluateError::Store(Arc::new(error)))
                 }
             };
@@ -161,6 +163,13 @@ impl EvaluateConversations {
             verdicts.extend(all.map(|id| (id, verdict.clone())));
         }
         verdicts
+    }
+
+    async fn record(&self, batch: Vec<NewEvaluation>) -> Result<(), DatabaseError> {
+        let handover = self.outbox.handover();
+        let events = self.store.record(batch, handover).await?;
+        self.outbox.hand_over(handover, events);
+        Ok(())
     }
 
     /// A ticket that ingest does not have any more may have its evaluation, or have been deleted.

@@ -3,6 +3,8 @@
 use assay_contracts::event::{ConversationsExpired, EvaluationOutcome};
 use assay_contracts::ids::EventId;
 
+use assay_messaging::outbox::Handover;
+
 use super::handle_error::HandleError;
 use super::new_evaluation::new_evaluation;
 use crate::store::EvaluationStore;
@@ -24,5 +26,6 @@ pub(crate) async fn fail_expired(
             failures.push(new_evaluation(event_id, organization_id, ticket, outcome)?);
         }
     }
-    Ok(store.record(failures).await?)
+    store.record(failures, Handover::NONE).await?;
+    Ok(())
 }

@@ -1,7 +1,6 @@
 //! `conversation.accepted.v1`: evaluate the conversation.
 
 use assay_contracts::event::{ConversationAccepted, Event, Topic};
-use assay_messaging::outbox::Outbox;
 use assay_messaging::{Delivery, Handler, Outcome, Subscription};
 use async_trait::async_trait;
 
@@ -20,7 +19,6 @@ pub(crate) fn subscription(max_batch: usize, max_in_flight: usize) -> Subscripti
 /// Evaluates the conversations of a batch of deliveries.
 pub(crate) struct ConversationAcceptedHandler {
     pub(crate) evaluate: EvaluateConversations,
-    pub(crate) outbox: Outbox,
     /// Attempts at a delivery before the bus makes it a dead letter.
     pub(crate) max_attempts: u32,
 }
@@ -38,7 +36,6 @@ impl Handler for ConversationAcceptedHandler {
             })
             .collect();
         let verdicts = self.evaluate.run(&accepted).await;
-        self.outbox.wake();
         deliveries
             .iter()
             .zip(decoded)

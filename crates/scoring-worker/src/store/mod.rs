@@ -11,6 +11,7 @@ use assay_contracts::event::ConversationEvaluated;
 use assay_contracts::ids::{EvaluationId, EventId, OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
 use assay_messaging::OutgoingEvent;
+use assay_messaging::outbox::Handover;
 use assay_platform::db::{Database, DatabaseError};
 use assay_platform::runtime::new_id;
 use async_trait::async_trait;
@@ -88,8 +89,13 @@ pub struct StoredEvaluation {
 #[async_trait]
 pub trait EvaluationStore: Send + Sync {
     /// Stores a batch in one transaction: inbox, evaluations, outbox. An event that was handled before and a ticket
-    /// that has an evaluation already or was deleted change nothing, and tell nobody anything.
-    async fn record(&self, evaluations: Vec<NewEvaluation>) -> Result<(), DatabaseError>;
+    /// that has an evaluation already or was deleted change nothing, and tell nobody anything. Answers the events, written
+    /// as `handover` says.
+    async fn record(
+        &self,
+        evaluations: Vec<NewEvaluation>,
+        handover: Handover,
+    ) -> Result<Vec<OutgoingEvent>, DatabaseError>;
 
     /// The evaluation of a ticket of this organization.
     async fn find(

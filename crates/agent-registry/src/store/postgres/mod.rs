@@ -186,7 +186,7 @@ fn create_agent(connection: &mut PgConnection, new: &AgentToStore) -> Result<Age
         forget_postgres(connection, &keys)?;
         return Ok(AgentStored::Duplicate);
     }
-    outbox::enqueue_postgres(connection, std::slice::from_ref(&new.event))?;
+    outbox::enqueue_postgres(connection, std::slice::from_ref(&new.event), outbox::Handover::NONE)?;
     Ok(AgentStored::Created)
 }
 

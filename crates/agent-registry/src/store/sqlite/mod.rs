@@ -183,7 +183,7 @@ fn create_agent(connection: &mut SqliteConnection, new: &AgentToStore) -> Result
         forget_sqlite(connection, &keys)?;
         return Ok(AgentStored::Duplicate);
     }
-    outbox::enqueue_sqlite(connection, std::slice::from_ref(&new.event))?;
+    outbox::enqueue_sqlite(connection, std::slice::from_ref(&new.event), outbox::Handover::NONE)?;
     Ok(AgentStored::Created)
 }
 

@@ -2,7 +2,7 @@
 
 use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_contracts::time::Timestamp;
-use assay_messaging::outbox::enqueue_postgres;
+use assay_messaging::outbox::{Handover, enqueue_postgres};
 use assay_platform::db::DatabaseError;
 use assay_platform::db::idempotency::store_postgres;
 use diesel::dsl::sql;
@@ -58,7 +58,7 @@ pub(super) fn create(connection: &mut PgConnection, creation: &Creation) -> Resu
             }
         }
         insert(connection, creation)?;
-        enqueue_postgres(connection, std::slice::from_ref(&creation.event))?;
+        enqueue_postgres(connection, std::slice::from_ref(&creation.event), Handover::NONE)?;
         Ok(Created::New)
     })
 }

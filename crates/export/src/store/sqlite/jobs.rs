@@ -2,7 +2,7 @@
 
 use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_contracts::time::Timestamp;
-use assay_messaging::outbox::enqueue_sqlite;
+use assay_messaging::outbox::{Handover, enqueue_sqlite};
 use assay_platform::db::DatabaseError;
 use assay_platform::db::idempotency::store_sqlite;
 use diesel::dsl::sql;
@@ -60,7 +60,7 @@ pub(super) fn create(
         }
     }
     insert(connection, creation)?;
-    enqueue_sqlite(connection, std::slice::from_ref(&creation.event))?;
+    enqueue_sqlite(connection, std::slice::from_ref(&creation.event), Handover::NONE)?;
     Ok(Created::New)
 }
 

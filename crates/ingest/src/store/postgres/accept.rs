@@ -9,7 +9,7 @@ use std::sync::Arc;
 use assay_contracts::conversation::IdentityHash;
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
-use assay_messaging::outbox;
+use assay_messaging::outbox::{self, Handover};
 use assay_platform::db::DatabaseError;
 use assay_platform::db::idempotency::{Earlier, Record, forget_postgres, store_postgres};
 use diesel::pg::PgConnection;
@@ -61,6 +61,7 @@ struct IdentityRow {
 pub(super) fn accept_batch(
     connection: &mut PgConnection,
     imports: &[Arc<Import>],
+    handover: Handover,
 ) -> Result<Vec<ImportOutcome>, DatabaseError> {
     let earlier = claim_keys(connection, imports)?;
     let fresh: Vec<&Import> =
@@ -70,7 +71,7 @@ pub(super) fn accept_batch(
         fresh.into_iter().partition(|import| claimed.contains(&import.ticket_id));
     let first_tickets = find_first_tickets(connection, &refused)?;
     release_keys(connection, &refused)?;
-    write_accepted(connection, &accepted)?;
+    write_accepted(connection, &accepted, handover)?;
     imports.iter().map(|import| outcome(import, &earlier, &claimed, &first_tickets)).collect()
 }
 
@@ -154,14 +155,18 @@ fn find_first_tickets(
     Ok(found.collect())
 }
 
-fn write_accepted(connection: &mut PgConnection, accepted: &[&Import]) -> Result<(), DatabaseError> {
+fn write_accepted(
+    connection: &mut PgConnection,
+    accepted: &[&Import],
+    handover: Handover,
+) -> Result<(), DatabaseError> {
     if accepted.is_empty() {
         return Ok(());
     }
     insert_conversations(connection, accepted)?;
     upsert_names(connection, accepted)?;
     let events: Vec<_> = accepted.iter().map(|import| import.event.clone()).collect();
-    outbox::enqueue_postgres(connection, &events)
+    outbox::enqueue_postgres(connection, &events, handover)
 }
 
 fn insert_conversations(connection: &mut PgConnection, imports: &[&Import]) -> Result<(), DatabaseError> {

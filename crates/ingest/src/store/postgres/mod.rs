@@ -10,6 +10,7 @@ use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::internal::TicketReference;
 use assay_contracts::ticket::Ticket;
 use assay_contracts::time::Timestamp;
+use assay_messaging::outbox::Handover;
 use assay_platform::db::idempotency::prune_postgres;
 use assay_platform::db::{DatabaseError, PartitionedTable, Postgres, ensure_monthly_partitions};
 use async_trait::async_trait;
@@ -56,8 +57,15 @@ impl Store for PostgresStore {
         self.postgres.run(work).await
     }
 
-    async fn accept_batch(&self, imports: Vec<Arc<Import>>) -> Result<Vec<ImportOutcome>, DatabaseError> {
-        self.postgres.run(move |connection| connection.transaction(|tx| accept_batch(tx, &imports))).await
+    async fn accept_batch(
+        &self,
+        imports: Vec<Arc<Import>>,
+        handover: Handover,
+    ) -> Result<Vec<ImportOutcome>, DatabaseError> {
+        let work = move |connection: &mut PgConnection| {
+            connection.transaction(|tx| accept_batch(tx, &imports, handover))
+        };
+        self.postgres.run(work).await
     }
 
     async fn find_ticket(

@@ -77,7 +77,7 @@ pub(super) fn delete_ticket(
         .execute(connection)?;
     let names = row.map(|row| row.participants(deletion.organization_id)).unwrap_or_default();
     delete_names(connection, deletion.organization_id, &names)?;
-    outbox::enqueue_postgres(connection, std::slice::from_ref(&deletion.event))?;
+    outbox::enqueue_postgres(connection, std::slice::from_ref(&deletion.event), outbox::Handover::NONE)?;
     Ok(true)
 }
 
@@ -151,7 +151,7 @@ pub(super) fn expire(
             .execute(connection)?;
     }
     let events = expiry.events(removed).map_err(|error| DatabaseError::Corrupt(error.to_string()))?;
-    outbox::enqueue_postgres(connection, &events)?;
+    outbox::enqueue_postgres(connection, &events, outbox::Handover::NONE)?;
     Ok(count)
 }
 

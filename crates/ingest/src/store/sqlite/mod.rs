@@ -9,7 +9,7 @@ use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::internal::TicketReference;
 use assay_contracts::ticket::Ticket;
 use assay_contracts::time::Timestamp;
-use assay_messaging::outbox;
+use assay_messaging::outbox::{self, Handover};
 use assay_platform::db::idempotency::{forget_sqlite, prune_sqlite, store_sqlite};
 use assay_platform::db::{DatabaseError, Sqlite};
 use async_trait::async_trait;
@@ -80,8 +80,12 @@ impl Store for SqliteStore {
         Ok(())
     }
 
-    async fn accept_batch(&self, imports: Vec<Arc<Import>>) -> Result<Vec<ImportOutcome>, DatabaseError> {
-        self.sqlite.write(move |tx| imports.iter().map(|import| accept(tx, import)).collect()).await
+    async fn accept_batch(
+        &self,
+        imports: Vec<Arc<Import>>,
+        handover: Handover,
+    ) -> Result<Vec<ImportOutcome>, DatabaseError> {
+        self.sqlite.write(move |tx| imports.iter().map(|import| accept(tx, import, handover)).collect()).await
     }
 
     async fn find_ticket(
@@ -147,7 +151,11 @@ impl Store for SqliteStore {
     }
 }
 
-fn accept(connection: &mut SqliteConnection, import: &Import) -> Result<ImportOutcome, DatabaseError> {
+fn accept(
+    connection: &mut SqliteConnection,
+    import: &Import,
+    handover: Handover,
+) -> Result<ImportOutcome, DatabaseError> {
     let record = import.record.as_slice();
     let earlier = store_sqlite(connection, record, import.accepted_at)?.into_iter().flatten().next();
     if let Some(earlier) = earlier {
@@ -161,7 +169,7 @@ fn accept(connection: &mut SqliteConnection, import: &Import) -> Result<ImportOu
     for participant in &import.participants {
         upsert_name(connection, participant)?;
     }
-    outbox::enqueue_sqlite(connection, std::slice::from_ref(&import.event))?;
+    outbox::enqueue_sqlite(connection, std::slice::from_ref(&import.event), handover)?;
     Ok(ImportOutcome::Accepted)
 }
 

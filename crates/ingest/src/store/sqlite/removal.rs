@@ -65,7 +65,7 @@ pub(super) fn delete_ticket(
         .bind::<Text, _>(deletion.organization_id.to_string())
         .bind::<BigInt, _>(deletion.deleted_at.as_millis())
         .execute(connection)?;
-    outbox::enqueue_sqlite(connection, std::slice::from_ref(&deletion.event))?;
+    outbox::enqueue_sqlite(connection, std::slice::from_ref(&deletion.event), outbox::Handover::NONE)?;
     Ok(true)
 }
 
@@ -155,7 +155,7 @@ pub(super) fn expire(
             .execute(connection)?;
     }
     let events = expiry.events(removed).map_err(|error| DatabaseError::Corrupt(error.to_string()))?;
-    outbox::enqueue_sqlite(connection, &events)?;
+    outbox::enqueue_sqlite(connection, &events, outbox::Handover::NONE)?;
     Ok(count)
 }
 

@@ -6,7 +6,8 @@ use std::collections::HashSet;
 
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
-use assay_messaging::{inbox, outbox};
+use assay_messaging::outbox::{self, Handover};
+use assay_messaging::{OutgoingEvent, inbox};
 use assay_platform::db::{DatabaseError, PartitionedTable, Postgres, ensure_monthly_partitions};
 use assay_platform::runtime::now;
 use async_trait::async_trait;
@@ -65,9 +66,13 @@ impl<'e> Row<'e> {
 
 #[async_trait]
 impl EvaluationStore for PostgresStore {
-    async fn record(&self, batch: Vec<NewEvaluation>) -> Result<(), DatabaseError> {
+    async fn record(
+        &self,
+        batch: Vec<NewEvaluation>,
+        handover: Handover,
+    ) -> Result<Vec<OutgoingEvent>, DatabaseError> {
         self.database
-            .run(move |connection| connection.transaction(|connection| record(connection, batch)))
+            .run(move |connection| connection.transaction(|connection| record(connection, batch, handover)))
             .await
     }
 
@@ -155,7 +160,11 @@ impl EvaluationStore for PostgresStore {
     }
 }
 
-fn record(connection: &mut PgConnection, batch: Vec<NewEvaluation>) -> Result<(), DatabaseError> {
+fn record(
+    connection: &mut PgConnection,
+    batch: Vec<NewEvaluation>,
+    handover: Handover,
+) -> Result<Vec<OutgoingEvent>, DatabaseError> {
     let ids: Vec<_> = batch.iter().map(|evaluation| evaluation.asking_event_id).collect();
     let fresh = inbox::record_postgres(connection, CONSUMER, &ids, now())?;
     let batch = unhandled(batch, &fresh);
@@ -173,7 +182,8 @@ fn record(connection: &mut PgConnection, batch: Vec<NewEvaluation>) -> Result<()
         let total = count(connection, organization, evaluated.len())?;
         events.extend(numbered(evaluated, total)?);
     }
-    outbox::enqueue_postgres(connection, &events)
+    outbox::enqueue_postgres(connection, &events, handover)?;
+    Ok(events)
 }
 
 /// Adds to an organization's evaluations: how many it has now. Its row is locked until the end of the transaction, so that

@@ -57,7 +57,7 @@ pub(super) fn delete(
             .execute(connection)?;
         events.push(deletion.deleted_event);
     }
-    outbox::enqueue_postgres(connection, &events)
+    outbox::enqueue_postgres(connection, &events, outbox::Handover::NONE)
 }
 
 pub(super) fn settled(

@@ -6,7 +6,8 @@ use std::collections::HashSet;
 
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
-use assay_messaging::{inbox, outbox};
+use assay_messaging::outbox::{self, Handover};
+use assay_messaging::{OutgoingEvent, inbox};
 use assay_platform::db::{DatabaseError, Sqlite};
 use assay_platform::runtime::now;
 use async_trait::async_trait;
@@ -32,8 +33,12 @@ impl SqliteStore {
 
 #[async_trait]
 impl EvaluationStore for SqliteStore {
-    async fn record(&self, batch: Vec<NewEvaluation>) -> Result<(), DatabaseError> {
-        self.database.write(move |connection| record(connection, batch)).await
+    async fn record(
+        &self,
+        batch: Vec<NewEvaluation>,
+        handover: Handover,
+    ) -> Result<Vec<OutgoingEvent>, DatabaseError> {
+        self.database.write(move |connection| record(connection, batch, handover)).await
     }
 
     async fn find(
@@ -113,7 +118,11 @@ impl EvaluationStore for SqliteStore {
     }
 }
 
-fn record(connection: &mut SqliteConnection, batch: Vec<NewEvaluation>) -> Result<(), DatabaseError> {
+fn record(
+    connection: &mut SqliteConnection,
+    batch: Vec<NewEvaluation>,
+    handover: Handover,
+) -> Result<Vec<OutgoingEvent>, DatabaseError> {
     let ids: Vec<_> = batch.iter().map(|evaluation| evaluation.asking_event_id).collect();
     let fresh = inbox::record_sqlite(connection, CONSUMER, &ids, now())?;
     let mut stored = Vec::new();
@@ -127,7 +136,8 @@ fn record(connection: &mut SqliteConnection, batch: Vec<NewEvaluation>) -> Resul
         let total = count(connection, organization, evaluated.len())?;
         events.extend(numbered(evaluated, total)?);
     }
-    outbox::enqueue_sqlite(connection, &events)
+    outbox::enqueue_sqlite(connection, &events, handover)?;
+    Ok(events)
 }
 
 /// Whether it was not there before.

@@ -52,7 +52,7 @@ pub(super) fn delete(
             .execute(connection)?;
         events.push(deletion.deleted_event);
     }
-    outbox::enqueue_sqlite(connection, &events)
+    outbox::enqueue_sqlite(connection, &events, outbox::Handover::NONE)
 }
 
 pub(super) fn settled(
