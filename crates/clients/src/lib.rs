@@ -5,13 +5,15 @@
 
 mod circuit;
 mod error;
+mod http;
 mod ingest;
 mod registry;
 mod scoring;
 mod service;
 
 pub use self::error::ClientError;
+pub use self::http::{HttpClient, HttpSettings, http_client};
 pub use self::ingest::IngestClient;
 pub use self::registry::RegistryClient;
 pub use self::scoring::ScoringClient;
-pub use self::service::{Call, HttpSettings, Service, http_client};
+pub use self::service::{Call, Service};

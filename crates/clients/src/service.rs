@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use assay_contracts::problem::Problem;
 use assay_platform::auth::{Audience, ServiceClaims, ServiceTokens};
-use assay_platform::runtime::{BoxError, Home, RequestContext, now, within};
+use assay_platform::runtime::{BoxError, RequestContext, now, within};
 use bytes::Bytes;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
-use reqwest::{Client, Method, RequestBuilder, Response};
+use reqwest::{Method, RequestBuilder, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
@@ -17,41 +17,7 @@ use url::Url;
 
 use super::circuit::{Circuit, SUSPICIOUS_AFTER};
 use super::error::ClientError;
-
-/// How the HTTP client behaves; one for all services of a process.
-#[derive(Debug, Clone, Copy)]
-pub struct HttpSettings {
-    /// How long connecting may take.
-    pub connect_deadline: Duration,
-    /// Idle connections kept for each service.
-    pub idle_connections: usize,
-}
-
-impl Default for HttpSettings {
-    fn default() -> Self {
-        Self { connect_deadline: Duration::from_millis(800), idle_connections: 64 }
-    }
-}
-
-/// How long a service may be silent in the middle of its answer.
-const SILENCE_DEADLINE: Duration = Duration::from_secs(60);
-
-/// The HTTP client that services call each other with: it follows no redirects and uses no proxy.
-///
-/// # Errors
-/// When the system's TLS settings cannot be read.
-pub fn http_client(settings: HttpSettings) -> Result<Client, ClientError> {
-    Client::builder()
-        .connect_timeout(settings.connect_deadline)
-        .pool_max_idle_per_host(settings.idle_connections)
-        .pool_idle_timeout(Duration::from_secs(60))
-        .read_timeout(SILENCE_DEADLINE)
-        .tcp_nodelay(true)
-        .redirect(reqwest::redirect::Policy::none())
-        .no_proxy()
-        .build()
-        .map_err(|error| ClientError::Unreachable { service: "http client", reason: error.to_string() })
-}
+use super::http::HttpClient;
 
 /// One call.
 pub struct Call<'a> {
@@ -68,7 +34,7 @@ pub struct Call<'a> {
 /// One of our services.
 #[derive(Clone)]
 pub struct Service {
-    http: Client,
+    http: HttpClient,
     address: Url,
     audience: Audience,
     tokens: ServiceTokens,
@@ -76,21 +42,18 @@ pub struct Service {
     /// For calls that wait for an answer; none: as many as there are.
     places: Option<Arc<Semaphore>>,
     circuit: Circuit,
-    home: Home,
 }
 
 impl Service {
-    /// The service for `audience` at `address`; every call must be answered within `deadline`. Connections belong to the
-    /// runtime on which this is called.
+    /// The service for `audience` at `address`; every call must be answered within `deadline`.
     pub fn new(
-        http: Client,
+        http: HttpClient,
         address: Url,
         audience: Audience,
         tokens: ServiceTokens,
         deadline: Duration,
     ) -> Self {
-        let (circuit, home) = (Circuit::default(), Home::here());
-        Self { http, address, audience, tokens, deadline, places: None, circuit, home }
+        Self { http, address, audience, tokens, deadline, places: None, circuit: Circuit::default() }
     }
 
     /// With so many calls waiting for an answer at the same time at most; more fail at once. So one service that is slow
@@ -134,7 +97,7 @@ impl Service {
         let url = self.url(call.path)?;
         let token =
             self.tokens.issue(self.audience, claims, now()).map_err(|error| self.unreadable(&error))?;
-        let mut request = self.http.request(call.method, url).headers(call.headers);
+        let mut request = self.http.of_this_thread()?.request(call.method, url).headers(call.headers);
         request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         if let Some(context) = RequestContext::current() {
             request = request.header("x-request-id", context.request_id);
@@ -145,7 +108,7 @@ impl Service {
         if let Some(body) = call.body {
             request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json")).body(body);
         }
-        self.home.run(self.answer(request)).await
+        self.answer(request).await
     }
 
     /// The head of the answer; that it is late or does not come raises a suspicion.
@@ -178,8 +141,8 @@ impl Service {
 
     /// Whether there is an answer to the question for liveness, whatever it says.
     async fn is_alive(&self) -> bool {
-        let Ok(url) = self.url("/healthz") else { return false };
-        self.home.run(self.http.get(url).send()).await.is_ok()
+        let (Ok(url), Ok(http)) = (self.url("/healthz"), self.http.of_this_thread()) else { return false };
+        http.get(url).send().await.is_ok()
     }
 
     /// Sends `body` and reads the answer, which must be a success.
@@ -216,7 +179,7 @@ impl Service {
     /// When it cannot be reached or is not.
     pub async fn ready(&self) -> Result<(), ClientError> {
         let url = self.url("/readyz")?;
-        let sent = within(self.deadline, self.home.run(self.http.get(url).send())).await;
+        let sent = within(self.deadline, self.http.of_this_thread()?.get(url).send()).await;
         if matches!(sent, Some(Ok(_))) {
             // Nobody must be told that the service is ready, and then be refused because it was not.
             self.circuit.answered(self.name());
