@@ -2,6 +2,7 @@
 //! apart at most.
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::conversation::Conversation;
 use crate::event::{AgentFacts, TicketFacts};
@@ -70,11 +71,12 @@ pub struct TicketReference {
 /// At most so many tickets in one [`ReadTranscripts`].
 pub const MAX_TRANSCRIPTS: usize = 100;
 
-/// Answer: the transcripts that (still) exist, in no particular order.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Transcripts {
+/// Answer: the transcripts that (still) exist, in no particular order. Ingest writes each as a [`StoredTranscript`], and who
+/// asks reads it as a [`Transcript`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Transcripts<T = Transcript> {
     /// The transcripts.
-    pub transcripts: Vec<Transcript>,
+    pub transcripts: Vec<T>,
     /// Tickets that were not looked at, because the answer would have become too large: ask again.
     #[serde(default)]
     pub unread: Vec<TicketReference>,
@@ -84,6 +86,12 @@ pub struct Transcripts {
     /// Tickets whose transcript is stored and cannot be understood.
     #[serde(default)]
     pub unreadable: Vec<UnreadableTranscript>,
+}
+
+impl<T> Default for Transcripts<T> {
+    fn default() -> Self {
+        Self { transcripts: Vec::new(), unread: Vec::new(), deleted: Vec::new(), unreadable: Vec::new() }
+    }
 }
 
 /// A stored transcript that cannot be understood.
@@ -133,6 +141,32 @@ pub struct Transcript {
     pub ticket: TicketFacts,
     /// The conversation.
     pub conversation: Conversation,
+}
+
+/// What is read as a [`Transcript`], for whom passes it on without reading it.
+#[derive(Debug, Clone, Serialize)]
+pub struct StoredTranscript {
+    /// The tenant.
+    pub organization_id: OrganizationId,
+    /// Where it came from.
+    pub ticket: TicketFacts,
+    /// The conversation.
+    pub conversation: StoredConversation,
+}
+
+/// What is read as a [`Conversation`].
+#[derive(Debug, Clone, Serialize)]
+pub struct StoredConversation {
+    /// Stable ticket or conversation id from the source system.
+    pub ticket_id: String,
+    /// Namespace of the messages' external ids.
+    pub source: String,
+    /// Stable account id within the source system.
+    pub source_account_id: Option<String>,
+    /// Ticket subject.
+    pub subject: Option<String>,
+    /// The messages as JSON.
+    pub messages: Box<RawValue>,
 }
 
 /// Scoring → export: how far the evaluations of the token's organization are.

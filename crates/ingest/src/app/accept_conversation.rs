@@ -16,7 +16,7 @@ use assay_platform::runtime::{new_id, now, within};
 
 use super::import_queue::{ImportQueue, QueueFull};
 use super::resolve_agents::AgentDirectory;
-use crate::domain::{Import, ImportOutcome, UnresolvedAuthors, references, resolve_authors};
+use crate::domain::{Import, ImportOutcome, PackError, UnresolvedAuthors, references, resolve_authors};
 
 const ACCEPTED: u16 = 202;
 
@@ -57,9 +57,12 @@ pub enum AcceptError {
     /// The writer is gone: the process is stopping.
     #[error("the writer of imports has stopped")]
     Stopping,
-    /// It cannot be written as JSON.
-    #[error("the import cannot be written as JSON: {0}")]
-    Json(#[from] serde_json::Error),
+    /// The receipt cannot be written as JSON.
+    #[error("the receipt cannot be written as JSON: {0}")]
+    Receipt(#[from] serde_json::Error),
+    /// The messages cannot be packed.
+    #[error(transparent)]
+    Pack(#[from] PackError),
     /// The event cannot be encoded.
     #[error(transparent)]
     Event(#[from] EncodeError),

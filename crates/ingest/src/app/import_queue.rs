@@ -13,11 +13,11 @@ use crate::domain::{Import, ImportOutcome};
 /// Imports that one transaction writes, at most.
 pub const MAX_BATCH: usize = 64;
 
-/// Bytes of transcripts that one transaction writes, unless a single one is larger: beyond a few megabytes a larger
+/// Bytes of packed transcripts that one transaction writes, unless a single one is larger: beyond a few megabytes a larger
 /// batch saves nothing and holds up the others.
 const MAX_BATCH_BYTES: usize = 8 * 1024 * 1024;
 
-/// Bytes of transcripts that may wait.
+/// Bytes of packed transcripts that may wait.
 const MAX_WAITING_BYTES: usize = 256 * 1024 * 1024;
 
 /// What a writer says to the one who waits. Everybody in a batch gets the same error.
@@ -144,7 +144,7 @@ impl Job {
     }
 
     fn bytes(&self) -> usize {
-        self.import.messages_json.len() + self.import.agents_json.len()
+        self.import.messages.as_bytes().len() + self.import.agents_json.len()
     }
 }
 

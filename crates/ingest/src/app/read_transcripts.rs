@@ -1,6 +1,6 @@
 //! Reads transcripts for the scoring worker.
 
-use assay_contracts::internal::{MAX_TRANSCRIPTS, TicketReference, Transcript, Transcripts};
+use assay_contracts::internal::{MAX_TRANSCRIPTS, StoredTranscript, TicketReference, Transcripts};
 use assay_platform::db::DatabaseError;
 
 use crate::store::Store;
@@ -29,7 +29,7 @@ pub enum ReadTranscriptsError {
 pub async fn read_transcripts(
     store: &dyn Store,
     tickets: Vec<TicketReference>,
-) -> Result<Transcripts, ReadTranscriptsError> {
+) -> Result<Transcripts<StoredTranscript>, ReadTranscriptsError> {
     if tickets.len() > MAX_TRANSCRIPTS {
         return Err(ReadTranscriptsError::TooMany);
     }
@@ -49,6 +49,6 @@ pub async fn read_transcripts(
     Ok(answer)
 }
 
-fn size(transcript: &Transcript) -> usize {
-    transcript.conversation.messages.iter().map(|message| message.content.len()).sum()
+fn size(transcript: &StoredTranscript) -> usize {
+    transcript.conversation.messages.get().len()
 }

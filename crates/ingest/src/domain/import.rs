@@ -7,9 +7,10 @@ use assay_contracts::time::Timestamp;
 use assay_messaging::OutgoingEvent;
 use assay_platform::db::idempotency::{Earlier, Record};
 
+use super::packed_messages::{PackError, PackedMessages};
 use super::participant::{Participant, participants};
 
-/// A checked conversation, ready to be written.
+/// A checked conversation, ready to be written: as small as it is going to be stored, because many may wait.
 pub struct Import {
     /// Its ticket.
     pub ticket_id: TicketId,
@@ -17,10 +18,20 @@ pub struct Import {
     pub organization_id: OrganizationId,
     /// What duplicates are found by.
     pub identity: IdentityHash,
-    /// The conversation; AI authors carry both ids.
-    pub conversation: Conversation,
-    /// Its messages as JSON.
-    pub messages_json: String,
+    /// Stable ticket or conversation id from the source system.
+    pub external_id: String,
+    /// Namespace of the messages' external ids.
+    pub source: String,
+    /// Stable account id within the source system.
+    pub source_account_id: Option<String>,
+    /// Ticket subject.
+    pub subject: Option<String>,
+    /// Timestamp of the first message.
+    pub started_at: Timestamp,
+    /// Timestamp of the last message.
+    pub ended_at: Timestamp,
+    /// The messages; AI authors carry both ids.
+    pub messages: PackedMessages,
     /// The agents that took part, as JSON.
     pub agents_json: String,
     /// The names that it brings.
@@ -48,7 +59,7 @@ impl Import {
     /// Prepares an import.
     ///
     /// # Errors
-    /// When it cannot be written as JSON.
+    /// When it cannot be packed.
     pub fn new(
         ticket_id: TicketId,
         organization_id: OrganizationId,
@@ -56,15 +67,20 @@ impl Import {
         agents: &[AgentFacts],
         event: OutgoingEvent,
         accepted_at: Timestamp,
-    ) -> Result<Self, serde_json::Error> {
+    ) -> Result<Self, PackError> {
         Ok(Self {
             ticket_id,
             organization_id,
             identity: conversation.identity(),
-            messages_json: serde_json::to_string(&conversation.messages)?,
+            started_at: conversation.started_at(),
+            ended_at: conversation.ended_at(),
+            messages: PackedMessages::pack(&conversation.messages)?,
             agents_json: serde_json::to_string(agents)?,
             participants: participants(organization_id, &conversation),
-            conversation,
+            external_id: conversation.ticket_id,
+            source: conversation.source,
+            source_account_id: conversation.source_account_id,
+            subject: conversation.subject,
             accepted_at,
             event,
             record: None,

@@ -49,7 +49,7 @@ impl From<AcceptError> for WebError {
             AcceptError::OutboxFull(_) => {
                 Self::unavailable(&error).with_header(RETRY_AFTER, OUTBOX_RETRY_AFTER_SECONDS)
             }
-            AcceptError::Json(_) | AcceptError::Event(_) => Self::internal(&error),
+            AcceptError::Receipt(_) | AcceptError::Pack(_) | AcceptError::Event(_) => Self::internal(&error),
             AcceptError::Database(cause) => database_error(&cause),
         }
     }

@@ -2,18 +2,19 @@
 
 use std::str::FromStr;
 
-use assay_contracts::conversation::Conversation;
+use assay_contracts::conversation::{Conversation, Message};
 use assay_contracts::event::TicketFacts;
 use assay_contracts::ids::{InvalidId, OrganizationId, TicketId};
-use assay_contracts::internal::{Transcript, UnreadableTranscript};
+use assay_contracts::internal::{StoredConversation, StoredTranscript, UnreadableTranscript};
 use assay_contracts::ticket::Ticket;
 use assay_contracts::time::Timestamp;
 use assay_platform::db::DatabaseError;
 use diesel::QueryableByName;
-use diesel::sql_types::{BigInt, Nullable, Text};
+use diesel::sql_types::{BigInt, Binary, Nullable, Text};
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 
-use crate::domain::{Participant, participants};
+use crate::domain::{Participant, UnpackError, participants, unpack};
 
 /// A ticket in summary form.
 #[derive(QueryableByName)]
@@ -51,6 +52,8 @@ pub struct TranscriptRow {
     agents: String,
     #[diesel(sql_type = Text)]
     messages: String,
+    #[diesel(sql_type = Nullable<Binary>)]
+    packed: Option<Vec<u8>>,
 }
 
 /// A conversation that was removed.
@@ -74,6 +77,8 @@ pub struct RemovedRow {
     agents: String,
     #[diesel(sql_type = Text)]
     messages: String,
+    #[diesel(sql_type = Nullable<Binary>)]
+    packed: Option<Vec<u8>>,
 }
 
 /// A ticket that was deleted.
@@ -85,6 +90,15 @@ pub struct DeletionRow {
     organization_id: String,
     #[diesel(sql_type = BigInt)]
     deleted_at: i64,
+}
+
+/// Why a row has no transcript to be read.
+#[derive(Debug, thiserror::Error)]
+enum UnreadableMessages {
+    #[error(transparent)]
+    Packed(#[from] UnpackError),
+    #[error("its JSON is not what this release writes")]
+    OtherJson,
 }
 
 impl TicketRow {
@@ -102,10 +116,10 @@ impl TicketRow {
 impl TranscriptRow {
     /// The transcript, or where it came from when it cannot be understood: one such row must not keep its neighbours from
     /// being evaluated. It is logged here.
-    pub fn into_transcript(self) -> Result<Result<Transcript, UnreadableTranscript>, DatabaseError> {
+    pub fn into_transcript(self) -> Result<Result<StoredTranscript, UnreadableTranscript>, DatabaseError> {
         let organization_id = parse_id(&self.organization_id)?;
-        let (messages, agents) = (from_json(&self.messages), from_json(&self.agents));
-        let is_readable = messages.is_some() && agents.is_some();
+        let (messages, agents) = (self.read_messages(), from_json(&self.agents));
+        let is_readable = agents.is_some();
         let ticket = TicketFacts {
             id: parse_id(&self.id)?,
             external_id: self.external_id,
@@ -117,30 +131,56 @@ impl TranscriptRow {
             imported_at: Timestamp::saturating_from_millis(self.created_at),
             agents: agents.unwrap_or_default(),
         };
-        let Some(messages) = messages.filter(|_| is_readable) else {
-            tracing::error!(ticket_id = %ticket.id, "a stored transcript cannot be read: its JSON is not what this release writes");
-            return Ok(Err(UnreadableTranscript { organization_id, ticket }));
+        let messages = match messages {
+            Ok(messages) if is_readable => messages,
+            Ok(_) => return Ok(Err(unreadable(organization_id, ticket, &UnreadableMessages::OtherJson))),
+            Err(error) => return Ok(Err(unreadable(organization_id, ticket, &error))),
         };
-        let conversation = Conversation {
+        let conversation = StoredConversation {
             ticket_id: ticket.external_id.clone(),
             source: ticket.source.clone(),
             source_account_id: ticket.source_account_id.clone(),
             subject: ticket.subject.clone(),
             messages,
         };
-        Ok(Ok(Transcript { organization_id, ticket, conversation }))
+        Ok(Ok(StoredTranscript { organization_id, ticket, conversation }))
     }
+
+    /// What this release packed is passed on as it is. A row of the release before is read first: its column takes any JSON.
+    fn read_messages(&self) -> Result<Box<RawValue>, UnreadableMessages> {
+        let json = match &self.packed {
+            Some(packed) => unpack(packed)?,
+            None => {
+                let _: Vec<Message> = from_json(&self.messages).ok_or(UnreadableMessages::OtherJson)?;
+                self.messages.clone()
+            }
+        };
+        RawValue::from_string(json).map_err(|_| UnreadableMessages::OtherJson)
+    }
+}
+
+fn unreadable(
+    organization_id: OrganizationId,
+    ticket: TicketFacts,
+    cause: &UnreadableMessages,
+) -> UnreadableTranscript {
+    tracing::error!(ticket_id = %ticket.id, %cause, "a stored transcript cannot be read");
+    UnreadableTranscript { organization_id, ticket }
 }
 
 impl RemovedRow {
     /// The names that the conversation brought; none when it cannot be understood.
     pub fn participants(&self, organization_id: OrganizationId) -> Vec<Participant> {
-        let Some(messages) = from_json(&self.messages) else {
-            tracing::error!(
-                ticket_id = self.id,
-                "a removed transcript cannot be read: names that it brought stay"
-            );
-            return Vec::new();
+        let messages = match self.read_messages() {
+            Ok(messages) => messages,
+            Err(cause) => {
+                tracing::error!(
+                    ticket_id = self.id,
+                    %cause,
+                    "a removed transcript cannot be read: names that it brought stay"
+                );
+                return Vec::new();
+            }
         };
         let conversation = Conversation {
             ticket_id: self.external_id.clone(),
@@ -150,6 +190,11 @@ impl RemovedRow {
             messages,
         };
         participants(organization_id, &conversation)
+    }
+
+    fn read_messages(&self) -> Result<Vec<Message>, UnreadableMessages> {
+        let unpacked = self.packed.as_deref().map(unpack).transpose()?;
+        from_json(unpacked.as_deref().unwrap_or(&self.messages)).ok_or(UnreadableMessages::OtherJson)
     }
 
     /// Where it came from, without its subject, which goes with it.

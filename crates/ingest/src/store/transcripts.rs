@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use assay_contracts::ids::{OrganizationId, TicketId};
-use assay_contracts::internal::{TicketReference, Transcript, UnreadableTranscript};
+use assay_contracts::internal::{StoredTranscript, TicketReference, UnreadableTranscript};
 use assay_contracts::time::Timestamp;
 use assay_platform::db::DatabaseError;
 
@@ -13,7 +13,7 @@ use super::rows::TranscriptRow;
 #[derive(Debug, Default)]
 pub struct StoredTranscripts {
     /// The transcripts.
-    pub transcripts: Vec<Transcript>,
+    pub transcripts: Vec<StoredTranscript>,
     /// Those that were deleted.
     pub deleted: Vec<TicketReference>,
     /// Those whose transcripts cannot be understood.

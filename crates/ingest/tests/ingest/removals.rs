@@ -77,7 +77,7 @@ impl Heard {
     }
 }
 
-async fn delete(stage: &Stage, organization: OrganizationId, id: &str) -> Result<u16> {
+pub async fn delete(stage: &Stage, organization: OrganizationId, id: &str) -> Result<u16> {
     let token = stage.tokens.issue(Audience::Ingest, &claims_for(organization, Scope::Tickets), now())?;
     let url = format!("{}/internal/v1/tickets/{id}", stage.address);
     Ok(stage.http.delete(url).bearer_auth(token).send().await?.status().as_u16())
@@ -194,10 +194,15 @@ async fn a_broken_transcript_can_be_deleted(stage: Stage) -> Result<()> {
 }
 
 async fn break_transcript(database: &Database, id: &str) -> Result<()> {
-    run(database, format!("UPDATE conversations SET messages = '{{}}' WHERE id = '{id}'")).await
+    // The format of this release, and nothing that it would have written.
+    let bytes = match database {
+        Database::Postgres(_) => r"'\x0100000000'",
+        Database::Sqlite(_) => "x'0100000000'",
+    };
+    run(database, format!("UPDATE conversations SET packed = {bytes} WHERE id = '{id}'")).await
 }
 
-async fn run(database: &Database, statement: String) -> Result<()> {
+pub async fn run(database: &Database, statement: String) -> Result<()> {
     use diesel::connection::SimpleConnection as _;
     match database {
         Database::Postgres(postgres) => {

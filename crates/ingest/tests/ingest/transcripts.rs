@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result};
 use assay_clients::{HttpSettings, IngestClient, Service, http_client};
 use assay_contracts::conversation::Conversation;
-use assay_contracts::internal::{ReadTranscripts, TicketReference};
+use assay_contracts::internal::{ReadTranscripts, TicketReference, Transcript};
 use assay_contracts::tenant::Scope;
 use assay_platform::auth::{Audience, ServiceClaims};
 use assay_platform::runtime::new_id;
@@ -12,11 +12,14 @@ use url::Url;
 
 use assay_testkit::on_both_databases;
 
-use crate::stage::{DEADLINE, Stage, conversation, conversation_of, message};
+use crate::removals::{delete, run};
+use crate::stage::{DEADLINE, Stage, conversation, conversation_of, message, query};
 
 on_both_databases! { Stage {
     a_transcript_is_the_conversation_with_its_agents_resolved,
     only_tickets_that_exist_in_their_organization_are_answered,
+    what_the_release_before_stored_is_read_and_removed,
+    what_the_release_before_stored_and_is_no_transcript_is_told_apart,
 } }
 
 const PATH: &str = "/internal/v1/transcripts";
@@ -38,9 +41,8 @@ async fn a_transcript_is_the_conversation_with_its_agents_resolved(stage: Stage)
     body["messages"][1]["ai_tool"] = "helpScout".into();
     let id = stage.accepted(&body).await?;
 
-    let transcripts = client(&stage)?.read_transcripts(&[reference(&stage, &id)?]).await?.transcripts;
-    let transcript = transcripts.first().context("no transcript")?;
-    assert_eq!((transcripts.len(), transcript.organization_id), (1, stage.organization));
+    let transcript = transcript(&stage, &id).await?;
+    assert_eq!(transcript.organization_id, stage.organization);
     let ticket = &transcript.ticket;
     assert_eq!((ticket.id.to_string(), ticket.external_id.as_str()), (id, "T-1"));
     assert_eq!((ticket.source.as_str(), ticket.source_account_id.as_deref()), ("zendesk", Some("acme")));
@@ -69,6 +71,37 @@ async fn only_tickets_that_exist_in_their_organization_are_answered(stage: Stage
     Ok(())
 }
 
+async fn what_the_release_before_stored_is_read_and_removed(stage: Stage) -> Result<()> {
+    let contact = json!({"type": "contact", "external_id": "c", "name": "Zoë"});
+    let messages = json!([message("1", 1_000, contact)]);
+    let id = stage.accepted(&conversation_of("T-1", messages.clone())).await?;
+    let packed = transcript(&stage, &id).await?;
+    let mut stored = messages;
+    stored[0]["kind"] = "message".into();
+    store_as_the_release_before(&stage, &id, &stored.to_string()).await?;
+    assert_eq!(transcript(&stage, &id).await?, packed);
+
+    assert_eq!(delete(&stage, stage.organization, &id).await?, 204);
+    let names = query(&stage.database, "SELECT name AS value FROM participants").await?;
+    assert_eq!(names, Vec::<String>::new());
+    Ok(())
+}
+
+async fn what_the_release_before_stored_and_is_no_transcript_is_told_apart(stage: Stage) -> Result<()> {
+    for json in ["{}", "null", r#"[{"content":"x"}]"#] {
+        let id = stage.accepted(&conversation(json)).await?;
+        store_as_the_release_before(&stage, &id, json).await?;
+        let answer = client(&stage)?.read_transcripts(&[reference(&stage, &id)?]).await?;
+        assert_eq!((answer.transcripts.len(), answer.unreadable.len()), (0, 1), "{json}");
+    }
+    Ok(())
+}
+
+async fn store_as_the_release_before(stage: &Stage, id: &str, messages: &str) -> Result<()> {
+    let set = format!("UPDATE conversations SET packed = NULL, messages = '{messages}' WHERE id = '{id}'");
+    run(&stage.database, set).await
+}
+
 #[tokio::test]
 async fn transcripts_are_for_services_and_a_hundred_at_once() -> Result<()> {
     let stage = Stage::on_sqlite().await?;
@@ -82,6 +115,12 @@ async fn transcripts_are_for_services_and_a_hundred_at_once() -> Result<()> {
     assert_eq!(stage.post(PATH, &ServiceClaims::Service, tickets(101)?).await?.status(), 400);
     assert_eq!(stage.post(PATH, &ServiceClaims::Service, "{}".to_owned()).await?.status(), 400);
     Ok(())
+}
+
+/// The transcript of a ticket that has one.
+pub async fn transcript(stage: &Stage, id: &str) -> Result<Transcript> {
+    let answer = client(stage)?.read_transcripts(&[reference(stage, id)?]).await?;
+    answer.transcripts.into_iter().next().context("no transcript")
 }
 
 fn reference(stage: &Stage, id: &str) -> Result<TicketReference> {

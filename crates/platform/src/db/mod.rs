@@ -12,6 +12,7 @@ mod partitions;
 mod postgres;
 mod readiness;
 mod sqlite;
+mod static_sql;
 
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ pub use self::partitions::{PartitionedTable, ensure_monthly_partitions};
 pub use self::postgres::Postgres;
 pub use self::readiness::register_readiness;
 pub use self::sqlite::Sqlite;
+pub use self::static_sql::{StaticSql, static_sql};
 
 /// How long a caller waits for a connection before it is told that the database is unavailable.
 const CONNECTION_DEADLINE: Duration = Duration::from_millis(900);

@@ -10,11 +10,10 @@ use assay_contracts::conversation::IdentityHash;
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
 use assay_messaging::outbox::{self, Handover};
-use assay_platform::db::DatabaseError;
 use assay_platform::db::idempotency::{Earlier, Record, forget_postgres, store_postgres};
+use assay_platform::db::{DatabaseError, static_sql};
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
-use diesel::sql_query;
 use diesel::sql_types::{Array, BigInt, Binary, Nullable, Text, Uuid as SqlUuid};
 use uuid::Uuid;
 
@@ -33,12 +32,12 @@ const FIND_IDENTITIES: &str = "
 
 const INSERT_CONVERSATIONS: &str = "
     INSERT INTO conversations (id, organization_id, external_id, source, source_account_id, subject,
-                               started_at, ended_at, created_at, agents, messages)
+                               started_at, ended_at, created_at, agents, messages, packed)
     SELECT id, organization_id, external_id, source, source_account_id, subject,
-           started_at, ended_at, created_at, agents::jsonb, messages::jsonb
+           started_at, ended_at, created_at, agents::jsonb, 'null'::jsonb, packed
     FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
          AS new (id, organization_id, external_id, source, source_account_id, subject,
-                 started_at, ended_at, created_at, agents, messages)";
+                 started_at, ended_at, created_at, agents, packed)";
 
 type Identity = (OrganizationId, IdentityHash);
 
@@ -127,7 +126,7 @@ fn claim_identities(
     sorted.sort_by_key(|import| identity(import));
     let (organizations, hashes) = identity_columns(&sorted);
     let tickets: Vec<Uuid> = sorted.iter().map(|import| import.ticket_id.as_uuid()).collect();
-    let claimed: Vec<ClaimedRow> = sql_query(CLAIM_IDENTITIES)
+    let claimed: Vec<ClaimedRow> = static_sql(CLAIM_IDENTITIES)
         .bind::<Array<SqlUuid>, _>(organizations)
         .bind::<Array<Binary>, _>(hashes)
         .bind::<Array<SqlUuid>, _>(tickets)
@@ -144,7 +143,7 @@ fn find_first_tickets(
         return Ok(HashMap::new());
     }
     let (organizations, hashes) = identity_columns(refused);
-    let rows: Vec<IdentityRow> = sql_query(FIND_IDENTITIES)
+    let rows: Vec<IdentityRow> = static_sql(FIND_IDENTITIES)
         .bind::<Array<SqlUuid>, _>(organizations)
         .bind::<Array<Binary>, _>(hashes)
         .load(connection)?;
@@ -177,18 +176,19 @@ fn insert_conversations(connection: &mut PgConnection, imports: &[&Import]) -> R
     let times = |of: fn(&Import) -> Timestamp| {
         imports.iter().map(|import| of(import).as_millis()).collect::<Vec<_>>()
     };
-    sql_query(INSERT_CONVERSATIONS)
+    let packed: Vec<&[u8]> = imports.iter().map(|import| import.messages.as_bytes()).collect();
+    static_sql(INSERT_CONVERSATIONS)
         .bind::<Array<SqlUuid>, _>(uuids(|import| import.ticket_id.as_uuid()))
         .bind::<Array<SqlUuid>, _>(uuids(|import| import.organization_id.as_uuid()))
-        .bind::<Array<Text>, _>(texts(|import| &import.conversation.ticket_id))
-        .bind::<Array<Text>, _>(texts(|import| &import.conversation.source))
-        .bind::<Array<Nullable<Text>>, _>(optional(|import| import.conversation.source_account_id.as_deref()))
-        .bind::<Array<Nullable<Text>>, _>(optional(|import| import.conversation.subject.as_deref()))
-        .bind::<Array<BigInt>, _>(times(|import| import.conversation.started_at()))
-        .bind::<Array<BigInt>, _>(times(|import| import.conversation.ended_at()))
+        .bind::<Array<Text>, _>(texts(|import| &import.external_id))
+        .bind::<Array<Text>, _>(texts(|import| &import.source))
+        .bind::<Array<Nullable<Text>>, _>(optional(|import| import.source_account_id.as_deref()))
+        .bind::<Array<Nullable<Text>>, _>(optional(|import| import.subject.as_deref()))
+        .bind::<Array<BigInt>, _>(times(|import| import.started_at))
+        .bind::<Array<BigInt>, _>(times(|import| import.ended_at))
         .bind::<Array<BigInt>, _>(times(|import| import.accepted_at))
         .bind::<Array<Text>, _>(texts(|import| &import.agents_json))
-        .bind::<Array<Text>, _>(texts(|import| &import.messages_json))
+        .bind::<Array<Binary>, _>(packed)
         .execute(connection)?;
     Ok(())
 }

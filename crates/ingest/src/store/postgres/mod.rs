@@ -12,11 +12,10 @@ use assay_contracts::ticket::Ticket;
 use assay_contracts::time::Timestamp;
 use assay_messaging::outbox::Handover;
 use assay_platform::db::idempotency::prune_postgres;
-use assay_platform::db::{DatabaseError, PartitionedTable, Postgres, ensure_monthly_partitions};
+use assay_platform::db::{DatabaseError, PartitionedTable, Postgres, ensure_monthly_partitions, static_sql};
 use async_trait::async_trait;
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
-use diesel::sql_query;
 use diesel::sql_types::{Array, BigInt, Uuid as SqlUuid};
 use uuid::Uuid;
 
@@ -35,7 +34,7 @@ const FIND_TICKET: &str =
 
 const READ_TRANSCRIPTS: &str = "
     SELECT id::text, organization_id::text, external_id, source, source_account_id, subject,
-           started_at, ended_at, created_at, agents::text, messages::text
+           started_at, ended_at, created_at, agents::text, messages::text, packed
     FROM conversations WHERE id = ANY ($1) ORDER BY id LIMIT $2";
 
 pub struct PostgresStore {
@@ -74,7 +73,7 @@ impl Store for PostgresStore {
         id: TicketId,
     ) -> Result<Option<Ticket>, DatabaseError> {
         let work = move |connection: &mut PgConnection| -> Result<Option<TicketRow>, DatabaseError> {
-            Ok(sql_query(FIND_TICKET)
+            Ok(static_sql(FIND_TICKET)
                 .bind::<SqlUuid, _>(id.as_uuid())
                 .bind::<SqlUuid, _>(organization_id.as_uuid())
                 .get_result(connection)
@@ -134,7 +133,7 @@ fn read_transcripts(
     tickets: &[TicketReference],
 ) -> Result<StoredTranscripts, DatabaseError> {
     let ids: Vec<Uuid> = tickets.iter().map(|ticket| ticket.ticket_id.as_uuid()).collect();
-    let rows: Vec<TranscriptRow> = sql_query(READ_TRANSCRIPTS)
+    let rows: Vec<TranscriptRow> = static_sql(READ_TRANSCRIPTS)
         .bind::<Array<SqlUuid>, _>(ids)
         .bind::<BigInt, _>(i64::try_from(tickets.len()).unwrap_or(i64::MAX))
         .load(connection)?;

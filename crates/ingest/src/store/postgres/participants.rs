@@ -1,9 +1,8 @@
 //! Names, all of a batch in one statement.
 
-use assay_platform::db::DatabaseError;
+use assay_platform::db::{DatabaseError, static_sql};
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
-use diesel::sql_query;
 use diesel::sql_types::{Array, BigInt, Binary, Nullable, Text, Uuid as SqlUuid};
 use uuid::Uuid;
 
@@ -29,7 +28,7 @@ pub(super) fn upsert_names(connection: &mut PgConnection, imports: &[&Import]) -
     let identities: Vec<&[u8]> = names.iter().map(|named| named.identity.as_slice()).collect();
     let accounts: Vec<Option<&str>> = names.iter().map(|named| named.source_account_id.as_deref()).collect();
     let times: Vec<i64> = names.iter().map(|named| named.named_at.as_millis()).collect();
-    sql_query(UPSERT)
+    static_sql(UPSERT)
         .bind::<Array<SqlUuid>, _>(organizations)
         .bind::<Array<Binary>, _>(identities)
         .bind::<Array<Text>, _>(texts(|named| &named.source))

@@ -3,10 +3,9 @@
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
 use assay_messaging::outbox;
-use assay_platform::db::DatabaseError;
+use assay_platform::db::{DatabaseError, static_sql};
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
-use diesel::sql_query;
 use diesel::sql_types::{Array, BigInt, Binary, Text, Uuid as SqlUuid};
 use uuid::Uuid;
 
@@ -17,7 +16,7 @@ use crate::store::rows::{DeletionRow, RemovedRow, deletion_times};
 const DELETE_CONVERSATION: &str = "
     DELETE FROM conversations WHERE id = $1 AND organization_id = $2
     RETURNING id::text, external_id, source, source_account_id, started_at, ended_at, created_at,
-              agents::text AS agents, messages::text AS messages";
+              agents::text AS agents, messages::text AS messages, packed";
 
 const DELETE_EXPIRED: &str = "DELETE FROM expired_tickets WHERE ticket_id = $1 AND organization_id = $2";
 
@@ -51,7 +50,7 @@ const EXPIRE: &str = "
     WHERE id = ANY (ARRAY (SELECT id FROM conversations WHERE organization_id = $1 AND id < $2 ORDER BY id LIMIT $3))
       AND organization_id = $1 AND id < $2
     RETURNING id::text, external_id, source, source_account_id, started_at, ended_at, created_at,
-              agents::text AS agents, messages::text AS messages";
+              agents::text AS agents, messages::text AS messages, packed";
 
 const FORGET_DELETIONS: &str = "
     DELETE FROM deletions WHERE ticket_id IN
@@ -62,7 +61,7 @@ pub(super) fn delete_ticket(
     connection: &mut PgConnection,
     deletion: &TicketDeletion,
 ) -> Result<bool, DatabaseError> {
-    let row: Option<RemovedRow> = sql_query(DELETE_CONVERSATION)
+    let row: Option<RemovedRow> = static_sql(DELETE_CONVERSATION)
         .bind::<SqlUuid, _>(deletion.ticket_id.as_uuid())
         .bind::<SqlUuid, _>(deletion.organization_id.as_uuid())
         .get_result(connection)
@@ -70,7 +69,7 @@ pub(super) fn delete_ticket(
     if row.is_none() && !delete_expired(connection, deletion)? {
         return Ok(false);
     }
-    sql_query(INSERT_DELETION)
+    static_sql(INSERT_DELETION)
         .bind::<SqlUuid, _>(deletion.ticket_id.as_uuid())
         .bind::<SqlUuid, _>(deletion.organization_id.as_uuid())
         .bind::<BigInt, _>(deletion.deleted_at.as_millis())
@@ -83,7 +82,7 @@ pub(super) fn delete_ticket(
 
 /// Whether it is a ticket whose transcript is gone already.
 fn delete_expired(connection: &mut PgConnection, deletion: &TicketDeletion) -> Result<bool, DatabaseError> {
-    let deleted = sql_query(DELETE_EXPIRED)
+    let deleted = static_sql(DELETE_EXPIRED)
         .bind::<SqlUuid, _>(deletion.ticket_id.as_uuid())
         .bind::<SqlUuid, _>(deletion.organization_id.as_uuid())
         .execute(connection)?;
@@ -101,7 +100,7 @@ fn delete_names(
     let identities: Vec<&[u8]> = names.iter().map(|named| named.identity.as_slice()).collect();
     let times: Vec<i64> = names.iter().map(|named| named.named_at.as_millis()).collect();
     let texts: Vec<&str> = names.iter().map(|named| named.name.as_str()).collect();
-    sql_query(DELETE_NAMES)
+    static_sql(DELETE_NAMES)
         .bind::<SqlUuid, _>(organization_id.as_uuid())
         .bind::<Array<Binary>, _>(identities)
         .bind::<Array<BigInt>, _>(times)
@@ -115,7 +114,7 @@ pub(super) fn find_deletions(
     ids: &[TicketId],
 ) -> Result<Vec<(OrganizationId, TicketId, Timestamp)>, DatabaseError> {
     let uuids: Vec<Uuid> = ids.iter().map(|id| id.as_uuid()).collect();
-    let rows: Vec<DeletionRow> = sql_query(FIND_DELETIONS)
+    let rows: Vec<DeletionRow> = static_sql(FIND_DELETIONS)
         .bind::<Array<SqlUuid>, _>(uuids)
         .bind::<BigInt, _>(i64::try_from(ids.len()).unwrap_or(i64::MAX))
         .load(connection)?;
@@ -128,7 +127,7 @@ pub(super) fn expire(
     expiry: Expiry,
     limit: i64,
 ) -> Result<usize, DatabaseError> {
-    let rows: Vec<RemovedRow> = sql_query(EXPIRE)
+    let rows: Vec<RemovedRow> = static_sql(EXPIRE)
         .bind::<SqlUuid, _>(expiry.organization_id.as_uuid())
         .bind::<SqlUuid, _>(expiry.before.as_uuid())
         .bind::<BigInt, _>(limit)
@@ -139,12 +138,12 @@ pub(super) fn expire(
     let removed = rows.into_iter().map(RemovedRow::into_facts).collect::<Result<Vec<_>, _>>()?;
     let count = removed.len();
     let ids: Vec<Uuid> = removed.iter().map(|ticket| ticket.id.as_uuid()).collect();
-    sql_query(INSERT_EXPIRED)
+    static_sql(INSERT_EXPIRED)
         .bind::<Array<SqlUuid>, _>(ids)
         .bind::<SqlUuid, _>(organization_id.as_uuid())
         .execute(connection)?;
     if let Some(first_kept) = expiry.first_evaluated() {
-        sql_query(FORGET_EXPIRED)
+        static_sql(FORGET_EXPIRED)
             .bind::<SqlUuid, _>(organization_id.as_uuid())
             .bind::<SqlUuid, _>(first_kept.as_uuid())
             .bind::<BigInt, _>(limit)
@@ -160,7 +159,7 @@ pub(super) fn forget_deletions(
     before: Timestamp,
     limit: i64,
 ) -> Result<usize, DatabaseError> {
-    Ok(sql_query(FORGET_DELETIONS)
+    Ok(static_sql(FORGET_DELETIONS)
         .bind::<BigInt, _>(before.as_millis())
         .bind::<BigInt, _>(limit)
         .execute(connection)?)

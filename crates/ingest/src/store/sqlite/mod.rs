@@ -11,10 +11,9 @@ use assay_contracts::ticket::Ticket;
 use assay_contracts::time::Timestamp;
 use assay_messaging::outbox::{self, Handover};
 use assay_platform::db::idempotency::{forget_sqlite, prune_sqlite, store_sqlite};
-use assay_platform::db::{DatabaseError, Sqlite};
+use assay_platform::db::{DatabaseError, Sqlite, static_sql};
 use async_trait::async_trait;
 use diesel::prelude::*;
-use diesel::sql_query;
 use diesel::sql_types::{BigInt, Binary, Nullable, Text};
 use diesel::sqlite::SqliteConnection;
 
@@ -25,8 +24,8 @@ use crate::domain::{Expiry, Import, ImportOutcome, Participant, TicketDeletion};
 /// Unless its identity was used by a conversation that is here, or gone.
 const INSERT_CONVERSATION: &str = "
     INSERT INTO conversations (id, organization_id, identity_sha256, external_id, source, source_account_id, subject,
-                               started_at, ended_at, created_at, agents, messages)
-    SELECT new.* FROM (SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) AS new
+                               started_at, ended_at, created_at, agents, messages, packed)
+    SELECT new.* FROM (SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'null', ?) AS new
     WHERE NOT EXISTS (SELECT 1 FROM used_identities WHERE organization_id = ? AND identity_sha256 = ?)
     ON CONFLICT (organization_id, identity_sha256) DO NOTHING";
 
@@ -48,7 +47,7 @@ const FIND_TICKET: &str =
 
 const READ_TRANSCRIPT: &str = "
     SELECT id, organization_id, external_id, source, source_account_id, subject,
-           started_at, ended_at, created_at, agents, messages
+           started_at, ended_at, created_at, agents, messages, packed
     FROM conversations WHERE id = ? AND organization_id = ?";
 
 #[derive(QueryableByName)]
@@ -94,7 +93,7 @@ impl Store for SqliteStore {
         id: TicketId,
     ) -> Result<Option<Ticket>, DatabaseError> {
         let work = move |connection: &mut SqliteConnection| -> Result<Option<TicketRow>, DatabaseError> {
-            Ok(sql_query(FIND_TICKET)
+            Ok(static_sql(FIND_TICKET)
                 .bind::<Text, _>(id.to_string())
                 .bind::<Text, _>(organization_id.to_string())
                 .get_result(connection)
@@ -174,27 +173,26 @@ fn accept(
 }
 
 fn insert_conversation(connection: &mut SqliteConnection, import: &Import) -> Result<usize, DatabaseError> {
-    let conversation = &import.conversation;
-    Ok(sql_query(INSERT_CONVERSATION)
+    Ok(static_sql(INSERT_CONVERSATION)
         .bind::<Text, _>(import.ticket_id.to_string())
         .bind::<Text, _>(import.organization_id.to_string())
         .bind::<Binary, _>(import.identity.as_bytes().as_slice())
-        .bind::<Text, _>(&conversation.ticket_id)
-        .bind::<Text, _>(&conversation.source)
-        .bind::<Nullable<Text>, _>(conversation.source_account_id.as_deref())
-        .bind::<Nullable<Text>, _>(conversation.subject.as_deref())
-        .bind::<BigInt, _>(conversation.started_at().as_millis())
-        .bind::<BigInt, _>(conversation.ended_at().as_millis())
+        .bind::<Text, _>(&import.external_id)
+        .bind::<Text, _>(&import.source)
+        .bind::<Nullable<Text>, _>(import.source_account_id.as_deref())
+        .bind::<Nullable<Text>, _>(import.subject.as_deref())
+        .bind::<BigInt, _>(import.started_at.as_millis())
+        .bind::<BigInt, _>(import.ended_at.as_millis())
         .bind::<BigInt, _>(import.accepted_at.as_millis())
         .bind::<Text, _>(&import.agents_json)
-        .bind::<Text, _>(&import.messages_json)
+        .bind::<Binary, _>(import.messages.as_bytes())
         .bind::<Text, _>(import.organization_id.to_string())
         .bind::<Binary, _>(import.identity.as_bytes().as_slice())
         .execute(connection)?)
 }
 
 fn find_first_ticket(connection: &mut SqliteConnection, import: &Import) -> Result<TicketId, DatabaseError> {
-    let row: TicketIdRow = sql_query(FIND_FIRST_TICKET)
+    let row: TicketIdRow = static_sql(FIND_FIRST_TICKET)
         .bind::<Text, _>(import.organization_id.to_string())
         .bind::<Binary, _>(import.identity.as_bytes().as_slice())
         .bind::<Text, _>(import.organization_id.to_string())
@@ -204,7 +202,7 @@ fn find_first_ticket(connection: &mut SqliteConnection, import: &Import) -> Resu
 }
 
 fn upsert_name(connection: &mut SqliteConnection, named: &Participant) -> Result<(), DatabaseError> {
-    sql_query(UPSERT_NAME)
+    static_sql(UPSERT_NAME)
         .bind::<Text, _>(named.organization_id.to_string())
         .bind::<Binary, _>(named.identity.as_slice())
         .bind::<Text, _>(&named.source)
@@ -221,7 +219,7 @@ fn read_transcript(
     connection: &mut SqliteConnection,
     ticket: &TicketReference,
 ) -> Result<Option<TranscriptRow>, DatabaseError> {
-    Ok(sql_query(READ_TRANSCRIPT)
+    Ok(static_sql(READ_TRANSCRIPT)
         .bind::<Text, _>(ticket.ticket_id.to_string())
         .bind::<Text, _>(ticket.organization_id.to_string())
         .get_result(connection)

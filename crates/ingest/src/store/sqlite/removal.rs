@@ -4,9 +4,8 @@ use assay_contracts::event::TicketFacts;
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
 use assay_messaging::outbox;
-use assay_platform::db::DatabaseError;
+use assay_platform::db::{DatabaseError, static_sql};
 use diesel::prelude::*;
-use diesel::sql_query;
 use diesel::sql_types::{BigInt, Binary, Text};
 use diesel::sqlite::SqliteConnection;
 
@@ -22,7 +21,8 @@ const KEEP_IDENTITY: &str = "
 
 const DELETE_CONVERSATION: &str = "
     DELETE FROM conversations WHERE id = ? AND organization_id = ?
-    RETURNING id, external_id, source, source_account_id, started_at, ended_at, created_at, agents, messages";
+    RETURNING id, external_id, source, source_account_id, started_at, ended_at, created_at, agents,
+              messages, packed";
 
 const DELETE_EXPIRED: &str = "DELETE FROM expired_tickets WHERE ticket_id = ? AND organization_id = ?";
 
@@ -60,7 +60,7 @@ pub(super) fn delete_ticket(
     {
         return Ok(false);
     }
-    sql_query(INSERT_DELETION)
+    static_sql(INSERT_DELETION)
         .bind::<Text, _>(deletion.ticket_id.to_string())
         .bind::<Text, _>(deletion.organization_id.to_string())
         .bind::<BigInt, _>(deletion.deleted_at.as_millis())
@@ -74,7 +74,7 @@ fn delete_expired(
     connection: &mut SqliteConnection,
     deletion: &TicketDeletion,
 ) -> Result<bool, DatabaseError> {
-    let deleted = sql_query(DELETE_EXPIRED)
+    let deleted = static_sql(DELETE_EXPIRED)
         .bind::<Text, _>(deletion.ticket_id.to_string())
         .bind::<Text, _>(deletion.organization_id.to_string())
         .execute(connection)?;
@@ -87,11 +87,11 @@ fn remove(
     organization_id: OrganizationId,
     ticket_id: TicketId,
 ) -> Result<Option<TicketFacts>, DatabaseError> {
-    sql_query(KEEP_IDENTITY)
+    static_sql(KEEP_IDENTITY)
         .bind::<Text, _>(ticket_id.to_string())
         .bind::<Text, _>(organization_id.to_string())
         .execute(connection)?;
-    let row: Option<RemovedRow> = sql_query(DELETE_CONVERSATION)
+    let row: Option<RemovedRow> = static_sql(DELETE_CONVERSATION)
         .bind::<Text, _>(ticket_id.to_string())
         .bind::<Text, _>(organization_id.to_string())
         .get_result(connection)
@@ -104,7 +104,7 @@ fn remove(
 }
 
 fn delete_name(connection: &mut SqliteConnection, named: &Participant) -> Result<(), DatabaseError> {
-    sql_query(DELETE_NAME)
+    static_sql(DELETE_NAME)
         .bind::<Text, _>(named.organization_id.to_string())
         .bind::<Binary, _>(named.identity.as_slice())
         .bind::<BigInt, _>(named.named_at.as_millis())
@@ -120,7 +120,7 @@ pub(super) fn find_deletions(
     let mut rows: Vec<DeletionRow> = Vec::new();
     for id in ids {
         rows.extend(
-            sql_query(FIND_DELETION).bind::<Text, _>(id.to_string()).load::<DeletionRow>(connection)?,
+            static_sql(FIND_DELETION).bind::<Text, _>(id.to_string()).load::<DeletionRow>(connection)?,
         );
     }
     deletion_times(rows)
@@ -131,7 +131,7 @@ pub(super) fn expire(
     expiry: Expiry,
     limit: i64,
 ) -> Result<usize, DatabaseError> {
-    let rows: Vec<TicketIdRow> = sql_query(FIND_EXPIRED)
+    let rows: Vec<TicketIdRow> = static_sql(FIND_EXPIRED)
         .bind::<Text, _>(expiry.organization_id.to_string())
         .bind::<Text, _>(expiry.before.to_string())
         .bind::<BigInt, _>(limit)
@@ -142,13 +142,13 @@ pub(super) fn expire(
     }
     let count = removed.len();
     for ticket in &removed {
-        sql_query(INSERT_EXPIRED)
+        static_sql(INSERT_EXPIRED)
             .bind::<Text, _>(ticket.id.to_string())
             .bind::<Text, _>(expiry.organization_id.to_string())
             .execute(connection)?;
     }
     if let Some(first_kept) = expiry.first_evaluated() {
-        sql_query(FORGET_EXPIRED)
+        static_sql(FORGET_EXPIRED)
             .bind::<Text, _>(expiry.organization_id.to_string())
             .bind::<Text, _>(first_kept.to_string())
             .bind::<BigInt, _>(limit)
@@ -164,7 +164,7 @@ pub(super) fn forget_deletions(
     before: Timestamp,
     limit: i64,
 ) -> Result<usize, DatabaseError> {
-    Ok(sql_query(FORGET_DELETIONS)
+    Ok(static_sql(FORGET_DELETIONS)
         .bind::<BigInt, _>(before.as_millis())
         .bind::<BigInt, _>(limit)
         .execute(connection)?)

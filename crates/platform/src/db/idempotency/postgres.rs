@@ -6,7 +6,6 @@ use assay_contracts::ids::OrganizationId;
 use assay_contracts::time::Timestamp;
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
-use diesel::sql_query;
 use diesel::sql_types::{Array, BigInt, Binary, Nullable, SmallInt, Text, Uuid as SqlUuid};
 use uuid::Uuid;
 
@@ -14,6 +13,7 @@ use super::{
     DatabaseError, Earlier, Fingerprint, IdempotencyKey, PRUNE_BATCH, Record, StoredRow, expiry,
     stored_status,
 };
+use crate::db::static_sql;
 
 /// A record that expired but was not removed yet is overwritten.
 const STORE: &str = "
@@ -58,7 +58,7 @@ pub fn find_postgres(
     fingerprint: &Fingerprint,
     now: Timestamp,
 ) -> Result<Option<Earlier>, DatabaseError> {
-    let row: Option<StoredRow> = sql_query(FIND)
+    let row: Option<StoredRow> = static_sql(FIND)
         .bind::<SqlUuid, _>(organization_id.as_uuid())
         .bind::<Text, _>(key.as_str())
         .bind::<BigInt, _>(expiry(now))
@@ -114,7 +114,7 @@ fn insert(
         sorted.iter().map(|record| record.fingerprint.as_bytes().as_slice()).collect();
     let locations: Vec<Option<&str>> =
         sorted.iter().map(|record| record.answer.location.as_deref()).collect();
-    let stored: Vec<StoredKey> = sql_query(STORE)
+    let stored: Vec<StoredKey> = static_sql(STORE)
         .bind::<Array<SqlUuid>, _>(organizations)
         .bind::<Array<Text>, _>(column(|record| record.key.as_str()))
         .bind::<Array<Binary>, _>(fingerprints)
@@ -140,7 +140,7 @@ pub fn forget_postgres(
     }
     let organizations: Vec<Uuid> = keys.iter().map(|(organization, _)| organization.as_uuid()).collect();
     let names: Vec<&str> = keys.iter().map(|(_, key)| key.as_str()).collect();
-    sql_query(FORGET)
+    static_sql(FORGET)
         .bind::<Array<SqlUuid>, _>(organizations)
         .bind::<Array<Text>, _>(names)
         .execute(connection)?;
@@ -153,5 +153,5 @@ pub fn forget_postgres(
 /// When the database refuses.
 pub fn prune_postgres(connection: &mut PgConnection, now: Timestamp) -> Result<usize, DatabaseError> {
     let limit = i64::try_from(PRUNE_BATCH).unwrap_or(i64::MAX);
-    Ok(sql_query(PRUNE).bind::<BigInt, _>(expiry(now)).bind::<BigInt, _>(limit).execute(connection)?)
+    Ok(static_sql(PRUNE).bind::<BigInt, _>(expiry(now)).bind::<BigInt, _>(limit).execute(connection)?)
 }

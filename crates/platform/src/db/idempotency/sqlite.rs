@@ -3,7 +3,6 @@
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::time::Timestamp;
 use diesel::prelude::*;
-use diesel::sql_query;
 use diesel::sql_types::{BigInt, Binary, Nullable, SmallInt, Text};
 use diesel::sqlite::SqliteConnection;
 
@@ -11,6 +10,7 @@ use super::{
     DatabaseError, Earlier, Fingerprint, IdempotencyKey, PRUNE_BATCH, Record, StoredRow, expiry,
     stored_status,
 };
+use crate::db::static_sql;
 
 /// A record that expired but was not removed yet is overwritten.
 const STORE: &str = "
@@ -39,7 +39,7 @@ pub fn find_sqlite(
     fingerprint: &Fingerprint,
     now: Timestamp,
 ) -> Result<Option<Earlier>, DatabaseError> {
-    let row: Option<StoredRow> = sql_query(FIND)
+    let row: Option<StoredRow> = static_sql(FIND)
         .bind::<Text, _>(organization_id.to_string())
         .bind::<Text, _>(key.as_str())
         .bind::<BigInt, _>(expiry(now))
@@ -71,7 +71,7 @@ fn store_one(
     if earlier.is_some() {
         return Ok(earlier);
     }
-    sql_query(STORE)
+    static_sql(STORE)
         .bind::<Text, _>(record.organization_id.to_string())
         .bind::<Text, _>(record.key.as_str())
         .bind::<Binary, _>(record.fingerprint.as_bytes().as_slice())
@@ -92,7 +92,7 @@ pub fn forget_sqlite(
     keys: &[(OrganizationId, &IdempotencyKey)],
 ) -> Result<(), DatabaseError> {
     for (organization_id, key) in keys {
-        sql_query(FORGET)
+        static_sql(FORGET)
             .bind::<Text, _>(organization_id.to_string())
             .bind::<Text, _>(key.as_str())
             .execute(connection)?;
@@ -106,7 +106,7 @@ pub fn forget_sqlite(
 /// When the database refuses.
 pub fn prune_sqlite(connection: &mut SqliteConnection, now: Timestamp) -> Result<usize, DatabaseError> {
     let limit = i64::try_from(PRUNE_BATCH).unwrap_or(i64::MAX);
-    Ok(sql_query(PRUNE).bind::<BigInt, _>(expiry(now)).bind::<BigInt, _>(limit).execute(connection)?)
+    Ok(static_sql(PRUNE).bind::<BigInt, _>(expiry(now)).bind::<BigInt, _>(limit).execute(connection)?)
 }
 
 #[cfg(test)]
