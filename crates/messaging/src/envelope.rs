@@ -40,6 +40,9 @@ pub enum DecodeError {
     /// It is no CloudEvents 1.0 envelope of ours.
     #[error("message is not a CloudEvents 1.0 envelope: {0}")]
     Envelope(String),
+    /// It should be several envelopes, and cannot be taken apart.
+    #[error("message is not a batch of CloudEvents 1.0 envelopes: {0}")]
+    Batch(String),
     /// It is an event of another kind.
     #[error("expected an event {expected}, got {found}")]
     OtherTopic {

@@ -20,6 +20,9 @@ pub struct BusSettings {
     /// Attempts at a delivery before it becomes a dead letter.
     #[serde(default = "default_max_attempts")]
     pub max_attempts: u32,
+    /// Events of one topic that are published in one message on RabbitMQ, at most; 1 to 1,000.
+    #[serde(default = "default_events_per_message")]
+    pub events_per_message: u16,
     /// How long a handler may have deliveries in its hands before its process is not ready, in seconds.
     #[serde(default = "default_handling_limit_seconds")]
     pub handling_limit_seconds: u64,
@@ -56,6 +59,7 @@ impl BusSettings {
             namespace: default_namespace(),
             retry_delays: default_retry_delays(),
             max_attempts: default_max_attempts(),
+            events_per_message: default_events_per_message(),
             handling_limit_seconds: default_handling_limit_seconds(),
         }
     }
@@ -67,6 +71,11 @@ fn default_namespace() -> String {
 
 fn default_retry_delays() -> Vec<RetryDelay> {
     [1_000, 10_000, 60_000, 300_000].map(RetryDelay).to_vec()
+}
+
+/// More would save little more.
+fn default_events_per_message() -> u16 {
+    64
 }
 
 /// A judge may take a minute for each of its conversations.

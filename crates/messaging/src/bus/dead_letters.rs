@@ -15,7 +15,7 @@ pub struct DeadLetter {
     pub attempt: u32,
     /// When it was given up; unknown when the broker did it.
     pub failed_at: Option<Timestamp>,
-    /// The message as it was delivered.
+    /// The event as it was delivered, or the message when it is not one of ours.
     pub payload: Vec<u8>,
 }
 
@@ -33,7 +33,7 @@ pub enum DeadLetterDecision {
 /// What a review came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeadLetterReview {
-    /// Dead letters there were before it.
+    /// Dead letters there were before it. At least: a message may hold several, which only looking at it tells.
     pub total: u64,
     /// Dead letters that were looked at.
     pub seen: u64,

@@ -23,6 +23,9 @@ use self::rabbit::RabbitBus;
 use crate::envelope::OutgoingEvent;
 use crate::settings::BusSettings;
 
+/// Many more than are worth it.
+const MAX_EVENTS_PER_MESSAGE: u16 = 1_000;
+
 /// The way from producers to consumers. Cloned freely; all clones are one bus.
 #[derive(Clone)]
 pub struct Bus {
@@ -85,7 +88,8 @@ pub struct Subscription {
     pub topics: &'static [Topic],
     /// Deliveries handed to the handler together, at most.
     pub max_batch: usize,
-    /// Deliveries being handled at the same time in this process, at most.
+    /// Deliveries being handled at the same time in this process, at most. About as many wait in the process; on
+    /// RabbitMQ, where one message holds several, up to two messages' more.
     pub max_in_flight: usize,
 }
 
@@ -100,6 +104,9 @@ impl Bus {
         }
         if settings.retry_delays.is_empty() {
             return Err(BusError::InvalidSetting("bus.retry_delays_ms must hold at least one delay"));
+        }
+        if !(1..=MAX_EVENTS_PER_MESSAGE).contains(&settings.events_per_message) {
+            return Err(BusError::InvalidSetting("bus.events_per_message must be 1 to 1000"));
         }
         let in_hand = InHand::default();
         let kind = match settings.url.expose_secret().split_once(':') {

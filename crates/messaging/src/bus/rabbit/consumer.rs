@@ -1,31 +1,25 @@
 //! A consumer that never gives up: connect, declare, consume until the first error or the end, wait, and again.
 
-use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use assay_platform::runtime::now;
+use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use futures_util::{FutureExt, StreamExt};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::message::attempt;
-use super::session::Session;
-use super::settle::{Handled, settle};
+use super::intake::Intake;
+use super::work::{Finished, Work};
 use super::{Broker, Counted};
 use crate::backoff::Backoff;
-use crate::bus::in_hand::Handling;
-use crate::bus::{Delivery, Handler, Outcome, Subscription, handling};
+use crate::bus::{Handler, Subscription};
 
 /// Between two attempts to connect.
 const RECONNECT: Backoff = Backoff { first: Duration::from_millis(250), longest: Duration::from_secs(5) };
 /// A session that lasted so long was none of a row of failures.
 const STABLE: Duration = Duration::from_secs(10);
-/// Between two attempts to store failed deliveries elsewhere.
-const STORE: Backoff = Backoff { first: Duration::from_millis(250), longest: Duration::from_secs(5) };
 
 /// One subscription and the work in its hands. Work outlives the session that brought it: it is finished while the
 /// next session begins, and what the broker then delivers again is for the inbox to recognise.
@@ -33,26 +27,9 @@ pub(super) struct Consumer {
     broker: Arc<Broker>,
     subscription: Subscription,
     handler: Arc<dyn Handler>,
-    working: FuturesUnordered<Work>,
+    working: FuturesUnordered<Pin<Box<dyn Future<Output = Finished> + Send>>>,
+    /// Events in the hands of the handler.
     in_flight: usize,
-}
-
-type Work = Pin<Box<dyn Future<Output = Finished> + Send>>;
-
-/// A batch that is handled and whose failures are stored.
-struct Finished {
-    session: Arc<Session>,
-    deliveries: usize,
-    tags: BTreeSet<u64>,
-    error: Option<String>,
-}
-
-/// Deliveries that the handler gets together.
-struct Batch {
-    broker: Arc<Broker>,
-    queue: &'static str,
-    session: Arc<Session>,
-    deliveries: Vec<lapin::message::Delivery>,
 }
 
 /// Why a session ended.
@@ -74,10 +51,10 @@ impl Consumer {
             let reason = match self.begin_session(stop).await {
                 None => break,
                 Some(Err(reason)) => reason,
-                Some(Ok((session, deliveries))) => {
+                Some(Ok(intake)) => {
                     tracing::info!(queue, "consumer is connected");
                     let began = Instant::now();
-                    match self.run_session(&session, deliveries, stop).await {
+                    match self.run_session(intake, stop).await {
                         End::Stopped => break,
                         End::Lost(reason) => {
                             failures = if began.elapsed() < STABLE { failures } else { 0 };
@@ -95,85 +72,72 @@ impl Consumer {
     }
 
     /// `None` when it was stopped before.
-    async fn begin_session(
-        &mut self,
-        stop: &CancellationToken,
-    ) -> Option<Result<(Arc<Session>, lapin::Consumer), String>> {
+    async fn begin_session(&mut self, stop: &CancellationToken) -> Option<Result<Intake, String>> {
         let (broker, subscription) = (self.broker.clone(), self.subscription);
-        let begin = async { stop.run_until_cancelled(Session::begin(&broker, &subscription)).await };
-        let begun = self.work_until(begin).await?;
-        Some(begun.map(|(session, deliveries)| (Arc::new(session), deliveries)))
+        let begin = async { stop.run_until_cancelled(Intake::begin(&broker, &subscription)).await };
+        self.work_until(begin).await
     }
 
-    async fn run_session(
-        &mut self,
-        session: &Arc<Session>,
-        mut deliveries: lapin::Consumer,
-        stop: &CancellationToken,
-    ) -> End {
+    async fn run_session(&mut self, mut intake: Intake, stop: &CancellationToken) -> End {
         let broker = self.broker.clone();
         let connected = Counted::new(&broker.consumers.connected);
-        let max_in_flight = self.subscription.max_in_flight.max(1);
         let end = loop {
+            let now = Instant::now();
+            let misfits_from = intake.misfits_from(now);
+            if misfits_from.is_some_and(|moment| moment <= now) {
+                match self.work_until(stop.run_until_cancelled(intake.resize())).await {
+                    Some(Ok(())) => {}
+                    Some(Err(reason)) => break End::Lost(reason),
+                    None => break End::Stopped,
+                }
+            }
+            self.hand_over(&mut intake, stop);
             tokio::select! {
                 // In this order: after the stop nothing more is taken in, and finished work goes before new work.
                 biased;
                 () = stop.cancelled() => break End::Stopped,
                 Some(finished) = self.working.next() => {
-                    let is_of_this_session = Arc::ptr_eq(&finished.session, session);
+                    let is_of_this_session = Arc::ptr_eq(&finished.session, intake.session());
                     if let Err(reason) = self.finish(finished).await && is_of_this_session {
                         break End::Lost(reason);
                     }
                 }
-                delivery = deliveries.next(), if self.in_flight < max_in_flight => match delivery {
-                    Some(Ok(delivery)) => self.take_in(session, delivery, &mut deliveries, stop),
-                    Some(Err(error)) => break End::Lost(error.to_string()),
-                    None => break End::Lost("broker has cancelled the consumer".to_owned()),
+                received = intake.receive() => if let Err(reason) = received {
+                    break End::Lost(reason);
                 },
+                () = sleep_until(misfits_from.unwrap_or(now)), if misfits_from.is_some_and(|moment| moment > now) => {}
             }
         };
         drop(connected);
         if matches!(end, End::Stopped) {
-            session.cancel().await;
+            intake.cancel().await;
             self.finish_work().await;
         }
-        self.work_until(session.end()).await;
+        self.work_until(intake.session().end()).await;
         end
     }
 
-    /// Hands over `first` and what is there beside it.
-    fn take_in(
-        &mut self,
-        session: &Arc<Session>,
-        first: lapin::message::Delivery,
-        deliveries: &mut lapin::Consumer,
-        stop: &CancellationToken,
-    ) {
+    /// Hands over to the handler what there is and it may have.
+    fn hand_over(&mut self, intake: &mut Intake, stop: &CancellationToken) {
         let max_in_flight = self.subscription.max_in_flight.max(1);
-        let room = self.subscription.max_batch.max(1).min(max_in_flight - self.in_flight);
-        let mut batch = vec![first];
-        while batch.len() < room
-            && let Some(Some(Ok(delivery))) = deliveries.next().now_or_never()
-        {
-            batch.push(delivery);
+        while self.in_flight < max_in_flight && !intake.is_empty() {
+            let room = self.subscription.max_batch.max(1).min(max_in_flight - self.in_flight);
+            let events = intake.take(room);
+            self.in_flight += events.len();
+            let work = Work {
+                broker: self.broker.clone(),
+                queue: self.subscription.queue,
+                session: intake.session().clone(),
+                events,
+            };
+            self.working.push(Box::pin(work.handle(self.handler.clone(), stop.clone())));
         }
-        for delivery in &batch {
-            session.hand_over(delivery.delivery_tag);
-        }
-        self.in_flight += batch.len();
-        let work = Batch {
-            broker: self.broker.clone(),
-            queue: self.subscription.queue,
-            session: session.clone(),
-            deliveries: batch,
-        };
-        self.working.push(Box::pin(work.handle(self.handler.clone(), stop.clone())));
     }
 
-    /// Acknowledges a finished batch. Acknowledgements of a session that is over fail, which its successor ignores.
+    /// Acknowledges what is finished. Acknowledgements of a session that is over fail, which its successor ignores.
     async fn finish(&mut self, finished: Finished) -> Result<(), String> {
-        self.in_flight -= finished.deliveries;
-        let acknowledged = finished.session.acknowledge(finished.tags).await;
+        self.in_flight -= finished.events;
+        let acknowledged = finished.session.settle(&finished.settled).await;
         let result = finished.error.map_or(acknowledged, Err);
         if let Err(reason) = &result {
             tracing::warn!(queue = self.subscription.queue, reason, "deliveries will come again");
@@ -187,7 +151,7 @@ impl Consumer {
         loop {
             tokio::select! {
                 result = &mut other => return result,
-                // Of a session that is over: its failure is logged and has no other consequence.
+                // Its failure is logged. A session that is not over yet ends with what it is asked next.
                 Some(finished) = self.working.next() => drop(self.finish(finished).await),
             }
         }
@@ -199,62 +163,4 @@ impl Consumer {
             drop(self.finish(finished).await);
         }
     }
-}
-
-impl Batch {
-    /// Has the batch handled, and stores its failures for as long as the session lives.
-    async fn handle(self, handler: Arc<dyn Handler>, stop: CancellationToken) -> Finished {
-        let count = self.deliveries.len();
-        let in_hand = self.broker.in_hand.hand_over(self.queue);
-        let mut unsettled = handle(&*handler, self.deliveries, in_hand).await;
-        let mut tags = BTreeSet::new();
-        let mut error = None;
-        for failures in 1.. {
-            let settled = settle(&self.broker, self.queue, &unsettled, now()).await;
-            unsettled.retain(|handled| !settled.tags.contains(&handled.delivery.delivery_tag));
-            tags.extend(settled.tags);
-            error = settled.error;
-            // Held back rather than given back: each redelivery brings a message closer to its delivery limit.
-            if unsettled.is_empty() || stop.is_cancelled() || !self.session.is_alive() {
-                break;
-            }
-            tracing::warn!(
-                queue = self.queue,
-                error,
-                failures,
-                "failed deliveries wait for the broker to store them"
-            );
-            stop.run_until_cancelled(sleep(STORE.delay(failures))).await;
-        }
-        Finished { session: self.session, deliveries: count, tags, error }
-    }
-}
-
-/// Each delivery with its outcome. What cannot be read is rejected without the handler.
-async fn handle(
-    handler: &dyn Handler,
-    deliveries: Vec<lapin::message::Delivery>,
-    in_hand: Handling,
-) -> Vec<Handled> {
-    let mut handled = Vec::with_capacity(deliveries.len());
-    let (mut readable, mut parsed) = (Vec::new(), Vec::new());
-    for delivery in deliveries {
-        let attempt = attempt(&delivery.properties);
-        match Delivery::parse(&delivery.data, attempt) {
-            Ok(event) => {
-                parsed.push(event);
-                readable.push((delivery, attempt));
-            }
-            Err(error) => {
-                let outcome = Outcome::Reject { reason: error.to_string() };
-                handled.push(Handled { delivery, attempt, outcome });
-            }
-        }
-    }
-    if !parsed.is_empty() {
-        let outcomes = handling::handle(handler, &parsed, in_hand).await;
-        let outcomes = readable.into_iter().zip(outcomes);
-        handled.extend(outcomes.map(|((delivery, attempt), outcome)| Handled { delivery, attempt, outcome }));
-    }
-    handled
 }

@@ -10,9 +10,10 @@ use lapin::types::{AMQPValue, FieldTable, ShortString};
 use lapin::{BasicProperties, Channel, Connection, ErrorKind};
 use tokio::time::{sleep, timeout};
 
+use super::batch::{Original, Unpacked, unpack};
 use super::connection::REPLY_SUCCESS;
-use super::message::{self, Message};
-use super::{Broker, connection};
+use super::message::{self, Failure, Message};
+use super::{Broker, SendError, connection};
 use crate::bus::dead_letters::{DeadLetter, DeadLetterDecision, DeadLetterError, DeadLetterReview};
 
 /// Where the broker notes whenever it dead-letters a message (RabbitMQ manual, dead letter exchanges, effects).
@@ -33,20 +34,19 @@ impl Broker {
     ) -> Result<DeadLetterReview, DeadLetterError> {
         let connection = self.connector.connect("assay dead letters").await;
         let connection = connection.map_err(DeadLetterError::Unavailable)?;
-        let review = self.review_on(&connection, queue, limit, decide).await;
-        if let Ok(review) = &review {
-            self.await_return(&connection, queue, review).await;
+        let reviewed = self.review_on(&connection, queue, limit, decide).await;
+        if let Ok((_, left)) = &reviewed {
+            self.await_return(&connection, queue, *left).await;
         }
         connection::close(&connection).await;
-        review
+        reviewed.map(|(review, _)| review)
     }
 
     /// The broker gives back what was kept a little after it was told to. Whoever looks again must find it.
-    async fn await_return(&self, connection: &Connection, queue: &str, review: &DeadLetterReview) {
-        let kept = review.total - review.retried - review.dropped;
+    async fn await_return(&self, connection: &Connection, queue: &str, messages: u64) {
         let returned = async {
             let channel = connection.create_channel().await.map_err(unavailable)?;
-            while count(&channel, self.names.dead_letter_queue(queue), queue).await? < kept {
+            while count(&channel, self.names.dead_letter_queue(queue), queue).await? < messages {
                 sleep(RETURN_POLL).await;
             }
             Ok::<_, DeadLetterError>(())
@@ -57,48 +57,139 @@ impl Broker {
         }
     }
 
+    /// The review, and how many messages it leaves behind.
     async fn review_on(
         &self,
         connection: &Connection,
         queue: &str,
         limit: u64,
         decide: &mut (dyn FnMut(&DeadLetter) -> DeadLetterDecision + Send),
-    ) -> Result<DeadLetterReview, DeadLetterError> {
+    ) -> Result<(DeadLetterReview, u64), DeadLetterError> {
         let channel = connection.create_channel().await.map_err(unavailable)?;
         let dead_letters = self.names.dead_letter_queue(queue);
-        let total = count(&channel, dead_letters.clone(), queue).await?;
-        let mut review = DeadLetterReview { total, ..DeadLetterReview::default() };
-        // The count is that of the beginning: what is retried and fails again is not seen twice.
-        while review.seen < total.min(limit) {
+        let messages = count(&channel, dead_letters.clone(), queue).await?;
+        let mut review = DeadLetterReview { total: messages, ..DeadLetterReview::default() };
+        let mut left = messages;
+        // The count is that of the beginning: what is retried and fails again is not seen twice, nor what was split.
+        for _ in 0..messages {
+            if review.seen >= limit {
+                break;
+            }
             let taken = channel.basic_get(dead_letters.clone(), BasicGetOptions::default()).await;
             let Some(BasicGetMessage { delivery, .. }) = taken.map_err(unavailable)? else { break };
-            review.seen += 1;
-            match decide(&describe(&delivery)) {
-                DeadLetterDecision::Keep => continue,
-                DeadLetterDecision::Retry => {
-                    self.deliver_again(queue, &delivery).await?;
-                    review.retried += 1;
-                }
-                DeadLetterDecision::Drop => review.dropped += 1,
+            let Delivery { properties, data, acker, .. } = delivery;
+            let letters = letters(&properties, data);
+            review.total += letters.len() as u64 - 1;
+            let decisions = review.decide(&letters, limit, decide);
+            if decisions.iter().all(|decision| *decision == DeadLetterDecision::Keep) {
+                continue;
             }
-            acknowledged(delivery.acker.ack(BasicAckOptions::default()).await)?;
+            left += self.carry_out(queue, &letters, &decisions).await?;
+            acknowledged(acker.ack(BasicAckOptions::default()).await)?;
+            left -= 1;
         }
         // Gives back what is not acknowledged.
         channel.close(REPLY_SUCCESS, "OK".into()).await.map_err(unavailable)?;
-        Ok(review)
+        Ok((review, left))
     }
 
-    async fn deliver_again(&self, queue: &str, delivery: &Delivery) -> Result<(), DeadLetterError> {
-        let message_id = delivery.properties.message_id().clone();
-        let kind = delivery.properties.kind().clone();
-        let properties = message::properties(message_id, kind);
-        let again = Message::to_queue(self.names.queue(queue), &delivery.data, properties);
-        let sent = self.publisher.send(&[again]).await;
+    /// Stores what was decided on the events of one message, each event alone, before the message is forgotten.
+    /// Answers how many of them are dead letters still.
+    async fn carry_out(
+        &self,
+        queue: &str,
+        letters: &[Letter],
+        decisions: &[DeadLetterDecision],
+    ) -> Result<u64, DeadLetterError> {
+        let dead_letters = self.names.dead_letter_queue(queue);
+        let mut messages = Vec::new();
+        let mut kept = 0;
+        for (letter, decision) in letters.iter().zip(decisions) {
+            match decision {
+                DeadLetterDecision::Keep => {
+                    messages.push(letter.to_be_kept(dead_letters.clone()));
+                    kept += 1;
+                }
+                DeadLetterDecision::Retry => {
+                    messages.push(Message::of_original(&letter.original, self.names.queue(queue)));
+                }
+                DeadLetterDecision::Drop => {}
+            }
+        }
+        let sent = self.publisher.send(&messages).await;
         sent.into_iter().collect::<Result<(), _>>().map_err(|error| match error {
-            super::SendError::Unavailable(reason) => DeadLetterError::Unavailable(reason),
-            super::SendError::Unroutable => DeadLetterError::UnknownQueue(queue.to_owned()),
-        })
+            SendError::Unavailable(reason) => DeadLetterError::Unavailable(reason),
+            SendError::Unroutable => DeadLetterError::UnknownQueue(queue.to_owned()),
+        })?;
+        Ok(kept)
     }
+}
+
+impl DeadLetterReview {
+    /// Asks what is to become of each event of a message. What is beyond the limit is kept.
+    fn decide(
+        &mut self,
+        letters: &[Letter],
+        limit: u64,
+        decide: &mut (dyn FnMut(&DeadLetter) -> DeadLetterDecision + Send),
+    ) -> Vec<DeadLetterDecision> {
+        let mut decisions = Vec::with_capacity(letters.len());
+        for letter in letters {
+            if self.seen >= limit {
+                decisions.push(DeadLetterDecision::Keep);
+                continue;
+            }
+            let decision = decide(&letter.described);
+            self.seen += 1;
+            match decision {
+                DeadLetterDecision::Keep => {}
+                DeadLetterDecision::Retry => self.retried += 1,
+                DeadLetterDecision::Drop => self.dropped += 1,
+            }
+            decisions.push(decision);
+        }
+        decisions
+    }
+}
+
+/// An event among the dead letters.
+struct Letter {
+    described: DeadLetter,
+    original: Original,
+}
+
+impl Letter {
+    /// The same, in a message of its own.
+    fn to_be_kept(&self, dead_letters: ShortString) -> Message<'_> {
+        let failure = Failure {
+            reason: &self.described.reason,
+            failed_at_millis: self.described.failed_at.map(Timestamp::as_millis),
+            attempt: self.described.attempt,
+        };
+        Message::of_failed(&self.original, dead_letters, &failure)
+    }
+}
+
+/// The events of a message, at least one. Several are there when the broker gave up the message with which they came.
+fn letters(properties: &BasicProperties, data: Vec<u8>) -> Vec<Letter> {
+    let failed_at = message::integer_header(properties, message::FAILED_AT_HEADER);
+    let events = unpack(properties, data);
+    let reason = match events.len() {
+        1 => reason(properties),
+        events => format!("{} (one of {events} events in one message)", reason(properties)),
+    };
+    let letter = |Unpacked { original, .. }: Unpacked| Letter {
+        described: DeadLetter {
+            event_id: original.message_id.as_ref().map(ToString::to_string),
+            topic: original.kind.as_ref().map(ToString::to_string),
+            reason: reason.clone(),
+            attempt: original.attempt,
+            failed_at: failed_at.map(Timestamp::saturating_from_millis),
+            payload: original.payload.clone(),
+        },
+        original,
+    };
+    events.into_iter().map(letter).collect()
 }
 
 /// Asks for a queue without making it: a mistyped name must not become one.
@@ -127,20 +218,6 @@ fn acknowledged(result: lapin::Result<bool>) -> Result<(), DeadLetterError> {
 
 fn unavailable(error: lapin::Error) -> DeadLetterError {
     DeadLetterError::Unavailable(error.to_string())
-}
-
-fn describe(delivery: &Delivery) -> DeadLetter {
-    let properties = &delivery.properties;
-    let text = |value: &Option<ShortString>| value.as_ref().map(ToString::to_string);
-    let failed_at = message::integer_header(properties, message::FAILED_AT_HEADER);
-    DeadLetter {
-        event_id: text(properties.message_id()),
-        topic: text(properties.kind()),
-        reason: reason(properties),
-        attempt: message::attempt(properties),
-        failed_at: failed_at.map(Timestamp::saturating_from_millis),
-        payload: delivery.data.clone(),
-    }
 }
 
 /// Our own reason goes with messages that we put there, and those carry no history of the broker's.

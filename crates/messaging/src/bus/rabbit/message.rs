@@ -1,9 +1,11 @@
 //! Messages and their headers.
 
+use std::borrow::Cow;
+
 use lapin::BasicProperties;
-use lapin::message::Delivery;
 use lapin::types::{AMQPValue, FieldTable, ShortString};
 
+use super::batch::{self, Original};
 use crate::envelope::OutgoingEvent;
 
 /// Which attempt the next delivery of a message is, from 1. Absent means 1.
@@ -26,14 +28,15 @@ pub(super) struct Message<'m> {
     pub(super) routing_key: ShortString,
     /// Whether it is an error that no queue takes it.
     pub(super) mandatory: bool,
-    pub(super) payload: &'m [u8],
+    pub(super) payload: Cow<'m, [u8]>,
     pub(super) properties: BasicProperties,
 }
 
 /// Why and when an attempt failed.
 pub(super) struct Failure<'f> {
     pub(super) reason: &'f str,
-    pub(super) failed_at_millis: i64,
+    /// Unknown when the broker gave it up.
+    pub(super) failed_at_millis: Option<i64>,
     /// What the header is to say: the attempt that failed, or the one that follows.
     pub(super) attempt: u32,
 }
@@ -45,26 +48,45 @@ impl<'m> Message<'m> {
             exchange: exchange.clone(),
             routing_key: event.topic.as_str().into(),
             mandatory: event.needs_consumer,
-            payload: event.payload.as_bytes(),
+            payload: Cow::Borrowed(event.payload.as_bytes()),
             properties: properties(Some(event.id.to_string().into()), Some(event.topic.as_str().into())),
         }
     }
 
-    /// A delivery that failed, for one queue. Only our own headers go along: those of the broker tell of deliveries
-    /// that are over, and would make it see a loop.
-    pub(super) fn of_failed(delivery: &'m Delivery, queue: ShortString, failure: &Failure<'_>) -> Self {
-        let mut headers = FieldTable::default();
-        headers.insert(ATTEMPT_HEADER.into(), AMQPValue::LongLongInt(i64::from(failure.attempt)));
-        headers.insert(FAILED_AT_HEADER.into(), AMQPValue::LongLongInt(failure.failed_at_millis));
-        headers.insert(REASON_HEADER.into(), AMQPValue::LongString(shortened(failure.reason).into()));
-        let message_id = delivery.properties.message_id().clone();
-        let kind = delivery.properties.kind().clone();
-        Self::to_queue(queue, &delivery.data, properties(message_id, kind).with_headers(headers))
+    /// Several events that all go where this one goes.
+    pub(super) fn of_batch(one: &OutgoingEvent, payload: Vec<u8>, exchange: &ShortString) -> Self {
+        Self {
+            exchange: exchange.clone(),
+            routing_key: one.topic.as_str().into(),
+            mandatory: one.needs_consumer,
+            payload: Cow::Owned(payload),
+            properties: properties(None, Some(one.topic.as_str().into()))
+                .with_content_type(batch::CONTENT_TYPE.into()),
+        }
     }
 
-    /// A message for one queue.
-    pub(super) fn to_queue(queue: ShortString, payload: &'m [u8], properties: BasicProperties) -> Self {
-        Self { exchange: "".into(), routing_key: queue, mandatory: true, payload, properties }
+    /// An event that failed, for one queue. Only our own headers go along: those of the broker tell of deliveries
+    /// that are over, and would make it see a loop.
+    pub(super) fn of_failed(original: &'m Original, queue: ShortString, failure: &Failure<'_>) -> Self {
+        let mut headers = FieldTable::default();
+        headers.insert(ATTEMPT_HEADER.into(), AMQPValue::LongLongInt(i64::from(failure.attempt)));
+        if let Some(failed_at) = failure.failed_at_millis {
+            headers.insert(FAILED_AT_HEADER.into(), AMQPValue::LongLongInt(failed_at));
+        }
+        headers.insert(REASON_HEADER.into(), AMQPValue::LongString(shortened(failure.reason).into()));
+        let alone = Self::of_original(original, queue);
+        Self { properties: alone.properties.with_headers(headers), ..alone }
+    }
+
+    /// An event that came, for one queue, as if it had never been attempted.
+    pub(super) fn of_original(original: &'m Original, queue: ShortString) -> Self {
+        Self {
+            exchange: "".into(),
+            routing_key: queue,
+            mandatory: true,
+            payload: Cow::Borrowed(&original.payload),
+            properties: properties(original.message_id.clone(), original.kind.clone()),
+        }
     }
 }
 
@@ -85,7 +107,7 @@ pub(super) fn integer_header(properties: &BasicProperties, name: &str) -> Option
     }
 }
 
-pub(super) fn properties(message_id: Option<ShortString>, kind: Option<ShortString>) -> BasicProperties {
+fn properties(message_id: Option<ShortString>, kind: Option<ShortString>) -> BasicProperties {
     let mut properties =
         BasicProperties::default().with_content_type(CONTENT_TYPE.into()).with_delivery_mode(PERSISTENT);
     if let Some(message_id) = message_id {

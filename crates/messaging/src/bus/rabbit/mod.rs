@@ -3,15 +3,20 @@
 //! lapin's own recovery stays off: it leaves consumers silent for tens of seconds and does not cover errors of a
 //! channel. Every connection here is given up on the first error and made anew, topology included.
 
+mod batch;
 mod connection;
 mod consumer;
 mod dead_letters;
+mod intake;
 mod message;
 mod names;
+mod outstanding;
 mod publisher;
 mod session;
 mod settle;
 mod topology;
+mod window;
+mod work;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,7 +26,6 @@ use tokio_util::sync::CancellationToken;
 
 use self::connection::Connector;
 use self::consumer::Consumer;
-use self::message::Message;
 use self::names::Names;
 use self::publisher::{Publisher, SendError};
 use super::dead_letters::{DeadLetter, DeadLetterDecision, DeadLetterError, DeadLetterReview};
@@ -41,6 +45,8 @@ struct Broker {
     names: Names,
     publisher: Publisher,
     retries: Retries,
+    /// Published together, at most.
+    events_per_message: usize,
     consumers: Consumers,
     in_hand: InHand,
 }
@@ -64,17 +70,29 @@ impl RabbitBus {
         let names = Names::parse(&settings.namespace)?;
         let publisher = Publisher::new(connector.clone(), names.clone());
         let retries = Retries { delays: settings.retry_delays.clone(), max_attempts: settings.max_attempts };
+        let events_per_message = usize::from(settings.events_per_message);
         let consumers = Consumers::default();
-        let broker = Broker { connector, names, publisher, retries, consumers, in_hand };
+        let broker = Broker { connector, names, publisher, retries, events_per_message, consumers, in_hand };
         Ok(Self { broker: Arc::new(broker) })
     }
 
     pub(super) async fn publish(&self, events: &[OutgoingEvent]) -> Vec<Result<(), PublishError>> {
         let exchange = self.broker.names.exchange();
-        let messages: Vec<Message<'_>> =
-            events.iter().map(|event| Message::of_event(event, &exchange)).collect();
+        let (messages, places): (Vec<_>, Vec<_>) =
+            batch::pack(events, self.broker.events_per_message, &exchange).into_iter().unzip();
         let results = self.broker.publisher.send(&messages).await;
-        events.iter().zip(results).map(|(event, result)| publish_result(event, result)).collect()
+        // What became of a message became of each of its events.
+        let mut by_place: Vec<(usize, &Result<(), SendError>)> = places
+            .iter()
+            .zip(&results)
+            .flat_map(|(places, result)| places.iter().map(move |place| (*place, result)))
+            .collect();
+        by_place.sort_unstable_by_key(|(place, _)| *place);
+        events
+            .iter()
+            .zip(by_place)
+            .map(|(event, (_, result))| publish_result(event, result.clone()))
+            .collect()
     }
 
     pub(super) async fn consume(

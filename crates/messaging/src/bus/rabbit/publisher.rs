@@ -214,7 +214,7 @@ async fn publish(channel: &Channel, messages: &[Message<'_>]) -> Vec<Confirmed> 
             message.exchange.clone(),
             message.routing_key.clone(),
             BasicPublishOptions { mandatory: message.mandatory, immediate: false },
-            message.payload,
+            &message.payload,
             message.properties.clone(),
         );
         confirms.push(confirm.await);

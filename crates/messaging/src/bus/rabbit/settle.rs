@@ -1,25 +1,24 @@
 //! From outcomes to the broker: what is done may be acknowledged, what failed is first stored elsewhere.
 
-use std::collections::BTreeSet;
-
 use assay_contracts::time::Timestamp;
-use lapin::message::Delivery;
 use lapin::types::ShortString;
 
 use super::Broker;
+use super::batch::Original;
 use super::message::{Failure, Message};
 use crate::bus::Outcome;
 
-/// A delivery, which attempt it was, and what became of it.
+/// An event, the delivery tag of its message, and what became of it.
 pub(super) struct Handled {
-    pub(super) delivery: Delivery,
-    pub(super) attempt: u32,
+    pub(super) tag: u64,
+    pub(super) original: Original,
     pub(super) outcome: Outcome,
 }
 
-/// The tags that may be acknowledged now, and why others may not.
+/// The tag of its message for each event that is settled, and why others are not.
 pub(super) struct Settled {
-    pub(super) tags: BTreeSet<u64>,
+    pub(super) tags: Vec<u64>,
+    pub(super) left: Vec<Handled>,
     pub(super) error: Option<String>,
 }
 
@@ -29,39 +28,34 @@ enum Destination {
     DeadLetters(ShortString),
 }
 
-/// Puts failed deliveries onto their delay rung or among the dead letters, and waits until the broker has confirmed
-/// them there. Only then may the originals be acknowledged: in between there are two of them, and never none.
-pub(super) async fn settle(broker: &Broker, queue: &str, handled: &[Handled], now: Timestamp) -> Settled {
-    let mut settled = Settled { tags: BTreeSet::new(), error: None };
-    let mut failed_tags = Vec::new();
-    let mut messages = Vec::new();
+/// Puts failed events onto their delay rung or among the dead letters, each in a message of its own, and waits until
+/// the broker has confirmed them there. Only then may the originals be acknowledged: in between there are two of them,
+/// and never none.
+pub(super) async fn settle(broker: &Broker, queue: &str, handled: Vec<Handled>, now: Timestamp) -> Settled {
+    let messages: Vec<Message<'_>> =
+        handled.iter().filter_map(|handled| broker.message_for(queue, handled, now)).collect();
+    let mut sent = broker.publisher.send(&messages).await.into_iter();
+    drop(messages);
+    let mut settled = Settled { tags: Vec::with_capacity(handled.len()), left: Vec::new(), error: None };
     for handled in handled {
-        let tag = handled.delivery.delivery_tag;
-        match broker.message_for(queue, handled, now) {
-            None => {
-                settled.tags.insert(tag);
+        let stored = if handled.outcome == Outcome::Done { Some(Ok(())) } else { sent.next() };
+        match stored {
+            Some(Ok(())) => settled.tags.push(handled.tag),
+            Some(Err(error)) => {
+                settled.error = Some(format!("failed delivery was not stored: {error:?}"));
+                settled.left.push(handled);
             }
-            Some(message) => {
-                failed_tags.push(tag);
-                messages.push(message);
-            }
-        }
-    }
-    for (tag, sent) in failed_tags.into_iter().zip(broker.publisher.send(&messages).await) {
-        match sent {
-            Ok(()) => {
-                settled.tags.insert(tag);
-            }
-            Err(error) => settled.error = Some(format!("failed delivery was not stored: {error:?}")),
+            // Every message has its answer.
+            None => settled.left.push(handled),
         }
     }
     settled
 }
 
 impl Broker {
-    /// What to publish for a delivery that failed; nothing when it is done.
+    /// What to publish for an event that failed; nothing when it is done.
     fn message_for<'h>(&self, queue: &str, handled: &'h Handled, now: Timestamp) -> Option<Message<'h>> {
-        let attempt = handled.attempt;
+        let attempt = handled.original.attempt;
         let max_attempts = self.retries.max_attempts;
         let (destination, reason) = match &handled.outcome {
             Outcome::Done => return None,
@@ -71,7 +65,7 @@ impl Broker {
             }
             Outcome::Retry { reason } => (self.rung(queue, attempt), reason.clone()),
         };
-        let message_id = handled.delivery.properties.message_id().as_ref().map(ShortString::as_str);
+        let message_id = handled.original.message_id.as_ref().map(ShortString::as_str);
         let (destination, next_attempt) = match destination {
             Destination::Retry(rung) => {
                 tracing::warn!(queue, message_id, attempt, reason, "delivery is tried again later");
@@ -82,8 +76,9 @@ impl Broker {
                 (dead_letters, attempt)
             }
         };
-        let failure = Failure { reason: &reason, failed_at_millis: now.as_millis(), attempt: next_attempt };
-        Some(Message::of_failed(&handled.delivery, destination, &failure))
+        let failure =
+            Failure { reason: &reason, failed_at_millis: Some(now.as_millis()), attempt: next_attempt };
+        Some(Message::of_failed(&handled.original, destination, &failure))
     }
 
     fn dead_letters(&self, queue: &str) -> Destination {

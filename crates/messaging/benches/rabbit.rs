@@ -1,0 +1,184 @@
+//! What an event costs on RabbitMQ: events a second, and the processor time of the broker and of this process for each,
+//! published and consumed, with different numbers of events in a message.
+//!
+//! `cargo bench -p assay-messaging --bench rabbit`, with other numbers of events in a message behind `--`.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{Write as _, stdout};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use assay_contracts::event::{AgentCreated, AgentFacts, Event as _};
+use assay_messaging::{Bus, BusSettings, Delivery, Handler, Outcome, OutgoingEvent, Subscription};
+use assay_platform::runtime::{new_id, now};
+use assay_testkit::{PrivateRabbit, RabbitOptions};
+use async_trait::async_trait;
+use futures_util::future::try_join_all;
+use tokio::sync::Notify;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+/// Events of one measurement.
+const EVENTS: usize = 40_960;
+/// Events that are handed over together, as by the relay of an outbox.
+const WINDOW: usize = 256;
+/// Windows under way at the same time, as with the relay.
+const WINDOWS_AT_ONCE: usize = 4;
+/// About the size of an evaluated conversation, in bytes.
+const EVENT_BYTES: usize = 2_000;
+/// As the export service consumes.
+const QUEUE: Subscription = Subscription {
+    queue: "bench.events",
+    topics: &[AgentCreated::TOPIC],
+    max_batch: 128,
+    max_in_flight: 512,
+};
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn main() -> Result<()> {
+    // Cargo passes `--bench`.
+    let numbers: Vec<u16> = std::env::args().skip(1).filter_map(|argument| argument.parse().ok()).collect();
+    let numbers = if numbers.is_empty() { vec![1, 8, 64] } else { numbers };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let broker = PrivateRabbit::start(&RabbitOptions::for_tests())?;
+    let mut output = stdout();
+    writeln!(output, "{EVENTS} events of {EVENT_BYTES} bytes; processor µs for each event")?;
+    writeln!(output, "events/message  step      events/s  broker µs  process µs")?;
+    for number in numbers {
+        for (step, measured) in runtime.block_on(measure(&broker, number))? {
+            let Measured { per_second, broker, process } = measured;
+            writeln!(output, "{number:>14}  {step:<8} {per_second:>9.0}  {broker:>9.1}  {process:>10.1}")?;
+        }
+    }
+    Ok(())
+}
+
+async fn measure(broker: &PrivateRabbit, events_per_message: u16) -> Result<[(&'static str, Measured); 2]> {
+    let namespace = format!("bench-{events_per_message}");
+    let settings = BusSettings { namespace, events_per_message, ..BusSettings::new(broker.amqp_url()) };
+    let bus = Bus::open(&settings)?;
+    // Makes the queue.
+    consume(&bus, 0).await?;
+    let events: Vec<OutgoingEvent> = (0..EVENTS).map(|_| event()).collect::<Result<_>>()?;
+
+    let before = Moment::now(broker)?;
+    let windows: Vec<&[OutgoingEvent]> = events.chunks(WINDOW).collect();
+    let lanes = windows.chunks(windows.len().div_ceil(WINDOWS_AT_ONCE));
+    try_join_all(lanes.map(|lane| publish(&bus, lane))).await?;
+    let published = before.until_now(broker)?;
+
+    let before = Moment::now(broker)?;
+    consume(&bus, EVENTS).await?;
+    let consumed = before.until_now(broker)?;
+    Ok([("publish", published), ("consume", consumed)])
+}
+
+async fn publish(bus: &Bus, windows: &[&[OutgoingEvent]]) -> Result<()> {
+    for window in windows {
+        bus.publish(window).await.into_iter().collect::<Result<(), _>>()?;
+    }
+    Ok(())
+}
+
+/// Consumes so many events, or until the consumer is connected.
+async fn consume(bus: &Bus, events: usize) -> Result<()> {
+    let (handler, stop) = (Arc::new(Counting::default()), CancellationToken::new());
+    let consuming = bus.consume(QUEUE, handler.clone(), stop.clone());
+    let waiting = async {
+        while handler.seen.load(Ordering::SeqCst) < events {
+            tokio::time::timeout(PATIENCE, handler.more.notified()).await.context("events are missing")?;
+        }
+        while bus.ping().await.is_err() {
+            sleep(Duration::from_millis(5)).await;
+        }
+        stop.cancel();
+        anyhow::Ok(())
+    };
+    let (consumed, waited) = tokio::join!(consuming, waiting);
+    waited?;
+    consumed.map_err(|error| anyhow::anyhow!("{error}"))?;
+    ensure!(handler.seen.load(Ordering::SeqCst) == events, "events were delivered twice");
+    Ok(())
+}
+
+fn event() -> Result<OutgoingEvent> {
+    let agent =
+        AgentFacts { id: new_id(), external_id: "fin".to_owned(), name: "x".repeat(EVENT_BYTES - 500) };
+    let event = AgentCreated { organization_id: new_id(), agent, created_at: now() };
+    Ok(OutgoingEvent::new(new_id(), now(), &event)?)
+}
+
+#[derive(Default)]
+struct Counting {
+    seen: AtomicUsize,
+    more: Notify,
+}
+
+#[async_trait]
+impl Handler for Counting {
+    async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
+        self.seen.fetch_add(deliveries.len(), Ordering::SeqCst);
+        self.more.notify_one();
+        vec![Outcome::Done; deliveries.len()]
+    }
+}
+
+struct Measured {
+    per_second: f64,
+    broker: f64,
+    process: f64,
+}
+
+/// The clock, and what the processes have used of the processors, in hundredths of a second.
+struct Moment {
+    at: Instant,
+    broker: u64,
+    process: u64,
+}
+
+impl Moment {
+    fn now(broker: &PrivateRabbit) -> Result<Self> {
+        let ticks = ticks_by_process()?;
+        let is_broker = |pid: u32| {
+            let mut ancestor = Some(pid);
+            while let Some(pid) = ancestor.filter(|pid| *pid != broker.pid()) {
+                ancestor = ticks.get(&pid).map(|(parent, _)| *parent);
+            }
+            ancestor.is_some()
+        };
+        let of_broker = ticks.iter().filter(|(pid, _)| is_broker(**pid)).map(|(_, (_, ticks))| ticks).sum();
+        let (_, process) = ticks.get(&std::process::id()).context("we have no process")?;
+        Ok(Self { at: Instant::now(), broker: of_broker, process: *process })
+    }
+
+    fn until_now(&self, broker: &PrivateRabbit) -> Result<Measured> {
+        let now = Self::now(broker)?;
+        let events = EVENTS as f64;
+        let each = |before: u64, after: u64| (after - before) as f64 * 10_000.0 / events;
+        Ok(Measured {
+            per_second: events / (now.at - self.at).as_secs_f64(),
+            broker: each(self.broker, now.broker),
+            process: each(self.process, now.process),
+        })
+    }
+}
+
+/// Each process's parent and ticks.
+fn ticks_by_process() -> Result<HashMap<u32, (u32, u64)>> {
+    let mut processes = HashMap::new();
+    for entry in fs::read_dir("/proc")? {
+        let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        // It may have ended meanwhile.
+        let Ok(text) = fs::read_to_string(format!("/proc/{pid}/stat")) else { continue };
+        // The name in parentheses may hold anything.
+        let Some((_, fields)) = text.rsplit_once(')') else { continue };
+        let fields: Vec<u64> =
+            fields.split_whitespace().map(|field| field.parse().unwrap_or_default()).collect();
+        let (Some(parent), Some(times)) = (fields.get(1), fields.get(11..13)) else { continue };
+        processes.insert(pid, (u32::try_from(*parent)?, times.iter().sum()));
+    }
+    Ok(processes)
+}
