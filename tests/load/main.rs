@@ -21,7 +21,7 @@ use anyhow::Result;
 use clap::Parser;
 
 use self::conversations::Conversations;
-use self::measures::{Pace, imports};
+use self::measures::{Pace, evaluated, imports, standalone};
 use self::report::Report;
 use self::site::Servers;
 
@@ -36,6 +36,9 @@ struct Arguments {
     /// Seconds of each measurement.
     #[arg(long, default_value_t = 8)]
     seconds: u64,
+    /// Seconds of what must go on for longer, to show that nothing piles up.
+    #[arg(long, default_value_t = 20)]
+    sustained: u64,
     /// What cargo tells every benchmark.
     #[arg(long, hide = true)]
     bench: bool,
@@ -44,13 +47,25 @@ struct Arguments {
 #[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
 enum Part {
     Imports,
+    Standalone,
+    Evaluated,
+}
+
+impl Arguments {
+    fn pace(&self) -> Pace {
+        Pace {
+            rounds: self.rounds,
+            time: Duration::from_secs(self.seconds),
+            sustained: Duration::from_secs(self.sustained),
+        }
+    }
 }
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let wants = |part| arguments.parts.is_empty() || arguments.parts.contains(&part);
-    let pace = Pace { rounds: arguments.rounds, time: Duration::from_secs(arguments.seconds) };
+    let pace = arguments.pace();
     let conversations = Arc::new(Conversations::load()?);
     let servers = Servers::start()?;
     let mut report = Report::default();
@@ -62,6 +77,12 @@ async fn main() -> Result<()> {
     ));
     if wants(Part::Imports) {
         imports::measure(&servers, &conversations, pace, &mut report).await?;
+    }
+    if wants(Part::Standalone) {
+        standalone::measure(&servers, &conversations, pace, &mut report).await?;
+    }
+    if wants(Part::Evaluated) {
+        evaluated::measure(&servers, &conversations, pace, &mut report).await?;
     }
     report.finish()
 }

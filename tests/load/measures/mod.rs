@@ -1,6 +1,9 @@
 //! What is measured.
 
+mod accepting;
+pub mod evaluated;
 pub mod imports;
+pub mod standalone;
 
 use std::time::Duration;
 
@@ -9,4 +12,9 @@ use std::time::Duration;
 pub struct Pace {
     pub rounds: usize,
     pub time: Duration,
+    /// Of what must go on for longer, to show that nothing piles up.
+    pub sustained: Duration,
 }
+
+/// What an import may take at half of the load that is possible, in milliseconds.
+const HIGHEST_P99_MS: f64 = 15.0;

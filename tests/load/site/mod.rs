@@ -1,5 +1,6 @@
 //! An installation to be measured: durable servers, and every role as a process of the release build.
 
+mod read_model;
 mod servers;
 
 use std::fs;
@@ -14,6 +15,7 @@ use assay_testkit::process::{Output, Process, ProcessSpec, Signal};
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
 
+pub use self::read_model::ReadModel;
 pub use self::servers::Servers;
 use super::processors::Usage;
 
@@ -39,6 +41,8 @@ pub struct Site {
     settings: Vec<(String, String)>,
     servers: Vec<(String, u32)>,
     home: PathBuf,
+    /// Of its PostgreSQL database.
+    admin_url: Option<String>,
     http: Client,
     gateway: String,
 }
@@ -52,6 +56,7 @@ impl Site {
             .push(("ASSAY_OBJECTS__URL".to_owned(), format!("file://{}", home.join("objects").display())));
         let mut this = Self::empty(home, settings);
         this.servers = servers.processes();
+        this.admin_url = Some(servers.admin_url(name));
         for (role, listen, url) in ROLES {
             let address = free_address()?;
             if let Some(url) = url {
@@ -90,6 +95,7 @@ impl Site {
             settings,
             servers: Vec::new(),
             home,
+            admin_url: None,
             http: Client::new(),
             gateway: String::new(),
         }
