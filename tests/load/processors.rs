@@ -1,7 +1,6 @@
 //! Who used the processors: times of processes with everything below them.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 use std::fs;
 
 use anyhow::{Context, Result};
@@ -32,25 +31,19 @@ impl Usage {
     }
 
     /// What was used since, by name, in microseconds for each of `count` things.
-    pub fn micros_each(&self, before: &Self, count: u64) -> MicrosEach {
+    pub fn micros_each(&self, before: &Self, count: u64) -> BTreeMap<String, f64> {
         let each = |(name, seconds): (&String, &f64)| {
             let since = seconds - before.0.get(name).unwrap_or(&0.0);
             (name.clone(), 1e6 * since / count.max(1) as f64)
         };
-        MicrosEach(self.0.iter().map(each).collect())
+        self.0.iter().map(each).collect()
     }
 }
 
-/// Processor microseconds for each of many things, by name.
-pub struct MicrosEach(BTreeMap<String, f64>);
-
-impl fmt::Display for MicrosEach {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (name, micros) in &self.0 {
-            write!(formatter, "{name} {micros:.0}, ")?;
-        }
-        write!(formatter, "together {:.0}", self.0.values().sum::<f64>())
-    }
+/// Times by name as text, with their sum.
+pub fn listed(micros: &BTreeMap<String, f64>) -> String {
+    let each: String = micros.iter().map(|(name, micros)| format!("{name} {micros:.0}, ")).collect();
+    format!("{each}together {:.0}", micros.values().sum::<f64>())
 }
 
 struct Process {

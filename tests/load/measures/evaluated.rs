@@ -13,6 +13,7 @@ use super::Pace;
 use super::accepting::{Accepting, imports_to};
 use crate::client::Load;
 use crate::conversations::Conversations;
+use crate::processors::listed;
 use crate::report::{Goal, Report, Row};
 use crate::site::{ReadModel, Servers, Site};
 
@@ -123,7 +124,7 @@ async fn round(site: &Site, load: &Load, time: Duration) -> Result<Round> {
         waiting: (accepted - count, accepted_after - count_after),
         oldest: seen.oldest.as_secs_f64(),
         oldest_at_end: seen.oldest_at_end.as_secs_f64(),
-        usage: usage_after.micros_each(&usage, evaluated).to_string(),
+        usage: listed(&usage_after.micros_each(&usage, evaluated)),
     })
 }
 

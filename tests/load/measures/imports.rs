@@ -8,6 +8,7 @@ use super::accepting::{Accepting, CONNECTIONS};
 use super::{HIGHEST_P99_MS, Pace};
 use crate::conversations::Conversations;
 use crate::limits::pgbench::{Pgbench, Shape};
+use crate::processors::listed;
 use crate::report::{Goal, Report, Row};
 use crate::site::Servers;
 
@@ -31,7 +32,7 @@ pub async fn measure(
         report.note(format!(
             "imports, round {round}: {:.0} imports/s (p50 {:.1} ms, p99 {:.1} ms); pgbench {:.0}; processor µs an import: {}",
             outcome.per_second(202), outcome.percentile_ms(0.5), outcome.percentile_ms(0.99), one[round],
-            site.usage()?.micros_each(&before, outcome.count()),
+            listed(&site.usage()?.micros_each(&before, outcome.count())),
         ));
         ours.push(outcome.per_second(202));
         twenty.push(pgbench.run(TWENTY, pace.time.as_secs())?);

@@ -2,7 +2,11 @@
 
 mod accepting;
 pub mod evaluated;
+pub mod growth;
+pub mod hops;
 pub mod imports;
+pub mod lists;
+pub mod replicas;
 pub mod standalone;
 
 use std::time::Duration;
@@ -14,6 +18,8 @@ pub struct Pace {
     pub time: Duration,
     /// Of what must go on for longer, to show that nothing piles up.
     pub sustained: Duration,
+    /// Stored at most while it is measured what that costs.
+    pub tickets: u64,
 }
 
 /// What an import may take at half of the load that is possible, in milliseconds.

@@ -12,6 +12,7 @@ use super::{HIGHEST_P99_MS, Pace};
 use crate::client::Load;
 use crate::conversations::Conversations;
 use crate::limits::sqlite::Sqlite;
+use crate::processors::listed;
 use crate::report::{Goal, Report, Row};
 use crate::site::{ReadModel, Servers, Site};
 
@@ -53,7 +54,7 @@ pub async fn measure(
         let (usage, count, begin) = (site.usage()?, read_model.count()?, Instant::now());
         let outcome = load.as_fast_as_possible(pace.time).await?.only(202)?;
         let evaluated = (read_model.count()? - count) as f64 / begin.elapsed().as_secs_f64();
-        let each = site.usage()?.micros_each(&usage, outcome.count());
+        let each = listed(&site.usage()?.micros_each(&usage, outcome.count()));
         let drained = settle(&load, &mut read_model)?;
         report.note(format!(
             "standalone, round {round}: {:.0} imports/s (p50 {:.1} ms, p99 {:.1} ms), {evaluated:.0}/s evaluated meanwhile, \
