@@ -14,7 +14,8 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use futures_util::future::try_join_all;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::{sleep_until, timeout};
+use tokio::sync::Semaphore;
+use tokio::time::{sleep_until, timeout, timeout_at};
 
 /// Nothing that is measured takes as long.
 const LONGEST_ANSWER: Duration = Duration::from_secs(60);
@@ -77,26 +78,32 @@ impl Load {
     /// Closed loop, for so long.
     pub async fn as_fast_as_possible(&self, time: Duration) -> Result<Outcome> {
         let end = Instant::now() + time;
-        self.run(move |_| (Instant::now() < end).then(Instant::now)).await
+        self.run(None, move |_| (Instant::now() < end).then(Instant::now)).await
     }
 
-    /// Closed loop, so many requests.
-    pub async fn requests(&self, count: u64) -> Result<Outcome> {
-        self.run(move |index| (index < count).then(Instant::now)).await
+    /// Closed loop, for so long. Each request takes a place, which somebody else gives back when it has had its effect.
+    pub async fn while_there_is_room(&self, places: Arc<Semaphore>, time: Duration) -> Result<Outcome> {
+        let end = Instant::now() + time;
+        let room = Room { places, end };
+        self.run(Some(room), move |_| (Instant::now() < end).then(Instant::now)).await
     }
 
     /// Open loop at so many requests a second.
     pub async fn at_rate(&self, per_second: f64, time: Duration) -> Result<Outcome> {
         let begin = Instant::now();
         let count = (per_second * time.as_secs_f64()) as u64;
-        self.run(move |index| {
+        self.run(None, move |index| {
             (index < count).then(|| begin + Duration::from_secs_f64(index as f64 / per_second))
         })
         .await
     }
 
     /// `due` says when a request of this run is due, and ends the run.
-    async fn run(&self, due: impl Fn(u64) -> Option<Instant> + Send + Sync + 'static) -> Result<Outcome> {
+    async fn run(
+        &self,
+        room: Option<Room>,
+        due: impl Fn(u64) -> Option<Instant> + Send + Sync + 'static,
+    ) -> Result<Outcome> {
         let (load, due) = (self.clone(), Arc::new(due));
         let (sender, receiver) = tokio::sync::oneshot::channel();
         std::thread::Builder::new().name("load".to_owned()).spawn(move || {
@@ -104,19 +111,23 @@ impl Load {
                 .enable_all()
                 .build()
                 .map_err(anyhow::Error::from)
-                .and_then(|runtime| runtime.block_on(load.run_here(due)));
+                .and_then(|runtime| runtime.block_on(load.run_here(room, due)));
             // Whoever waited for it has gone.
             let _ = sender.send(outcome);
         })?;
         receiver.await.map_err(|_| anyhow!("the load generator panicked"))?
     }
 
-    async fn run_here<D: Fn(u64) -> Option<Instant>>(self, due: Arc<D>) -> Result<Outcome> {
-        let index = AtomicU64::new(0);
+    async fn run_here<D: Fn(u64) -> Option<Instant>>(
+        self,
+        room: Option<Room>,
+        due: Arc<D>,
+    ) -> Result<Outcome> {
         let connect = (0..self.connections).map(|_| Connection::open(&self.address));
         let connections = try_join_all(connect).await?;
         let begin = Instant::now();
-        let parts = connections.into_iter().map(|connection| self.carry(connection, due.as_ref(), &index));
+        let due = Due { at: due.as_ref(), room: room.as_ref(), index: AtomicU64::new(0) };
+        let parts = connections.into_iter().map(|connection| self.carry(connection, &due));
         let parts = try_join_all(parts).await?;
         let mut outcome = Outcome { seconds: begin.elapsed().as_secs_f64(), ..Outcome::default() };
         for part in parts {
@@ -130,15 +141,14 @@ impl Load {
         Ok(outcome)
     }
 
-    async fn carry(
+    async fn carry<D: Fn(u64) -> Option<Instant>>(
         &self,
         mut connection: Connection,
-        due: &impl Fn(u64) -> Option<Instant>,
-        index: &AtomicU64,
+        due: &Due<'_, D>,
     ) -> Result<Outcome> {
         let mut outcome = Outcome::default();
         let mut request = Vec::new();
-        while let Some(due_at) = due(index.fetch_add(1, Ordering::Relaxed)) {
+        while let Some(due_at) = due.next().await {
             if due_at > Instant::now() {
                 sleep_until(due_at.into()).await;
             }
@@ -151,6 +161,29 @@ impl Load {
             outcome.micros.push(u32::try_from(due_at.elapsed().as_micros()).unwrap_or(u32::MAX));
         }
         Ok(outcome)
+    }
+}
+
+/// When the requests of a run are due.
+struct Due<'r, D> {
+    at: &'r D,
+    room: Option<&'r Room>,
+    index: AtomicU64,
+}
+
+/// How many requests may be under way or have no effect yet, and until when one waits for a place.
+struct Room {
+    places: Arc<Semaphore>,
+    end: Instant,
+}
+
+impl<D: Fn(u64) -> Option<Instant>> Due<'_, D> {
+    async fn next(&self) -> Option<Instant> {
+        if let Some(room) = self.room {
+            let place = timeout_at(room.end.into(), room.places.acquire()).await;
+            place.ok()?.ok()?.forget();
+        }
+        (self.at)(self.index.fetch_add(1, Ordering::Relaxed))
     }
 }
 

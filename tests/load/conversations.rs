@@ -76,13 +76,6 @@ impl Conversations {
             write_request(buffer, "POST", path, &bearer(), Some(&parts));
         })
     }
-
-    /// A body with this ticket id, as text.
-    pub fn body(&self, number: u64, prefix: &str) -> String {
-        let body = &self.bodies[number as usize % self.bodies.len()];
-        let text = [&body.before[..], format!("\"{prefix}-{number}\"").as_bytes(), &body.behind].concat();
-        String::from_utf8_lossy(&text).into_owned()
-    }
 }
 
 fn read(path: &Path) -> Result<Vec<Value>> {

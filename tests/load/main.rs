@@ -4,7 +4,7 @@
 //! Everything runs on one machine, load generator included: figures are for comparison within a run.
 
 #![allow(clippy::print_stdout, reason = "the report is for the one who runs it")]
-#![allow(dead_code, reason = "some parts are still to come")]
+#![allow(dead_code, reason = "the measure of exports is still to come")]
 
 mod client;
 mod conversations;
@@ -17,11 +17,11 @@ mod site;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
-use clap::Parser;
+use anyhow::{Result, ensure};
+use clap::{Parser, ValueEnum};
 
 use self::conversations::Conversations;
-use self::measures::{Pace, imports};
+use self::measures::{Pace, evaluated, growth, hops, imports, lists, replicas, standalone};
 use self::report::Report;
 use self::site::Servers;
 
@@ -36,21 +36,75 @@ struct Arguments {
     /// Seconds of each measurement.
     #[arg(long, default_value_t = 8)]
     seconds: u64,
+    /// Seconds of what must go on for longer, to show that nothing piles up.
+    #[arg(long, default_value_t = 20)]
+    sustained: u64,
+    /// Tickets stored at most.
+    #[arg(long, default_value_t = 5_000_000)]
+    tickets: u64,
+    /// Whether everything works: one short round each, whose figures mean little.
+    #[arg(long)]
+    quick: bool,
     /// What cargo tells every benchmark.
     #[arg(long, hide = true)]
     bench: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum Part {
     Imports,
+    Standalone,
+    Evaluated,
+    Hops,
+    Growth,
+    Replicas,
+}
+
+impl Arguments {
+    fn pace(&self) -> Pace {
+        if self.quick {
+            return Pace {
+                rounds: 1,
+                time: Duration::from_secs(2),
+                sustained: Duration::from_secs(4),
+                tickets: 100_000,
+            };
+        }
+        Pace {
+            rounds: self.rounds,
+            time: Duration::from_secs(self.seconds),
+            sustained: Duration::from_secs(self.sustained),
+            tickets: self.tickets,
+        }
+    }
+}
+
+impl Part {
+    async fn measure(
+        self,
+        servers: &Servers,
+        conversations: &Arc<Conversations>,
+        pace: Pace,
+        report: &mut Report,
+    ) -> Result<()> {
+        match self {
+            Self::Imports => imports::measure(servers, conversations, pace, report).await,
+            Self::Standalone => standalone::measure(servers, conversations, pace, report).await,
+            Self::Evaluated => evaluated::measure(servers, conversations, pace, report).await,
+            Self::Hops => {
+                hops::measure(servers, conversations, pace, report).await?;
+                lists::measure(servers, pace, report).await
+            }
+            Self::Growth => growth::measure(servers, conversations, pace, report).await,
+            Self::Replicas => replicas::measure(servers, conversations, pace, report).await,
+        }
+    }
 }
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<()> {
     let arguments = Arguments::parse();
-    let wants = |part| arguments.parts.is_empty() || arguments.parts.contains(&part);
-    let pace = Pace { rounds: arguments.rounds, time: Duration::from_secs(arguments.seconds) };
+    let parts = if arguments.parts.is_empty() { Part::value_variants() } else { &arguments.parts[..] };
     let conversations = Arc::new(Conversations::load()?);
     let servers = Servers::start()?;
     let mut report = Report::default();
@@ -60,8 +114,15 @@ async fn main() -> Result<()> {
         conversations.len(),
         conversations.mean_bytes()
     ));
-    if wants(Part::Imports) {
-        imports::measure(&servers, &conversations, pace, &mut report).await?;
+    let mut failed = Vec::new();
+    for part in parts {
+        // What the other parts say is worth no less.
+        if let Err(error) = part.measure(&servers, &conversations, arguments.pace(), &mut report).await {
+            report.note(format!("{part:?} has no figures: {error:#}"));
+            failed.push(part);
+        }
     }
-    report.finish()
+    report.finish()?;
+    ensure!(failed.is_empty(), "without figures: {failed:?}");
+    Ok(())
 }

@@ -40,6 +40,12 @@ impl Usage {
     }
 }
 
+/// Times by name as text, with their sum.
+pub fn listed(micros: &BTreeMap<String, f64>) -> String {
+    let each: String = micros.iter().map(|(name, micros)| format!("{name} {micros:.0}, ")).collect();
+    format!("{each}together {:.0}", micros.values().sum::<f64>())
+}
+
 struct Process {
     parent: u32,
     ticks: u64,

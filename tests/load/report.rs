@@ -30,6 +30,30 @@ pub struct Row {
 }
 
 impl Row {
+    /// Beside a limit that was measured in the same rounds.
+    pub fn beside(
+        section: &'static str,
+        what: impl Into<String>,
+        unit: &'static str,
+        ours: &[f64],
+        (limit, values): (&str, &[f64]),
+        goal: Goal,
+    ) -> Self {
+        let limit = (limit.to_owned(), values.to_vec());
+        Self { section, what: what.into(), unit, ours: ours.to_vec(), limit, goal }
+    }
+
+    /// Beside nothing but what it must reach.
+    pub fn alone(
+        section: &'static str,
+        what: impl Into<String>,
+        unit: &'static str,
+        ours: &[f64],
+        goal: Goal,
+    ) -> Self {
+        Self::beside(section, what, unit, ours, ("goal", &[]), goal)
+    }
+
     /// Median of the ratios of the rounds: neighbours in time are compared with each other.
     fn ratio(&self) -> Option<f64> {
         let ratios = self.ours.iter().zip(&self.limit.1).map(|(ours, limit)| ours / limit);

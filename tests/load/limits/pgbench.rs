@@ -66,16 +66,30 @@ impl<'s> Pgbench<'s> {
                 command.arg("-f").arg(path);
             }
         }
-        let output = command.arg(self.servers.admin_url(DATABASE)).output()?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        if !output.status.success() {
-            bail!("pgbench: {}", String::from_utf8_lossy(&output.stderr));
-        }
-        let line =
-            text.lines().find_map(|line| line.strip_prefix("tps = ")).context("pgbench without tps")?;
-        let transactions: f64 = line.split(' ').next().context("no figure")?.parse()?;
-        Ok(transactions * shape.imports_a_transaction as f64)
+        command.arg(self.servers.admin_url(DATABASE));
+        Ok(transactions(command)?.per_second * shape.imports_a_transaction as f64)
     }
+}
+
+/// What a run of pgbench says.
+pub(super) struct Transactions {
+    pub per_second: f64,
+    /// Mean time of one, in milliseconds.
+    pub mean_ms: f64,
+}
+
+pub(super) fn transactions(mut command: Command) -> Result<Transactions> {
+    let output = command.output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() {
+        bail!("pgbench: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    let figure = |name: &str| -> Result<f64> {
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        let line = line.with_context(|| format!("pgbench does not say `{name}`: {text}"))?;
+        Ok(line.split(' ').next().unwrap_or_default().parse()?)
+    };
+    Ok(Transactions { per_second: figure("tps = ")?, mean_ms: figure("latency average = ")? })
 }
 
 fn script(messages: &[&str]) -> String {

@@ -1,6 +1,9 @@
 //! An installation to be measured: durable servers, and every role as a process of the release build.
 
+mod read_model;
 mod servers;
+mod stock;
+mod tokens;
 
 use std::fs;
 use std::net::TcpListener;
@@ -8,13 +11,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use assay_platform::auth::{Audience, ServiceClaims, ServiceTokens};
-use assay_platform::runtime::now;
 use assay_testkit::process::{Output, Process, ProcessSpec, Signal};
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
 
+pub use self::read_model::ReadModel;
 pub use self::servers::Servers;
+pub use self::stock::{Sizes, Stock};
 use super::processors::Usage;
 
 const ASSAY: &str = env!("CARGO_BIN_EXE_assay");
@@ -39,6 +42,8 @@ pub struct Site {
     settings: Vec<(String, String)>,
     servers: Vec<(String, u32)>,
     home: PathBuf,
+    /// Of its PostgreSQL database.
+    admin_url: Option<String>,
     http: Client,
     gateway: String,
 }
@@ -52,20 +57,36 @@ impl Site {
             .push(("ASSAY_OBJECTS__URL".to_owned(), format!("file://{}", home.join("objects").display())));
         let mut this = Self::empty(home, settings);
         this.servers = servers.processes();
+        this.admin_url = Some(servers.admin_url(name));
+        this.run(&["migrate"]).await?;
+        this.start_roles().await?;
+        Ok(this)
+    }
+
+    /// Every role once more, on the same databases, bus and files; each talks to those of its own replica.
+    pub async fn replica(&self, servers: &Servers) -> Result<Self> {
+        let is_own = |name: &str| name.ends_with("__LISTEN") || name.starts_with("ASSAY_SERVICES__");
+        let shared = self.settings.iter().filter(|(name, _)| !is_own(name)).cloned().collect();
+        let name = self.home.file_name().context("a folder without a name")?.to_string_lossy();
+        let mut this = Self::empty(servers.folder(&format!("{name}-replica"))?, shared);
+        this.start_roles().await?;
+        Ok(this)
+    }
+
+    async fn start_roles(&mut self) -> Result<()> {
         for (role, listen, url) in ROLES {
             let address = free_address()?;
             if let Some(url) = url {
-                this.settings.push((url.to_owned(), format!("http://{address}")));
+                self.settings.push((url.to_owned(), format!("http://{address}")));
             }
-            this.settings.push((listen.to_owned(), address.clone()));
-            this.addresses.push((role.to_owned(), address));
+            self.settings.push((listen.to_owned(), address.clone()));
+            self.addresses.push((role.to_owned(), address));
         }
-        this.gateway = this.address("gateway")?.to_owned();
-        this.run(&["migrate"]).await?;
+        self.gateway = self.address("gateway")?.to_owned();
         for (role, _, _) in ROLES {
-            this.start(role).await?;
+            self.start(role).await?;
         }
-        Ok(this)
+        Ok(())
     }
 
     /// One process with everything in it.
@@ -90,6 +111,7 @@ impl Site {
             settings,
             servers: Vec::new(),
             home,
+            admin_url: None,
             http: Client::new(),
             gateway: String::new(),
         }
@@ -176,11 +198,6 @@ impl Site {
     /// The API key of the organization.
     pub fn key(&self) -> &'static str {
         KEY
-    }
-
-    /// A token as the gateway makes it, for calling a service directly.
-    pub fn service_token(&self, audience: Audience, claims: &ServiceClaims) -> Result<String> {
-        Ok(ServiceTokens::new(&SERVICE_SECRET.to_owned().into())?.issue(audience, claims, now())?)
     }
 
     /// Processor time of every process of the installation, its servers and the load generator.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::process::Command;
 
 use anyhow::{Context, Result, anyhow};
 use assay_testkit::{
@@ -82,6 +83,18 @@ impl Servers {
         Ok(row.number)
     }
 
+    /// The texts that a query answers, one a row.
+    pub fn texts(&self, database: &str, query: &str) -> Result<Vec<String>> {
+        #[derive(diesel::QueryableByName)]
+        struct Row {
+            #[diesel(sql_type = diesel::sql_types::Text)]
+            text: String,
+        }
+        let query = format!("SELECT answer.text::text FROM ({query}) AS answer (text)");
+        let rows: Vec<Row> = sql_query(&query).load(&mut self.connect(database)?).context(query)?;
+        Ok(rows.into_iter().map(|row| row.text).collect())
+    }
+
     fn connect(&self, database: &str) -> Result<PgConnection> {
         PgConnection::establish(&self.admin_url(database)).map_err(|error| anyhow!("{error}"))
     }
@@ -89,6 +102,13 @@ impl Servers {
     /// A folder of its own, empty.
     pub fn folder(&self, name: &str) -> Result<PathBuf> {
         fresh_folder(&self.home.path().join(name))
+    }
+
+    /// What is free on the disk that the databases are on.
+    pub fn free_disk_bytes(&self) -> Result<u64> {
+        let output = Command::new("df").args(["--output=avail", "-B1"]).arg(self.home.path()).output()?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        text.lines().nth(1).and_then(|line| line.trim().parse().ok()).with_context(|| format!("df: {text}"))
     }
 
     /// What to count the processor time of.

@@ -1,0 +1,60 @@
+//! Look-ups as fast as PostgreSQL answers them to its own load generator: the same rows by the same statements.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+
+use super::pgbench::transactions;
+use crate::site::Servers;
+
+/// pgbench takes no more scripts.
+pub const STATEMENTS: usize = 100;
+
+/// Statements on a site's database that take turns.
+pub struct Selects<'s> {
+    servers: &'s Servers,
+    database: String,
+    scripts: Vec<PathBuf>,
+}
+
+impl<'s> Selects<'s> {
+    pub fn prepare(servers: &'s Servers, database: &str, name: &str, statements: &[String]) -> Result<Self> {
+        ensure!(
+            (1..=STATEMENTS).contains(&statements.len()),
+            "1 to {STATEMENTS} statements, not {}",
+            statements.len()
+        );
+        let folder = servers.folder(&format!("select-{name}"))?;
+        let mut scripts = Vec::new();
+        for (index, statement) in statements.iter().enumerate() {
+            let path = folder.join(format!("{index}.sql"));
+            fs::write(&path, format!("{statement};\n"))?;
+            scripts.push(path);
+        }
+        Ok(Self { servers, database: database.to_owned(), scripts })
+    }
+
+    /// Answers a second.
+    pub fn per_second(&self, clients: usize, time: Duration) -> Result<f64> {
+        Ok(transactions(self.command(clients, time)?)?.per_second)
+    }
+
+    /// Mean time of an answer, in milliseconds.
+    pub fn mean_ms(&self, clients: usize, time: Duration) -> Result<f64> {
+        Ok(transactions(self.command(clients, time)?)?.mean_ms)
+    }
+
+    fn command(&self, clients: usize, time: Duration) -> Result<Command> {
+        let mut command = Command::new(self.servers.program("pgbench")?);
+        command.args(["-n", "-M", "prepared", "-T", &time.as_secs().max(1).to_string()]);
+        command.args(["-c", &clients.to_string(), "-j", &clients.min(2).to_string()]);
+        for script in &self.scripts {
+            command.arg("-f").arg(script);
+        }
+        command.arg(self.servers.admin_url(&self.database));
+        Ok(command)
+    }
+}

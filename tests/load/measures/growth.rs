@@ -1,0 +1,101 @@
+//! What an import costs when millions are stored: beside an installation that always holds as few as in its first week.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+
+use super::accepting::Accepting;
+use super::{HIGHEST_P99_MS, Pace};
+use crate::conversations::Conversations;
+use crate::report::{Goal, Report, Row};
+use crate::site::{Servers, Sizes, Stock};
+
+const FEW: u64 = 10_000;
+/// What is measured on the way to the most.
+const STEPS: [u64; 2] = [1_000_000, 5_000_000];
+/// Disk space that stays free.
+const RESERVE_BYTES: u64 = 5 << 30;
+/// Write-ahead log that is kept for a while, and files beside the tables, for each byte of them.
+const DISK_PER_TABLE_BYTE: f64 = 1.2;
+
+/// Figures with few and with many stored; one value a round.
+#[derive(Default)]
+struct Figures {
+    few: Vec<f64>,
+    many: Vec<f64>,
+    few_p99: Vec<f64>,
+    many_p99: Vec<f64>,
+}
+
+pub async fn measure(
+    servers: &Servers,
+    conversations: &Arc<Conversations>,
+    pace: Pace,
+    report: &mut Report,
+) -> Result<()> {
+    let small = Accepting::start(servers, conversations, "few").await?;
+    let large = Accepting::start(servers, conversations, "many").await?;
+    let mut few = Stock::of(&small.site)?;
+    let mut many = Stock::of(&large.site)?;
+    many.fill(FEW)?;
+    let most = as_many_as_fit(servers, many.sizes()?, pace.tickets, report)?;
+    for stored in STEPS.into_iter().filter(|step| *step < most).chain([most]) {
+        let begin = Instant::now();
+        many.fill(stored)?;
+        report.note(format!("{stored} tickets stored after {:.0} s", begin.elapsed().as_secs_f64()));
+        let mut figures = Figures::default();
+        for _ in 0..pace.rounds {
+            few.empty()?;
+            few.fill(FEW)?;
+            let (rate, p99) = round(&small, pace.time).await?;
+            figures.few.push(rate);
+            figures.few_p99.push(p99);
+            let (rate, p99) = round(&large, pace.time).await?;
+            figures.many.push(rate);
+            figures.many_p99.push(p99);
+        }
+        add(report, stored, &figures);
+    }
+    add_sizes(report, many.sizes()?, conversations.mean_bytes());
+    Ok(())
+}
+
+/// Imports a second, and the p99 at half of it in milliseconds.
+async fn round(accepting: &Accepting, time: Duration) -> Result<(f64, f64)> {
+    let most = accepting.maximum(time).await?.per_second(202);
+    let half = accepting.load.at_rate(most / 2.0, time).await?.only(202)?;
+    Ok((most, half.percentile_ms(0.99)))
+}
+
+fn add(report: &mut Report, stored: u64, figures: &Figures) {
+    let few = (format!("the same with {FEW} stored"), &figures.few[..]);
+    let few_p99 = (&few.0[..], &figures.few_p99[..]);
+    let what = format!("imports accepted with {stored} tickets stored");
+    report.add(Row::beside("e", what, "/s", &figures.many, (&few.0, few.1), Goal::Ratio(0.8)));
+    let what = format!("p99 at half of it with {stored} tickets stored");
+    report.add(Row::beside("e", what, "ms", &figures.many_p99, few_p99, Goal::AtMost(HIGHEST_P99_MS)));
+}
+
+fn add_sizes(report: &mut Report, sizes: Sizes, body: usize) {
+    let tables = sizes.table_bytes_each();
+    let body = ("its body as it was sent", &[body as f64][..]);
+    let what = format!("tables of a stored ticket, with {} stored", sizes.tickets);
+    report.add(Row::beside("e", what, "B", &[tables], body, Goal::None));
+    let tables = ("its tables", &[tables][..]);
+    report.add(Row::beside("e", "indexes of the same", "B", &[sizes.index_bytes_each()], tables, Goal::None));
+}
+
+/// So many tickets, or as many as the disk has room for.
+fn as_many_as_fit(servers: &Servers, sizes: Sizes, wanted: u64, report: &mut Report) -> Result<u64> {
+    let free = servers.free_disk_bytes()?;
+    let each = (sizes.table_bytes_each() + sizes.index_bytes_each()) * DISK_PER_TABLE_BYTE;
+    let fit = (free.saturating_sub(RESERVE_BYTES) as f64 / each) as u64;
+    if fit < wanted {
+        report.note(format!(
+            "the disk has room for {fit} tickets of {each:.0} B, {} GiB of it kept free: fewer than the {wanted} that were asked for",
+            RESERVE_BYTES >> 30
+        ));
+    }
+    Ok(wanted.min(fit))
+}

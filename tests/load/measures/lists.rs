@@ -1,0 +1,104 @@
+//! Pages of a long list: the first one, and one that ten thousand exports lie before.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use anyhow::{Context, Result, ensure};
+use reqwest::Method;
+
+use super::Pace;
+use crate::client::{Load, write_request};
+use crate::limits::select::Selects;
+use crate::report::{Goal, Report, Row};
+use crate::site::{Servers, Site};
+
+const DATABASE: &str = "lists";
+const LIST: &str = "/v1/evaluations/exports";
+const DEPTH: u64 = 10_000;
+/// The largest page, to come there in few steps.
+const PAGE: u64 = 100;
+/// Few, because the time of an answer is what counts here.
+const CLIENTS: usize = 4;
+
+const FILL: &str = "
+    INSERT INTO export.exports (id, organization_id, kind, status, created_at, updated_at, attempts, object_key, file_bytes,
+                                file_rows, file_sha256, file_expires_at)
+    SELECT md5('export' || number)::uuid, organization.id, 'axis', 'complete', 1760000000000 + number * 1000,
+           1760000000000 + number * 1000, 1, 'none/' || number, 4096, 10, repeat('ab', 32), 4102444800000
+    FROM generate_series(1, {count}) AS number, (SELECT id FROM registry.organizations LIMIT 1) AS organization;
+    VACUUM ANALYZE export.exports";
+
+/// What the service selects.
+const SELECT: &str = "
+    SELECT id, organization_id, kind, filter_from, filter_to, status, created_at, updated_at, object_key, file_bytes,
+           file_sha256, file_expires_at, error_message FROM export.exports
+    WHERE organization_id = '{organization}' AND created_at <= {moment} AND (created_at < {moment} OR id < '{id}')
+    ORDER BY created_at DESC, id DESC LIMIT 21";
+
+pub async fn measure(servers: &Servers, pace: Pace, report: &mut Report) -> Result<()> {
+    let site = Site::distributed(servers, DATABASE).await?;
+    let fill = FILL.replace("{count}", &(DEPTH + PAGE).to_string());
+    for statement in fill.split(';') {
+        servers.sql(DATABASE, statement)?;
+    }
+    let cursor = cursor_at(&site, DEPTH).await?;
+    let first = pages(&site, LIST.to_owned());
+    let deep = pages(&site, format!("{LIST}?cursor={cursor}"));
+    let select_first = select(servers, "first", 0)?;
+    let select_deep = select(servers, "deep", DEPTH - 1)?;
+    let (mut first_ms, mut deep_ms, mut select_first_ms, mut select_deep_ms) =
+        (vec![], vec![], vec![], vec![]);
+    for _ in 0..pace.rounds {
+        select_first_ms.push(select_first.mean_ms(CLIENTS, pace.time / 2)?);
+        first_ms.push(first.as_fast_as_possible(pace.time).await?.only(200)?.percentile_ms(0.5));
+        deep_ms.push(deep.as_fast_as_possible(pace.time).await?.only(200)?.percentile_ms(0.5));
+        select_deep_ms.push(select_deep.mean_ms(CLIENTS, pace.time / 2)?);
+    }
+    let limit = "pgbench, the same select, mean";
+    let what = format!("p50 of the first page of exports, {CLIENTS} clients");
+    report.add(Row::beside("d", what, "ms", &first_ms, (limit, &select_first_ms), Goal::None));
+    let what = format!("p50 of a page at depth {DEPTH}");
+    report.add(Row::beside("d", &what[..], "ms", &deep_ms, (limit, &select_deep_ms), Goal::None));
+    report.add(Row::beside("d", what, "ms", &deep_ms, ("that of the first page", &first_ms), Goal::None));
+    Ok(())
+}
+
+/// Goes from page to page, as a client does.
+async fn cursor_at(site: &Site, depth: u64) -> Result<String> {
+    let mut path = format!("{LIST}?limit={PAGE}");
+    let mut cursor = String::new();
+    for _ in 0..depth / PAGE {
+        let (status, page) = site.call(Method::GET, &path, None).await?;
+        ensure!(status == 200, "{path}: {status} {page}");
+        let next = page["page_info"]["next_cursor"].as_str();
+        cursor = next.with_context(|| format!("no cursor: {}", page["page_info"]))?.to_owned();
+        path = format!("{LIST}?limit={PAGE}&cursor={cursor}");
+    }
+    Ok(cursor)
+}
+
+fn pages(site: &Site, path: String) -> Load {
+    let key = site.key();
+    Load {
+        address: site.gateway().to_owned(),
+        connections: CLIENTS,
+        requests: Arc::new(move |_, buffer| write_request(buffer, "GET", &path, key, None)),
+        next: Arc::new(AtomicU64::new(0)),
+    }
+}
+
+/// The page that begins behind so many exports.
+fn select<'s>(servers: &'s Servers, name: &str, depth: u64) -> Result<Selects<'s>> {
+    let of = |column: &str| -> Result<String> {
+        let query = format!(
+            "SELECT {column} FROM export.exports ORDER BY created_at DESC, id DESC OFFSET {depth} LIMIT 1"
+        );
+        Ok(servers.texts(DATABASE, &query)?.concat())
+    };
+    let statement = SELECT
+        .replace("{organization}", &of("organization_id")?)
+        .replace("{moment}", &of("created_at")?)
+        .replace("{id}", &of("id")?)
+        .replace('\n', " ");
+    Selects::prepare(servers, DATABASE, name, &[statement])
+}

@@ -1,0 +1,101 @@
+//! Two of everything at once: two gateways with a generator each, two of every service behind them, on the same
+//! databases and the same bus. Afterwards PostgreSQL is asked what became of every 202.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+
+use super::Pace;
+use super::accepting::imports_to;
+use crate::conversations::Conversations;
+use crate::processors::listed;
+use crate::report::{Goal, Report, Row};
+use crate::site::{ReadModel, Servers, Site};
+
+const DATABASE: &str = "replicas";
+const SETTLED_WITHIN: Duration = Duration::from_secs(300);
+
+const EVALUATIONS: &str = "SELECT count(*) FROM scoring.evaluations";
+const ROWS: &str = "SELECT count(*) FROM export.evaluation_rows";
+
+/// Conversations that are nowhere, or not where they should be by now.
+const LOST: [&str; 3] = [
+    "SELECT {accepted} - count(*) FROM ingest.conversations",
+    "SELECT count(*) FROM ingest.conversations accepted
+     WHERE NOT EXISTS (SELECT FROM scoring.evaluations WHERE ticket_id = accepted.id)",
+    "SELECT count(*) FROM ingest.conversations accepted
+     WHERE NOT EXISTS (SELECT FROM export.evaluation_rows WHERE ticket_id = accepted.id)",
+];
+
+/// A ticket has one evaluation, and one number for it; a second evaluation would have left its traces here.
+const TWICE: [&str; 4] = [
+    "(SELECT coalesce(sum(evaluated), 0) FROM scoring.progress) - (SELECT count(*) FROM scoring.evaluations)",
+    "(SELECT coalesce(sum(taken_in), 0) FROM export.progress) - (SELECT count(*) FROM export.evaluation_rows)",
+    "SELECT count(*) FROM export.evaluation_rows taken_in JOIN scoring.evaluations made USING (ticket_id)
+     WHERE taken_in.evaluation_id <> made.id",
+    "SELECT count(*) FROM ingest.conversations accepted JOIN ingest.conversations again
+     USING (organization_id, source, external_id) WHERE accepted.id < again.id",
+];
+
+/// What nobody will take care of any more.
+const GIVEN_UP: [&str; 3] = [
+    "SELECT count(*) FROM ingest.outbox WHERE dead_at IS NOT NULL",
+    "SELECT count(*) FROM scoring.outbox WHERE dead_at IS NOT NULL",
+    "SELECT count(*) FROM scoring.evaluations WHERE status = 'failed'",
+];
+
+pub async fn measure(
+    servers: &Servers,
+    conversations: &Arc<Conversations>,
+    pace: Pace,
+    report: &mut Report,
+) -> Result<()> {
+    let first = Site::distributed(servers, DATABASE).await?;
+    let second = first.replica(servers).await?;
+    first.register_agents(&conversations.agents).await?;
+    let begin = (first.usage()?, second.usage()?, Instant::now());
+    let loads = (imports_to(&first, conversations, "first"), imports_to(&second, conversations, "second"));
+    let (of_first, of_second) = tokio::try_join!(
+        loads.0.as_fast_as_possible(pace.sustained),
+        loads.1.as_fast_as_possible(pace.sustained)
+    )?;
+    let (of_first, of_second) = (of_first.only(202)?, of_second.only(202)?);
+    let accepted = of_first.count() + of_second.count();
+    // What is missing, or too much, is what the figures below are about.
+    if let Err(error) = ReadModel::of(&first)?.settle(accepted, SETTLED_WITHIN) {
+        report.note(format!("replicas: after {SETTLED_WITHIN:?}: {error}"));
+    }
+    report.note(format!(
+        "replicas: {} and {} accepted in {} s, all of it evaluated after {:.0} s; processor µs a conversation: the first ones: \
+         {}; the second ones: {}",
+        of_first.count(), of_second.count(), pace.sustained.as_secs(), begin.2.elapsed().as_secs_f64(),
+        listed(&first.usage()?.micros_each(&begin.0, accepted)), listed(&second.usage()?.micros_each(&begin.1, accepted)),
+    ));
+    add(servers, pace, accepted, report)
+}
+
+fn add(servers: &Servers, pace: Pace, accepted: u64, report: &mut Report) -> Result<()> {
+    let number = |query: &str| -> Result<f64> {
+        let query = query.replace("{accepted}", &accepted.to_string());
+        Ok(servers.number(DATABASE, &query)? as f64)
+    };
+    // Too many in one place must not make up for too few in another.
+    let all =
+        |queries: &[&str]| -> Result<f64> { queries.iter().map(|query| number(query).map(f64::abs)).sum() };
+    let accepted = ("answered 202", &[accepted as f64][..]);
+    let what = format!("evaluations of what two of every service accepted in {} s", pace.sustained.as_secs());
+    report.add(Row::beside("f", what, "", &[number(EVALUATIONS)?], accepted, Goal::Ratio(1.0)));
+    let what = "rows of them in the read model";
+    report.add(Row::beside("f", what, "", &[number(ROWS)?], accepted, Goal::Ratio(1.0)));
+    report.add(Row::alone("f", "conversations lost", "", &[all(&LOST)?], Goal::AtMost(0.0)));
+    report.add(Row::alone(
+        "f",
+        "conversations evaluated or taken in twice",
+        "",
+        &[all(&TWICE)?],
+        Goal::AtMost(0.0),
+    ));
+    report.add(Row::alone("f", "events and evaluations given up", "", &[all(&GIVEN_UP)?], Goal::AtMost(0.0)));
+    Ok(())
+}
