@@ -21,7 +21,7 @@ use anyhow::Result;
 use clap::Parser;
 
 use self::conversations::Conversations;
-use self::measures::{Pace, imports};
+use self::measures::{Pace, exports, imports};
 use self::report::Report;
 use self::site::Servers;
 
@@ -36,6 +36,9 @@ struct Arguments {
     /// Seconds of each measurement.
     #[arg(long, default_value_t = 8)]
     seconds: u64,
+    /// Rows of an export.
+    #[arg(long, default_value_t = 1_000_000)]
+    rows: u64,
     /// What cargo tells every benchmark.
     #[arg(long, hide = true)]
     bench: bool,
@@ -44,6 +47,7 @@ struct Arguments {
 #[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
 enum Part {
     Imports,
+    Exports,
 }
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
@@ -62,6 +66,9 @@ async fn main() -> Result<()> {
     ));
     if wants(Part::Imports) {
         imports::measure(&servers, &conversations, pace, &mut report).await?;
+    }
+    if wants(Part::Exports) {
+        exports::measure(&servers, &conversations, pace, arguments.rows, &mut report).await?;
     }
     report.finish()
 }

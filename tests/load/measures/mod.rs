@@ -1,5 +1,6 @@
 //! What is measured.
 
+pub mod exports;
 pub mod imports;
 
 use std::time::Duration;
