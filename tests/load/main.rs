@@ -21,7 +21,7 @@ use anyhow::{Result, ensure};
 use clap::{Parser, ValueEnum};
 
 use self::conversations::Conversations;
-use self::measures::{Pace, evaluated, growth, hops, imports, lists, replicas, standalone};
+use self::measures::{Pace, evaluated, exports, growth, hops, imports, lists, replicas, standalone};
 use self::report::Report;
 use self::site::Servers;
 
@@ -45,6 +45,9 @@ struct Arguments {
     /// Whether everything works: one short round each, whose figures mean little.
     #[arg(long)]
     quick: bool,
+    /// Rows of an export.
+    #[arg(long, default_value_t = 1_000_000)]
+    rows: u64,
     /// What cargo tells every benchmark.
     #[arg(long, hide = true)]
     bench: bool,
@@ -56,6 +59,7 @@ enum Part {
     Standalone,
     Evaluated,
     Hops,
+    Exports,
     Growth,
     Replicas,
 }
@@ -68,6 +72,7 @@ impl Arguments {
                 time: Duration::from_secs(2),
                 sustained: Duration::from_secs(4),
                 tickets: 100_000,
+                rows: 50_000,
             };
         }
         Pace {
@@ -75,6 +80,7 @@ impl Arguments {
             time: Duration::from_secs(self.seconds),
             sustained: Duration::from_secs(self.sustained),
             tickets: self.tickets,
+            rows: self.rows,
         }
     }
 }
@@ -95,6 +101,7 @@ impl Part {
                 hops::measure(servers, conversations, pace, report).await?;
                 lists::measure(servers, pace, report).await
             }
+            Self::Exports => exports::measure(servers, conversations, pace, report).await,
             Self::Growth => growth::measure(servers, conversations, pace, report).await,
             Self::Replicas => replicas::measure(servers, conversations, pace, report).await,
         }

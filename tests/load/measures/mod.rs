@@ -2,6 +2,7 @@
 
 mod accepting;
 pub mod evaluated;
+pub mod exports;
 pub mod growth;
 pub mod hops;
 pub mod imports;
@@ -20,6 +21,8 @@ pub struct Pace {
     pub sustained: Duration,
     /// Stored at most while it is measured what that costs.
     pub tickets: u64,
+    /// Of an export.
+    pub rows: u64,
 }
 
 /// What an import may take at half of the load that is possible, in milliseconds.

@@ -1,0 +1,178 @@
+//! Exports against `COPY` of the same rows: throughput, memory of the worker, download, alone and while imports run.
+
+mod run;
+mod stored;
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use self::run::{Exported, export};
+use self::stored::{ALL_STARTED_BEFORE, Stored};
+use super::Pace;
+use crate::client::Load;
+use crate::conversations::Conversations;
+use crate::limits::copy;
+use crate::report::{Goal, Report, Row};
+use crate::site::{Servers, Site};
+
+const DATABASE: &str = "exports";
+/// Conversations that are really evaluated; every line is one of theirs.
+const SAMPLES: u64 = 500;
+/// How fast they may be.
+const EVALUATED_WITHIN: Duration = Duration::from_secs(60);
+/// Imports a second beside an export: a part of what is possible, so that both have to share.
+const IMPORTS_A_SECOND: f64 = 300.0;
+const IMPORT_CONNECTIONS: usize = 16;
+
+/// One value for each round.
+#[derive(Default)]
+struct Figures {
+    columns: Vec<f64>,
+    lines: Vec<f64>,
+    limit: Vec<f64>,
+    alone: Vec<Exported>,
+    busy: Vec<Exported>,
+    p99_alone: Vec<f64>,
+    p99_busy: Vec<f64>,
+}
+
+pub async fn measure(
+    servers: &Servers,
+    conversations: &Arc<Conversations>,
+    pace: Pace,
+    report: &mut Report,
+) -> Result<()> {
+    let mut site = Site::distributed(servers, DATABASE).await?;
+    site.register_agents(&conversations.agents).await?;
+    let imports = Load {
+        address: site.gateway().to_owned(),
+        connections: IMPORT_CONNECTIONS,
+        requests: conversations.imports("/v1/assess", "exports", {
+            let key = site.key();
+            move || key.to_owned()
+        }),
+        next: Arc::new(AtomicU64::new(0)),
+    };
+    imports.requests(SAMPLES).await?.only(202)?;
+    await_rows(servers, SAMPLES).await?;
+    let stored = Stored::multiply(servers, DATABASE, pace.rows)?;
+    // A worker that has done nothing but this.
+    site.stop("export-worker")?;
+    site.start("export-worker").await?;
+    let mut figures = Figures::default();
+    for round in 0..pace.rounds {
+        limits(servers, &stored, &mut figures)?;
+        servers.sql("postgres", "CHECKPOINT")?;
+        let before = site.usage()?;
+        let exported = export(&site, &stored, &json!({"kind": "axis"})).await?;
+        let each = site.usage()?.micros_each(&before, pace.rows);
+        report.note(format!(
+            "round {round}: export {:.0} MB/s ({:.2} s, {:.0} MB), COPY of columns {:.0} MB/s, of lines {:.0} MB/s; \
+             processor µs a row, download included: {}",
+            exported.megabytes_a_second(),
+            exported.seconds,
+            stored.bytes as f64 / 1e6,
+            figures.columns[round],
+            figures.lines[round],
+            each.iter().map(|(name, micros)| format!("{name} {micros:.2}")).collect::<Vec<_>>().join(", "),
+        ));
+        figures.alone.push(exported);
+        remove_files(&site.home().join("objects"))?;
+        while_imports_run(&site, &stored, &imports, pace, &mut figures).await?;
+    }
+    add_rows(&figures, &stored, report);
+    Ok(())
+}
+
+fn limits(servers: &Servers, stored: &Stored, figures: &mut Figures) -> Result<()> {
+    let file = servers.folder("copied")?.join("file.csv");
+    let copy = |statement: &str| copy::to_file(servers, stored.database(), statement, stored.rows, &file);
+    let (columns, lines) = (copy(&stored.columns())?, copy(&stored.lines())?);
+    figures.columns.push(columns);
+    figures.lines.push(lines);
+    figures.limit.push(columns.max(lines));
+    Ok(())
+}
+
+/// Export after export for as long as imports run; their median counts.
+async fn while_imports_run(
+    site: &Site,
+    stored: &Stored,
+    imports: &Load,
+    pace: Pace,
+    figures: &mut Figures,
+) -> Result<()> {
+    let alone = imports.at_rate(IMPORTS_A_SECOND, pace.time).await?.only(202)?;
+    figures.p99_alone.push(alone.percentile_ms(0.99));
+    let time = pace.time.mul_f64((stored.rows as f64 / 1e6).max(1.0));
+    let begin = Instant::now();
+    // Not the conversations that are imported meanwhile: the file is the same.
+    let request = json!({"kind": "axis", "filters": {"to": ALL_STARTED_BEFORE}});
+    let exports = async {
+        let mut last = export(site, stored, &request).await?;
+        while begin.elapsed().as_secs_f64() + last.seconds < time.as_secs_f64() {
+            remove_files(&site.home().join("objects"))?;
+            last = export(site, stored, &request).await?;
+        }
+        anyhow::Ok(last)
+    };
+    let (imported, exported) = tokio::join!(imports.at_rate(IMPORTS_A_SECOND, time), exports);
+    figures.p99_busy.push(imported?.only(202)?.percentile_ms(0.99));
+    figures.busy.push(exported?);
+    remove_files(&site.home().join("objects"))
+}
+
+fn add_rows(figures: &Figures, stored: &Stored, report: &mut Report) {
+    let of =
+        |exports: &[Exported], value: fn(&Exported) -> f64| exports.iter().map(value).collect::<Vec<_>>();
+    let mut add = |what: &str, unit, ours: Vec<f64>, limit: (&str, &[f64]), goal| {
+        let limit = (limit.0.to_owned(), limit.1.to_vec());
+        report.add(Row { section: "c", what: what.to_owned(), unit, ours, limit, goal });
+    };
+    let (alone, busy) = (figures.alone.as_slice(), figures.busy.as_slice());
+    let bytes = stored.bytes / stored.rows;
+    let what = format!("export of {} rows, {bytes} B each, from request to complete", stored.rows);
+    let speed = Exported::megabytes_a_second;
+    let stricter = "COPY to a file, unsynced, the faster of both";
+    add(&what, "MB/s", of(alone, speed), (stricter, &figures.limit), Goal::Ratio(0.7));
+    let columns = "COPY CSV of 43 columns of text";
+    add("the same", "MB/s", of(alone, speed), (columns, &figures.columns), Goal::None);
+    add("the same", "MB/s", of(alone, speed), ("COPY of the finished lines", &figures.lines), Goal::None);
+    let memory = |export: &Exported| export.peak_megabytes;
+    add("peak memory of export-worker", "MB", of(alone, memory), ("goal", &[]), Goal::AtMost(64.0));
+    let first = |export: &Exported| export.first_byte_ms;
+    add("first byte of the download", "ms", of(alone, first), ("none", &[]), Goal::None);
+    let download = |export: &Exported| export.download_megabytes_a_second;
+    add("download through the gateway, hashed", "MB/s", of(alone, download), ("none", &[]), Goal::None);
+    let what = format!("export while {IMPORTS_A_SECOND} imports/s are accepted and evaluated");
+    add(&what, "MB/s", of(busy, speed), ("export alone", &of(alone, speed)), Goal::None);
+    add("peak memory of export-worker then", "MB", of(busy, memory), ("goal", &[]), Goal::AtMost(64.0));
+    let what = "p99 of these imports";
+    add(what, "ms", figures.p99_busy.clone(), ("without an export", &figures.p99_alone), Goal::None);
+}
+
+async fn await_rows(servers: &Servers, rows: u64) -> Result<()> {
+    let there = async {
+        while servers.number(DATABASE, "SELECT count(*) FROM export.evaluation_rows")? < i64::try_from(rows)?
+        {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        anyhow::Ok(())
+    };
+    tokio::time::timeout(EVALUATED_WITHIN, there).await.context("evaluations do not arrive")?
+}
+
+/// Files are large, and nobody wants them any more.
+fn remove_files(folder: &Path) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() { remove_files(&path)? } else { fs::remove_file(path)? }
+    }
+    Ok(())
+}

@@ -1,0 +1,71 @@
+//! One export, as a client sees it: asked for, waited for, downloaded and checked.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use reqwest::Method;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::stored::{Stored, hexadecimal};
+use crate::processors::{peak_memory_mib, reset_peak_memory};
+use crate::site::Site;
+
+const EXPORTS: &str = "/v1/evaluations/exports";
+const POLL: Duration = Duration::from_millis(20);
+
+pub struct Exported {
+    /// From the request until the file was there.
+    pub seconds: f64,
+    pub bytes: u64,
+    /// Of the worker, in 10⁶ bytes, from the request until the file was there.
+    pub peak_megabytes: f64,
+    /// From the request until the first byte of the file arrived.
+    pub first_byte_ms: f64,
+    pub download_megabytes_a_second: f64,
+}
+
+impl Exported {
+    pub fn megabytes_a_second(&self) -> f64 {
+        self.bytes as f64 / 1e6 / self.seconds
+    }
+}
+
+/// Fails unless the file holds every stored row, and nothing else.
+pub async fn export(site: &Site, stored: &Stored, request: &Value) -> Result<Exported> {
+    let worker = site.pid("export-worker")?;
+    reset_peak_memory(worker)?;
+    let begin = Instant::now();
+    let (status, created) = site.call(Method::POST, EXPORTS, Some(request)).await?;
+    ensure!(status == 201, "no export: {status} {created}");
+    let path = format!("{EXPORTS}/{}", created["id"].as_str().context("no id")?);
+    let address = loop {
+        tokio::time::sleep(POLL).await;
+        let (_, export) = site.call(Method::GET, &path, None).await?;
+        match export["status"].as_str() {
+            Some("complete") => break export["download_url"].as_str().context("no address")?.to_owned(),
+            Some("pending" | "running") => {}
+            _ => bail!("the export failed: {export}"),
+        }
+    };
+    let seconds = begin.elapsed().as_secs_f64();
+    let peak_megabytes = peak_memory_mib(worker)? * 1.048_576;
+    let begin = Instant::now();
+    let mut answer = site.http().get(address).send().await?.error_for_status()?;
+    let (mut bytes, mut hasher, mut first_byte_ms) = (0, Sha256::new(), None);
+    while let Some(chunk) = answer.chunk().await? {
+        first_byte_ms.get_or_insert_with(|| begin.elapsed().as_secs_f64() * 1e3);
+        bytes += chunk.len() as u64;
+        hasher.update(&chunk);
+    }
+    let download_megabytes_a_second = bytes as f64 / 1e6 / begin.elapsed().as_secs_f64();
+    let sha256 = hexadecimal(&hasher.finalize());
+    ensure!(
+        (bytes, &sha256) == (stored.bytes, &stored.sha256),
+        "the file has {bytes} B and the SHA-256 {sha256}, expected {} B and {}",
+        stored.bytes,
+        stored.sha256
+    );
+    let first_byte_ms = first_byte_ms.context("an empty file")?;
+    Ok(Exported { seconds, bytes, peak_megabytes, first_byte_ms, download_megabytes_a_second })
+}
