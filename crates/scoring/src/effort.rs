@@ -5,7 +5,7 @@ use assay_contracts::evaluation::Effort;
 use crate::answer::asks_back;
 use crate::customer::repeats_earlier;
 use crate::lexicon::Group;
-use crate::transcript::{Item, Role, Transcript, overlap, shares_any};
+use crate::transcript::{Item, Role, Transcript, shares_any};
 
 /// Messages that share more than this part of their words say the same.
 const SAME_REQUEST: f64 = 0.5;
@@ -53,17 +53,8 @@ impl EffortFindings {
 
 /// Answers that share most of their words with an earlier one.
 fn loops(transcript: &Transcript<'_>) -> Vec<usize> {
-    let words = |index: usize| {
-        transcript.item(index).map(|item| item.reading.content_words.as_slice()).unwrap_or_default()
-    };
-    let same = |one: usize, other: usize| overlap(words(one), words(other)) > SAME_ANSWER;
-    let answers = transcript.answers.iter().copied().enumerate();
-    answers
-        .filter(|(position, index)| {
-            transcript.answers.iter().take(*position).any(|earlier| same(*earlier, *index))
-        })
-        .map(|(_, index)| index)
-        .collect()
+    let answers = transcript.answers.iter().zip(&transcript.answer_likeness);
+    answers.filter(|(_, likeness)| **likeness > SAME_ANSWER).map(|(index, _)| *index).collect()
 }
 
 /// Whether the item says, gives or asks again what an earlier one of the customer did.

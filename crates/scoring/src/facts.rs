@@ -118,29 +118,42 @@ pub(crate) fn hundredths(value: f64) -> f64 {
 /// the service completes on import, and display names, which are not part of what is said: so a body on disk and
 /// the conversation that was made of it have the same fingerprint.
 pub(crate) fn transcript_sha256(conversation: &Conversation) -> String {
-    let mut hasher = Sha256::new();
-    let mut field = |value: Option<&str>| {
-        hasher.update(value.map_or(u64::MAX, |value| value.len() as u64).to_be_bytes());
-        hasher.update(value.unwrap_or("").as_bytes());
-    };
-    field(Some(&conversation.ticket_id));
-    field(Some(&conversation.source));
-    field(conversation.source_account_id.as_deref());
-    field(conversation.subject.as_deref());
+    // Short fields are put together first: a hash takes long over little.
+    let (mut hasher, mut fields) = (Sha256::new(), Vec::with_capacity(FIELDS_AT_ONCE));
+    add_field(&mut fields, Some(&conversation.ticket_id));
+    add_field(&mut fields, Some(&conversation.source));
+    add_field(&mut fields, conversation.source_account_id.as_deref());
+    add_field(&mut fields, conversation.subject.as_deref());
     for message in &conversation.messages {
         let author_id = if ai_ids(&message.author).is_some() { None } else { message.author.external_id() };
-        field(Some(&message.external_id));
-        field(Some(match message.kind {
-            MessageKind::Message => "message",
-            MessageKind::Comment => "comment",
-        }));
-        field(Some(message.author.author_type().as_str()));
-        field(author_id);
-        field(message.ai_tool.map(AiTool::as_str));
-        field(Some(&message.timestamp.as_millis().to_string()));
-        field(Some(&message.content));
+        add_field(&mut fields, Some(&message.external_id));
+        add_field(
+            &mut fields,
+            Some(match message.kind {
+                MessageKind::Message => "message",
+                MessageKind::Comment => "comment",
+            }),
+        );
+        add_field(&mut fields, Some(message.author.author_type().as_str()));
+        add_field(&mut fields, author_id);
+        add_field(&mut fields, message.ai_tool.map(AiTool::as_str));
+        add_field(&mut fields, Some(&message.timestamp.as_millis().to_string()));
+        add_field(&mut fields, Some(&message.content));
+        if fields.len() >= FIELDS_AT_ONCE / 2 {
+            hasher.update(&fields);
+            fields.clear();
+        }
     }
+    hasher.update(&fields);
     hex(&hasher.finalize())
+}
+
+/// Bytes of fields that are hashed together.
+const FIELDS_AT_ONCE: usize = 8 * 1024;
+
+fn add_field(fields: &mut Vec<u8>, value: Option<&str>) {
+    fields.extend_from_slice(&value.map_or(u64::MAX, |value| value.len() as u64).to_be_bytes());
+    fields.extend_from_slice(value.unwrap_or("").as_bytes());
 }
 
 /// Lower-case hexadecimal.

@@ -9,6 +9,7 @@
 mod support;
 
 use assay_contracts::evaluation::{Dimension, Evaluation};
+use sha2::{Digest, Sha256};
 use support::expectations::check;
 use support::{golden, read, scorer};
 
@@ -44,6 +45,13 @@ fn scores_of_the_golden_conversations_are_as_recorded() {
 fn reasons_and_evidence_of_the_golden_conversations_are_as_recorded() {
     let explanations: Vec<String> = evaluations().iter().map(explanation).collect();
     assert_recorded("explanations", &explanations.join("\n"));
+}
+
+/// What the other two do not show: offsets, confidences, the timeline, every other byte.
+#[test]
+fn every_byte_of_the_golden_evaluations_is_as_recorded() {
+    let lines: Vec<String> = evaluations().into_iter().map(digest_line).collect();
+    assert_recorded("digests", &lines.join("\n"));
 }
 
 #[test]
@@ -97,6 +105,15 @@ fn assert_recorded(name: &str, text: &str) {
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
+/// Ticket and the beginning of the SHA-256 of its evaluation, without the fingerprint of the weights: new weights that say
+/// the same change nothing here.
+fn digest_line(mut evaluation: Evaluation) -> String {
+    evaluation.scorer.weights_sha256.clear();
+    let digest = Sha256::digest(serde_json::to_vec(&evaluation).unwrap());
+    let beginning: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    format!("{} {beginning}", evaluation.external_ticket_id)
 }
 
 /// Ticket, scores, verdict and charge on one line.

@@ -4,7 +4,7 @@ use super::content::{confirmation, success_now};
 use super::question::{Question, leading_no, leading_yes, question_of};
 use super::reaction::{Reacted, Reaction};
 use crate::lexicon::Group;
-use crate::transcript::{Found, Item, Transcript, overlap};
+use crate::transcript::{Found, Item, Transcript};
 
 /// A customer repeats themselves when two messages share more than this part of their words.
 const SAME_MESSAGE: f64 = 0.7;
@@ -105,16 +105,9 @@ pub(super) fn repetition(transcript: &Transcript<'_>, position: usize, item: &It
 
 /// Whether the customer's item at `position` says what an earlier one said.
 pub(crate) fn repeats_earlier(transcript: &Transcript<'_>, position: usize, share: f64) -> bool {
-    let words_at = |position: usize| {
-        transcript
-            .customer
-            .get(position)
-            .and_then(|index| transcript.item(*index))
-            .map(|item| item.reading.content_words.as_slice())
-            .unwrap_or_default()
-    };
-    let words = words_at(position);
-    words.len() >= REPEATABLE_WORDS && (0..position).any(|earlier| overlap(words, words_at(earlier)) > share)
+    let item = transcript.customer.get(position).and_then(|index| transcript.item(*index));
+    item.is_some_and(|item| item.reading.content_words.len() >= REPEATABLE_WORDS)
+        && transcript.customer_likeness.get(position).is_some_and(|likeness| *likeness > share)
 }
 
 /// Sarcasm, sure or beside a complaint.
@@ -135,10 +128,10 @@ pub(crate) fn sarcasm(item: &Item<'_>) -> Option<Found> {
 /// Thanks or praise beside words that nobody uses who means it: a cue of mockery next to something negative, or two
 /// cues in a short message.
 fn mockery(item: &Item<'_>) -> Option<Found> {
-    let flatters = item.has_any(&[Group::Praise, Group::Thanks, Group::Approval, Group::SarcasmWeak]);
-    let honest = item.has(Group::Close) || confirmation(item).is_some();
     let cue = item.first(Group::SarcasmCue)?;
-    if !flatters || honest || item.reading.words > MOCKING_WORDS {
+    let flatters = item.has_any(&[Group::Praise, Group::Thanks, Group::Approval, Group::SarcasmWeak]);
+    let honest = || item.has(Group::Close) || confirmation(item).is_some();
+    if !flatters || item.reading.words > MOCKING_WORDS || honest() {
         return None;
     }
     let bitter = item.has_any(&[

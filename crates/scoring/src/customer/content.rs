@@ -99,6 +99,9 @@ fn is_taken_back(item: &Item<'_>, confirmation: Found) -> bool {
 /// "It is OK now", "I could finally log in": a word of success or ability beside a word for "now", in a sentence
 /// that negates, asks and supposes nothing. The latest such sentence counts.
 pub(super) fn success_now(item: &Item<'_>) -> Option<Found> {
+    if !item.has(Group::Now) {
+        return None;
+    }
     let found = &item.reading.found;
     let text = item.message.content.as_str();
     let nows = found.iter().filter(|now| now.group == Group::Now).take(FEW_NOWS);

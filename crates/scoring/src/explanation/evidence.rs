@@ -26,14 +26,20 @@ impl<'t, 'a> EvidenceBook<'t, 'a> {
         let content = item.message.content.as_str();
         let around = phrase.map_or_else(|| first_character(content), |found| (found.start, found.end));
         let (start, end) = sentence(content, around.0, around.1);
-        let quote = content.get(start..end).filter(|quote| !quote.is_empty())?.to_owned();
-        let message_external_id = item.message.external_id.clone();
+        let quote = content.get(start..end).filter(|quote| !quote.is_empty())?;
+        let message_external_id = item.message.external_id.as_str();
         let author_type = item.message.author.author_type();
-        let evidence = Evidence { message_external_id, author_type, quote, start, end };
         // The kind is not in the evidence, and ids are unique only per kind: offsets and text must agree, too.
-        let known = self.quotes.iter().position(|other| *other == evidence);
+        let known = self.quotes.iter().position(|known| {
+            known.start == start
+                && known.end == end
+                && known.author_type == author_type
+                && known.message_external_id == message_external_id
+                && known.quote == quote
+        });
         Some(known.unwrap_or_else(|| {
-            self.quotes.push(evidence);
+            let (message_external_id, quote) = (message_external_id.to_owned(), quote.to_owned());
+            self.quotes.push(Evidence { message_external_id, author_type, quote, start, end });
             self.quotes.len() - 1
         }))
     }

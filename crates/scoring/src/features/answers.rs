@@ -4,7 +4,6 @@
 use super::{FeatureList, Observations, count, dampened, flag, second_half, share, worst};
 use crate::answer::denies_a_fact;
 use crate::lexicon::Group;
-use crate::transcript::overlap;
 
 const UNFAVOURABLE: [(&str, Group, &str); 6] = [
     ("answer_apology", Group::Apology, "AGENT_APOLOGISED"),
@@ -56,16 +55,8 @@ fn add_views(
 }
 
 fn add_loops(observations: &Observations<'_, '_>, features: &mut FeatureList) {
-    let answers: Vec<&[u64]> =
-        observations.transcript.answer_items().map(|item| item.reading.content_words.as_slice()).collect();
-    let closest: Vec<f64> = answers
-        .iter()
-        .enumerate()
-        .skip(1)
-        .map(|(index, words)| {
-            answers.iter().take(index).map(|earlier| overlap(words, earlier)).fold(0.0, f64::max)
-        })
-        .collect();
+    // The first one has none before it.
+    let closest = observations.transcript.answer_likeness.get(1..).unwrap_or_default();
     let mut sum = 0.0;
     let mean = closest.iter().enumerate().map(|(index, share)| {
         sum += share;

@@ -97,8 +97,12 @@ fn share(marks: &[bool]) -> f64 {
     if marks.is_empty() { 0.0 } else { count(marks) as f64 / marks.len() as f64 }
 }
 
-/// The highest value among the prefixes of at least `from` marks: a later mark can raise it but not thin it out.
+/// The highest share among the prefixes of at least `from` marks: a later mark can raise it but not thin it out.
 fn worst(view: impl Fn(&[bool]) -> f64, marks: &[bool], from: usize) -> f64 {
+    // The rule, and then no share is more than none.
+    if !marks.contains(&true) {
+        return 0.0;
+    }
     prefixes(marks, from).map(view).fold(0.0, f64::max)
 }
 

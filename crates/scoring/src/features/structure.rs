@@ -3,7 +3,7 @@
 use super::{FeatureList, Observations, dampened, flag, unsettled_items};
 use crate::customer::{EndState, Reaction};
 use crate::lexicon::Group;
-use crate::transcript::{Item, common, overlap};
+use crate::transcript::{Item, common};
 
 /// At most so many of the customer's earlier messages are compared with one: bounds the work.
 const COMPARED_MESSAGES: usize = 50;
@@ -163,17 +163,8 @@ fn longest_run(observations: &Observations<'_, '_>) -> usize {
 
 /// How much, on average, each of the customer's messages shares with the closest earlier one.
 fn mean_similarity(observations: &Observations<'_, '_>) -> f64 {
-    let words: Vec<&[u64]> = observations
-        .transcript
-        .customer_items()
-        .take(COMPARED_MESSAGES)
-        .map(|item| item.reading.content_words.as_slice())
-        .collect();
-    let closest: Vec<f64> = words
-        .iter()
-        .enumerate()
-        .skip(1)
-        .map(|(index, one)| words.iter().take(index).map(|earlier| overlap(one, earlier)).fold(0.0, f64::max))
-        .collect();
+    let likeness = &observations.transcript.customer_likeness;
+    // The first one has none before it.
+    let closest = likeness.get(1..likeness.len().min(COMPARED_MESSAGES)).unwrap_or_default();
     if closest.is_empty() { 0.0 } else { closest.iter().sum::<f64>() / closest.len() as f64 }
 }

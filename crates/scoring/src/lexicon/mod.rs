@@ -4,6 +4,7 @@
 //! The lists are data (`lexicon/*.txt`), each group with a line on why it exists, so that a phrase is added without
 //! touching code and a language with one line of it (see `languages`).
 
+mod beginnings;
 mod characters;
 mod format;
 mod group;
@@ -23,7 +24,7 @@ pub(crate) use self::languages::LanguageNumber;
 use self::languages::{LANGUAGE_LISTS, LanguageList};
 use self::normalise::Normalised;
 use self::phrases::Phrases;
-pub(crate) use self::words::{Tally, WORD_WORTH, WordLists, hash_word};
+pub(crate) use self::words::{Tally, WORD_WORTH, WordLists, hash_beginning, hash_word};
 
 /// The lists whose phrases count in every language, with their names for errors.
 const PHRASE_LISTS: [(&str, &str); 4] = [
@@ -161,9 +162,10 @@ impl Lexicon {
         LANGUAGE_LISTS.iter().any(|(listed, ..)| *listed == code)
     }
 
-    /// Every phrase in a text of `language` (`None` for one without a list), ordered by place, then by group.
-    pub(crate) fn find(&self, text: &str, language: Option<LanguageNumber>) -> Vec<Hit> {
-        let mut hits: Vec<Hit> = Vec::new();
+    /// Writes every phrase in a text of `language` (`None` for one without a list) into `hits`, ordered by place, then by
+    /// group. What was in there before is gone.
+    pub(crate) fn find(&self, text: &str, language: Option<LanguageNumber>, hits: &mut Vec<Hit>) {
+        hits.clear();
         match Normalised::of(text) {
             None => self.find_in(text, text, language, |hit| hits.push(hit)),
             Some(normalised) => self.find_in(&normalised.flat, &normalised.kept, language, |hit| {
@@ -187,7 +189,6 @@ impl Lexicon {
         }
         // A phrase may stand in the English list and in that of the language.
         hits.dedup();
-        hits
     }
 
     /// Searches `flat`; whether a sentence begins is read in `kept`, which differs from it in line breaks only.
@@ -312,8 +313,14 @@ fn starts_sentence(before: &str) -> bool {
 mod tests {
     use super::*;
 
+    fn hits(lexicon: &Lexicon, text: &str, language: &str) -> Vec<Hit> {
+        let mut hits = Vec::new();
+        lexicon.find(text, lexicon.words.language(language), &mut hits);
+        hits
+    }
+
     fn groups(text: &str) -> Vec<Group> {
-        Lexicon::builtin().unwrap().find(text, None).into_iter().map(|hit| hit.group).collect()
+        hits(&Lexicon::builtin().unwrap(), text, "en").into_iter().map(|hit| hit.group).collect()
     }
 
     #[test]
@@ -333,10 +340,7 @@ mod tests {
     #[test]
     fn a_phrase_for_the_end_of_a_clause_counts_only_there() {
         let lexicon = Lexicon::builtin().unwrap();
-        let says_no = |text: &str| {
-            let hits = lexicon.find(text, lexicon.words.language("zh"));
-            hits.iter().any(|hit| hit.group == Group::PlainNo)
-        };
+        let says_no = |text: &str| hits(&lexicon, text, "zh").iter().any(|hit| hit.group == Group::PlainNo);
         assert!(says_no("没有，谢谢") && says_no("没有"));
         assert!(!says_no("没有收到邮件"), "the beginning of a longer word or sentence");
     }
@@ -345,7 +349,7 @@ mod tests {
     fn hits_carry_exact_byte_offsets() {
         let text = "¡Perfecto, ya funciona!";
         let lexicon = Lexicon::builtin().unwrap();
-        let mut hits = lexicon.find(text, lexicon.words.language("es"));
+        let mut hits = hits(&lexicon, text, "es");
         hits.retain(|hit| matches!(hit.group, Group::Praise | Group::Confirmation));
         let quotes: Vec<&str> = hits.iter().map(|hit| &text[hit.start..hit.end]).collect();
         assert_eq!(quotes, ["Perfecto", "ya funciona"]);

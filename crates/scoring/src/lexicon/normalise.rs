@@ -1,13 +1,15 @@
 //! One way to write a phrase: wrapped lines, doubled and special blanks, invisible characters and full-width letters
 //! do not hide it.
 
+use std::borrow::Cow;
+
 /// A text as the phrases see it, with the way back to the original.
 #[derive(Debug)]
-pub(super) struct Normalised {
+pub(super) struct Normalised<'t> {
     /// For the automaton: every run of blanks is one space.
     pub flat: String,
     /// The same length, with line breaks kept: for the question whether a sentence begins.
-    pub kept: String,
+    pub kept: Cow<'t, str>,
     /// For each byte of `flat` the byte of the original it comes from, and one for the end; empty where both are the
     /// same.
     origins: Vec<u32>,
@@ -22,48 +24,45 @@ enum Need {
     Everything,
 }
 
-impl Normalised {
+impl<'t> Normalised<'t> {
     /// `None` where the text can be searched as it is.
-    pub(super) fn of(text: &str) -> Option<Self> {
+    pub(super) fn of(text: &'t str) -> Option<Self> {
         match need(text.as_bytes()) {
             Need::Nothing => return None,
             Need::LineBreaks => {
                 return Some(Self {
                     flat: text.replace('\n', " "),
-                    kept: text.to_owned(),
+                    kept: Cow::Borrowed(text),
                     origins: Vec::new(),
                 });
             }
             Need::Everything => {}
         }
-        let mut normalised = Self {
-            flat: String::with_capacity(text.len()),
-            kept: String::with_capacity(text.len()),
-            origins: Vec::with_capacity(text.len() + 1),
-        };
+        let (mut flat, mut kept) = (String::with_capacity(text.len()), String::with_capacity(text.len()));
+        let mut origins = Vec::with_capacity(text.len() + 1);
         let mut in_blanks = false;
         for (at, character) in text.char_indices() {
-            match kind_of(character) {
-                Kind::Invisible => {}
+            let (seen, mark) = match kind_of(character) {
+                Kind::Invisible => continue,
                 Kind::Blank if in_blanks => {
                     if character == '\n' {
                         // The run is one byte in both texts, so its mark can be changed in place.
-                        normalised.kept.pop();
-                        normalised.kept.push('\n');
+                        kept.pop();
+                        kept.push('\n');
                     }
+                    continue;
                 }
-                Kind::Blank => {
-                    in_blanks = true;
-                    normalised.push(' ', if character == '\n' { '\n' } else { ' ' }, at);
-                }
-                Kind::Other(character) => {
-                    in_blanks = false;
-                    normalised.push(character, character, at);
-                }
-            }
+                Kind::Blank => (' ', if character == '\n' { '\n' } else { ' ' }),
+                Kind::Other(character) => (character, character),
+            };
+            in_blanks = seen == ' ';
+            flat.push(seen);
+            kept.push(mark);
+            // Every byte of a character leads to the beginning of the original character.
+            origins.extend(std::iter::repeat_n(at as u32, seen.len_utf8()));
         }
-        normalised.origins.push(text.len() as u32);
-        Some(normalised)
+        origins.push(text.len() as u32);
+        Some(Self { flat, kept: Cow::Owned(kept), origins })
     }
 
     /// The place in the original of the byte range `start..end` of `flat`.
@@ -75,13 +74,6 @@ impl Normalised {
         let last = *self.origins.get(end.checked_sub(1)?)? as usize;
         let length = text.get(last..)?.chars().next().map_or(0, char::len_utf8);
         Some((begin, last + length))
-    }
-
-    fn push(&mut self, flat: char, kept: char, at: usize) {
-        self.flat.push(flat);
-        self.kept.push(kept);
-        // Every byte of a character leads to the beginning of the original character.
-        self.origins.extend(std::iter::repeat_n(at as u32, flat.len_utf8()));
     }
 }
 
@@ -109,8 +101,8 @@ fn need(bytes: &[u8]) -> Need {
     let mut before = b'x';
     let mut need = Need::Nothing;
     for (at, byte) in bytes.iter().copied().enumerate() {
-        // Most bytes are none of those that matter.
-        if byte > b' ' && byte < 0xC2 {
+        // Most bytes are none of those that matter, and most of the others are single spaces.
+        if byte > b' ' && byte < 0xC2 || byte == b' ' && before > b' ' {
             before = byte;
             continue;
         }

@@ -1,12 +1,13 @@
 //! Finds every phrase in a text, by walking a tree of all phrases from each place where one may begin.
 //!
-//! An automaton that has all phrases in mind at every byte is slower: phrases begin where words begin, and three
-//! bytes tell for most words that no phrase begins with them.
+//! An automaton that has all phrases in mind at every byte is slower: phrases begin where words begin, and the eight
+//! bytes there tell for most words that no phrase begins with them.
 
 use aho_corasick::Anchored;
 use aho_corasick::automaton::{Automaton, StateID};
 use aho_corasick::nfa::contiguous::NFA;
 
+use super::beginnings::{Beginnings, Window};
 use super::{LexiconError, is_ascii_letter_or_digit};
 
 /// A phrase in a text.
@@ -42,16 +43,13 @@ impl Phrases {
     pub(super) fn find(&self, text: &str, mut found: impl FnMut(Match)) {
         let bytes = text.as_bytes();
         let mut in_word = false;
-        for (start, first) in bytes.windows(3).enumerate() {
-            let joins = is_ascii_letter_or_digit(first[0]);
-            // One condition without short cuts: a processor cannot guess where words begin.
-            if !(in_word & joins) & self.beginnings.may_hold([first[0], first[1], first[2]]) {
+        for (start, first) in bytes.iter().enumerate() {
+            let joins = is_ascii_letter_or_digit(*first);
+            let may_begin = !(in_word & joins) & self.beginnings.may_begin_with(*first);
+            in_word = joins;
+            if may_begin && self.beginnings.may_hold(Window::at(bytes, start)) {
                 self.walk(bytes, start, &mut found);
             }
-            in_word = joins;
-        }
-        for start in bytes.len().saturating_sub(2)..bytes.len() {
-            self.walk(bytes, start, &mut found);
         }
     }
 
@@ -74,47 +72,6 @@ impl Phrases {
                 }
             }
         }
-    }
-}
-
-/// Which three bytes begin a phrase, as one bit for every five bits of each: enough to tell letters apart, and the
-/// same for both cases of a letter. Other bytes may be taken for letters; the walk finds out.
-struct Beginnings(Box<[u64; 512]>);
-
-impl Beginnings {
-    fn of(phrases: &[String]) -> Self {
-        let mut beginnings = Self(Box::new([0; 512]));
-        let any: Vec<u8> = (0..32).collect();
-        for phrase in phrases {
-            let at = |index: usize| phrase.as_bytes().get(index..=index).unwrap_or(&any);
-            for first in at(0) {
-                for second in at(1) {
-                    for third in at(2) {
-                        let (word, bit) = Self::place([*first, *second, *third]);
-                        beginnings.0[word] |= bit;
-                    }
-                }
-            }
-        }
-        beginnings
-    }
-
-    fn may_hold(&self, bytes: [u8; 3]) -> bool {
-        let (word, bit) = Self::place(bytes);
-        self.0[word] & bit != 0
-    }
-
-    fn place(bytes: [u8; 3]) -> (usize, u64) {
-        let [first, second, third] = bytes.map(|byte| usize::from(byte & 31));
-        let code = first << 10 | second << 5 | third;
-        (code / 64, 1 << (code % 64))
-    }
-}
-
-impl std::fmt::Debug for Beginnings {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let count: u32 = self.0.iter().map(|word| word.count_ones()).sum();
-        write!(formatter, "Beginnings({count})")
     }
 }
 
@@ -144,5 +101,17 @@ mod tests {
         assert_eq!(found(&["x", "谢谢", "é"], "x谢谢 éx"), [(0, 0, 1), (1, 1, 7), (2, 8, 10), (0, 10, 11)]);
         assert_eq!(found(&["a"], "a"), [(0, 0, 1)]);
         assert_eq!(found(&["ab"], ""), []);
+    }
+
+    #[test]
+    fn a_phrase_of_any_length_is_found_in_either_case_where_the_text_ends_with_it() {
+        let phrase = "Thanks, that is all\u{2019}";
+        for (length, _) in phrase.char_indices().skip(1) {
+            let phrase = &phrase[..length];
+            for text in [phrase.to_owned(), phrase.to_lowercase(), phrase.to_uppercase()] {
+                let text = format!("({text}");
+                assert_eq!(found(&[phrase], &text), [(0, 1, text.len())], "{text}");
+            }
+        }
     }
 }

@@ -133,7 +133,7 @@ impl Tally {
 /// Hash of the lower-case characters of a word: fast, and the same on every machine. Three characters, of 21 bits
 /// each, are mixed in at a time.
 pub(crate) fn hash_word(word: impl Iterator<Item = char>) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut hash = HASH_OF_NOTHING;
     let (mut block, mut count) = (0u64, 0u32);
     for character in word {
         block = block << 21 | u64::from(u32::from(lower(character)));
@@ -146,6 +146,23 @@ pub(crate) fn hash_word(word: impl Iterator<Item = char>) -> u64 {
     hash = mixed(hash, block);
     hash ^ hash >> 32
 }
+
+/// [`hash_word`] of the first `most` characters of `word`. Most words are ASCII, where bytes are characters.
+pub(crate) fn hash_beginning(word: &str, most: usize) -> u64 {
+    if !word.is_ascii() {
+        return hash_word(word.chars().take(most));
+    }
+    let bytes = word.as_bytes().get(..most).unwrap_or(word.as_bytes());
+    let block =
+        |bytes: &[u8]| bytes.iter().fold(0, |block, byte| block << 21 | u64::from(byte.to_ascii_lowercase()));
+    let mut blocks = bytes.chunks_exact(3);
+    let hash = blocks.by_ref().fold(HASH_OF_NOTHING, |hash, bytes| mixed(hash, block(bytes)));
+    let hash = mixed(hash, block(blocks.remainder()));
+    hash ^ hash >> 32
+}
+
+/// What hashes begin with.
+const HASH_OF_NOTHING: u64 = 0xcbf2_9ce4_8422_2325;
 
 fn mixed(hash: u64, block: u64) -> u64 {
     (hash.rotate_left(23) ^ block).wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -198,5 +215,15 @@ mod tests {
         assert_eq!(tally_of(&["nao"]).clear_best(WORD_WORTH, 2.0), Some(portuguese), "without accents");
         assert_eq!(tally_of(&["de", "de"]).clear_best(WORD_WORTH, 1.2), None, "shared by both");
         assert_eq!(lists.language("pt").and_then(|number| lists.language_code(number)), Some("pt"));
+    }
+
+    #[test]
+    fn the_short_cut_for_ascii_gives_the_same_hashes() {
+        for word in ["", "a", "No", "yes", "Don't", "iPhone14", "ÉTÉ", "señor", "谢谢"] {
+            for most in [1, 2, 3, 4, 256] {
+                let hash = hash_word(word.chars().take(most));
+                assert_eq!(hash_beginning(word, most), hash, "{most} characters of {word}");
+            }
+        }
     }
 }

@@ -72,7 +72,10 @@ impl Language {
     /// The language whose phrases count in `item`: its own where it shows one, else that of its side.
     pub(super) fn to_read(&self, lexicon: &Lexicon, item: &Item<'_>) -> Option<LanguageNumber> {
         let side = if item.role.answers() { &self.answers } else { &self.code };
-        if let Some(script) = by_script(std::iter::once(item.message.content.as_str())) {
+        let text = item.message.content.as_str();
+        if !text.is_ascii()
+            && let Some(script) = by_script(std::iter::once(text))
+        {
             // A short Japanese text may hold nothing but Chinese characters.
             let is_japanese = side.as_deref() == Some("ja");
             return lexicon.words.language(if is_japanese { "ja" } else { script });

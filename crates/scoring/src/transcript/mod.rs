@@ -16,9 +16,10 @@ pub(crate) use self::language::{Coverage, Language};
 pub(crate) use self::own_text::Quoted;
 pub(crate) use self::reading::{Found, Reading};
 pub(crate) use self::sentences::sentence_around;
-pub(crate) use self::similarity::{common, overlap, shares_any};
+pub(crate) use self::similarity::{common, shares_any};
 
 use self::excerpt::{Excerpt, share};
+use self::similarity::overlap;
 use crate::lexicon::{Group, Lexicon};
 
 /// What an item is to the scorer. A comment is a note whoever wrote it.
@@ -103,6 +104,10 @@ pub(crate) struct Transcript<'a> {
     pub turns: Vec<usize>,
     /// Indices of the answers that the customer saw.
     pub answers: Vec<usize>,
+    /// For each of `customer`: the share of its words that it has in common with the closest earlier one, 0–1.
+    pub customer_likeness: Vec<f64>,
+    /// The same for each of `answers`.
+    pub answer_likeness: Vec<f64>,
     /// How many of `answers` were heard: the customer wrote after them, or it is the first answer of all. What
     /// comes later may count against a conversation, never for it.
     pub heard: usize,
@@ -127,9 +132,10 @@ impl<'a> Transcript<'a> {
             })
             .unzip();
         let language = Language::of(lexicon, &items);
+        let mut hits = Vec::new();
         for (item, excerpt) in items.iter_mut().zip(&excerpts) {
             let read_in = language.to_read(lexicon, item);
-            item.reading.find_phrases(lexicon, excerpt, read_in);
+            item.reading.find_phrases(lexicon, excerpt, read_in, &mut hits);
         }
         let customer: Vec<usize> = indices(&items, |item| {
             item.role == Role::Customer && (!item.is_injected() || item.has_any(COMPLAINTS))
@@ -139,7 +145,19 @@ impl<'a> Transcript<'a> {
         let last_customer = customer.last().copied().unwrap_or(0);
         let before_last = answers.iter().filter(|index| **index < last_customer).count();
         let heard = if before_last == 0 { answers.len().min(1) } else { before_last };
-        Self { conversation, items, customer, turns, answers, heard, language }
+        let customer_likeness = likeness(&items, &customer);
+        let answer_likeness = likeness(&items, &answers);
+        Self {
+            conversation,
+            items,
+            customer,
+            turns,
+            answers,
+            customer_likeness,
+            answer_likeness,
+            heard,
+            language,
+        }
     }
 
     /// The item at `index`, which comes from this transcript.
@@ -211,6 +229,21 @@ pub(crate) fn ai_ids(author: &Author) -> Option<(Option<&str>, Option<&str>)> {
 
 fn indices(items: &[Item<'_>], keep: impl Fn(&Item<'_>) -> bool) -> Vec<usize> {
     items.iter().enumerate().filter(|(_, item)| keep(item)).map(|(index, _)| index).collect()
+}
+
+/// How much each of these items shares with the closest earlier one of them.
+fn likeness(items: &[Item<'_>], indices: &[usize]) -> Vec<f64> {
+    let words: Vec<&[u64]> = indices
+        .iter()
+        .map(|index| items.get(*index).map_or(&[][..], |item| &item.reading.content_words))
+        .collect();
+    words
+        .iter()
+        .enumerate()
+        .map(|(position, own)| {
+            words.iter().take(position).map(|earlier| overlap(own, earlier)).fold(0.0, f64::max)
+        })
+        .collect()
 }
 
 fn turns(customer: &[usize], answers: &[usize]) -> Vec<usize> {

@@ -48,6 +48,23 @@ const SIGN_OFFS: [&str; 22] = [
     "atenciosamente",
     "此致",
 ];
+/// Whether a line that begins with the byte can be one; blanks beyond ASCII may stand before it.
+const BEGINS_A_SIGN_OFF: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut at = 0;
+    while at < SIGN_OFFS.len() {
+        let first = SIGN_OFFS[at].as_bytes()[0];
+        table[first.to_ascii_lowercase() as usize] = true;
+        table[first.to_ascii_uppercase() as usize] = true;
+        at += 1;
+    }
+    let mut byte = 0x80;
+    while byte < table.len() {
+        table[byte] = true;
+        byte += 1;
+    }
+    table
+};
 /// A sign-off stands in a line of at most so many bytes.
 const LONGEST_SIGN_OFF: usize = 40;
 /// Blanks around it are expected to be at most so many.
@@ -83,8 +100,8 @@ pub(super) fn touches(ranges: &[(usize, usize)], start: usize, end: usize) -> bo
 fn earlier_messages(text: &str) -> Vec<(usize, usize)> {
     let mut ranges = Vec::new();
     let mut start = 0;
-    while let Some(rest) = text.as_bytes().get(start..).filter(|rest| !rest.is_empty()) {
-        let end = rest.iter().position(|byte| *byte == b'\n').map_or(text.len(), |at| start + at + 1);
+    while start < text.len() {
+        let end = text.get(start..).and_then(|rest| rest.find('\n')).map_or(text.len(), |at| start + at + 1);
         match line_kind(text.get(start..end).unwrap_or("")) {
             Line::Own => {}
             Line::Quoted => add_range(&mut ranges, start, end),
@@ -129,7 +146,8 @@ fn line_kind(line: &str) -> Line {
             | 0x0B
             | 0x80..
     );
-    let may_sign_off = line.len() <= LONGEST_SIGN_OFF + LONGEST_BLANKS;
+    let may_sign_off =
+        line.len() <= LONGEST_SIGN_OFF + LONGEST_BLANKS && BEGINS_A_SIGN_OFF[usize::from(first)];
     if !may_separate && !may_sign_off {
         return Line::Own;
     }
@@ -178,7 +196,8 @@ const LONGEST_CITATION: usize = 400;
 
 fn citations(text: &str) -> Vec<(usize, usize)> {
     let mut ranges = Vec::new();
-    if !text.contains(opens) {
+    // Most texts hold no quotation mark: neither the one of ASCII, nor any character beyond it.
+    if text.is_ascii() && !text.as_bytes().contains(&b'"') || !text.contains(opens) {
         return ranges;
     }
     let mut open: Option<(usize, char)> = None;

@@ -5,13 +5,17 @@ use super::identifiers::each_identifier;
 use super::own_text::{Quoted, touches};
 use super::pieces::{Piece, each_piece};
 use super::sentence_ends::SentenceEnds;
-use crate::lexicon::{Group, GroupSet, Hit, LanguageNumber, Lexicon, Tally, hash_word, is_unspaced};
+use crate::lexicon::{
+    Group, GroupSet, Hit, LanguageNumber, Lexicon, Tally, hash_beginning, hash_word, is_unspaced,
+};
 
 /// A phrase with its meaning in place.
 pub(crate) type Found = Hit;
 
 /// At most so many different words of a text are compared with other texts: bounds the work on long texts.
 const COMPARED_WORDS: usize = 64;
+/// A text of so many bytes has about one of them.
+const BYTES_PER_CONTENT_WORD: usize = 8;
 /// Words and identifiers are told apart by so many characters: bounds the work on texts without spaces.
 const COMPARED_CHARACTERS: usize = 256;
 /// A negation turns what follows within so many words.
@@ -56,25 +60,29 @@ pub(crate) struct Reading {
 impl Reading {
     /// Reads the words of `text`, by which its language is told.
     pub(super) fn of_words(lexicon: &Lexicon, text: &str) -> Self {
-        let mut reading = Self { quoted: Quoted::of(text), ..Self::default() };
+        let content_words = Vec::with_capacity((text.len() / BYTES_PER_CONTENT_WORD).min(COMPARED_WORDS));
+        let mut reading = Self { quoted: Quoted::of(text), content_words, ..Self::default() };
         reading.read_words(lexicon, text);
         reading.read_identifiers(text);
         reading.ends_with_question = text.trim_end().ends_with(asks);
         reading
     }
 
-    /// Finds the phrases of an excerpt, which the words were read of, in English and in `language`.
+    /// Finds the phrases of an excerpt, which the words were read of, in English and in `language`. `hits` is room for
+    /// them, which is used again from text to text.
     pub(super) fn find_phrases(
         &mut self,
         lexicon: &Lexicon,
         excerpt: &Excerpt<'_>,
         language: Option<LanguageNumber>,
+        hits: &mut Vec<Hit>,
     ) {
-        let hits = lexicon.find(&excerpt.text, language);
+        lexicon.find(&excerpt.text, language, hits);
+        let hit: GroupSet = hits.iter().map(|hit| hit.group).collect();
         // An instruction to an evaluator is one wherever it stands, quoted or not.
-        self.injected = hits.iter().any(|hit| hit.group == Group::Injection);
-        self.declines_a_person = hits.iter().any(|hit| hit.group == Group::HumanDecline);
-        self.found = meanings(&excerpt.text, &hits, &self.quoted);
+        self.injected = hit.holds(Group::Injection);
+        self.declines_a_person = hit.holds(Group::HumanDecline);
+        self.found = meanings(&excerpt.text, hits, hit, &self.quoted);
         for found in &mut self.found {
             found.end = excerpt.original(found.end - 1) + 1;
             found.start = excerpt.original(found.start);
@@ -86,7 +94,7 @@ impl Reading {
     #[cfg(test)]
     pub(crate) fn of(lexicon: &Lexicon, text: &str) -> Self {
         let mut reading = Self::of_words(lexicon, text);
-        reading.find_phrases(lexicon, &Excerpt::of(text, usize::MAX), None);
+        reading.find_phrases(lexicon, &Excerpt::of(text, usize::MAX), None, &mut Vec::new());
         reading
     }
 
@@ -124,7 +132,7 @@ impl Reading {
         if !is_first && !is_compared {
             return;
         }
-        let hash = hash_word(word.chars().take(COMPARED_CHARACTERS));
+        let hash = hash_beginning(word, COMPARED_CHARACTERS);
         let facts = lexicon.words.facts(hash);
         if is_first {
             self.languages.add_word(facts);
@@ -150,7 +158,7 @@ impl Reading {
     fn read_identifiers(&mut self, text: &str) {
         each_identifier(text, |start, identifier| {
             if !touches(&self.quoted.earlier, start, start + 1) {
-                self.identifiers.push(hash_word(identifier.chars().take(COMPARED_CHARACTERS)));
+                self.identifiers.push(hash_beginning(identifier, COMPARED_CHARACTERS));
             }
             self.identifiers.len() < COMPARED_WORDS
         });
@@ -181,12 +189,12 @@ struct Neighbours<'t> {
     groups: GroupSet,
 }
 
-/// Gives every hit its meaning in place, and leaves out those that mean nothing there.
-fn meanings(text: &str, hits: &[Hit], quoted: &Quoted) -> Vec<Found> {
-    let idioms: Vec<(usize, usize)> = ranges_of(hits, Group::Idiom);
-    let benign: Vec<(usize, usize)> = ranges_of(hits, Group::StillBenign);
-    let declines: Vec<(usize, usize)> = ranges_of(hits, Group::HumanDecline);
-    let groups = hits.iter().map(|hit| hit.group).collect();
+/// Gives every hit its meaning in place, and leaves out those that mean nothing there. `groups` are those of `hits`.
+fn meanings(text: &str, hits: &[Hit], groups: GroupSet, quoted: &Quoted) -> Vec<Found> {
+    let ranges = |group| if groups.holds(group) { ranges_of(hits, group) } else { Vec::new() };
+    let idioms: Vec<(usize, usize)> = ranges(Group::Idiom);
+    let benign: Vec<(usize, usize)> = ranges(Group::StillBenign);
+    let declines: Vec<(usize, usize)> = ranges(Group::HumanDecline);
     // "No problem, …": a word inside a fixed phrase does nothing to its neighbours.
     let acting: Vec<Hit> = hits
         .iter()

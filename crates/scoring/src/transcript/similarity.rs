@@ -1,7 +1,7 @@
 //! How much two texts share.
 
 /// Share of common words among all words of two sorted sets, 0–1 (Jaccard index); 0 when either is empty.
-pub(crate) fn overlap(one: &[u64], other: &[u64]) -> f64 {
+pub(super) fn overlap(one: &[u64], other: &[u64]) -> f64 {
     if one.is_empty() || other.is_empty() {
         return 0.0;
     }
