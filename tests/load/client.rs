@@ -88,6 +88,11 @@ impl Load {
         self.run(Some(room), move |_| (Instant::now() < end).then(Instant::now)).await
     }
 
+    /// Closed loop, so many requests.
+    pub async fn as_many_as(&self, count: u64) -> Result<Outcome> {
+        self.run(None, move |index| (index < count).then(Instant::now)).await
+    }
+
     /// Open loop at so many requests a second.
     pub async fn at_rate(&self, per_second: f64, time: Duration) -> Result<Outcome> {
         let begin = Instant::now();

@@ -72,6 +72,8 @@ pub enum Command {
     },
     /// Adapt the scorer's weights to your reviewers: from 25 labelled conversations on.
     Fit(FitArguments),
+    /// Reckon what an installation needs: processors, storage, brokers.
+    Capacity(CapacityArguments),
     /// Exit with 0 when an address answers 200: for container health checks.
     Healthcheck {
         /// The address.
@@ -80,6 +82,25 @@ pub enum Command {
     },
     /// Print the OpenAPI document of the public API.
     Openapi,
+}
+
+#[derive(Args, Clone)]
+pub struct CapacityArguments {
+    /// Conversations imported on an ordinary day.
+    #[arg(long)]
+    pub conversations_per_day: u64,
+    /// How many times the average the busiest hour brings.
+    #[arg(long, default_value_t = 4.0)]
+    pub peak_factor: f64,
+    /// Mean size of a conversation as it is sent, in bytes.
+    #[arg(long, default_value_t = 5_000)]
+    pub body_bytes: u64,
+    /// Days that transcripts are kept.
+    #[arg(long, default_value_t = 365)]
+    pub transcript_days: u32,
+    /// Days that evaluations are kept.
+    #[arg(long, default_value_t = 365)]
+    pub evaluation_days: u32,
 }
 
 #[derive(Args)]

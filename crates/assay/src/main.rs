@@ -1,5 +1,6 @@
 //! The one executable: every role, the standalone, and the tools of operators and of those who send conversations.
 
+mod capacity;
 mod cli;
 mod commands;
 mod import;

@@ -20,6 +20,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 pub use self::migrate::migrate_all;
+use crate::capacity;
 use crate::cli::Command;
 use crate::import;
 use crate::roles::{self, Role};
@@ -48,6 +49,7 @@ pub async fn run(command: Command) -> Result<ExitCode> {
         Command::Score { file, weights } => return score::run(&file, weights.as_deref()),
         Command::Evaluate { reviewed, weights } => evaluate::run(&reviewed, weights.as_deref())?,
         Command::Fit(arguments) => fit::run(arguments)?,
+        Command::Capacity(arguments) => capacity::run(&arguments)?,
         Command::Healthcheck { url } => healthcheck::run(url).await?,
         Command::Openapi => openapi::run()?,
     }

@@ -59,7 +59,7 @@ pub async fn measure(
         }),
         next: Arc::new(AtomicU64::new(0)),
     };
-    imports.requests(SAMPLES).await?.only(202)?;
+    imports.as_many_as(SAMPLES).await?.only(202)?;
     await_rows(servers, SAMPLES).await?;
     let stored = Stored::multiply(servers, DATABASE, pace.rows)?;
     // A worker that has done nothing but this.
