@@ -12,7 +12,7 @@ use assay_messaging::{Bus, BusSettings, Outcome, OutgoingEvent, PublishError, Su
 use support::wire::Wire;
 use support::{
     ACCEPTED, Running, Scripted, Selective, accepted, agent_created, agent_named, connected, declare,
-    eventually, publish, publish_all, rabbit_settings,
+    eventually, publish, rabbit_settings,
 };
 
 const DEAD: &str = "scorer.conversation-accepted.dead";
@@ -236,9 +236,10 @@ async fn single_events_fill_what_may_be_in_flight_too() -> Result<()> {
     let handler = Scripted::gated(|_| Outcome::Done);
     let subscription = Subscription { max_batch: 7, max_in_flight: 40, ..ACCEPTED };
     let consumer = Running::consumer(&bus, subscription, handler.clone());
+    connected(&bus).await?;
     let events = many(100);
     let one_by_one = Bus::open(&BusSettings { events_per_message: 1, ..settings })?;
-    assert!(publish_all(&one_by_one, &events).await.iter().all(Result::is_ok));
+    assert!(one_by_one.publish(&events).await.iter().all(Result::is_ok));
     eventually("as much work as allowed", || async { Ok(handler.begun() == 40) }).await?;
     handler.open();
     handler.wait_for_all(&events).await?;
