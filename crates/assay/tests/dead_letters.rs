@@ -16,8 +16,9 @@ use assay_platform::db::{Database, DatabaseSettings, Migrations};
 use assay_platform::runtime::{new_id, now};
 use assay_testkit::eventually;
 use async_trait::async_trait;
-use lapin::options::BasicPublishOptions;
-use lapin::{BasicProperties, Connection, ConnectionProperties};
+use lapin::options::{BasicGetOptions, BasicNackOptions, BasicPublishOptions};
+use lapin::types::ShortString;
+use lapin::{BasicProperties, Channel, Connection, ConnectionProperties};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -39,7 +40,7 @@ async fn dead_letters_of_the_broker_are_listed_with_their_reasons_and_without_th
     assert!(list.contains("scoring-worker.conversation-accepted: 2 dead letters\n"), "{list}");
     assert!(list.contains("export.conversation-evaluated: 0 dead letters\n"), "{list}");
     assert!(list.contains("export-worker.export-requested: 0 dead letters\n"), "{list}");
-    let of_event = list.lines().find(|line| line.contains(&broker.event_id)).context("the event")?;
+    let of_event = list.lines().find(|line| line.contains(&broker.event_ids[0])).context("the event")?;
     assert!(of_event.contains("conversation.accepted.v1"), "{of_event}");
     assert!(of_event.ends_with("attempts: 1  unknown kind of author"), "{of_event}");
     assert!(list.contains("not a CloudEvents 1.0 envelope"), "{list}");
@@ -68,7 +69,28 @@ async fn a_dead_letter_of_the_broker_is_dropped_and_another_delivered_again() ->
     assert!(broker.list().contains("scoring-worker.conversation-accepted: 0 dead letters\n"));
     let handler = Arc::new(Noting::answering(Outcome::Done));
     let _consumer = consume(&broker.bus, handler.clone());
-    eventually("the second delivery", || async { Ok(handler.ids() == [broker.event_id.clone()]) }).await
+    eventually("the second delivery", || async { Ok(handler.ids() == broker.event_ids) }).await
+}
+
+#[tokio::test]
+async fn events_that_shared_a_message_are_listed_shown_retried_and_dropped_one_by_one() -> Result<()> {
+    let broker = Broker::with_a_dead_batch(3).await?;
+    let list = broker.list();
+    assert!(list.contains("scoring-worker.conversation-accepted: 3 dead letters\n"), "{list}");
+    assert!(broker.event_ids.iter().all(|id| list.contains(id)), "{list}");
+    assert!(list.contains("(one of 3 events in one message)"), "{list}");
+    let [retried, dropped, kept] = broker.event_ids.as_slice() else { panic!("three events") };
+    let shown = broker.succeed(&["dead-letter", "show", kept]);
+    assert!(shown.contains(kept) && !shown.contains(retried), "{shown}");
+
+    broker.succeed(&["dead-letter", "drop", dropped]);
+    broker.succeed(&["dead-letter", "retry", retried]);
+    let list = broker.list();
+    assert!(list.contains("scoring-worker.conversation-accepted: 1 dead letter\n"), "{list}");
+    assert!(list.contains(kept) && list.contains("its consumers ended"), "{list}");
+    let handler = Arc::new(Noting::answering(Outcome::Done));
+    let _consumer = consume(&broker.bus, handler.clone());
+    eventually("the second delivery", || async { Ok(handler.ids() == [retried.clone()]) }).await
 }
 
 #[tokio::test]
@@ -123,33 +145,71 @@ async fn the_status_of_the_outboxes_counts_what_waits_and_what_is_dead() -> Resu
     Ok(())
 }
 
-/// A namespace of RabbitMQ with two dead letters: an event that was rejected, and something else.
+/// A namespace of RabbitMQ with dead letters.
 struct Broker {
     bus: Bus,
     namespace: String,
-    event_id: String,
+    event_ids: Vec<String>,
 }
 
 impl Broker {
+    /// Two of them: an event that was rejected, and something else.
     async fn with_dead_letters() -> Result<Self> {
-        let url = assay_testkit::services::rabbit()?;
-        let namespace = assay_testkit::random_name("operator")?;
-        let bus = Bus::open(&BusSettings { namespace: namespace.clone(), ..BusSettings::new(url) })?;
         let event = accepted(new_id())?;
-        let broker = Self { bus: bus.clone(), namespace, event_id: event.id().to_string() };
-
-        let consumer = consume(&bus, Arc::new(Noting::answering(rejection())));
+        let broker = Self::of_events(std::slice::from_ref(&event))?;
+        let consumer = consume(&broker.bus, Arc::new(Noting::answering(rejection())));
         let event = std::slice::from_ref(&event);
-        eventually("a queue", || async { Ok(bus.publish(event).await == [Ok(())]) }).await?;
-        let connection = Connection::connect(url, ConnectionProperties::default()).await?;
-        let channel = connection.create_channel().await?;
-        let queue = format!("{}.{}", broker.namespace, ACCEPTED.queue);
+        eventually("a queue", || async { Ok(broker.bus.publish(event).await == [Ok(())]) }).await?;
+        let (_connection, channel, queue) = broker.channel().await?;
         let (options, properties) = (BasicPublishOptions::default(), BasicProperties::default());
-        channel.basic_publish("".into(), queue.into(), options, NO_EVENT.as_bytes(), properties).await?;
+        channel.basic_publish("".into(), queue, options, NO_EVENT.as_bytes(), properties).await?;
         let both_are_dead = || async { Ok(broker.list().contains(": 2 dead letters\n")) };
         eventually("the dead letters", both_are_dead).await?;
         drop(consumer);
         Ok(broker)
+    }
+
+    /// Events of one message that every consumer died with.
+    async fn with_a_dead_batch(events: usize) -> Result<Self> {
+        let events: Vec<OutgoingEvent> = (0..events).map(|_| accepted(new_id())).collect::<Result<_>>()?;
+        let broker = Self::of_events(&events)?;
+        let consumer = consume(&broker.bus, Arc::new(Endless));
+        let are_published = || async { Ok(broker.bus.publish(&events).await.iter().all(Result::is_ok)) };
+        eventually("a queue", are_published).await?;
+        drop(consumer);
+        let (_connection, channel, queue) = broker.channel().await?;
+        eventually("the broker to give it up", || async {
+            let give_back = BasicNackOptions { requeue: true, ..BasicNackOptions::default() };
+            while let Some(message) = channel.basic_get(queue.clone(), BasicGetOptions::default()).await? {
+                message.acker.nack(give_back).await?;
+            }
+            Ok(broker.list().contains("scoring-worker.conversation-accepted: 3 dead letters\n"))
+        })
+        .await?;
+        Ok(broker)
+    }
+
+    fn of_events(events: &[OutgoingEvent]) -> Result<Self> {
+        let url = assay_testkit::services::rabbit()?;
+        let namespace = assay_testkit::random_name("operator")?;
+        let bus = Bus::open(&BusSettings { namespace: namespace.clone(), ..BusSettings::new(url) })?;
+        let event_ids = events.iter().map(|event| event.id().to_string()).collect();
+        Ok(Self { bus, namespace, event_ids })
+    }
+
+    /// A channel to do with the queue what the bus does not.
+    async fn channel(&self) -> Result<(Connection, Channel, ShortString)> {
+        let url = assay_testkit::services::rabbit()?;
+        let connection = Connection::connect(url, ConnectionProperties::default()).await?;
+        let channel = connection.create_channel().await?;
+        Ok((connection, channel, format!("{}.{}", self.namespace, ACCEPTED.queue).into()))
+    }
+
+    /// The standard output of a command that must succeed.
+    fn succeed(&self, arguments: &[&str]) -> String {
+        let output = self.assay(arguments);
+        assert!(output.status.success(), "{output:?}");
+        text(&output.stdout)
     }
 
     fn assay(&self, arguments: &[&str]) -> Output {
@@ -159,9 +219,7 @@ impl Broker {
     }
 
     fn list(&self) -> String {
-        let output = self.assay(&["dead-letter", "list"]);
-        assert!(output.status.success(), "{output:?}");
-        text(&output.stdout)
+        self.succeed(&["dead-letter", "list"])
     }
 
     /// The id that the list gives the message without one.
@@ -235,7 +293,7 @@ async fn migrated(
 }
 
 /// A consumer that ends with the returned value.
-fn consume(bus: &Bus, handler: Arc<Noting>) -> JoinSet<()> {
+fn consume(bus: &Bus, handler: Arc<dyn Handler>) -> JoinSet<()> {
     let bus = bus.clone();
     let mut tasks = JoinSet::new();
     tasks.spawn(async move { bus.consume(ACCEPTED, handler, CancellationToken::new()).await.unwrap() });
@@ -276,6 +334,16 @@ impl Handler for Noting {
     async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
         self.ids.lock().unwrap().extend(deliveries.iter().map(|delivery| delivery.id.to_string()));
         vec![self.answer.clone(); deliveries.len()]
+    }
+}
+
+/// Never comes to an end with anything.
+struct Endless;
+
+#[async_trait]
+impl Handler for Endless {
+    async fn handle(&self, _: &[Delivery]) -> Vec<Outcome> {
+        std::future::pending().await
     }
 }
 

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use anyhow::Result;
 use assay_contracts::event::{AgentCreated, ConversationAccepted, Event as _};
-use assay_messaging::{Bus, Outcome, OutgoingEvent, PublishError, Subscription};
+use assay_messaging::{Outcome, OutgoingEvent, PublishError, Subscription};
 use tokio::time::Instant;
 
 use support::{
-    ACCEPTED, Running, Scripted, accepted, agent_created, eventually, publish, publish_all, rabbit_bus,
+    ACCEPTED, Running, Scripted, accepted, agent_created, connected, eventually, publish, publish_all,
+    rabbit_bus,
 };
 
 #[tokio::test]
@@ -165,7 +166,9 @@ async fn a_stopping_consumer_finishes_and_acknowledges_what_it_began() -> Result
     let mut consumer = Running::consumer(&bus, subscription, handler.clone());
     connected(&bus).await?;
     let events: Vec<OutgoingEvent> = (0..9).map(|_| accepted()).collect();
-    assert!(bus.publish(&events).await.iter().all(Result::is_ok));
+    for event in &events {
+        publish(&bus, event).await?;
+    }
     eventually("the handler to begin", || async { Ok(handler.begun() == 3) }).await?;
     consumer.begin_stop();
     assert!(consumer.is_running(), "it left its work behind");
@@ -181,10 +184,4 @@ async fn a_stopping_consumer_finishes_and_acknowledges_what_it_began() -> Result
     assert!(handler.ids().is_disjoint(&successor.ids()), "a finished delivery came again");
     assert_eq!(handler.ids().union(&successor.ids()).copied().collect::<HashSet<_>>(), all);
     Ok(())
-}
-
-/// Waits until every consumer that was started is connected.
-async fn connected(bus: &Bus) -> Result<()> {
-    tokio::task::yield_now().await;
-    eventually("the bus to be ready", || async { Ok(bus.ping().await.is_ok()) }).await
 }

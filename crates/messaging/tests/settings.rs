@@ -9,7 +9,7 @@ fn the_address_is_enough_and_the_rest_has_defaults() -> Result<()> {
     assert_eq!(settings.namespace, "assay");
     let delays: Vec<u32> = settings.retry_delays.iter().map(|delay| delay.as_millis()).collect();
     assert_eq!(delays, [1_000, 10_000, 60_000, 300_000]);
-    assert_eq!(settings.max_attempts, 28);
+    assert_eq!((settings.max_attempts, settings.events_per_message), (28, 64));
     Ok(())
 }
 
@@ -36,6 +36,8 @@ fn settings_that_cannot_be_used_are_refused_with_the_key_and_without_the_passwor
         (BusSettings { namespace: "a b".to_owned(), ..with("amqp://host") }, "bus.namespace"),
         (BusSettings { namespace: "a".repeat(65), ..with("amqp://host") }, "bus.namespace"),
         (BusSettings { max_attempts: 0, ..with("local:") }, "bus.max_attempts"),
+        (BusSettings { events_per_message: 0, ..with("amqp://host") }, "bus.events_per_message"),
+        (BusSettings { events_per_message: 1_001, ..with("local:") }, "bus.events_per_message"),
         (BusSettings { retry_delays: Vec::new(), ..with("amqp://host") }, "bus.retry_delays_ms"),
     ];
     for (settings, expected) in cases {

@@ -88,8 +88,8 @@ pub struct Subscription {
     pub topics: &'static [Topic],
     /// Deliveries handed to the handler together, at most.
     pub max_batch: usize,
-    /// Deliveries being handled at the same time in this process, at most. About as many wait in the process; on
-    /// RabbitMQ, where one message holds several, up to two messages' more.
+    /// Deliveries being handled at the same time in this process, at most. On RabbitMQ the process
+    /// holds about as many, or two messages, of which each may hold several.
     pub max_in_flight: usize,
 }
 

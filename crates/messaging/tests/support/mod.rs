@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "every suite uses a part of it")]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
+pub mod wire;
+
 use std::collections::HashSet;
 use std::future::Future;
 use std::sync::{Arc, Mutex};
@@ -71,7 +73,12 @@ pub fn accepted() -> OutgoingEvent {
 
 /// An event that nobody has to listen to.
 pub fn agent_created() -> OutgoingEvent {
-    let agent = AgentFacts { id: new_id(), external_id: "fin".to_owned(), name: "Fin".to_owned() };
+    agent_named("Fin".to_owned())
+}
+
+/// The same, as large as the name makes it.
+pub fn agent_named(name: String) -> OutgoingEvent {
+    let agent = AgentFacts { id: new_id(), external_id: "fin".to_owned(), name };
     let event = AgentCreated { organization_id: new_id(), agent, created_at: now() };
     OutgoingEvent::new(new_id(), now(), &event).expect("an event can be encoded")
 }
@@ -244,6 +251,19 @@ where
         sleep(Duration::from_millis(10)).await;
     }
     Ok(())
+}
+
+/// Waits until every consumer that was started is connected.
+pub async fn connected(bus: &Bus) -> Result<()> {
+    tokio::task::yield_now().await;
+    eventually("the bus to be ready", || async { Ok(bus.ping().await.is_ok()) }).await
+}
+
+/// Makes the queue of a subscription, as the first consumer does.
+pub async fn declare(bus: &Bus, subscription: Subscription) -> Result<()> {
+    let consumer = Running::consumer(bus, subscription, Scripted::done());
+    connected(bus).await?;
+    consumer.stop().await
 }
 
 /// Publishes an event, as [`publish_all`].

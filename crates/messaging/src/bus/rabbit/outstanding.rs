@@ -4,24 +4,34 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::window::Held;
 
-/// Messages that were taken in and are not acknowledged, by delivery tag, with how many of their events are not
-/// settled.
+/// Messages that were taken in and are not acknowledged, by delivery tag.
 #[derive(Default)]
 pub(super) struct Outstanding {
-    unsettled: BTreeMap<u64, usize>,
-    events: usize,
+    messages: BTreeMap<u64, Events>,
+    held: Held,
+}
+
+struct Events {
+    all: usize,
+    unsettled: usize,
 }
 
 impl Outstanding {
     /// Remembers a message of so many events.
     pub(super) fn add(&mut self, tag: u64, events: usize) {
-        self.unsettled.insert(tag, events);
-        self.events += events;
+        self.messages.insert(tag, Events { all: events, unsettled: events });
+        self.held.messages += 1;
+        self.held.events += events;
+        self.held.unsettled += events;
     }
 
     /// Forgets a message that is the broker's again.
     pub(super) fn remove(&mut self, tag: u64) {
-        self.events -= self.unsettled.remove(&tag).unwrap_or_default();
+        if let Some(events) = self.messages.remove(&tag) {
+            self.held.messages -= 1;
+            self.held.events -= events.all;
+            self.held.unsettled -= events.unsettled;
+        }
     }
 
     /// Notes one settled event for each tag. Answers which tags to acknowledge now, and whether with all before them:
@@ -30,22 +40,22 @@ impl Outstanding {
         let mut complete = BTreeSet::new();
         for tag in tags {
             // A tag that is not known was given back; no event of it is in anybody's hands.
-            let Some(unsettled) = self.unsettled.get_mut(tag) else { continue };
-            *unsettled -= 1;
-            self.events -= 1;
-            if *unsettled == 0 {
-                self.unsettled.remove(tag);
+            let Some(events) = self.messages.get_mut(tag) else { continue };
+            events.unsettled -= 1;
+            self.held.unsettled -= 1;
+            if events.unsettled == 0 {
                 complete.insert(*tag);
+                self.remove(*tag);
             }
         }
-        let first_outstanding = self.unsettled.keys().next().copied().unwrap_or(u64::MAX);
+        let first_outstanding = self.messages.keys().next().copied().unwrap_or(u64::MAX);
         let together = complete.range(..first_outstanding).next_back().map(|tag| (*tag, true));
         let singly = complete.range(first_outstanding..).map(|tag| (*tag, false));
         together.into_iter().chain(singly).collect()
     }
 
     pub(super) fn held(&self) -> Held {
-        Held { messages: self.unsettled.len(), events: self.events }
+        self.held
     }
 }
 
@@ -57,7 +67,7 @@ mod tests {
     fn a_message_is_acknowledged_when_its_last_event_is_settled() {
         let mut outstanding = of(&[(1, 3)]);
         assert_eq!(outstanding.settle(&[1, 1]), []);
-        assert_eq!(outstanding.held(), Held { messages: 1, events: 1 });
+        assert_eq!(outstanding.held(), Held { messages: 1, events: 3, unsettled: 1 });
         assert_eq!(outstanding.settle(&[1]), [(1, true)]);
         assert_eq!(outstanding.held(), Held::default());
     }
@@ -73,7 +83,7 @@ mod tests {
     fn what_was_given_back_is_no_longer_held() {
         let mut outstanding = of(&[(1, 2), (2, 4)]);
         outstanding.remove(2);
-        assert_eq!(outstanding.held(), Held { messages: 1, events: 2 });
+        assert_eq!(outstanding.held(), Held { messages: 1, events: 2, unsettled: 2 });
         assert_eq!(outstanding.settle(&[1, 1]), [(1, true)]);
     }
 

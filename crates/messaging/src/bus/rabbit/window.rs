@@ -21,11 +21,14 @@ pub(super) struct Window {
     changed: Option<Instant>,
 }
 
-/// Messages that were taken in and are not acknowledged, and their events that are not settled.
+/// Messages that were taken in and are not acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Held {
     pub(super) messages: usize,
+    /// That came with them.
     pub(super) events: usize,
+    /// Those of the events that are not settled.
+    pub(super) unsettled: usize,
 }
 
 impl Window {
@@ -33,7 +36,7 @@ impl Window {
     pub(super) fn new(max_in_flight: usize, events_per_message: usize) -> Self {
         let max_in_flight = max_in_flight.clamp(1, usize::from(u16::MAX));
         let window = Self { max_in_flight, messages: LEAST, changed: None };
-        Self { messages: window.fitting(Held { messages: 1, events: events_per_message }), ..window }
+        Self { messages: window.fitting(1, events_per_message), ..window }
     }
 
     /// For `basic.qos`.
@@ -43,7 +46,7 @@ impl Window {
 
     /// From when on the window should be another one, unless it is right.
     pub(super) fn misfits_from(&self, held: Held, now: Instant) -> Option<Instant> {
-        let fitting = self.fitting(held);
+        let fitting = self.fitting(held.messages, held.events);
         if self.is_surplus(held) && fitting < self.messages {
             return Some(now);
         }
@@ -56,22 +59,22 @@ impl Window {
 
     /// Makes the window fit.
     pub(super) fn change(&mut self, held: Held, now: Instant) {
-        self.messages = self.fitting(held).min(self.messages * WIDENING);
+        self.messages = self.fitting(held.messages, held.events).min(self.messages * WIDENING);
         self.changed = Some(now);
     }
 
     /// Whether a message of so many events, which nobody has begun with, can be spared.
     pub(super) fn can_spare(&self, events: usize, held: Held) -> bool {
-        held.messages > self.messages && held.events.saturating_sub(events) >= self.max_in_flight
+        held.messages > self.messages && held.unsettled.saturating_sub(events) >= self.max_in_flight
     }
 
     fn is_surplus(&self, held: Held) -> bool {
-        held.events > 2 * self.max_in_flight
+        held.unsettled > 2 * self.max_in_flight
     }
 
-    /// Messages of the size of those that are held.
-    fn fitting(&self, held: Held) -> usize {
-        let fitting = (self.max_in_flight * held.messages).div_ceil(held.events.max(1));
+    /// How many messages of the size of these hold `max_in_flight` events.
+    fn fitting(&self, messages: usize, events: usize) -> usize {
+        let fitting = (self.max_in_flight * messages).div_ceil(events.max(1));
         fitting.clamp(LEAST.min(self.max_in_flight), self.max_in_flight)
     }
 }
@@ -114,17 +117,27 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_crowd_of_large_messages_narrows_it_at_once_and_the_surplus_can_be_spared() {
         let mut window = Window::new(256, 1);
-        let crowd = Held { messages: 256, events: 256 * 64 };
+        let crowd = of_64(256);
         assert_eq!(window.misfits_from(crowd, Instant::now()), Some(Instant::now()));
         window.change(crowd, Instant::now());
         assert_eq!(window.prefetch(), 4);
         assert!(window.can_spare(64, crowd));
-        assert!(!window.can_spare(64, Held { messages: 4, events: 256 }));
-        assert!(!window.can_spare(64, Held { messages: 5, events: 5 * 63 }));
-        assert_eq!(window.misfits_from(Held { messages: 4, events: 256 }, Instant::now()), None);
+        assert!(!window.can_spare(64, of_64(4)));
+        assert!(!window.can_spare(64, Held { unsettled: 256 + 63, ..of_64(5) }));
+        assert_eq!(window.misfits_from(of_64(4), Instant::now()), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn large_messages_that_are_nearly_settled_are_not_small_ones() {
+        let window = Window::new(256, 64);
+        assert_eq!(window.misfits_from(Held { unsettled: 4, ..of_64(4) }, Instant::now()), None);
     }
 
     fn singles(messages: usize) -> Held {
-        Held { messages, events: messages }
+        Held { messages, events: messages, unsettled: messages }
+    }
+
+    fn of_64(messages: usize) -> Held {
+        Held { messages, events: messages * 64, unsettled: messages * 64 }
     }
 }

@@ -1,0 +1,305 @@
+//! Several events in one message: nobody above the bus can tell.
+
+mod support;
+
+use std::collections::HashSet;
+
+use anyhow::Result;
+use assay_contracts::event::{AgentCreated, ConversationAccepted, Event as _};
+use assay_contracts::ids::EventId;
+use assay_messaging::{Bus, BusSettings, Outcome, OutgoingEvent, PublishError, Subscription};
+
+use support::wire::Wire;
+use support::{
+    ACCEPTED, Running, Scripted, Selective, accepted, agent_created, agent_named, connected, declare,
+    eventually, publish, rabbit_settings,
+};
+
+const DEAD: &str = "scorer.conversation-accepted.dead";
+const SINGLE: &str = "application/cloudevents+json";
+const BATCH: &str = "application/cloudevents-batch+json";
+const AGENTS: Subscription =
+    Subscription { queue: "auditor.agent", topics: &[AgentCreated::TOPIC], ..ACCEPTED };
+
+#[tokio::test]
+async fn events_of_one_call_share_messages_and_each_is_handled_once() -> Result<()> {
+    let (bus, wire, _) = rabbit().await?;
+    declare(&bus, ACCEPTED).await?;
+    let events = many(130);
+    assert!(bus.publish(&events).await.iter().all(Result::is_ok));
+    assert_eq!(wire.waiting(ACCEPTED.queue).await?, 3, "64, 64 and 2 events");
+
+    let handler = Scripted::done();
+    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    handler.wait_for_all(&events).await?;
+    consumer.stop().await?;
+    assert_eq!(handler.deliveries().len(), 130);
+    let in_order: Vec<EventId> = handler.deliveries().iter().map(|delivery| delivery.id).collect();
+    assert_eq!(in_order, events.iter().map(OutgoingEvent::id).collect::<Vec<_>>());
+    assert_eq!(wire.waiting(ACCEPTED.queue).await?, 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_batch_is_an_array_of_the_same_envelopes() -> Result<()> {
+    let (bus, wire, _) = rabbit().await?;
+    declare(&bus, ACCEPTED).await?;
+    let events = many(3);
+    assert!(bus.publish(&events).await.iter().all(Result::is_ok));
+    let message = wire.take(ACCEPTED.queue).await?;
+    assert_eq!(message.content_type.as_deref(), Some(BATCH));
+    assert_eq!(message.kind.as_deref(), Some(ConversationAccepted::TOPIC.name));
+    let payloads: Vec<&str> = events.iter().map(OutgoingEvent::payload).collect();
+    assert_eq!(String::from_utf8(message.body)?, format!("[{}]", payloads.join(",")));
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_event_alone_is_published_as_if_there_were_no_batches() -> Result<()> {
+    let (bus, wire, settings) = rabbit().await?;
+    declare(&bus, ACCEPTED).await?;
+    let one_by_one = Bus::open(&BusSettings { events_per_message: 1, ..settings })?;
+    let events = many(3);
+    assert_eq!(bus.publish(&events[..1]).await, [Ok(())]);
+    assert_eq!(one_by_one.publish(&events[1..]).await, [Ok(()), Ok(())]);
+    for event in &events {
+        let message = wire.take(ACCEPTED.queue).await?;
+        assert_eq!(message.content_type.as_deref(), Some(SINGLE));
+        assert_eq!(message.message_id, Some(event.id().to_string()));
+        assert_eq!(message.kind.as_deref(), Some(ConversationAccepted::TOPIC.name));
+        assert_eq!(String::from_utf8(message.body)?, event.payload());
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_message_of_several_events_holds_no_more_than_256_kibibytes() -> Result<()> {
+    let (bus, wire, _) = rabbit().await?;
+    declare(&bus, AGENTS).await?;
+    let small = || agent_named("x".repeat(100_000));
+    let events = [small(), small(), small(), agent_named("x".repeat(400_000)), small()];
+    assert!(bus.publish(&events).await.iter().all(Result::is_ok));
+    assert_eq!(wire.waiting(AGENTS.queue).await?, 4, "2, 1, 1 and 1 events");
+    let handler = Scripted::done();
+    let consumer = Running::consumer(&bus, AGENTS, handler.clone());
+    handler.wait_for_all(&events).await?;
+    consumer.stop().await?;
+    assert_eq!(handler.deliveries().len(), 5);
+    Ok(())
+}
+
+#[tokio::test]
+async fn events_of_several_topics_are_told_apart_and_answered_in_their_order() -> Result<()> {
+    let (bus, wire, _) = rabbit().await?;
+    declare(&bus, AGENTS).await?;
+    let unroutable = || Err(PublishError::Unroutable { topic: ConversationAccepted::TOPIC.name.to_owned() });
+    let events = [accepted(), agent_created(), accepted(), agent_created(), accepted()];
+    assert_eq!(bus.publish(&events).await, [unroutable(), Ok(()), unroutable(), Ok(()), unroutable()]);
+    assert_eq!(wire.waiting(AGENTS.queue).await?, 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn each_event_of_a_message_has_its_own_outcome() -> Result<()> {
+    let (bus, wire, _) = rabbit().await?;
+    declare(&bus, ACCEPTED).await?;
+    let events = many(9);
+    let place = places(&events);
+    let handler = Scripted::new(move |delivery| match (place(delivery.id) % 3, delivery.attempt) {
+        (1, 1) => Outcome::Retry { reason: "busy".to_owned() },
+        (2, _) => Outcome::Reject { reason: "poisoned".to_owned() },
+        _ => Outcome::Done,
+    });
+    assert!(bus.publish(&events).await.iter().all(Result::is_ok));
+    // Its outcomes come from several calls of the handler.
+    let consumer = Running::consumer(&bus, Subscription { max_batch: 4, ..ACCEPTED }, handler.clone());
+    handler.wait_for(12).await?;
+    consumer.stop().await?;
+    let place = places(&events);
+    let mut attempts: Vec<(usize, u32)> =
+        handler.deliveries().iter().map(|delivery| (place(delivery.id), delivery.attempt)).collect();
+    attempts.sort_unstable();
+    let expected =
+        [(0, 1), (1, 1), (1, 2), (2, 1), (3, 1), (4, 1), (4, 2), (5, 1), (6, 1), (7, 1), (7, 2), (8, 1)];
+    assert_eq!(attempts, expected);
+    assert_eq!(wire.waiting(ACCEPTED.queue).await?, 0);
+    let mut rejected: HashSet<&str> = [2, 5, 8].map(|place| events[place].payload()).into();
+    assert_eq!(wire.waiting(DEAD).await?, 3);
+    for _ in 0..3 {
+        let dead = wire.take(DEAD).await?;
+        assert_eq!(dead.content_type.as_deref(), Some(SINGLE));
+        assert!(rejected.remove(std::str::from_utf8(&dead.body)?), "{dead:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_message_comes_again_when_its_consumer_dies_with_one_of_its_events() -> Result<()> {
+    let (bus, wire, _) = rabbit().await?;
+    declare(&bus, ACCEPTED).await?;
+    let events = many(8);
+    let endless = events[3].id();
+    let handler = Selective::new(endless);
+    assert!(bus.publish(&events).await.iter().all(Result::is_ok));
+    let one_by_one = Subscription { max_batch: 1, max_in_flight: 4, ..ACCEPTED };
+    let consumer = Running::consumer(&bus, one_by_one, handler.clone());
+    eventually("all but one to be done", || async { Ok(handler.done().len() == 7) }).await?;
+    consumer.abort().await;
+
+    eventually("the message to be back", || async { Ok(wire.waiting(ACCEPTED.queue).await? == 1) }).await?;
+    let successor = Scripted::done();
+    let consumer = Running::consumer(&bus, ACCEPTED, successor.clone());
+    successor.wait_for_all(&events).await?;
+    consumer.stop().await?;
+    assert!(successor.deliveries().iter().all(|delivery| delivery.attempt == 1), "a death is no attempt");
+    assert_eq!(wire.waiting(ACCEPTED.queue).await?, 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_stopping_consumer_finishes_the_events_it_began_and_gives_back_their_message() -> Result<()> {
+    let (bus, wire, _) = rabbit().await?;
+    declare(&bus, ACCEPTED).await?;
+    let events = many(9);
+    let handler = Scripted::gated(|_| Outcome::Done);
+    assert!(bus.publish(&events).await.iter().all(Result::is_ok));
+    let narrow = Subscription { max_batch: 1, max_in_flight: 3, ..ACCEPTED };
+    let consumer = Running::consumer(&bus, narrow, handler.clone());
+    eventually("the handler to begin", || async { Ok(handler.begun() == 3) }).await?;
+    consumer.begin_stop();
+    handler.open();
+    consumer.stop().await?;
+    assert_eq!(handler.deliveries().len(), 3);
+
+    eventually("the message to be back", || async { Ok(wire.waiting(ACCEPTED.queue).await? == 1) }).await?;
+    let successor = Scripted::done();
+    let consumer = Running::consumer(&bus, ACCEPTED, successor.clone());
+    successor.wait_for_all(&events).await?;
+    consumer.stop().await
+}
+
+#[tokio::test]
+async fn an_element_that_is_no_event_is_given_up_alone() -> Result<()> {
+    let (bus, wire, _) = rabbit().await?;
+    declare(&bus, ACCEPTED).await?;
+    let events = many(2);
+    let body = format!("[{}, {{\"no\": \"event\"}}, {}]", events[0].payload(), events[1].payload());
+    wire.put(ACCEPTED.queue, BATCH, body.as_bytes()).await?;
+    let handler = Scripted::done();
+    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    handler.wait_for_all(&events).await?;
+    consumer.stop().await?;
+    assert_eq!(handler.deliveries().len(), 2);
+    assert_eq!(wire.waiting(ACCEPTED.queue).await?, 0);
+    let dead = wire.take(DEAD).await?;
+    assert_eq!(dead.body, b"{\"no\": \"event\"}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_claims_to_be_a_batch_and_is_none_is_given_up_whole() -> Result<()> {
+    let (bus, wire, _) = rabbit().await?;
+    declare(&bus, ACCEPTED).await?;
+    let event = accepted();
+    let truncated = format!("[{}, ", event.payload());
+    for body in [event.payload(), "[]", truncated.as_str(), "", "null"] {
+        wire.put(ACCEPTED.queue, BATCH, body.as_bytes()).await?;
+        let handler = Scripted::done();
+        let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+        let dead = || async { Ok(wire.waiting(DEAD).await? == 1) };
+        eventually("a dead letter", dead).await?;
+        consumer.stop().await?;
+        assert_eq!(String::from_utf8(wire.take(DEAD).await?.body)?, body);
+        assert!(handler.deliveries().is_empty(), "{body}");
+        assert_eq!(wire.waiting(ACCEPTED.queue).await?, 0, "{body}");
+    }
+    Ok(())
+}
+
+/// A consumer of a release without batches takes one for a single event that it cannot read.
+#[tokio::test]
+async fn a_batch_under_the_name_of_a_single_event_is_read() -> Result<()> {
+    let (bus, wire, _) = rabbit().await?;
+    declare(&bus, ACCEPTED).await?;
+    let events = many(2);
+    let body = format!(" [{},{}]", events[0].payload(), events[1].payload());
+    wire.put(ACCEPTED.queue, SINGLE, body.as_bytes()).await?;
+    let handler = Scripted::done();
+    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    handler.wait_for_all(&events).await?;
+    consumer.stop().await
+}
+
+#[tokio::test]
+async fn single_events_fill_what_may_be_in_flight_too() -> Result<()> {
+    let (bus, _, settings) = rabbit().await?;
+    let handler = Scripted::gated(|_| Outcome::Done);
+    let subscription = Subscription { max_batch: 7, max_in_flight: 40, ..ACCEPTED };
+    let consumer = Running::consumer(&bus, subscription, handler.clone());
+    connected(&bus).await?;
+    let events = many(100);
+    let one_by_one = Bus::open(&BusSettings { events_per_message: 1, ..settings })?;
+    assert!(one_by_one.publish(&events).await.iter().all(Result::is_ok));
+    eventually("as much work as allowed", || async { Ok(handler.begun() == 40) }).await?;
+    handler.open();
+    handler.wait_for_all(&events).await?;
+    consumer.stop().await?;
+    assert_eq!(handler.deliveries().len(), 100, "a delivery was lost or given back on the way");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_consumer_that_was_prepared_for_single_events_leaves_large_messages_to_others() -> Result<()> {
+    let (bus, wire, settings) = rabbit().await?;
+    declare(&bus, ACCEPTED).await?;
+    let for_singles = Bus::open(&BusSettings { events_per_message: 1, ..settings })?;
+    let slow = Scripted::gated(|_| Outcome::Done);
+    let narrow = Subscription { max_batch: 4, max_in_flight: 8, ..ACCEPTED };
+    let slow_consumer = Running::consumer(&for_singles, narrow, slow.clone());
+    connected(&for_singles).await?;
+    let events = many(8 * 64);
+    assert!(bus.publish(&events).await.iter().all(Result::is_ok));
+    // Eight messages were its share at first; now it is two, beside those with which the first events came.
+    eventually("messages to be given back", || async { Ok(wire.waiting(ACCEPTED.queue).await? >= 4) })
+        .await?;
+    let quick = Scripted::done();
+    let quick_consumer = Running::consumer(&bus, ACCEPTED, quick.clone());
+    quick.wait_for(4 * 64).await?;
+    slow.open();
+    eventually("all events", || async { Ok(quick.ids().len() + slow.ids().len() == events.len()) }).await?;
+    quick_consumer.stop().await?;
+    slow_consumer.stop().await?;
+    assert!(quick.ids().is_disjoint(&slow.ids()));
+    let handled: HashSet<EventId> = quick.ids().union(&slow.ids()).copied().collect();
+    assert_eq!(handled, events.iter().map(OutgoingEvent::id).collect());
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_event_that_was_to_be_alone_and_batches_are_handled_beside_each_other() -> Result<()> {
+    let (bus, _, _) = rabbit().await?;
+    let handler = Scripted::done();
+    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    let (single, several) = (accepted(), many(5));
+    publish(&bus, &single).await?;
+    assert!(bus.publish(&several).await.iter().all(Result::is_ok));
+    handler.wait_for(6).await?;
+    consumer.stop().await?;
+    assert_eq!(handler.ids().len(), 6);
+    Ok(())
+}
+
+async fn rabbit() -> Result<(Bus, Wire, BusSettings)> {
+    let settings = rabbit_settings(assay_testkit::services::rabbit()?)?;
+    Ok((Bus::open(&settings)?, Wire::open(&settings).await?, settings))
+}
+
+fn many(events: usize) -> Vec<OutgoingEvent> {
+    (0..events).map(|_| accepted()).collect()
+}
+
+/// Where an event is among `events`.
+fn places(events: &[OutgoingEvent]) -> impl Fn(EventId) -> usize + Send + Sync + use<> {
+    let ids: Vec<EventId> = events.iter().map(OutgoingEvent::id).collect();
+    move |id| ids.iter().position(|other| *other == id).unwrap_or(usize::MAX)
+}
