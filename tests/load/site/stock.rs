@@ -105,9 +105,10 @@ impl Stock {
             self.stored = end;
         }
         // What the service would have had done long ago, and must not happen while it is measured.
-        Ok(self
-            .database
-            .batch_execute("VACUUM ANALYZE conversations; VACUUM ANALYZE identities; CHECKPOINT")?)
+        for statement in ["VACUUM ANALYZE conversations", "VACUUM ANALYZE identities", "CHECKPOINT"] {
+            self.database.batch_execute(statement)?;
+        }
+        Ok(())
     }
 
     /// Copies with these numbers, and their identities.
@@ -122,7 +123,8 @@ impl Stock {
             self.columns.iter().map(|column| own(column).unwrap_or_else(|| column.clone())).collect();
         let id = own("id").unwrap_or_default();
         let (columns, values) = (self.columns.join(", "), values.join(", "));
-        let numbers = format!("generate_series({}, {}) AS number", numbers.start, numbers.end - 1);
+        let numbers =
+            format!("generate_series({}::bigint, {}::bigint) AS number", numbers.start, numbers.end - 1);
         format!(
             "INSERT INTO conversations ({columns})
                  SELECT {values} FROM {numbers} JOIN public.sample ON sample = number % {SAMPLES};
