@@ -1,6 +1,8 @@
 //! Tickets that an installation has had for months: copies of imported ones, written by PostgreSQL itself. What a row
 //! looks like is copied, not known.
 
+use std::process::Command;
+
 use anyhow::{Context, Result, anyhow, ensure};
 use assay_contracts::time::Timestamp;
 use assay_platform::db::{PartitionedTable, ensure_monthly_partitions};
@@ -108,6 +110,8 @@ impl Stock {
         for statement in ["VACUUM ANALYZE conversations", "VACUUM ANALYZE identities", "CHECKPOINT"] {
             self.database.batch_execute(statement)?;
         }
+        // Nor what the system has not written to the disk yet.
+        ensure!(Command::new("sync").status()?.success(), "sync failed");
         Ok(())
     }
 
