@@ -4,7 +4,6 @@
 //! Everything runs on one machine, load generator included: figures are for comparison within a run.
 
 #![allow(clippy::print_stdout, reason = "the report is for the one who runs it")]
-#![allow(dead_code, reason = "the measure of exports is still to come")]
 
 mod client;
 mod conversations;
