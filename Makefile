@@ -54,7 +54,8 @@ chaos:
 	$(CARGO) build -p assay --bins
 	CHAOS_SEEDS=$(CHAOS_SEEDS) $(CARGO) nextest run -p assay --test chaos --run-ignored only --no-capture
 
-# Everything beside the limits of what it is built on, in one run; BENCH="imports --rounds 1" measures a part of it.
+# Everything beside the limits of what it is built on, in one run; BENCH="imports --rounds 1" measures a part of it, and
+# BENCH=--quick only shows that all of it works.
 bench:
 	$(CARGO) bench -p assay --bench load -- $(BENCH)
 

@@ -4,7 +4,6 @@
 //! Everything runs on one machine, load generator included: figures are for comparison within a run.
 
 #![allow(clippy::print_stdout, reason = "the report is for the one who runs it")]
-#![allow(dead_code, reason = "the measure of exports is still to come")]
 
 mod client;
 mod conversations;
@@ -14,11 +13,14 @@ mod processors;
 mod report;
 mod site;
 
+use std::fs;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use clap::{Parser, ValueEnum};
+use tempfile::TempDir;
 
 use self::conversations::Conversations;
 use self::measures::{Pace, evaluated, exports, growth, hops, imports, lists, replicas, standalone};
@@ -108,12 +110,31 @@ impl Part {
     }
 }
 
-#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
-async fn main() -> Result<()> {
+fn main() -> Result<()> {
     let arguments = Arguments::parse();
+    let home = tempfile::Builder::new().prefix("assay-load-").tempdir()?;
+    remove_when_interrupted(home.path().to_owned())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    runtime.block_on(measure(&arguments, home))
+}
+
+/// There may be gigabytes in it. The processes in it end with us.
+fn remove_when_interrupted(home: PathBuf) -> Result<()> {
+    assay_testkit::signals::listen(move |_| {
+        // The servers go on writing meanwhile.
+        for _ in 0..10 {
+            if fs::remove_dir_all(&home).is_ok() {
+                break;
+            }
+        }
+        std::process::exit(130);
+    })
+}
+
+async fn measure(arguments: &Arguments, home: TempDir) -> Result<()> {
     let parts = if arguments.parts.is_empty() { Part::value_variants() } else { &arguments.parts[..] };
     let conversations = Arc::new(Conversations::load()?);
-    let servers = Servers::start()?;
+    let servers = Servers::start(home)?;
     let mut report = Report::default();
     let kind = if conversations.are_real { "real" } else { "generated" };
     report.note(format!(

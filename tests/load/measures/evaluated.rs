@@ -57,8 +57,8 @@ pub async fn measure(
         let round = round(&site, &load, pace.sustained).await?;
         report.note(format!(
             "evaluated, round {number}: {:.0}/s of {:.0}/s at most; waiting at first {}, at last {}; the oldest for {:.1} s \
-             at most; processor µs a conversation: {}",
-            round.evaluated, figures.accepted[number], round.waiting.0, round.waiting.1, round.oldest, round.usage
+             at most; {} deliveries were put off so far; processor µs a conversation: {}",
+            round.evaluated, figures.accepted[number], round.waiting.0, round.waiting.1, round.oldest, site.deliveries_put_off()?, round.usage
         ));
         figures.evaluated.push(round.evaluated);
         figures.p50.push(round.p50);
@@ -172,5 +172,12 @@ impl Watch {
         self.stop.store(true, Ordering::Relaxed);
         let thread = self.thread.take().ok_or_else(|| anyhow!("it was stopped before"))?;
         thread.join().map_err(|_| anyhow!("whoever watched the read model panicked"))?
+    }
+}
+
+/// Also when the round has failed.
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
     }
 }

@@ -14,7 +14,8 @@ use crate::report::{Goal, Report, Row};
 use crate::site::{ReadModel, Servers, Site};
 
 const DATABASE: &str = "replicas";
-const SETTLED_WITHIN: Duration = Duration::from_secs(300);
+/// Longer than the longest rest of a delivery that was put off.
+const SETTLED_WITHIN: Duration = Duration::from_secs(400);
 
 const EVALUATIONS: &str = "SELECT count(*) FROM scoring.evaluations";
 const ROWS: &str = "SELECT count(*) FROM export.evaluation_rows";
@@ -54,7 +55,7 @@ pub async fn measure(
     let first = Site::distributed(servers, DATABASE).await?;
     let second = first.replica(servers).await?;
     first.register_agents(&conversations.agents).await?;
-    let begin = (first.usage()?, second.usage()?, Instant::now());
+    let before = (first.usage()?, second.usage()?);
     let loads = (imports_to(&first, conversations, "first"), imports_to(&second, conversations, "second"));
     let (of_first, of_second) = tokio::try_join!(
         loads.0.as_fast_as_possible(pace.sustained),
@@ -62,16 +63,22 @@ pub async fn measure(
     )?;
     let (of_first, of_second) = (of_first.only(202)?, of_second.only(202)?);
     let accepted = of_first.count() + of_second.count();
+    let ended = Instant::now();
     // What is missing, or too much, is what the figures below are about.
     if let Err(error) = ReadModel::of(&first)?.settle(accepted, SETTLED_WITHIN) {
         report.note(format!("replicas: after {SETTLED_WITHIN:?}: {error}"));
     }
+    let settled = ended.elapsed().as_secs_f64();
     report.note(format!(
-        "replicas: {} and {} accepted in {} s, all of it evaluated after {:.0} s; processor µs a conversation: the first ones: \
-         {}; the second ones: {}",
-        of_first.count(), of_second.count(), pace.sustained.as_secs(), begin.2.elapsed().as_secs_f64(),
-        listed(&first.usage()?.micros_each(&begin.0, accepted)), listed(&second.usage()?.micros_each(&begin.1, accepted)),
+        "replicas: {} and {} accepted in {} s; {} and {} deliveries were put off; processor µs a conversation: the first ones: {}; \
+         the second ones: {}",
+        of_first.count(), of_second.count(), pace.sustained.as_secs(),
+        first.deliveries_put_off()?, second.deliveries_put_off()?,
+        listed(&first.usage()?.micros_each(&before.0, accepted)), listed(&second.usage()?.micros_each(&before.1, accepted)),
     ));
+    let load = ("time of the load", &[pace.sustained.as_secs_f64()][..]);
+    let what = "time after the load until everything was evaluated and in the read model";
+    report.add(Row::beside("f", what, "s", &[settled], load, Goal::None));
     add(servers, pace, accepted, report)
 }
 

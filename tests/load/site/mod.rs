@@ -219,6 +219,18 @@ impl Site {
         Ok((status, serde_json::from_slice(&body).unwrap_or(Value::Null)))
     }
 
+    /// How often a consumer could not handle a delivery and let it rest, as its log says.
+    pub fn deliveries_put_off(&self) -> Result<usize> {
+        let mut count = 0;
+        for entry in fs::read_dir(&self.home)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "log") {
+                count += fs::read_to_string(path)?.matches("delivery is tried again later").count();
+            }
+        }
+        Ok(count)
+    }
+
     /// The plain HTTP client.
     pub fn http(&self) -> &Client {
         &self.http

@@ -33,9 +33,8 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// Starts both, durable.
-    pub fn start() -> Result<Self> {
-        let home = tempfile::Builder::new().prefix("assay-load-").tempdir()?;
+    /// Starts both, durable, in this folder.
+    pub fn start(home: TempDir) -> Result<Self> {
         // PostgreSQL may run as another user.
         fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755))?;
         let location = Location::Folder(home.path().join("postgres"));

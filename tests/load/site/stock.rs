@@ -1,6 +1,8 @@
 //! Tickets that an installation has had for months: copies of imported ones, written by PostgreSQL itself. What a row
 //! looks like is copied, not known.
 
+use std::process::Command;
+
 use anyhow::{Context, Result, anyhow, ensure};
 use assay_contracts::time::Timestamp;
 use assay_platform::db::{PartitionedTable, ensure_monthly_partitions};
@@ -105,9 +107,12 @@ impl Stock {
             self.stored = end;
         }
         // What the service would have had done long ago, and must not happen while it is measured.
-        Ok(self
-            .database
-            .batch_execute("VACUUM ANALYZE conversations; VACUUM ANALYZE identities; CHECKPOINT")?)
+        for statement in ["VACUUM ANALYZE conversations", "VACUUM ANALYZE identities", "CHECKPOINT"] {
+            self.database.batch_execute(statement)?;
+        }
+        // Nor what the system has not written to the disk yet.
+        ensure!(Command::new("sync").status()?.success(), "sync failed");
+        Ok(())
     }
 
     /// Copies with these numbers, and their identities.
@@ -122,7 +127,8 @@ impl Stock {
             self.columns.iter().map(|column| own(column).unwrap_or_else(|| column.clone())).collect();
         let id = own("id").unwrap_or_default();
         let (columns, values) = (self.columns.join(", "), values.join(", "));
-        let numbers = format!("generate_series({}, {}) AS number", numbers.start, numbers.end - 1);
+        let numbers =
+            format!("generate_series({}::bigint, {}::bigint) AS number", numbers.start, numbers.end - 1);
         format!(
             "INSERT INTO conversations ({columns})
                  SELECT {values} FROM {numbers} JOIN public.sample ON sample = number % {SAMPLES};
