@@ -3,6 +3,7 @@
 //! Events carry no transcripts: a consumer that needs one asks its owner (ADR 0003). What customers wrote travels only
 //! as the subject and the short quotes of an evaluation.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::evaluation::Evaluation;
@@ -47,9 +48,10 @@ impl Event for ConversationAccepted {
     }
 }
 
-/// A conversation was evaluated, or it is certain that it cannot be.
+/// A conversation was evaluated, or it is certain that it cannot be. Who has the evaluation as JSON already tells of it with
+/// `E = Box<RawValue>`: what is written is the same.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ConversationEvaluated {
+pub struct ConversationEvaluated<E = Box<Evaluation>> {
     /// The tenant.
     pub organization_id: OrganizationId,
     /// The conversation and where it came from.
@@ -59,7 +61,7 @@ pub struct ConversationEvaluated {
     /// When it was made.
     pub evaluated_at: Timestamp,
     /// The result.
-    pub outcome: EvaluationOutcome,
+    pub outcome: EvaluationOutcome<E>,
     /// The place among the evaluations of the organization in the order of their commits: 1, 2, 3, … without gaps. Who has
     /// taken in all up to a number misses none that was committed before it (ADR 0006). Absent in events of releases that did
     /// not number them.
@@ -67,7 +69,7 @@ pub struct ConversationEvaluated {
     pub sequence: Option<i64>,
 }
 
-impl Event for ConversationEvaluated {
+impl<E: Serialize + DeserializeOwned> Event for ConversationEvaluated<E> {
     const TOPIC: Topic = Topic { name: "conversation.evaluated.v1", needs_consumer: true };
 
     fn organization_id(&self) -> OrganizationId {
@@ -111,18 +113,48 @@ pub struct AgentFacts {
 
 /// The result of an evaluation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "status", rename_all = "snake_case")]
-pub enum EvaluationOutcome {
+#[serde(tag = "status", rename_all = "snake_case", try_from = "OutcomeFields<E>")]
+pub enum EvaluationOutcome<E = Box<Evaluation>> {
     /// Evaluated.
     Evaluated {
         /// The evaluation.
-        evaluation: Box<Evaluation>,
+        evaluation: E,
     },
     /// It could not be evaluated.
     Failed {
         /// Why, for people.
         error_message: String,
     },
+}
+
+/// An outcome as it is read: a tagged enum would be read into a tree first, and made of the tree then.
+#[derive(Deserialize)]
+struct OutcomeFields<E> {
+    status: OutcomeStatus,
+    evaluation: Option<E>,
+    error_message: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum OutcomeStatus {
+    Evaluated,
+    Failed,
+}
+
+impl<E> TryFrom<OutcomeFields<E>> for EvaluationOutcome<E> {
+    type Error = &'static str;
+
+    fn try_from(fields: OutcomeFields<E>) -> Result<Self, Self::Error> {
+        match fields {
+            OutcomeFields { status: OutcomeStatus::Evaluated, evaluation, .. } => {
+                Ok(Self::Evaluated { evaluation: evaluation.ok_or("missing field `evaluation`")? })
+            }
+            OutcomeFields { status: OutcomeStatus::Failed, error_message, .. } => {
+                Ok(Self::Failed { error_message: error_message.ok_or("missing field `error_message`")? })
+            }
+        }
+    }
 }
 
 /// A ticket was deleted: its transcript is gone, its evaluation must go.
@@ -221,5 +253,44 @@ impl Event for AgentCreated {
 
     fn organization_id(&self) -> OrganizationId {
         self.organization_id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use serde_json::value::RawValue;
+
+    use super::*;
+
+    type RawOutcome = EvaluationOutcome<Box<RawValue>>;
+
+    #[test]
+    fn an_evaluation_travels_byte_for_byte_as_it_was_written() {
+        let written = r#"{"status":"evaluated","evaluation":{"score": 4.0, "b":1}}"#;
+        let outcome: RawOutcome = serde_json::from_str(written).unwrap();
+        assert_eq!(serde_json::to_string(&outcome).unwrap(), written);
+    }
+
+    #[test]
+    fn a_failure_is_read_as_it_is_written() {
+        let failed: EvaluationOutcome =
+            EvaluationOutcome::Failed { error_message: "no transcript".to_owned() };
+        let written = serde_json::to_value(&failed).unwrap();
+        assert_eq!(written, json!({"status": "failed", "error_message": "no transcript"}));
+        assert_eq!(serde_json::from_value::<EvaluationOutcome>(written).unwrap(), failed);
+    }
+
+    #[test]
+    fn an_outcome_without_what_its_status_promises_is_refused() {
+        for (written, missing) in [
+            (r#"{"status":"evaluated","error_message":"x"}"#, "missing field `evaluation`"),
+            (r#"{"status":"failed","evaluation":{}}"#, "missing field `error_message`"),
+            (r#"{"evaluation":{}}"#, "missing field `status`"),
+            (r#"{"status":"lost"}"#, "unknown variant `lost`"),
+        ] {
+            let error = serde_json::from_str::<RawOutcome>(written).unwrap_err().to_string();
+            assert!(error.contains(missing), "{written}: {error}");
+        }
     }
 }

@@ -8,22 +8,28 @@ use assay_platform::runtime::{blocking, now};
 use crate::domain::evaluation_row::EvaluationRow;
 use crate::store::{ExportStore, ReceivedRow};
 
-/// Renders and stores evaluations, each once however often its event comes. All of them or, on an error, none.
+/// Renders evaluations, in their order.
+///
+/// # Errors
+/// When the process stops before that.
+pub(crate) async fn render_evaluations(
+    events: Vec<(EventId, ConversationEvaluated)>,
+) -> Result<Vec<ReceivedRow>, DatabaseError> {
+    let received = |(event_id, event)| ReceivedRow { event_id, row: EvaluationRow::of(&event) };
+    // Some ten thousand cells a batch: too much for a thread that serves requests.
+    Ok(blocking(move || events.into_iter().map(received).collect()).await?)
+}
+
+/// Stores evaluations, each once however often its event comes. All of them or, on an error, none.
 ///
 /// # Errors
 /// When the database refuses.
 pub(crate) async fn record_evaluations(
     store: &dyn ExportStore,
-    events: Vec<(EventId, ConversationEvaluated)>,
+    rows: Vec<ReceivedRow>,
 ) -> Result<(), DatabaseError> {
-    if events.is_empty() {
+    if rows.is_empty() {
         return Ok(());
     }
-    // Some ten thousand cells a batch: too much for a thread that serves requests.
-    let rows = blocking(move || events.iter().map(received).collect()).await?;
     store.record_rows(rows, now()).await
-}
-
-fn received((event_id, event): &(EventId, ConversationEvaluated)) -> ReceivedRow {
-    ReceivedRow { event_id: *event_id, row: EvaluationRow::of(event) }
 }

@@ -10,11 +10,11 @@ use assay_platform::runtime::now;
 use async_trait::async_trait;
 
 use super::retry;
-use crate::app::record_evaluations::record_evaluations;
+use crate::app::record_evaluations::{record_evaluations, render_evaluations};
 use crate::domain::removal::is_too_old;
-use crate::store::{CONSUMER, ExportStore};
+use crate::store::{CONSUMER, ExportStore, ReceivedRow};
 
-const TOPICS: &[Topic] = &[ConversationEvaluated::TOPIC];
+const TOPICS: &[Topic] = &[<ConversationEvaluated>::TOPIC];
 
 /// What an operator reads who delivers a very old dead letter again.
 const TOO_OLD: &str = "event is more than 90 days old, and its ticket may have been deleted since: drop it";
@@ -33,21 +33,23 @@ pub(crate) struct ConversationEvaluatedHandler {
 impl Handler for ConversationEvaluatedHandler {
     async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
         let now = now();
-        let decoded: Vec<Result<ConversationEvaluated, String>> =
-            deliveries.iter().map(|delivery| decode(delivery, now)).collect();
-        let events: Vec<(EventId, ConversationEvaluated)> = deliveries
-            .iter()
-            .zip(&decoded)
-            .filter_map(|(delivery, event)| Some((delivery.id, event.as_ref().ok()?.clone())))
-            .collect();
+        let mut events = Vec::with_capacity(deliveries.len());
+        let mut refusals = Vec::with_capacity(deliveries.len());
+        for delivery in deliveries {
+            match decode(delivery, now) {
+                Ok(event) => {
+                    events.push((delivery.id, event));
+                    refusals.push(None);
+                }
+                Err(reason) => refusals.push(Some(Outcome::Reject { reason })),
+            }
+        }
         let mut outcomes = self.record(events).await.into_iter();
-        decoded
+        refusals
             .into_iter()
-            .map(|event| match event {
-                Err(reason) => Outcome::Reject { reason },
-                // There is one outcome for each event; a missing one must not be taken for success.
-                Ok(_) => outcomes.next().unwrap_or_else(|| retry("the event was not handled")),
-            })
+            // There is one outcome for each event; a missing one must not be taken for success.
+            .map(|refusal| refusal.or_else(|| outcomes.next()))
+            .map(|outcome| outcome.unwrap_or_else(|| retry("the event was not handled")))
             .collect()
     }
 }
@@ -64,17 +66,22 @@ impl ConversationEvaluatedHandler {
     /// event cannot hold up its neighbours.
     async fn record(&self, events: Vec<(EventId, ConversationEvaluated)>) -> Vec<Outcome> {
         let count = events.len();
-        match record_evaluations(self.store.as_ref(), events.clone()).await {
-            Ok(()) => vec![Outcome::Done; count],
-            Err(error) if count == 1 || error.is_transient() => vec![retry(&error.to_string()); count],
-            Err(_) => self.record_one_by_one(events).await,
+        let all = |outcome: Outcome| vec![outcome; count];
+        let rows = match render_evaluations(events).await {
+            Ok(rows) => rows,
+            Err(error) => return all(retry(&error.to_string())),
+        };
+        match record_evaluations(self.store.as_ref(), rows.clone()).await {
+            Ok(()) => all(Outcome::Done),
+            Err(error) if count == 1 || error.is_transient() => all(retry(&error.to_string())),
+            Err(_) => self.record_one_by_one(rows).await,
         }
     }
 
-    async fn record_one_by_one(&self, events: Vec<(EventId, ConversationEvaluated)>) -> Vec<Outcome> {
-        let mut outcomes = Vec::with_capacity(events.len());
-        for event in events {
-            outcomes.push(match record_evaluations(self.store.as_ref(), vec![event]).await {
+    async fn record_one_by_one(&self, rows: Vec<ReceivedRow>) -> Vec<Outcome> {
+        let mut outcomes = Vec::with_capacity(rows.len());
+        for row in rows {
+            outcomes.push(match record_evaluations(self.store.as_ref(), vec![row]).await {
                 Ok(()) => Outcome::Done,
                 Err(error) => retry(&error.to_string()),
             });

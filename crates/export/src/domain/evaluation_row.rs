@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use assay_contracts::event::ConversationEvaluated;
-use assay_contracts::export::ExportKind;
 use assay_contracts::ids::{EvaluationId, OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
 
@@ -35,6 +34,7 @@ pub struct EvaluationRow {
 impl EvaluationRow {
     /// The row of an evaluation.
     pub fn of(event: &ConversationEvaluated) -> Self {
+        let [axis_line, audit_line] = csv::render_both(event);
         Self {
             organization_id: event.organization_id,
             ticket_id: event.ticket.id,
@@ -43,8 +43,8 @@ impl EvaluationRow {
             evaluation_id: event.evaluation_id,
             columns_version: csv::COLUMNS_VERSION,
             sequence: event.sequence,
-            axis_line: csv::render(ExportKind::Axis, event),
-            audit_line: csv::render(ExportKind::ResolutionAudit, event),
+            axis_line,
+            audit_line,
         }
     }
 

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use assay_contracts::evaluation::EvaluationStatus;
 use assay_contracts::event::{ConversationEvaluated, EvaluationOutcome};
 use assay_contracts::export::ExportKind;
-use assay_export::domain::csv::{header, render};
+use assay_export::domain::csv::{header, render, render_both};
 use assay_platform::runtime::new_id;
 use proptest::prelude::*;
 
@@ -24,6 +24,16 @@ fn cells(kind: ExportKind, event: &ConversationEvaluated) -> Result<BTreeMap<Str
 fn assert_cells(cells: &BTreeMap<String, String>, expected: &[(&str, &str)]) {
     for (name, cell) in expected {
         assert_eq!(cells.get(*name).map(String::as_str), Some(*cell), "{name}");
+    }
+}
+
+#[test]
+fn lines_that_are_rendered_together_are_those_of_each_kind() {
+    let failed = EvaluationOutcome::Failed { error_message: "no transcript".to_owned() };
+    let event = evaluated(new_id(), STARTED);
+    for event in [ConversationEvaluated { outcome: failed, ..event.clone() }, event] {
+        let kinds = [ExportKind::Axis, ExportKind::ResolutionAudit];
+        assert_eq!(render_both(&event), kinds.map(|kind| render(kind, &event)));
     }
 }
 

@@ -2,6 +2,7 @@
 //! one, store the results with their events in one transaction. No transaction is open before the last step.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
@@ -195,42 +196,52 @@ impl EvaluateConversations {
 
     /// Scores in as many parts as there are processors.
     async fn score_all(&self, transcripts: Vec<Transcript>) -> Vec<(Transcript, EvaluationOutcome)> {
-        let parts = available_parallelism().map_or(1, usize::from);
-        let size = transcripts.len().div_ceil(parts).max(1);
-        let scored = transcripts.chunks(size).map(|part| self.score_part(part.to_vec()));
-        join_all(scored).await.concat()
+        let count = transcripts.len();
+        let transcripts = Arc::new(transcripts);
+        let size = count.div_ceil(available_parallelism().map_or(1, usize::from)).max(1);
+        let parts = (0..count).step_by(size).map(|start| start..count.min(start + size));
+        let outcomes = join_all(parts.map(|part| self.score_part(&transcripts, part))).await;
+        // Every part is done, so that nobody else has them.
+        Arc::unwrap_or_clone(transcripts).into_iter().zip(outcomes.into_iter().flatten()).collect()
     }
 
-    /// A transcript that the scorer breaks on must not take its neighbours with it: then each is tried on its own.
-    async fn score_part(&self, part: Vec<Transcript>) -> Vec<(Transcript, EvaluationOutcome)> {
-        if let Some(scored) = self.try_score(part.clone()).await {
-            return scored;
+    /// One outcome for each transcript of the part. One that the scorer breaks on must not take its neighbours with it:
+    /// then each is tried on its own.
+    async fn score_part(
+        &self,
+        transcripts: &Arc<Vec<Transcript>>,
+        part: Range<usize>,
+    ) -> Vec<EvaluationOutcome> {
+        if let Some(outcomes) = self.try_score(transcripts.clone(), part.clone()).await {
+            return outcomes;
         }
-        let mut scored = Vec::with_capacity(part.len());
-        for transcript in part {
-            match self.try_score(vec![transcript.clone()]).await {
-                Some(one) => scored.extend(one),
+        let mut outcomes = Vec::with_capacity(part.len());
+        for index in part {
+            match self.try_score(transcripts.clone(), index..index + 1).await {
+                Some(one) => outcomes.extend(one),
                 None => {
-                    tracing::error!(ticket_id = %transcript.ticket.id, "the scorer failed on a conversation");
-                    scored
-                        .push((transcript, EvaluationOutcome::Failed { error_message: FAILURE.to_owned() }));
+                    if let Some(Transcript { ticket, .. }) = transcripts.get(index) {
+                        tracing::error!(ticket_id = %ticket.id, "the scorer failed on a conversation");
+                    }
+                    outcomes.push(EvaluationOutcome::Failed { error_message: FAILURE.to_owned() });
                 }
             }
         }
-        scored
+        outcomes
     }
 
     /// `None` when the scorer panicked.
-    async fn try_score(&self, part: Vec<Transcript>) -> Option<Vec<(Transcript, EvaluationOutcome)>> {
+    async fn try_score(
+        &self,
+        transcripts: Arc<Vec<Transcript>>,
+        part: Range<usize>,
+    ) -> Option<Vec<EvaluationOutcome>> {
         let scorer = self.scorer.clone();
-        let work = move || {
-            part.into_iter()
-                .map(|transcript| {
-                    let evaluation = Box::new(scorer.evaluate(&transcript.conversation));
-                    (transcript, EvaluationOutcome::Evaluated { evaluation })
-                })
-                .collect()
+        let score = move |transcript: &Transcript| {
+            let evaluation = Box::new(scorer.evaluate(&transcript.conversation));
+            EvaluationOutcome::Evaluated { evaluation }
         };
+        let work = move || transcripts.get(part).unwrap_or_default().iter().map(score).collect();
         blocking(work).await.ok()
     }
 }

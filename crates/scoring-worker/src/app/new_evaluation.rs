@@ -7,6 +7,7 @@ use assay_contracts::event::{ConversationEvaluated, EvaluationOutcome, TicketFac
 use assay_contracts::ids::{EventId, OrganizationId};
 use assay_platform::runtime::{new_id, now};
 use assay_scoring::SCORER_VERSION;
+use serde_json::value::to_raw_value;
 
 use crate::store::{NewEvaluation, Status};
 
@@ -22,6 +23,17 @@ pub(super) fn new_evaluation(
     ticket: TicketFacts,
     outcome: EvaluationOutcome,
 ) -> Result<NewEvaluation, UnwritableEvaluation> {
+    let (status, outcome) = match outcome {
+        EvaluationOutcome::Evaluated { evaluation } => {
+            // Written once: for the table and for the event.
+            let document =
+                to_raw_value(&evaluation).map_err(|error| UnwritableEvaluation(Arc::new(error)))?;
+            (status_of(&evaluation), EvaluationOutcome::Evaluated { evaluation: document })
+        }
+        EvaluationOutcome::Failed { error_message } => {
+            (Status::Failed, EvaluationOutcome::Failed { error_message })
+        }
+    };
     let evaluated = ConversationEvaluated {
         organization_id,
         ticket,
@@ -31,23 +43,8 @@ pub(super) fn new_evaluation(
         // Known when it is stored.
         sequence: None,
     };
-    let (status, document, error_message) = match &evaluated.outcome {
-        EvaluationOutcome::Evaluated { evaluation } => {
-            let document = serde_json::to_string(evaluation);
-            let document = document.map_err(|error| UnwritableEvaluation(Arc::new(error)))?;
-            (status_of(evaluation), Some(document), None)
-        }
-        EvaluationOutcome::Failed { error_message } => (Status::Failed, None, Some(error_message.clone())),
-    };
     let scorer_version = SCORER_VERSION.to_owned();
-    Ok(NewEvaluation {
-        asking_event_id: event_id,
-        evaluated,
-        status,
-        document,
-        error_message,
-        scorer_version,
-    })
+    Ok(NewEvaluation { asking_event_id: event_id, evaluated, status, scorer_version })
 }
 
 fn status_of(evaluation: &Evaluation) -> Status {

@@ -7,7 +7,7 @@ mod sqlite;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use assay_contracts::event::ConversationEvaluated;
+use assay_contracts::event::{ConversationEvaluated, EvaluationOutcome};
 use assay_contracts::ids::{EvaluationId, EventId, OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
 use assay_messaging::OutgoingEvent;
@@ -15,6 +15,7 @@ use assay_messaging::outbox::Handover;
 use assay_platform::db::{Database, DatabaseError};
 use assay_platform::runtime::new_id;
 use async_trait::async_trait;
+use serde_json::value::RawValue;
 
 /// The inbox entry under which handled events are recorded.
 pub(crate) const CONSUMER: &str = "scoring-worker";
@@ -46,15 +47,32 @@ pub struct NewEvaluation {
     /// The event that led to it.
     pub asking_event_id: EventId,
     /// What the others are told; its sequence is set when it is stored.
-    pub evaluated: ConversationEvaluated,
+    pub evaluated: EncodedEvaluation,
     /// What came out.
     pub status: Status,
-    /// The evaluation as JSON; absent when it failed.
-    pub document: Option<String>,
-    /// Why it failed.
-    pub error_message: Option<String>,
     /// Version of the scorer.
     pub scorer_version: String,
+}
+
+/// What the others are told, with the evaluation as JSON: it is stored and sent as the same text.
+pub type EncodedEvaluation = ConversationEvaluated<Box<RawValue>>;
+
+impl NewEvaluation {
+    /// The evaluation as JSON; absent when it failed.
+    fn document(&self) -> Option<&str> {
+        match &self.evaluated.outcome {
+            EvaluationOutcome::Evaluated { evaluation } => Some(evaluation.get()),
+            EvaluationOutcome::Failed { .. } => None,
+        }
+    }
+
+    /// Why it failed.
+    fn error_message(&self) -> Option<&str> {
+        match &self.evaluated.outcome {
+            EvaluationOutcome::Evaluated { .. } => None,
+            EvaluationOutcome::Failed { error_message } => Some(error_message),
+        }
+    }
 }
 
 /// A ticket that was deleted, and the events around it.
@@ -162,9 +180,7 @@ fn unhandled_deletions(
 }
 
 /// Stored evaluations of each organization, in the order in which the organizations' rows are locked.
-fn by_organization(
-    stored: Vec<ConversationEvaluated>,
-) -> BTreeMap<OrganizationId, Vec<ConversationEvaluated>> {
+fn by_organization(stored: Vec<EncodedEvaluation>) -> BTreeMap<OrganizationId, Vec<EncodedEvaluation>> {
     let mut organizations: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for evaluated in stored {
         organizations.entry(evaluated.organization_id).or_default().push(evaluated);
@@ -173,7 +189,7 @@ fn by_organization(
 }
 
 /// The events that tell of evaluations after which the organization has `total`: they are the last ones.
-fn numbered(stored: Vec<ConversationEvaluated>, total: i64) -> Result<Vec<OutgoingEvent>, DatabaseError> {
+fn numbered(stored: Vec<EncodedEvaluation>, total: i64) -> Result<Vec<OutgoingEvent>, DatabaseError> {
     let before = total - i64::try_from(stored.len()).unwrap_or(i64::MAX);
     let events = stored.into_iter().zip(before + 1..).map(|(evaluated, sequence)| {
         let evaluated = ConversationEvaluated { sequence: Some(sequence), ..evaluated };

@@ -30,7 +30,7 @@ use assay_testkit::ServiceDatabase;
 use async_trait::async_trait;
 use reqwest::{Client, Response};
 
-const TOPICS: &[Topic] = &[ConversationEvaluated::TOPIC, EvaluationDeleted::TOPIC];
+const TOPICS: &[Topic] = &[<ConversationEvaluated>::TOPIC, EvaluationDeleted::TOPIC];
 
 pub struct Stage {
     pub ingest: Arc<StubIngest>,

@@ -1,9 +1,9 @@
 //! The file of kind `resolution_audit`: written for someone who checks an AI vendor's bill.
 
-use super::columns::{COUNTS, Column, ORIGIN, TICKET, column};
+use super::columns::{COUNTS, Column, ORIGIN, column};
 
-/// The columns in their order, in parts.
-pub(super) static AUDIT: [&[Column]; 5] = [&TICKET, &VERDICT, &COUNTS, &TRACES, &ORIGIN];
+/// The columns behind those of the ticket, in their order, in parts.
+pub(super) static AUDIT: [&[Column]; 4] = [&VERDICT, &COUNTS, &TRACES, &ORIGIN];
 
 static VERDICT: [Column; 13] = [
     column("resolution_status", |facts, line| {

@@ -1,9 +1,9 @@
 //! The file of kind `axis`: the three scores with their reasons, and the facts behind them.
 
-use super::columns::{COUNTS, Column, ORIGIN, TICKET, column};
+use super::columns::{COUNTS, Column, ORIGIN, column};
 
-/// The columns in their order, in parts.
-pub(super) static AXIS: [&[Column]; 5] = [&TICKET, &SCORES, &COUNTS, &FACTS, &ORIGIN];
+/// The columns behind those of the ticket, in their order, in parts.
+pub(super) static AXIS: [&[Column]; 4] = [&SCORES, &COUNTS, &FACTS, &ORIGIN];
 
 static SCORES: [Column; 11] = [
     column("axis_score", |facts, line| line.score(facts.axis().map(|axis| axis.score))),

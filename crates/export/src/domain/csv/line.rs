@@ -9,11 +9,13 @@ use serde::Serialize;
 /// What a spreadsheet takes for the beginning of a formula, also in the full-width forms that it normalises.
 const FORMULA_STARTS: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
 
-/// Characters that make quotes necessary (RFC 4180, section 2, rules 6 and 7).
-const QUOTED: [char; 4] = ['"', ',', '\r', '\n'];
+/// Whether a cell needs quotes (RFC 4180, section 2, rules 6 and 7). All that matters is ASCII, so that bytes are enough.
+fn needs_quotes(text: &str) -> bool {
+    text.bytes().any(|byte| matches!(byte, b'"' | b',' | b'\r' | b'\n'))
+}
 
 /// A line under construction; each method appends one cell. A missing value is an empty cell, never a word.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Line {
     text: String,
     begun: bool,
@@ -44,7 +46,7 @@ impl Line {
         let from = self.text.len();
         // Writing to a string has no failing case.
         let _ = write!(self.text, "{value}");
-        if self.text[from..].contains(QUOTED) {
+        if needs_quotes(&self.text[from..]) {
             let written = self.text.split_off(from);
             self.push_quoted("", &written);
         }
@@ -85,7 +87,7 @@ impl Line {
     }
 
     fn push_quoted(&mut self, guard: &str, text: &str) {
-        if !text.contains(QUOTED) {
+        if !needs_quotes(text) {
             self.text.push_str(guard);
             self.text.push_str(text);
             return;

@@ -45,12 +45,29 @@ pub fn header(kind: ExportKind) -> String {
 
 /// The line of an evaluation, without its end.
 pub fn render(kind: ExportKind, event: &ConversationEvaluated) -> String {
+    let (ticket, own) = parts(kind);
     let facts = Facts::of(event);
-    let mut line = Line::with_capacity(640);
-    for column in columns(kind) {
-        (column.write)(&facts, &mut line);
+    written(own, &facts, written([ticket], &facts, Line::with_capacity(LINE_BYTES))).finish()
+}
+
+/// The lines of an evaluation in both kinds of file, `axis` and `resolution_audit`, without their ends. What both begin
+/// with is written once.
+pub fn render_both(event: &ConversationEvaluated) -> [String; 2] {
+    let facts = Facts::of(event);
+    let begun = written([&columns::TICKET[..]], &facts, Line::with_capacity(LINE_BYTES));
+    [ExportKind::Axis, ExportKind::ResolutionAudit]
+        .map(|kind| written(parts(kind).1, &facts, begun.clone()).finish())
+}
+
+/// Most lines are shorter.
+const LINE_BYTES: usize = 960;
+
+/// The line with the cells of these parts behind those that it has.
+fn written(parts: impl IntoIterator<Item = &'static [Column]>, facts: &Facts<'_>, mut line: Line) -> Line {
+    for column in parts.into_iter().flatten() {
+        (column.write)(facts, &mut line);
     }
-    line.finish()
+    line
 }
 
 /// What comes behind a line that was rendered with columns of `version`: empty cells for the columns that it lacks,
@@ -75,11 +92,17 @@ fn missing_cells(history: &[usize], columns: usize, version: i16) -> Result<usiz
 }
 
 fn columns(kind: ExportKind) -> impl Iterator<Item = &'static Column> {
-    let parts: &'static [&'static [Column]] = match kind {
-        ExportKind::Axis => &axis::AXIS,
-        ExportKind::ResolutionAudit => &audit::AUDIT,
+    let (ticket, own) = parts(kind);
+    std::iter::once(ticket).chain(own).flatten()
+}
+
+/// What every kind of file begins with, and what follows in this one.
+fn parts(kind: ExportKind) -> (&'static [Column], [&'static [Column]; 4]) {
+    let own = match kind {
+        ExportKind::Axis => axis::AXIS,
+        ExportKind::ResolutionAudit => audit::AUDIT,
     };
-    parts.iter().copied().flatten()
+    (&columns::TICKET, own)
 }
 
 #[cfg(test)]

@@ -13,6 +13,8 @@ use assay_platform::runtime::now;
 use async_trait::async_trait;
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
+use diesel::sql_query;
+use diesel::sql_types::{Array, BigInt, Nullable, Text, Uuid as SqlUuid};
 use uuid::Uuid;
 
 use super::schema::postgres::{evaluations, progress};
@@ -22,6 +24,12 @@ use super::{
 };
 
 const EVALUATIONS: PartitionedTable = PartitionedTable { name: "evaluations", key: "ticket_id" };
+/// One statement for any number of rows.
+const INSERT: &str = "
+    INSERT INTO evaluations (ticket_id, id, organization_id, status, document, error_message, scorer_version, created_at)
+    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8)
+    ON CONFLICT DO NOTHING
+    RETURNING id";
 /// Months that are prepared in advance.
 const MONTHS_AHEAD: u32 = 2;
 
@@ -32,35 +40,6 @@ pub(super) struct PostgresStore {
 impl PostgresStore {
     pub(super) fn new(database: Postgres) -> Self {
         Self { database }
-    }
-}
-
-#[derive(Insertable)]
-#[diesel(table_name = evaluations)]
-struct Row<'e> {
-    ticket_id: Uuid,
-    id: Uuid,
-    organization_id: Uuid,
-    status: &'static str,
-    document: Option<&'e str>,
-    error_message: Option<&'e str>,
-    scorer_version: &'e str,
-    created_at: i64,
-}
-
-impl<'e> Row<'e> {
-    fn of(evaluation: &'e NewEvaluation) -> Self {
-        let evaluated = &evaluation.evaluated;
-        Self {
-            ticket_id: evaluated.ticket.id.as_uuid(),
-            id: evaluated.evaluation_id.as_uuid(),
-            organization_id: evaluated.organization_id.as_uuid(),
-            status: evaluation.status.as_str(),
-            document: evaluation.document.as_deref(),
-            error_message: evaluation.error_message.as_deref(),
-            scorer_version: &evaluation.scorer_version,
-            created_at: evaluated.evaluated_at.as_millis(),
-        }
     }
 }
 
@@ -168,13 +147,7 @@ fn record(
     let ids: Vec<_> = batch.iter().map(|evaluation| evaluation.asking_event_id).collect();
     let fresh = inbox::record_postgres(connection, CONSUMER, &ids, now())?;
     let batch = unhandled(batch, &fresh);
-    let rows: Vec<Row<'_>> = batch.iter().map(Row::of).collect();
-    let stored: Vec<Uuid> = diesel::insert_into(evaluations::table)
-        .values(rows)
-        .on_conflict_do_nothing()
-        .returning(evaluations::id)
-        .get_results(connection)?;
-    let stored: HashSet<Uuid> = stored.into_iter().collect();
+    let stored = insert(connection, &batch)?;
     let evaluated = batch.into_iter().map(|evaluation| evaluation.evaluated);
     let evaluated = evaluated.filter(|evaluated| stored.contains(&evaluated.evaluation_id.as_uuid()));
     let mut events = Vec::with_capacity(stored.len());
@@ -184,6 +157,28 @@ fn record(
     }
     outbox::enqueue_postgres(connection, &events, handover)?;
     Ok(events)
+}
+
+/// The ids of those that were not there before.
+fn insert(connection: &mut PgConnection, batch: &[NewEvaluation]) -> Result<HashSet<Uuid>, DatabaseError> {
+    let told = || batch.iter().map(|evaluation| &evaluation.evaluated);
+    let inserted: Vec<Inserted> = sql_query(INSERT)
+        .bind::<Array<SqlUuid>, _>(told().map(|told| told.ticket.id.as_uuid()).collect::<Vec<_>>())
+        .bind::<Array<SqlUuid>, _>(told().map(|told| told.evaluation_id.as_uuid()).collect::<Vec<_>>())
+        .bind::<Array<SqlUuid>, _>(told().map(|told| told.organization_id.as_uuid()).collect::<Vec<_>>())
+        .bind::<Array<Text>, _>(batch.iter().map(|new| new.status.as_str()).collect::<Vec<_>>())
+        .bind::<Array<Nullable<Text>>, _>(batch.iter().map(NewEvaluation::document).collect::<Vec<_>>())
+        .bind::<Array<Nullable<Text>>, _>(batch.iter().map(NewEvaluation::error_message).collect::<Vec<_>>())
+        .bind::<Array<Text>, _>(batch.iter().map(|new| new.scorer_version.as_str()).collect::<Vec<_>>())
+        .bind::<Array<BigInt>, _>(told().map(|told| told.evaluated_at.as_millis()).collect::<Vec<_>>())
+        .get_results(connection)?;
+    Ok(inserted.into_iter().map(|inserted| inserted.id).collect())
+}
+
+#[derive(QueryableByName)]
+struct Inserted {
+    #[diesel(sql_type = SqlUuid)]
+    id: Uuid,
 }
 
 /// Adds to an organization's evaluations: how many it has now. Its row is locked until the end of the transaction, so that

@@ -149,8 +149,8 @@ fn insert(connection: &mut SqliteConnection, evaluation: &NewEvaluation) -> Resu
             evaluations::id.eq(bytes(evaluated.evaluation_id)),
             evaluations::organization_id.eq(bytes(evaluated.organization_id)),
             evaluations::status.eq(evaluation.status.as_str()),
-            evaluations::document.eq(evaluation.document.as_deref()),
-            evaluations::error_message.eq(evaluation.error_message.as_deref()),
+            evaluations::document.eq(evaluation.document()),
+            evaluations::error_message.eq(evaluation.error_message()),
             evaluations::scorer_version.eq(&evaluation.scorer_version),
             evaluations::created_at.eq(evaluated.evaluated_at.as_millis()),
         ))

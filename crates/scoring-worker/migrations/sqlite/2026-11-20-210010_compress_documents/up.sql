@@ -1,0 +1,2 @@
+-- SQLite does not compress.
+SELECT 1;
