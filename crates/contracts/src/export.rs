@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use crate::fault::BodyError;
 use crate::ids::ExportId;
-use crate::json::{Faults, ObjectReader, parse_tree};
+use crate::json::{Faults, ObjectReader, Tree, parse_tree};
 use crate::time::Timestamp;
 
 /// An export job.
@@ -157,7 +157,7 @@ impl NewExport {
     }
 }
 
-fn read_filters(value: serde_json::Value, faults: &mut Faults) -> Option<ExportFilters> {
+fn read_filters(value: Tree<'_>, faults: &mut Faults) -> Option<ExportFilters> {
     let mut object = ObjectReader::new(value, "/filters", faults)?;
     let mut moment = |field: &str| {
         let value = object.take(field)?;

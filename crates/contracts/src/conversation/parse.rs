@@ -2,11 +2,9 @@
 
 use std::collections::HashSet;
 
-use serde_json::Value;
-
 use super::{AiTool, Author, AuthorType, Conversation, DEFAULT_SOURCE, MAX_MESSAGES, Message, MessageKind};
 use crate::fault::BodyError;
-use crate::json::{Faults, ObjectReader, kind_of, parse_tree};
+use crate::json::{Faults, ObjectReader, Tree, parse_tree};
 use crate::time::Timestamp;
 
 const KINDS: [&str; 2] = ["message", "comment"];
@@ -24,7 +22,7 @@ impl Conversation {
     }
 }
 
-fn read_conversation(tree: Value, faults: &mut Faults) -> Option<Conversation> {
+fn read_conversation(tree: Tree<'_>, faults: &mut Faults) -> Option<Conversation> {
     let mut object = ObjectReader::new(tree, "", faults)?;
     let ticket_id = object.required_name("ticket_id");
     let source = object.optional_name("source").unwrap_or_else(|| DEFAULT_SOURCE.to_owned());
@@ -35,11 +33,11 @@ fn read_conversation(tree: Value, faults: &mut Faults) -> Option<Conversation> {
     Some(Conversation { ticket_id: ticket_id?, source, source_account_id, subject, messages: messages? })
 }
 
-fn read_messages(value: Value, faults: &mut Faults) -> Option<Vec<Message>> {
+fn read_messages(value: Tree<'_>, faults: &mut Faults) -> Option<Vec<Message>> {
     let items = match value {
-        Value::Array(items) => items,
+        Tree::Array(items) => items,
         other => {
-            faults.add("/messages", format!("must be an array, not {}", kind_of(&other)));
+            faults.add("/messages", format!("must be an array, not {}", other.kind()));
             return None;
         }
     };
@@ -68,7 +66,7 @@ struct Order {
 
 impl Order {
     /// Messages come in chronological order; equal timestamps are fine.
-    fn check_timestamp(&mut self, timestamp: i64, message: &mut ObjectReader<'_>) {
+    fn check_timestamp(&mut self, timestamp: i64, message: &mut ObjectReader<'_, '_>) {
         if self.latest.is_some_and(|latest| timestamp < latest) {
             message.fault(
                 "timestamp",
@@ -79,14 +77,19 @@ impl Order {
     }
 
     /// An external id is unique within the same source, ticket and kind (specification, identity rule 4).
-    fn check_external_id(&mut self, kind: MessageKind, external_id: &str, message: &mut ObjectReader<'_>) {
+    fn check_external_id(
+        &mut self,
+        kind: MessageKind,
+        external_id: &str,
+        message: &mut ObjectReader<'_, '_>,
+    ) {
         if !self.ids.insert((kind, external_id.to_owned())) {
             message.fault("external_id", "must be unique among the messages of the same kind");
         }
     }
 }
 
-fn read_message(item: Value, index: usize, order: &mut Order, faults: &mut Faults) -> Option<Message> {
+fn read_message(item: Tree<'_>, index: usize, order: &mut Order, faults: &mut Faults) -> Option<Message> {
     let mut object = ObjectReader::new(item, format!("/messages/{index}"), faults)?;
     let content = object.required_text("content");
     let external_id = object.required_name("external_id");
@@ -119,7 +122,7 @@ fn read_message(item: Value, index: usize, order: &mut Order, faults: &mut Fault
 }
 
 /// `message` when it is left out; `None` when it is neither of the two.
-fn read_kind(message: &mut ObjectReader<'_>) -> Option<MessageKind> {
+fn read_kind(message: &mut ObjectReader<'_, '_>) -> Option<MessageKind> {
     let Some(value) = message.take("kind") else { return Some(MessageKind::Message) };
     message.choice("kind", value, &KINDS, |name| match name {
         "message" => Some(MessageKind::Message),
@@ -132,7 +135,7 @@ fn labels() -> Vec<&'static str> {
     AiTool::ALL.iter().map(|tool| tool.as_str()).collect()
 }
 
-fn read_author(value: Value, pointer: &str, faults: &mut Faults) -> Option<Author> {
+fn read_author(value: Tree<'_>, pointer: &str, faults: &mut Faults) -> Option<Author> {
     let mut object = ObjectReader::new(value, pointer, faults)?;
     let names = AuthorType::ALL.map(AuthorType::as_str);
     let author_type = object.required_choice("type", &names, |name| {
@@ -162,7 +165,7 @@ fn read_author(value: Value, pointer: &str, faults: &mut Faults) -> Option<Autho
     }
 }
 
-fn read_ai_author(mut object: ObjectReader<'_>, pointer: &str) -> Option<Author> {
+fn read_ai_author(mut object: ObjectReader<'_, '_>, pointer: &str) -> Option<Author> {
     let id = object.take("id");
     let external_id = object.take("external_id");
     if id.is_none() && external_id.is_none() {

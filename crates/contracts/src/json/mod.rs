@@ -3,8 +3,11 @@
 //! A derived deserializer stops at the first fault; a person who connects a helpdesk wants to see all of them.
 //! So bodies are parsed to a JSON tree, and the tree is taken apart field by field.
 
-use serde_json::{Map, Value};
+mod tree;
 
+use std::borrow::Cow;
+
+pub use self::tree::{Fields, Tree};
 use crate::fault::{BodyError, Fault, MAX_NAME_CHARS, MAX_REPORTED_FAULTS};
 
 /// Collects faults while a body is read.
@@ -34,8 +37,8 @@ impl Faults {
 }
 
 /// One object of a body that is being read.
-pub struct ObjectReader<'f> {
-    fields: Map<String, Value>,
+pub struct ObjectReader<'f, 'b> {
+    fields: Fields<'b>,
     pointer: String,
     faults: &'f mut Faults,
 }
@@ -45,21 +48,21 @@ pub struct ObjectReader<'f> {
 /// # Errors
 /// [`BodyError::Malformed`] for anything that is not one JSON text: empty, truncated, nested too deeply,
 /// not UTF-8, lone surrogates.
-pub fn parse_tree(body: &[u8]) -> Result<Value, BodyError> {
+pub fn parse_tree(body: &[u8]) -> Result<Tree<'_>, BodyError> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Err(BodyError::Malformed("the body is empty: send a JSON object".to_owned()));
     }
     serde_json::from_slice(body).map_err(|error| BodyError::Malformed(error.to_string()))
 }
 
-impl<'f> ObjectReader<'f> {
+impl<'f, 'b> ObjectReader<'f, 'b> {
     /// Starts to read `value`, which must be an object; `pointer` is its place in the body.
-    pub fn new(value: Value, pointer: impl Into<String>, faults: &'f mut Faults) -> Option<Self> {
+    pub fn new(value: Tree<'b>, pointer: impl Into<String>, faults: &'f mut Faults) -> Option<Self> {
         let pointer = pointer.into();
         match value {
-            Value::Object(fields) => Some(Self { fields, pointer, faults }),
+            Tree::Object(fields) => Some(Self { fields, pointer, faults }),
             other => {
-                faults.add(pointer, format!("must be an object, not {}", kind_of(&other)));
+                faults.add(pointer, format!("must be an object, not {}", other.kind()));
                 None
             }
         }
@@ -82,12 +85,12 @@ impl<'f> ObjectReader<'f> {
     }
 
     /// Takes a field out, whatever it is.
-    pub fn take(&mut self, field: &str) -> Option<Value> {
-        self.fields.get_mut(field).map(Value::take)
+    pub fn take(&mut self, field: &str) -> Option<Tree<'b>> {
+        self.fields.take(field)
     }
 
     /// Takes a field that must be there.
-    pub fn required(&mut self, field: &str) -> Option<Value> {
+    pub fn required(&mut self, field: &str) -> Option<Tree<'b>> {
         let value = self.take(field);
         if value.is_none() {
             self.fault(field, "is required");
@@ -114,7 +117,7 @@ impl<'f> ObjectReader<'f> {
     }
 
     /// A value, already taken, that must be an id or name.
-    pub fn name_of(&mut self, field: &str, value: Value) -> Option<String> {
+    pub fn name_of(&mut self, field: &str, value: Tree<'b>) -> Option<String> {
         let text = self.text(field, value)?;
         self.name(field, text)
     }
@@ -122,7 +125,7 @@ impl<'f> ObjectReader<'f> {
     /// An optional text that may be empty and of any length.
     pub fn optional_free_text(&mut self, field: &str) -> Option<String> {
         let value = self.take(field)?;
-        self.string(field, value)
+        self.string(field, value).map(Cow::into_owned)
     }
 
     /// An optional value of a closed list; `parse` finds it by its exact name.
@@ -151,7 +154,7 @@ impl<'f> ObjectReader<'f> {
     pub fn choice<T>(
         &mut self,
         field: &str,
-        value: Value,
+        value: Tree<'b>,
         names: &[&str],
         parse: impl Fn(&str) -> Option<T>,
     ) -> Option<T> {
@@ -165,9 +168,9 @@ impl<'f> ObjectReader<'f> {
 
     /// An integer between `min` and `max`. A number without a fraction is an integer however it is written
     /// (JSON Schema 2020-12, section 6.1.1).
-    pub fn integer(&mut self, field: &str, value: &Value, min: i64, max: i64) -> Option<i64> {
-        let Value::Number(number) = value else {
-            self.fault(field, format!("must be an integer, not {}", kind_of(value)));
+    pub fn integer(&mut self, field: &str, value: &Tree<'_>, min: i64, max: i64) -> Option<i64> {
+        let Tree::Number(number) = value else {
+            self.fault(field, format!("must be an integer, not {}", value.kind()));
             return None;
         };
         let integer = number.as_i64().or_else(|| {
@@ -182,20 +185,20 @@ impl<'f> ObjectReader<'f> {
         in_range
     }
 
-    fn text(&mut self, field: &str, value: Value) -> Option<String> {
+    fn text(&mut self, field: &str, value: Tree<'b>) -> Option<String> {
         let text = self.string(field, value)?;
         if text.is_empty() {
             self.fault(field, "must not be empty");
             return None;
         }
-        Some(text)
+        Some(text.into_owned())
     }
 
-    fn string(&mut self, field: &str, value: Value) -> Option<String> {
+    fn string(&mut self, field: &str, value: Tree<'b>) -> Option<Cow<'b, str>> {
         let text = match value {
-            Value::String(text) => text,
+            Tree::String(text) => text,
             other => {
-                self.fault(field, format!("must be a string, not {}", kind_of(&other)));
+                self.fault(field, format!("must be a string, not {}", other.kind()));
                 return None;
             }
         };
@@ -214,17 +217,5 @@ impl<'f> ObjectReader<'f> {
             return None;
         }
         Some(text)
-    }
-}
-
-/// The JSON type of a value, with its article, for messages.
-pub fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
     }
 }

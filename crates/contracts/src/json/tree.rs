@@ -1,0 +1,199 @@
+//! A JSON text taken apart, its texts still in the body where they need no unescaping: a conversation has a hundred of them, and
+//! most would be copied only to be copied again.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::Number;
+
+/// A JSON value of a body.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Tree<'b> {
+    /// `null`.
+    #[default]
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// Any number.
+    Number(Number),
+    /// A text.
+    String(Cow<'b, str>),
+    /// An array.
+    Array(Vec<Tree<'b>>),
+    /// An object.
+    Object(Fields<'b>),
+}
+
+/// The fields of an object in the order in which they stand there.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Fields<'b>(Vec<(Cow<'b, str>, Tree<'b>)>);
+
+impl Tree<'_> {
+    /// The JSON type, with its article, for messages.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "a boolean",
+            Self::Number(_) => "a number",
+            Self::String(_) => "a string",
+            Self::Array(_) => "an array",
+            Self::Object(_) => "an object",
+        }
+    }
+}
+
+impl<'b> Fields<'b> {
+    /// Takes a value out. Of several fields with one name the last one counts.
+    pub fn take(&mut self, name: &str) -> Option<Tree<'b>> {
+        let (_, value) = self.0.iter_mut().rev().find(|(field, _)| field == name)?;
+        Some(std::mem::take(value))
+    }
+}
+
+impl<'b> Deserialize<'b> for Tree<'b> {
+    fn deserialize<D: Deserializer<'b>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TreeVisitor)
+    }
+}
+
+struct TreeVisitor;
+
+impl<'b> Visitor<'b> for TreeVisitor {
+    type Value = Tree<'b>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("any valid JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Tree::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
+        Ok(Tree::Bool(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
+        Ok(Tree::Number(value.into()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
+        Ok(Tree::Number(value.into()))
+    }
+
+    /// The parser has refused what is not finite.
+    fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
+        Ok(Number::from_f64(value).map_or(Tree::Null, Tree::Number))
+    }
+
+    fn visit_borrowed_str<E>(self, value: &'b str) -> Result<Self::Value, E> {
+        Ok(Tree::String(Cow::Borrowed(value)))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Self::Value, E> {
+        Ok(Tree::String(Cow::Owned(value.to_owned())))
+    }
+
+    fn visit_seq<A: SeqAccess<'b>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        let mut array = Vec::new();
+        while let Some(item) = items.next_element()? {
+            array.push(item);
+        }
+        Ok(Tree::Array(array))
+    }
+
+    fn visit_map<A: MapAccess<'b>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+        let mut fields = Vec::new();
+        while let Some(Name(name)) = entries.next_key()? {
+            fields.push((name, entries.next_value()?));
+        }
+        Ok(Tree::Object(Fields(fields)))
+    }
+}
+
+/// serde's own `Cow<str>` always copies.
+struct Name<'b>(Cow<'b, str>);
+
+impl<'b> Deserialize<'b> for Name<'b> {
+    fn deserialize<D: Deserializer<'b>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(NameVisitor)
+    }
+}
+
+struct NameVisitor;
+
+impl<'b> Visitor<'b> for NameVisitor {
+    type Value = Name<'b>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("the name of a field")
+    }
+
+    fn visit_borrowed_str<E>(self, value: &'b str) -> Result<Self::Value, E> {
+        Ok(Name(Cow::Borrowed(value)))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Self::Value, E> {
+        Ok(Name(Cow::Owned(value.to_owned())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    /// What `serde_json` makes of the same text.
+    fn value(tree: &Tree<'_>) -> Value {
+        match tree {
+            Tree::Null => Value::Null,
+            Tree::Bool(bool) => Value::Bool(*bool),
+            Tree::Number(number) => Value::Number(number.clone()),
+            Tree::String(text) => Value::String(text.to_string()),
+            Tree::Array(items) => Value::Array(items.iter().map(value).collect()),
+            Tree::Object(fields) => {
+                Value::Object(fields.0.iter().map(|(name, of)| (name.to_string(), value(of))).collect())
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_is_taken_apart_or_refused_as_serde_json_does_it() {
+        let deep = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+        let texts = [
+            r#"{"a": [1, -2, 3.5, 1e3, 18446744073709551615, -9223372036854775808], "b": {"c": null, "": true}}"#,
+            r#"{"a\n\u00e9": "x\u0000y", "a": 1, "a": "the last one", "\u0061": "unescaped"}"#,
+            "123456789012345678901234567890",
+            "1e400",
+            "[1,]",
+            "{\"a\":1",
+            "{1:2}",
+            "\"\\ud800\"",
+            "\"\u{1}\"",
+            "nul",
+            "[] []",
+            &deep(127),
+            &deep(128),
+        ];
+        for text in texts {
+            let ours = serde_json::from_str::<Tree<'_>>(text).map(|tree| value(&tree));
+            let theirs = serde_json::from_str::<Value>(text);
+            assert_eq!(ours.map_err(|e| e.to_string()), theirs.map_err(|e| e.to_string()), "{text}");
+        }
+        let invalid = b"{\"a\":\"\xff\"}";
+        let ours = serde_json::from_slice::<Tree<'_>>(invalid).map(|tree| value(&tree));
+        let theirs = serde_json::from_slice::<Value>(invalid);
+        assert_eq!(ours.map_err(|e| e.to_string()), theirs.map_err(|e| e.to_string()));
+    }
+
+    #[test]
+    fn the_last_of_several_fields_with_one_name_counts_and_is_taken_once() {
+        let Ok(Tree::Object(mut fields)) = serde_json::from_str(r#"{"a": 1, "\u0061": 2, "b": 3}"#) else {
+            panic!("no object");
+        };
+        assert_eq!(fields.take("a"), Some(Tree::Number(2.into())));
+        assert_eq!((fields.take("a"), fields.take("c")), (Some(Tree::Null), None));
+    }
+}
