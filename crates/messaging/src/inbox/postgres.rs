@@ -4,9 +4,10 @@ use std::collections::HashSet;
 
 use assay_contracts::ids::EventId;
 use assay_contracts::time::Timestamp;
-use assay_platform::db::DatabaseError;
+use assay_platform::db::{DatabaseError, static_sql};
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
+use diesel::sql_types;
 use uuid::Uuid;
 
 use super::IDS_PER_STATEMENT;
@@ -17,6 +18,17 @@ diesel::table! {
         event_id -> Uuid,
         handled_at -> BigInt,
     }
+}
+
+/// One text whatever the number of events.
+const RECORD: &str = "
+    INSERT INTO inbox (consumer, event_id, handled_at) SELECT $1, event_id, $3 FROM unnest($2) AS new (event_id)
+    ON CONFLICT DO NOTHING RETURNING event_id";
+
+#[derive(QueryableByName)]
+struct InboxRow {
+    #[diesel(sql_type = sql_types::Uuid)]
+    event_id: Uuid,
 }
 
 /// Records in the caller's transaction that `consumer` handles the events `ids`, and answers those that it had not
@@ -32,18 +44,12 @@ pub fn record_postgres(
 ) -> Result<HashSet<EventId>, DatabaseError> {
     let mut new = HashSet::with_capacity(ids.len());
     for ids in sorted(ids).chunks(IDS_PER_STATEMENT) {
-        let rows: Vec<_> = ids
-            .iter()
-            .map(|id| {
-                (inbox::consumer.eq(consumer), inbox::event_id.eq(*id), inbox::handled_at.eq(now.as_millis()))
-            })
-            .collect();
-        let recorded: Vec<Uuid> = diesel::insert_into(inbox::table)
-            .values(rows)
-            .on_conflict_do_nothing()
-            .returning(inbox::event_id)
-            .get_results(connection)?;
-        new.extend(recorded.into_iter().map(EventId::from));
+        let recorded: Vec<InboxRow> = static_sql(RECORD)
+            .bind::<sql_types::Text, _>(consumer)
+            .bind::<sql_types::Array<sql_types::Uuid>, _>(ids)
+            .bind::<sql_types::BigInt, _>(now.as_millis())
+            .load(connection)?;
+        new.extend(recorded.into_iter().map(|row| EventId::from(row.event_id)));
     }
     Ok(new)
 }

@@ -3,7 +3,7 @@
 
 use assay_contracts::ids::{EventId, OrganizationId};
 use assay_contracts::time::Timestamp;
-use assay_platform::db::DatabaseError;
+use assay_platform::db::{DatabaseError, static_sql};
 use assay_platform::runtime::now;
 use diesel::dsl::{count_star, min};
 use diesel::pg::PgConnection;
@@ -39,6 +39,14 @@ const ENQUEUE: &str = "
     SELECT id, topic, organization_id, needs_consumer, payload, $6, $6, $7
     FROM unnest($1, $2, $3, $4, $5) AS new (id, topic, organization_id, needs_consumer, payload)";
 
+/// An array and not `IN (SELECT …)`, which the planner may evaluate more than once, with other rows each time.
+const CLAIM: &str = "
+    UPDATE outbox SET claimed_until = $1 WHERE id = ANY (ARRAY(
+        SELECT id FROM outbox
+        WHERE dead_at IS NULL AND next_attempt_at <= $2 AND claimed_until <= $2
+        ORDER BY next_attempt_at, id LIMIT $3 FOR UPDATE SKIP LOCKED))
+    RETURNING id, topic, organization_id, needs_consumer, payload, created_at, attempts";
+
 /// Writes events in the caller's transaction. After the commit, [`super::Outbox::hand_over`] has them published at once.
 ///
 /// # Errors
@@ -50,7 +58,7 @@ pub fn enqueue_postgres(
 ) -> Result<(), DatabaseError> {
     let created_at = now().as_millis();
     for events in events.chunks(ROWS_PER_STATEMENT) {
-        diesel::sql_query(ENQUEUE)
+        static_sql(ENQUEUE)
             .bind::<Array<sql_types::Uuid>, _>(column(events, |event| event.id.as_uuid()))
             .bind::<Array<sql_types::Text>, _>(column(events, |event| event.topic.as_str()))
             .bind::<Array<sql_types::Uuid>, _>(column(events, |event| event.organization_id.as_uuid()))
@@ -72,18 +80,11 @@ pub(super) fn claim(
     now: Timestamp,
     limit: u32,
 ) -> Result<Vec<Claimed>, DatabaseError> {
-    // An array and not `IN (SELECT …)`, which the planner may evaluate more than once, with other rows each time.
-    let rows: Vec<ClaimedRow> = diesel::sql_query(
-        "UPDATE outbox SET claimed_until = $1 WHERE id = ANY (ARRAY( \
-             SELECT id FROM outbox \
-             WHERE dead_at IS NULL AND next_attempt_at <= $2 AND claimed_until <= $2 \
-             ORDER BY next_attempt_at, id LIMIT $3 FOR UPDATE SKIP LOCKED)) \
-         RETURNING id, topic, organization_id, needs_consumer, payload, created_at, attempts",
-    )
-    .bind::<sql_types::BigInt, _>(now.plus_millis(LEASE_MILLIS).as_millis())
-    .bind::<sql_types::BigInt, _>(now.as_millis())
-    .bind::<sql_types::BigInt, _>(i64::from(limit))
-    .get_results(connection)?;
+    let rows: Vec<ClaimedRow> = static_sql(CLAIM)
+        .bind::<sql_types::BigInt, _>(now.plus_millis(LEASE_MILLIS).as_millis())
+        .bind::<sql_types::BigInt, _>(now.as_millis())
+        .bind::<sql_types::BigInt, _>(i64::from(limit))
+        .get_results(connection)?;
     let mut claimed: Vec<Claimed> = rows.into_iter().map(Claimed::from).collect();
     claimed.sort_by_key(|row| row.event.id);
     Ok(claimed)

@@ -1,0 +1,2 @@
+-- SQLite compresses nothing.
+SELECT 1;
