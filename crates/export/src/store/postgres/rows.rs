@@ -3,7 +3,9 @@
 use assay_contracts::ids::ExportId;
 use assay_contracts::time::Timestamp;
 use assay_messaging::inbox::{PRUNE_BATCH, RETENTION_MILLIS, forget_postgres, record_postgres};
-use assay_platform::db::{DatabaseError, PartitionedTable, ensure_monthly_partitions, idempotency};
+use assay_platform::db::{
+    DatabaseError, PartitionedTable, ensure_monthly_partitions, idempotency, static_sql,
+};
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
 use diesel::sql_query;
@@ -75,7 +77,7 @@ fn upsert(connection: &mut PgConnection, rows: &[EvaluationRow]) -> Result<(), D
     let ids = |of: fn(&EvaluationRow) -> Uuid| rows.iter().map(of).collect::<Vec<_>>();
     let numbers = |of: fn(&EvaluationRow) -> i64| rows.iter().map(of).collect::<Vec<_>>();
     let texts = |of: fn(&EvaluationRow) -> &str| rows.iter().map(of).collect::<Vec<_>>();
-    sql_query(UPSERT)
+    static_sql(UPSERT)
         .bind::<Array<SqlUuid>, _>(ids(|row| row.ticket_id.as_uuid()))
         .bind::<Array<SqlUuid>, _>(ids(|row| row.organization_id.as_uuid()))
         .bind::<Array<BigInt>, _>(numbers(|row| row.conversation_started_at.as_millis()))

@@ -8,12 +8,11 @@ use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
 use assay_messaging::outbox::{self, Handover};
 use assay_messaging::{OutgoingEvent, inbox};
-use assay_platform::db::{DatabaseError, PartitionedTable, Postgres, ensure_monthly_partitions};
+use assay_platform::db::{DatabaseError, PartitionedTable, Postgres, ensure_monthly_partitions, static_sql};
 use assay_platform::runtime::now;
 use async_trait::async_trait;
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
-use diesel::sql_query;
 use diesel::sql_types::{Array, BigInt, Nullable, Text, Uuid as SqlUuid};
 use uuid::Uuid;
 
@@ -162,7 +161,7 @@ fn record(
 /// The ids of those that were not there before.
 fn insert(connection: &mut PgConnection, batch: &[NewEvaluation]) -> Result<HashSet<Uuid>, DatabaseError> {
     let told = || batch.iter().map(|evaluation| &evaluation.evaluated);
-    let inserted: Vec<Inserted> = sql_query(INSERT)
+    let inserted: Vec<Inserted> = static_sql(INSERT)
         .bind::<Array<SqlUuid>, _>(told().map(|told| told.ticket.id.as_uuid()).collect::<Vec<_>>())
         .bind::<Array<SqlUuid>, _>(told().map(|told| told.evaluation_id.as_uuid()).collect::<Vec<_>>())
         .bind::<Array<SqlUuid>, _>(told().map(|told| told.organization_id.as_uuid()).collect::<Vec<_>>())
