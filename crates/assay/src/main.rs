@@ -3,6 +3,7 @@
 mod capacity;
 mod cli;
 mod commands;
+mod huge_pages;
 mod import;
 mod open_files;
 mod roles;
@@ -23,6 +24,9 @@ const BLOCKING_DEADLINE: Duration = Duration::from_secs(3);
 
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
+    if matches!(cli.command, cli::Command::ExportWorker) {
+        huge_pages::do_without();
+    }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return report(&error.into()),

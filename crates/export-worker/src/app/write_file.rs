@@ -113,7 +113,7 @@ impl Worker {
     async fn copy(&self, claim: &Claim, writer: &mut ObjectWriter) -> Result<u64, WriteFileError> {
         let selection =
             Selection { organization_id: claim.organization_id, kind: claim.kind, filters: claim.filters };
-        writer.write(csv::header(claim.kind).as_bytes()).await?;
+        writer.write(csv::header(claim.kind).into()).await?;
         let (sink, lines) = line_channel();
         let reading = async { Ok(self.store.copy_lines(selection, sink).await?) };
         // Whichever fails first ends the other: a reader without a receiver stops by itself.
@@ -135,7 +135,7 @@ async fn unless<T, E: Into<WriteFileError>>(
 
 async fn receive(mut lines: Receiver<Bytes>, writer: &mut ObjectWriter) -> Result<(), WriteFileError> {
     while let Some(chunk) = lines.recv().await {
-        writer.write(&chunk).await?;
+        writer.write(chunk).await?;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use crate::domain::csv::{self, UnknownColumns};
 
 /// Lines are gathered to chunks of about this size.
 const CHUNK_BYTES: usize = 256 * 1024;
-/// Chunks under way at most.
+/// Chunks under way at most: enough to read on while a part of the file is stored.
 const CHUNKS: usize = 4;
 
 /// The lines of a file cannot be read to their end.
@@ -54,11 +54,11 @@ impl LineSink {
     ///
     /// # Errors
     /// When the version is newer than this release or the receiver is gone.
-    pub fn push(&mut self, kind: ExportKind, version: i16, line: &str) -> Result<(), SnapshotError> {
+    pub fn push(&mut self, kind: ExportKind, version: i16, line: &[u8]) -> Result<(), SnapshotError> {
         if self.completion.0 != version {
             self.completion = (version, csv::completion(kind, version)?);
         }
-        self.chunk.extend_from_slice(line.as_bytes());
+        self.chunk.extend_from_slice(line);
         self.chunk.extend_from_slice(self.completion.1.as_bytes());
         self.rows += 1;
         if self.chunk.len() >= CHUNK_BYTES { self.send() } else { Ok(()) }

@@ -12,5 +12,6 @@ mod registry;
 mod removals;
 mod samples;
 mod stage;
+mod store_copies;
 mod store_leases;
 mod store_rows;

@@ -204,7 +204,7 @@ pub async fn complete(
 ) -> Result<()> {
     let claim = claim(work).await?;
     let mut writer = objects.create(&claim.object_key()).await?;
-    writer.write(content).await?;
+    writer.write(content.to_vec().into()).await?;
     let written = writer.finish().await?;
     let object_key = claim.object_key();
     let file = FinishedFile { object_key, bytes: written.bytes, rows: 1, sha256: written.sha256, expires_at };

@@ -165,13 +165,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let objects = open(folder.path());
         let mut writer = objects.create("exports/a.csv").await.unwrap();
-        let content = vec![b'x'; PART_BYTES + 17];
-        writer.write(&content).await.unwrap();
+        let content = (0..PART_BYTES + 17).map(|index| (index % 251) as u8).collect::<Vec<_>>();
+        // In pieces of which none ends where the part ends.
+        for piece in content.chunks(100_000) {
+            writer.write(Bytes::copy_from_slice(piece)).await.unwrap();
+        }
         assert!(matches!(objects.size("exports/a.csv").await, Err(ObjectError::NotFound(_))));
         let written = writer.finish().await.unwrap();
         assert_eq!(written.bytes, content.len() as u64);
         assert_eq!(objects.size("exports/a.csv").await.unwrap(), written.bytes);
-        assert_eq!(read(&objects, "exports/a.csv", 2..6).await, b"xxxx");
+        assert!(read(&objects, "exports/a.csv", 0..written.bytes).await == content);
+        assert_eq!(read(&objects, "exports/a.csv", 2..6).await, [2, 3, 4, 5]);
     }
 
     #[tokio::test]
@@ -179,7 +183,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let objects = open(folder.path());
         let mut writer = objects.create("a.csv").await.unwrap();
-        writer.write(b"half").await.unwrap();
+        writer.write(Bytes::from_static(b"half")).await.unwrap();
         writer.abort().await.unwrap();
         assert!(matches!(objects.size("a.csv").await, Err(ObjectError::NotFound(_))));
         objects.delete("a.csv").await.unwrap();

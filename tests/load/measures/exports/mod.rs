@@ -3,6 +3,7 @@
 mod run;
 mod stored;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,10 +11,9 @@ use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use serde_json::json;
 
 use self::run::{Exported, export};
-use self::stored::{ALL_STARTED_BEFORE, Stored};
+use self::stored::Stored;
 use super::Pace;
 use crate::client::Load;
 use crate::conversations::Conversations;
@@ -70,18 +70,9 @@ pub async fn measure(
         limits(servers, &stored, &mut figures)?;
         servers.sql("postgres", "CHECKPOINT")?;
         let before = site.usage()?;
-        let exported = export(&site, &stored, &json!({"kind": "axis"})).await?;
+        let exported = export(&site, &stored).await?;
         let each = site.usage()?.micros_each(&before, pace.rows);
-        report.note(format!(
-            "round {round}: export {:.0} MB/s ({:.2} s, {:.0} MB), COPY of columns {:.0} MB/s, of lines {:.0} MB/s; \
-             processor µs a row, download included: {}",
-            exported.megabytes_a_second(),
-            exported.seconds,
-            stored.bytes as f64 / 1e6,
-            figures.columns[round],
-            figures.lines[round],
-            each.iter().map(|(name, micros)| format!("{name} {micros:.2}")).collect::<Vec<_>>().join(", "),
-        ));
+        report.note(note(round, &stored, &exported, &figures, &each));
         figures.alone.push(exported);
         remove_files(&site.home().join("objects"))?;
         while_imports_run(&site, &stored, &imports, pace, &mut figures).await?;
@@ -90,17 +81,42 @@ pub async fn measure(
     Ok(())
 }
 
+/// What belongs to the figures of a round, beside the medians.
+fn note(
+    round: usize,
+    stored: &Stored,
+    exported: &Exported,
+    figures: &Figures,
+    each: &BTreeMap<String, f64>,
+) -> String {
+    let processors: Vec<String> = each.iter().map(|(name, micros)| format!("{name} {micros:.2}")).collect();
+    let columns = figures.columns.get(round).map(|speed| format!(", COPY of columns {speed:.0} MB/s"));
+    format!(
+        "round {round}: export {:.0} MB/s ({:.2} s, {:.0} MB){}, COPY of lines {:.0} MB/s; export-worker {:.0} MB at \
+         rest, {:.0} MB at most; processor µs a row, download included: {}",
+        exported.megabytes_a_second(),
+        exported.seconds,
+        stored.bytes as f64 / 1e6,
+        columns.unwrap_or_default(),
+        figures.lines[round],
+        exported.resting_megabytes,
+        exported.peak_megabytes,
+        processors.join(", "),
+    )
+}
+
 fn limits(servers: &Servers, stored: &Stored, figures: &mut Figures) -> Result<()> {
     let file = servers.folder("copied")?.join("file.csv");
     let copy = |statement: &str| copy::to_file(servers, stored.database(), statement, stored.rows, &file);
-    let (columns, lines) = (copy(&stored.columns())?, copy(&stored.lines())?);
-    figures.columns.push(columns);
+    let columns = stored.columns().map(copy).transpose()?;
+    let lines = copy(&stored.lines())?;
+    figures.columns.extend(columns);
     figures.lines.push(lines);
-    figures.limit.push(columns.max(lines));
+    figures.limit.push(columns.map_or(lines, |columns| columns.max(lines)));
     Ok(())
 }
 
-/// Export after export for as long as imports run; their median counts.
+/// Export after export for as long as imports run; the last one counts.
 async fn while_imports_run(
     site: &Site,
     stored: &Stored,
@@ -112,13 +128,11 @@ async fn while_imports_run(
     figures.p99_alone.push(alone.percentile_ms(0.99));
     let time = pace.time.mul_f64((stored.rows as f64 / 1e6).max(1.0));
     let begin = Instant::now();
-    // Not the conversations that are imported meanwhile: the file is the same.
-    let request = json!({"kind": "axis", "filters": {"to": ALL_STARTED_BEFORE}});
     let exports = async {
-        let mut last = export(site, stored, &request).await?;
+        let mut last = export(site, stored).await?;
         while begin.elapsed().as_secs_f64() + last.seconds < time.as_secs_f64() {
             remove_files(&site.home().join("objects"))?;
-            last = export(site, stored, &request).await?;
+            last = export(site, stored).await?;
         }
         anyhow::Ok(last)
     };
@@ -142,7 +156,9 @@ fn add_rows(figures: &Figures, stored: &Stored, report: &mut Report) {
     let stricter = "COPY to a file, unsynced, the faster of both";
     add(&what, "MB/s", of(alone, speed), (stricter, &figures.limit), Goal::Ratio(0.7));
     let columns = "COPY CSV of 43 columns of text";
-    add("the same", "MB/s", of(alone, speed), (columns, &figures.columns), Goal::None);
+    if !figures.columns.is_empty() {
+        add("the same", "MB/s", of(alone, speed), (columns, &figures.columns), Goal::None);
+    }
     add("the same", "MB/s", of(alone, speed), ("COPY of the finished lines", &figures.lines), Goal::None);
     let memory = |export: &Exported| export.peak_megabytes;
     add("peak memory of export-worker", "MB", of(alone, memory), ("goal", &[]), Goal::AtMost(64.0));

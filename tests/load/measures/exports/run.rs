@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use reqwest::Method;
-use serde_json::Value;
+use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use super::stored::{Stored, hexadecimal};
+use super::stored::{ALL_STARTED_BEFORE, Stored, hexadecimal};
 use crate::processors::{peak_memory_mib, reset_peak_memory};
 use crate::site::Site;
 
@@ -18,7 +18,9 @@ pub struct Exported {
     /// From the request until the file was there.
     pub seconds: f64,
     pub bytes: u64,
-    /// Of the worker, in 10⁶ bytes, from the request until the file was there.
+    /// Memory of the worker before, in 10⁶ bytes.
+    pub resting_megabytes: f64,
+    /// The most of it, in 10⁶ bytes, from the request until the file was there.
     pub peak_megabytes: f64,
     /// From the request until the first byte of the file arrived.
     pub first_byte_ms: f64,
@@ -32,11 +34,14 @@ impl Exported {
 }
 
 /// Fails unless the file holds every stored row, and nothing else.
-pub async fn export(site: &Site, stored: &Stored, request: &Value) -> Result<Exported> {
+pub async fn export(site: &Site, stored: &Stored) -> Result<Exported> {
     let worker = site.pid("export-worker")?;
     reset_peak_memory(worker)?;
+    let resting_megabytes = peak_memory_mib(worker)? * 1.048_576;
     let begin = Instant::now();
-    let (status, created) = site.call(Method::POST, EXPORTS, Some(request)).await?;
+    // Not the conversations that are imported meanwhile: the file is always the same.
+    let request = json!({"kind": "axis", "filters": {"to": ALL_STARTED_BEFORE}});
+    let (status, created) = site.call(Method::POST, EXPORTS, Some(&request)).await?;
     ensure!(status == 201, "no export: {status} {created}");
     let path = format!("{EXPORTS}/{}", created["id"].as_str().context("no id")?);
     let address = loop {
@@ -67,5 +72,12 @@ pub async fn export(site: &Site, stored: &Stored, request: &Value) -> Result<Exp
         stored.sha256
     );
     let first_byte_ms = first_byte_ms.context("an empty file")?;
-    Ok(Exported { seconds, bytes, peak_megabytes, first_byte_ms, download_megabytes_a_second })
+    Ok(Exported {
+        seconds,
+        bytes,
+        resting_megabytes,
+        peak_megabytes,
+        first_byte_ms,
+        download_megabytes_a_second,
+    })
 }

@@ -1,12 +1,14 @@
 //! The stores on PostgreSQL.
 
 mod arrivals;
+mod copied_lines;
 mod jobs;
 mod leases;
 mod removal;
 mod rows;
 mod schema;
 mod snapshot;
+mod snapshot_old;
 
 use assay_contracts::ids::{ExportId, OrganizationId, TicketId};
 use assay_contracts::retention::Period;
@@ -191,6 +193,22 @@ impl WorkStore for PostgresStore {
     }
 
     async fn copy_lines(&self, selection: Selection, sink: LineSink) -> Result<u64, SnapshotError> {
-        self.database.run_long(move |connection| snapshot::copy_lines(connection, selection, sink)).await
+        if std::env::var_os("E5_CURSOR").is_some() {
+            return self
+                .database
+                .run_long(move |connection| snapshot_old::copy_lines(connection, selection, sink))
+                .await;
+        }
+        let (database, runtime) = (self.database.clone(), tokio::runtime::Handle::current());
+        let cancel = move |backend| {
+            // On a thread that may block.
+            let cancelled = database.run(move |connection| snapshot::cancel(connection, backend));
+            if let Err(error) = runtime.block_on(cancelled) {
+                tracing::warn!(cause = %error, "an export that was given up is read to its end");
+            }
+        };
+        self.database
+            .run_long(move |connection| snapshot::copy_lines(connection, selection, sink, cancel))
+            .await
     }
 }

@@ -26,6 +26,15 @@ diesel::table! {
 }
 
 diesel::table! {
+    evaluation_rows (ticket_id) {
+        ticket_id -> Uuid,
+        columns_version -> SmallInt,
+        axis_line -> Text,
+        audit_line -> Text,
+    }
+}
+
+diesel::table! {
     progress (organization_id) {
         organization_id -> Uuid,
         taken_in -> BigInt,

@@ -1,82 +1,114 @@
-//! Reading the lines of a file.
+//! Reading the lines of a file: one `COPY` in one read-only transaction.
 //!
-//! A server-side cursor in one read-only transaction, fetched in batches and read row by row: a line may be long, so
-//! that memory is bounded by one line, and a reader that gives up has to wait for the rest of one batch only. `COPY`
-//! would be somewhat faster, but diesel's `copy_to` takes whole tables only, and leaves its connection unusable when it
-//! is given up half-way.
-
-use assay_platform::db::DatabaseError;
-use diesel::connection::SimpleConnection;
-use diesel::pg::{PgConnection, PgRowByRowLoadingMode};
-use diesel::prelude::*;
-use diesel::sql_query;
-use diesel::sql_types::{BigInt, SmallInt, Text, Uuid as SqlUuid};
+//! `COPY` sends without being asked for each batch, and in its binary format nothing is quoted: the server does nothing
+//! but read, and reads on while we write. Its statement takes no values, so they are settings of the transaction. A
+//! reader that gives up half-way has the statement cancelled: the connection would read the rest of the rows otherwise.
 
 use assay_contracts::export::ExportKind;
+use assay_platform::db::DatabaseError;
+use diesel::connection::SimpleConnection;
+use diesel::pg::{CopyFormat, CopyTarget, Pg, PgConnection};
+use diesel::prelude::*;
+use diesel::query_builder::AstPass;
+use diesel::sql_query;
+use diesel::sql_types::{Integer, SmallInt, Text};
 
+use super::copied_lines::read_lines;
+use super::schema::evaluation_rows;
 use crate::store::record::bounds;
 use crate::store::{LineSink, Selection, SnapshotError};
 
-/// Enough rows to hide the way to the database.
-const FETCH: &str = "FETCH FORWARD 2000 FROM export_lines";
+/// All rows are one statement, and the store of files may take its time meanwhile.
+const LIMITS: &str =
+    "SET LOCAL statement_timeout = '12h'; SET LOCAL idle_in_transaction_session_timeout = '10min'";
 
-/// The file is read to its end, so the plan for all rows is wanted, not the one for the first. The first fetch may
-/// have to sort; between two fetches the object store may take its time.
-const SETTINGS: &str = "SET LOCAL cursor_tuple_fraction = 1.0; SET LOCAL statement_timeout = '10min'; \
-     SET LOCAL idle_in_transaction_session_timeout = '10min'";
+const BEGIN: &str = "
+    SELECT pg_backend_pid() AS backend, set_config('assay_export.organization_id', $1, true),
+           set_config('assay_export.started_from', $2, true), set_config('assay_export.started_before', $3, true)";
+
+/// What [`BEGIN`] has set.
+const SELECTED: &str = " AS line FROM evaluation_rows \
+     WHERE organization_id = current_setting('assay_export.organization_id')::uuid \
+       AND conversation_started_at >= current_setting('assay_export.started_from')::bigint \
+       AND conversation_started_at < current_setting('assay_export.started_before')::bigint \
+     ORDER BY conversation_started_at, ticket_id)";
 
 #[derive(QueryableByName)]
-struct Line {
-    #[diesel(sql_type = SmallInt)]
-    columns_version: i16,
-    #[diesel(sql_type = Text)]
-    line: String,
+struct Begun {
+    #[diesel(sql_type = Integer)]
+    backend: i32,
 }
 
+/// Calls `cancel` with the number of the connection's server process when the rest of the rows is not wanted.
 pub(super) fn copy_lines(
     connection: &mut PgConnection,
     selection: Selection,
     mut sink: LineSink,
+    cancel: impl FnOnce(i32),
 ) -> Result<u64, SnapshotError> {
     connection.build_transaction().repeatable_read().read_only().run(|connection| {
-        connection.batch_execute(SETTINGS)?;
-        declare(connection, &selection)?;
-        while fetch(connection, selection.kind, &mut sink)? > 0 {}
+        let backend = begin(connection, &selection)?;
+        let copied = match selection.kind {
+            ExportKind::Axis => copy(connection, AxisLines, selection.kind, &mut sink),
+            ExportKind::ResolutionAudit => copy(connection, AuditLines, selection.kind, &mut sink),
+        };
+        if let Err(SnapshotError::Abandoned | SnapshotError::Columns(_)) = copied {
+            cancel(backend);
+        }
+        copied?;
         sink.finish()
     })
 }
 
-/// Answers how many lines there were; none when the end was reached.
-fn fetch(
-    connection: &mut PgConnection,
-    kind: ExportKind,
-    sink: &mut LineSink,
-) -> Result<usize, SnapshotError> {
-    let mut count = 0;
-    for line in sql_query(FETCH).load_iter::<Line, PgRowByRowLoadingMode>(connection)? {
-        let line = line?;
-        sink.push(kind, line.columns_version, &line.line)?;
-        count += 1;
-    }
-    Ok(count)
+/// Ends what another connection of the same role is doing.
+pub(super) fn cancel(connection: &mut PgConnection, backend: i32) -> Result<(), DatabaseError> {
+    sql_query("SELECT pg_cancel_backend($1)").bind::<Integer, _>(backend).execute(connection)?;
+    Ok(())
 }
 
-fn declare(connection: &mut PgConnection, selection: &Selection) -> Result<(), DatabaseError> {
-    let column = match selection.kind {
-        ExportKind::Axis => "axis_line",
-        ExportKind::ResolutionAudit => "audit_line",
-    };
-    let (from, to) = bounds(selection.filters);
-    let statement = format!(
-        "DECLARE export_lines NO SCROLL CURSOR FOR \
-         SELECT columns_version, {column} AS line FROM evaluation_rows \
-         WHERE organization_id = $1 AND conversation_started_at >= $2 AND conversation_started_at < $3 \
-         ORDER BY conversation_started_at, ticket_id"
-    );
-    sql_query(statement)
-        .bind::<SqlUuid, _>(selection.organization_id.as_uuid())
-        .bind::<BigInt, _>(from)
-        .bind::<BigInt, _>(to)
-        .execute(connection)?;
-    Ok(())
+fn begin(connection: &mut PgConnection, selection: &Selection) -> Result<i32, DatabaseError> {
+    connection.batch_execute(LIMITS)?;
+    let (from, before) = bounds(selection.filters);
+    let begun: Begun = sql_query(BEGIN)
+        .bind::<Text, _>(selection.organization_id.to_string())
+        .bind::<Text, _>(from.to_string())
+        .bind::<Text, _>(before.to_string())
+        .get_result(connection)?;
+    Ok(begun.backend)
+}
+
+fn copy(
+    connection: &mut PgConnection,
+    lines: impl CopyTarget,
+    kind: ExportKind,
+    sink: &mut LineSink,
+) -> Result<(), SnapshotError> {
+    let stream = diesel::copy_to(lines).with_format(CopyFormat::Binary).load_raw(connection)?;
+    read_lines(stream, |version, line| sink.push(kind, version, line))
+}
+
+/// The lines of either kind, selected: diesel itself knows whole tables only.
+struct AxisLines;
+struct AuditLines;
+
+impl CopyTarget for AxisLines {
+    type Table = evaluation_rows::table;
+    type SqlType = (SmallInt, Text);
+
+    fn walk_target(mut pass: AstPass<'_, '_, Pg>) -> QueryResult<()> {
+        pass.push_sql("(SELECT columns_version, axis_line");
+        pass.push_sql(SELECTED);
+        Ok(())
+    }
+}
+
+impl CopyTarget for AuditLines {
+    type Table = evaluation_rows::table;
+    type SqlType = (SmallInt, Text);
+
+    fn walk_target(mut pass: AstPass<'_, '_, Pg>) -> QueryResult<()> {
+        pass.push_sql("(SELECT columns_version, audit_line");
+        pass.push_sql(SELECTED);
+        Ok(())
+    }
 }

@@ -34,7 +34,7 @@ pub(super) fn copy_lines(
     };
     for line in lines {
         let (version, line) = line?;
-        sink.push(selection.kind, version, &line)?;
+        sink.push(selection.kind, version, line.as_bytes())?;
     }
     sink.finish()
 }
