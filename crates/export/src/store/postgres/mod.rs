@@ -8,7 +8,6 @@ mod removal;
 mod rows;
 mod schema;
 mod snapshot;
-mod snapshot_old;
 
 use assay_contracts::ids::{ExportId, OrganizationId, TicketId};
 use assay_contracts::retention::Period;
@@ -193,12 +192,6 @@ impl WorkStore for PostgresStore {
     }
 
     async fn copy_lines(&self, selection: Selection, sink: LineSink) -> Result<u64, SnapshotError> {
-        if std::env::var_os("E5_CURSOR").is_some() {
-            return self
-                .database
-                .run_long(move |connection| snapshot_old::copy_lines(connection, selection, sink))
-                .await;
-        }
         let (database, runtime) = (self.database.clone(), tokio::runtime::Handle::current());
         let cancel = move |backend| {
             // On a thread that may block.
