@@ -3,12 +3,12 @@
 
 /// Processor time of one conversation, from its import to its row in the read model, in microseconds by process.
 pub const PROCESSOR_MICROS: [(Part, f64); 6] = [
-    (Part::Gateway, 60.0),
-    (Part::Ingest, 80.0),
-    (Part::ScoringWorker, 140.0),
+    (Part::Gateway, 70.0),
+    (Part::Ingest, 120.0),
+    (Part::ScoringWorker, 170.0),
     (Part::Export, 40.0),
-    (Part::Postgres, 180.0),
-    (Part::RabbitMq, 40.0),
+    (Part::Postgres, 230.0),
+    (Part::RabbitMq, 60.0),
 ];
 
 /// Body of the conversations that these figures were measured with, in bytes. Work and storage grow with the body.
