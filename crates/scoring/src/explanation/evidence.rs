@@ -77,9 +77,9 @@ fn sentence_ends(content: &str, from: usize, to: usize) -> impl Iterator<Item = 
     let part = content.get(from..to).unwrap_or("");
     part.char_indices().filter_map(move |(at, character)| {
         let behind = from + at + character.len_utf8();
-        let next = content.get(behind..).and_then(|rest| rest.chars().next());
+        let next = || content.get(behind..).and_then(|rest| rest.chars().next());
         let ends = match character {
-            '.' | '!' | '?' => next.is_none_or(char::is_whitespace),
+            '.' | '!' | '?' => next().is_none_or(char::is_whitespace),
             '\n' | '。' | '！' | '？' => true,
             _ => false,
         };

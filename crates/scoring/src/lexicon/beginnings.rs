@@ -1,5 +1,5 @@
-//! Tells, at the beginning of nearly every word, that no phrase begins there: walking the tree of all phrases takes ten
-//! times as long as to look up what they begin with.
+//! Tells, at the beginning of most words, that no phrase begins there: to look a word up in the list of all phrases takes
+//! ten times as long as to look up what they begin with.
 
 /// What phrases begin with. A window that holds none of it begins no phrase; one that does mostly begins one.
 #[derive(Debug)]
@@ -45,24 +45,27 @@ impl Beginnings {
 }
 
 /// Five bits of each of eight bytes of a text: enough to tell letters apart, and the same for both cases of a letter.
-/// Other bytes may be taken for letters; the walk finds out.
+/// Other bytes may be taken for letters; the list tells.
 #[derive(Clone, Copy)]
 pub(super) struct Window(u64);
 
 impl Window {
-    const BYTES: usize = 8;
     const FIVE_BITS: u64 = 0x1f1f_1f1f_1f1f_1f1f;
 
     /// The window that begins at `start`; behind the end of the text it holds zeros.
     pub(super) fn at(bytes: &[u8], start: usize) -> Self {
-        let rest = bytes.get(start..).unwrap_or_default();
-        let window = rest.first_chunk().copied().unwrap_or_else(|| {
-            let mut padded = [0; Self::BYTES];
-            padded.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-            padded
-        });
+        let window = first_bytes(bytes.get(start..).unwrap_or_default());
         Self(u64::from_le_bytes(window) & Self::FIVE_BITS)
     }
+}
+
+/// The first bytes of a text, with zeros behind its end.
+pub(super) fn first_bytes<const COUNT: usize>(text: &[u8]) -> [u8; COUNT] {
+    text.first_chunk().copied().unwrap_or_else(|| {
+        let mut padded = [0; COUNT];
+        padded.iter_mut().zip(text).for_each(|(to, from)| *to = *from);
+        padded
+    })
 }
 
 /// A set of beginnings of one length, as one bit for each hash. It may hold what was not put in, and never lacks what
@@ -79,7 +82,7 @@ struct Keys {
 impl Keys {
     /// None of `length` bytes yet, in 2^`width` bits.
     fn of(length: usize, width: u32) -> Self {
-        let mask = Window::FIVE_BITS >> (8 * (Window::BYTES - length));
+        let mask = Window::FIVE_BITS >> (64 - 8 * length);
         Self { length, mask, width, bits: vec![0; 1 << (width - 6)].into() }
     }
 

@@ -73,12 +73,6 @@ pub enum LexiconError {
     /// More languages than can be told apart.
     #[error("more than {0} languages are listed: raise the limit in the code")]
     TooManyLanguages(usize),
-    /// The phrases cannot be compiled.
-    #[error("the phrase lists cannot be compiled: {0}")]
-    Automaton(#[from] aho_corasick::BuildError),
-    /// The compiled phrases cannot be walked from their beginnings.
-    #[error("the phrase lists cannot be searched: {0}")]
-    Anchoring(#[from] aho_corasick::MatchError),
 }
 
 /// A phrase found in a text.
@@ -152,9 +146,9 @@ impl Lexicon {
                 let list = if group == Group::Injection { &mut everywhere } else { &mut entries_of };
                 list.add_all(group, &entries);
             }
-            own.push((language, entries_of.compile()?));
+            own.push((language, entries_of.compile()));
         }
-        Ok(Self { everywhere: everywhere.compile()?, own, words })
+        Ok(Self { everywhere: everywhere.compile(), own, words })
     }
 
     /// Whether phrases of a language are listed, by its ISO 639-1 code.
@@ -243,8 +237,8 @@ struct Entries {
 }
 
 impl Entries {
-    fn compile(self) -> Result<PhraseList, LexiconError> {
-        Ok(PhraseList { phrases: Phrases::compile(&self.texts)?, patterns: self.patterns })
+    fn compile(self) -> PhraseList {
+        PhraseList { phrases: Phrases::of(&self.texts), patterns: self.patterns }
     }
 
     fn add_all(&mut self, group: Group, entries: &[&str]) {

@@ -38,6 +38,8 @@ const SAMPLE: usize = 400;
 pub(crate) struct Language {
     code: Option<String>,
     answers: Option<String>,
+    /// The number of `code`, and that of `answers`.
+    numbers: [Option<LanguageNumber>; 2],
     /// Whether so much was written that a language that can be told would have been.
     is_telling: bool,
 }
@@ -66,21 +68,24 @@ impl Language {
         let answers = told(lexicon, || side(Role::answers));
         let written: u32 = side(|role| role == Role::Customer).map(|item| item.reading.words).sum();
         let code = customer.or_else(|| answers.clone());
-        Self { answers: answers.or_else(|| code.clone()), code, is_telling: written >= WORDS_THAT_TELL }
+        let answers = answers.or_else(|| code.clone());
+        let numbers = [&code, &answers].map(|code| lexicon.words.language(code.as_deref()?));
+        Self { code, answers, numbers, is_telling: written >= WORDS_THAT_TELL }
     }
 
     /// The language whose phrases count in `item`: its own where it shows one, else that of its side.
     pub(super) fn to_read(&self, lexicon: &Lexicon, item: &Item<'_>) -> Option<LanguageNumber> {
-        let side = if item.role.answers() { &self.answers } else { &self.code };
+        let [customer, answers] = self.numbers;
+        let (side, code) =
+            if item.role.answers() { (answers, &self.answers) } else { (customer, &self.code) };
         let text = item.message.content.as_str();
         if !text.is_ascii()
             && let Some(script) = by_script(std::iter::once(text))
         {
             // A short Japanese text may hold nothing but Chinese characters.
-            let is_japanese = side.as_deref() == Some("ja");
+            let is_japanese = code.as_deref() == Some("ja");
             return lexicon.words.language(if is_japanese { "ja" } else { script });
         }
-        let side = side.as_deref().and_then(|code| lexicon.words.language(code));
         let words = &item.reading.languages;
         let of_side = side.map_or(0, |side| words.of(side));
         words
