@@ -135,7 +135,10 @@ async fn measure(arguments: &Arguments, home: TempDir) -> Result<()> {
     let parts = if arguments.parts.is_empty() { Part::value_variants() } else { &arguments.parts[..] };
     let conversations = Arc::new(Conversations::load()?);
     let servers = Servers::start(home)?;
-    let mut report = Report::default();
+    let mut report = Report::new(!arguments.quick);
+    if arguments.quick {
+        report.note("one short round each: this shows that everything works, and no figure says whether a goal is reached");
+    }
     let kind = if conversations.are_real { "real" } else { "generated" };
     report.note(format!(
         "{} {kind} conversations, {} B on average",

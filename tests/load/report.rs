@@ -69,7 +69,7 @@ impl Row {
         }
     }
 
-    fn line(&self) -> String {
+    fn line(&self, judges: bool) -> String {
         let limit = if self.limit.1.is_empty() {
             self.limit.0.clone()
         } else {
@@ -81,7 +81,7 @@ impl Row {
             Goal::None => String::new(),
         };
         let ratio = self.ratio().map(|ratio| format!("{ratio:.2}")).unwrap_or_default();
-        let reached = match self.reached() {
+        let reached = match self.reached().filter(|_| judges) {
             Some(true) => "yes",
             Some(false) => "**no**",
             None => "",
@@ -95,25 +95,31 @@ impl Row {
         )
     }
 
-    fn json(&self) -> Value {
+    fn json(&self, judges: bool) -> Value {
         json!({
             "section": self.section, "what": self.what, "unit": self.unit, "rounds": self.ours,
             "median": median(&self.ours), "limit": self.limit.0, "limit_rounds": self.limit.1,
-            "ratio": self.ratio(), "reached": self.reached(),
+            "ratio": self.ratio(), "reached": self.reached().filter(|_| judges),
         })
     }
 }
 
 /// Everything that was measured.
-#[derive(Default)]
 pub struct Report {
+    /// Whether the figures are good enough to say that a goal is reached, or is not.
+    judges: bool,
     rows: Vec<Row>,
     notes: Vec<String>,
 }
 
 impl Report {
+    /// Without judgement, when figures are too short to tell anything.
+    pub fn new(judges: bool) -> Self {
+        Self { judges, rows: Vec::new(), notes: Vec::new() }
+    }
+
     pub fn add(&mut self, row: Row) {
-        println!("{}", row.line());
+        println!("{}", row.line(self.judges));
         self.rows.push(row);
     }
 
@@ -132,7 +138,7 @@ impl Report {
             "| | what | measured | limit in the same run | ratio | goal | reached |\n|---|---|---|---|---|---|---|\n",
         );
         for row in &self.rows {
-            let _ = writeln!(text, "{}", row.line());
+            let _ = writeln!(text, "{}", row.line(self.judges));
         }
         text.push('\n');
         for note in &self.notes {
@@ -140,7 +146,7 @@ impl Report {
         }
         println!("\n{text}");
         fs::write(folder.join("report.md"), text)?;
-        let rows: Vec<Value> = self.rows.iter().map(Row::json).collect();
+        let rows: Vec<Value> = self.rows.iter().map(|row| row.json(self.judges)).collect();
         let all = json!({"figures": rows, "notes": self.notes});
         fs::write(folder.join("report.json"), serde_json::to_vec_pretty(&all)?)?;
         Ok(())

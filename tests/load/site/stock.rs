@@ -92,7 +92,7 @@ impl Stock {
     /// Removes all tickets.
     pub fn empty(&mut self) -> Result<()> {
         self.stored = 0;
-        Ok(self.database.batch_execute("TRUNCATE conversations, identities, outbox")?)
+        Ok(self.database.batch_execute("TRUNCATE conversations, identities")?)
     }
 
     /// Stores copies until there are so many of them, evenly over the months.
