@@ -8,7 +8,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::domain::csv::{self, UnknownColumns};
 
-/// Lines are gathered to chunks of about this size.
+/// Lines are gathered to chunks of this size; a line that is longer is a chunk of its own.
 const CHUNK_BYTES: usize = 256 * 1024;
 /// Chunks under way at most: enough to read on while a part of the file is stored.
 const CHUNKS: usize = 4;
@@ -58,10 +58,15 @@ impl LineSink {
         if self.completion.0 != version {
             self.completion = (version, csv::completion(kind, version)?);
         }
+        let bytes = line.len() + self.completion.1.len();
+        // A chunk that has to grow is copied, and takes twice the memory while it is under way.
+        if !self.chunk.is_empty() && self.chunk.len() + bytes > CHUNK_BYTES {
+            self.send()?;
+        }
         self.chunk.extend_from_slice(line);
         self.chunk.extend_from_slice(self.completion.1.as_bytes());
         self.rows += 1;
-        if self.chunk.len() >= CHUNK_BYTES { self.send() } else { Ok(()) }
+        Ok(())
     }
 
     /// Sends what is left; answers how many lines there were.
@@ -79,5 +84,27 @@ impl LineSink {
         // A line may be longer than a chunk: what is kept for the next one does not grow with it.
         let chunk = std::mem::replace(&mut self.chunk, Vec::with_capacity(CHUNK_BYTES));
         self.sender.blocking_send(chunk.into()).map_err(|_| SnapshotError::Abandoned)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chunk_is_full_before_it_would_have_to_grow() {
+        let (mut sink, mut chunks) = line_channel();
+        let lengths = [CHUNK_BYTES / 2, CHUNK_BYTES / 2 - 100, 2 * CHUNK_BYTES, 7];
+        let writer = std::thread::spawn(move || {
+            for length in lengths {
+                sink.push(ExportKind::Axis, csv::COLUMNS_VERSION, &vec![b'x'; length])?;
+            }
+            sink.finish()
+        });
+        let received: Vec<usize> =
+            std::iter::from_fn(|| chunks.blocking_recv()).map(|chunk| chunk.len()).collect();
+        // With the ends of the lines: two that fit together, one that is longer than a chunk, and the rest.
+        assert_eq!(received, [CHUNK_BYTES - 100 + 4, 2 * CHUNK_BYTES + 2, 7 + 2]);
+        assert_eq!(writer.join().unwrap().unwrap(), 4);
     }
 }
