@@ -14,12 +14,13 @@ use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProper
 use tokio::time::{Instant, sleep, timeout};
 
 use super::Stage;
-use crate::site::To;
+use crate::site::{LIMIT, To};
 
 /// The exchange of the default namespace.
 const EXCHANGE: &str = "assay.events";
-/// Commits that are waited for, before the consumer is killed.
+/// Commits that are waited for before the consumer is killed, and how long, once there is one.
 const COMMITS: u64 = 20;
+const MORE_COMMITS: Duration = Duration::from_secs(5);
 /// How long events are overheard, and how many of them at most.
 const OVERHEARD: Duration = Duration::from_secs(3);
 const OVERHEARD_EVENTS: usize = 300;
@@ -42,11 +43,21 @@ pub async fn kill_between_commit_and_ack(stage: &mut Stage<'_>, role: &'static s
         let rows = query_texts(&database, &format!("SELECT CAST(count(*) AS text) AS value FROM {table}"))?;
         Ok(rows.first().context("no count")?.parse()?)
     };
-    stage.site.links.set((role, To::Rabbit), Weather::FrozenToServer);
-    let before = count()?;
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while count()? < before + COMMITS {
+    let deadline = Instant::now() + LIMIT;
+    loop {
+        stage.site.links.set((role, To::Rabbit), Weather::FrozenToServer);
+        let (before, until) = (count()?, Instant::now() + MORE_COMMITS);
+        let mut committed = 0;
+        while committed < COMMITS && Instant::now() < until {
+            sleep(Duration::from_millis(50)).await;
+            committed = count()?.saturating_sub(before);
+        }
+        if committed > 0 {
+            break;
+        }
+        // The broker gives a consumer a few messages, and it had finished with all that it was given.
         ensure!(Instant::now() < deadline, "{role} committed nothing more");
+        stage.site.links.set((role, To::Rabbit), Weather::Fair);
         sleep(Duration::from_millis(50)).await;
     }
     stage.site.of_role(role).into_iter().for_each(|instance| instance.kill());
