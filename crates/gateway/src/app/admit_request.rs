@@ -2,6 +2,7 @@
 //! have a rate limit.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use assay_clients::{ClientError, RegistryClient};
@@ -13,6 +14,8 @@ use governor::state::keyed::HashMapStateStore;
 use governor::{Quota, RateLimiter};
 use quick_cache::sync::Cache;
 
+use super::single_flight::SingleFlight;
+
 /// Keys remembered at most.
 const CACHE_CAPACITY: usize = 10_000;
 
@@ -23,22 +26,27 @@ const LONGEST_CACHE: Duration = Duration::from_secs(30);
 /// tried before it was created works within this time after its creation; one that nobody tried works at once.
 const UNKNOWN_LIFETIME: Duration = Duration::from_secs(1);
 
-/// Resolves API keys, and remembers the answers for a short time.
+/// What the registry says of a key. A failure is that of everybody who waited for the same call.
+type Resolved = Result<Option<KeyGrant>, Arc<ClientError>>;
+
+/// Resolves API keys, and remembers the answers for a short time. A key that many use at once is one call.
 pub(crate) struct KeyRing {
     registry: RegistryClient,
     cache: Cache<ApiKeyHash, (KeyGrant, Instant)>,
     unknown: Cache<ApiKeyHash, Instant>,
+    calls: SingleFlight<ApiKeyHash, Resolved>,
     lifetime: Duration,
 }
 
 impl KeyRing {
     pub(crate) fn new(registry: RegistryClient, lifetime: Duration) -> Self {
         let (cache, unknown) = (Cache::new(CACHE_CAPACITY), Cache::new(CACHE_CAPACITY));
-        Self { registry, cache, unknown, lifetime: lifetime.min(LONGEST_CACHE) }
+        let calls = SingleFlight::new();
+        Self { registry, cache, unknown, calls, lifetime: lifetime.min(LONGEST_CACHE) }
     }
 
     /// The grant of a key; `None` when it is unknown, expired or revoked.
-    pub(crate) async fn resolve(&self, key: &ApiKey) -> Result<Option<KeyGrant>, ClientError> {
+    pub(crate) async fn resolve(&self, key: &ApiKey) -> Resolved {
         let hash = key.hash();
         if let Some((grant, resolved_at)) = self.cache.get(&hash)
             && resolved_at.elapsed() < self.lifetime
@@ -48,6 +56,10 @@ impl KeyRing {
         if self.unknown.get(&hash).is_some_and(|asked_at| asked_at.elapsed() < UNKNOWN_LIFETIME) {
             return Ok(None);
         }
+        self.calls.ask(&hash, self.ask_registry(hash)).await
+    }
+
+    async fn ask_registry(&self, hash: ApiKeyHash) -> Resolved {
         let grant = self.registry.resolve_key(&hash).await?;
         match &grant {
             Some(grant) => self.cache.insert(hash, (grant.clone(), Instant::now())),
