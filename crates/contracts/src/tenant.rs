@@ -63,7 +63,7 @@ impl FromStr for Scope {
 }
 
 /// A set of scopes; written as names separated by spaces in tokens and in the database (RFC 6749, section 3.3).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Scopes(BTreeSet<Scope>);
 
@@ -101,7 +101,7 @@ impl FromStr for Scopes {
 }
 
 /// Who a request acts for, as proved by its credentials.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Tenant {
     /// The organization that every record of the request belongs to.
     pub organization_id: OrganizationId,

@@ -3,6 +3,7 @@
 mod api_key;
 mod service_token;
 mod signature;
+mod token_cache;
 
 pub use self::api_key::{ApiKey, ApiKeyHash, InvalidApiKey};
 pub use self::service_token::{Audience, InvalidToken, ServiceClaims, ServiceTokens, UnusableSecret};

@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::tenant::{Scopes, Tenant};
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use assay_contracts::time::Timestamp;
 
+use super::token_cache::TokenCache;
 use crate::runtime::now;
 
 /// Longest life of a token, in seconds.
@@ -54,7 +56,7 @@ impl fmt::Display for Audience {
 }
 
 /// Who calls, and for whom.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ServiceClaims {
     /// A request of a tenant, passed on.
     Tenant(Tenant),
@@ -89,6 +91,7 @@ struct Claims {
 pub struct ServiceTokens {
     encoding: EncodingKey,
     decoding: DecodingKey,
+    cache: Arc<TokenCache>,
 }
 
 impl ServiceTokens {
@@ -101,10 +104,11 @@ impl ServiceTokens {
         if bytes.len() < MIN_SECRET_LENGTH {
             return Err(UnusableSecret);
         }
-        Ok(Self { encoding: EncodingKey::from_secret(bytes), decoding: DecodingKey::from_secret(bytes) })
+        let (encoding, decoding) = (EncodingKey::from_secret(bytes), DecodingKey::from_secret(bytes));
+        Ok(Self { encoding, decoding, cache: Arc::new(TokenCache::new()) })
     }
 
-    /// A token for one call to `audience`.
+    /// A token for calls to `audience`; the same one for some seconds.
     ///
     /// # Errors
     /// When signing fails, which a usable secret does not do.
@@ -114,11 +118,20 @@ impl ServiceTokens {
         claims: &ServiceClaims,
         now: Timestamp,
     ) -> Result<String, InvalidToken> {
+        let iat = now.as_millis() / 1000;
+        if let Some(token) = self.cache.issued(audience, claims, iat) {
+            return Ok(token);
+        }
+        let token = self.sign(audience, claims, iat)?;
+        self.cache.remember_issued(audience, claims.clone(), token.clone(), iat);
+        Ok(token)
+    }
+
+    fn sign(&self, audience: Audience, claims: &ServiceClaims, iat: i64) -> Result<String, InvalidToken> {
         let (org, scope) = match claims {
             ServiceClaims::Tenant(tenant) => (Some(tenant.organization_id), Some(tenant.scopes.to_string())),
             ServiceClaims::Service => (None, None),
         };
-        let iat = now.as_millis() / 1000;
         let claims = Claims {
             iss: ISSUER.to_owned(),
             aud: audience.as_str().to_owned(),
@@ -136,6 +149,10 @@ impl ServiceTokens {
     /// # Errors
     /// [`InvalidToken`] for anything but a token that [`Self::issue`] made for this audience within its lifetime.
     pub fn verify(&self, audience: Audience, token: &str) -> Result<ServiceClaims, InvalidToken> {
+        let now_seconds = now().as_millis() / 1000;
+        if let Some(claims) = self.cache.verified(audience, token, now_seconds) {
+            return Ok(claims);
+        }
         let mut validation = Validation::new(Algorithm::HS256);
         validation.set_audience(&[audience.as_str()]);
         validation.set_issuer(&[ISSUER]);
@@ -146,18 +163,21 @@ impl ServiceTokens {
         let claims = jsonwebtoken::decode::<Claims>(token, &self.decoding, &validation)
             .map_err(|_| InvalidToken)?
             .claims;
-        let from_the_future = claims.iat > now().as_millis() / 1000 + LONGEST_AHEAD_SECONDS;
+        let from_the_future = claims.iat > now_seconds + LONGEST_AHEAD_SECONDS;
         if from_the_future || claims.exp.saturating_sub(claims.iat) > LIFETIME_SECONDS {
             return Err(InvalidToken);
         }
-        match (claims.org, claims.scope) {
+        let expires = claims.exp;
+        let claims = match (claims.org, claims.scope) {
             (Some(organization_id), Some(scope)) => {
                 let scopes = Scopes::from_str(&scope).map_err(|_| InvalidToken)?;
-                Ok(ServiceClaims::Tenant(Tenant { organization_id, scopes }))
+                ServiceClaims::Tenant(Tenant { organization_id, scopes })
             }
-            (None, None) => Ok(ServiceClaims::Service),
-            _ => Err(InvalidToken),
-        }
+            (None, None) => ServiceClaims::Service,
+            _ => return Err(InvalidToken),
+        };
+        self.cache.remember_verified(audience, token, claims.clone(), expires);
+        Ok(claims)
     }
 }
 
@@ -177,6 +197,40 @@ mod tests {
     }
 
     const SECRET: &str = "0123456789abcdef0123456789abcdef";
+
+    #[test]
+    fn a_token_is_used_again_for_some_seconds_by_the_same_caller_for_the_same_service() {
+        let (tokens, tenant, other) = (tokens(SECRET), tenant(), tenant());
+        let issue = |audience, claims: &ServiceClaims, seconds: i64| {
+            tokens.issue(audience, claims, now().plus_millis(seconds * 1_000)).unwrap()
+        };
+        let first = issue(Audience::Ingest, &tenant, 0);
+        assert_eq!(issue(Audience::Ingest, &tenant, 5), first);
+        let others = [
+            issue(Audience::Export, &tenant, 0),
+            issue(Audience::Ingest, &other, 0),
+            issue(Audience::Ingest, &ServiceClaims::Service, 0),
+            issue(Audience::Ingest, &tenant, 20),
+            issue(Audience::Ingest, &tenant, -20),
+        ];
+        assert!(!others.contains(&first), "{others:?}");
+    }
+
+    #[test]
+    fn a_token_that_was_found_good_is_good_for_its_audience_only_and_until_it_expires() {
+        let (tokens, tenant) = (tokens(SECRET), tenant());
+        let token = tokens.issue(Audience::Ingest, &tenant, now()).unwrap();
+        for _ in 0..2 {
+            assert_eq!(tokens.verify(Audience::Ingest, &token).as_ref(), Ok(&tenant));
+            assert_eq!(tokens.verify(Audience::Export, &token), Err(InvalidToken));
+        }
+        // In the last seconds the leeway for clocks that disagree applies; none of it is remembered.
+        let nearly = now().plus_millis((2 - LIFETIME_SECONDS) * 1_000);
+        let token = tokens.issue(Audience::Ingest, &ServiceClaims::Service, nearly).unwrap();
+        assert!(tokens.verify(Audience::Ingest, &token).is_ok());
+        let later = now().as_millis() / 1_000 + 3;
+        assert_eq!(tokens.cache.verified(Audience::Ingest, &token, later), None);
+    }
 
     #[test]
     fn a_token_carries_its_tenant_to_its_audience() {
