@@ -106,6 +106,13 @@ struct Postponed {
     reason: String,
 }
 
+impl Settlement {
+    /// Whether all of it is on the bus.
+    fn is_of_published(&self) -> bool {
+        self.released.is_empty() && self.postponed.is_empty() && self.dead.is_empty()
+    }
+}
+
 impl Outbox {
     /// The outbox in `database`, whose migrations include [`crate::MIGRATIONS`].
     pub fn new(database: Database) -> Self {

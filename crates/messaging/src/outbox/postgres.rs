@@ -47,6 +47,10 @@ const CLAIM: &str = "
         ORDER BY next_attempt_at, id LIMIT $3 FOR UPDATE SKIP LOCKED))
     RETURNING id, topic, organization_id, needs_consumer, payload, created_at, attempts";
 
+/// Does not wait for the disk: what a crash of the server undoes is published again, and consumers know it.
+const REMOVE_PUBLISHED: &str = "
+    DELETE FROM outbox WHERE id = ANY ($1) AND (SELECT set_config('synchronous_commit', 'off', true)) = 'off'";
+
 /// Writes events in the caller's transaction. After the commit, [`super::Outbox::hand_over`] has them published at once.
 ///
 /// # Errors
@@ -106,9 +110,11 @@ pub(super) fn settle(
     settlement: &Settlement,
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
+    if settlement.is_of_published() {
+        return remove_published(connection, &settlement.published);
+    }
     connection.transaction(|connection| {
-        diesel::delete(outbox::table.filter(outbox::id.eq_any(uuids(&settlement.published))))
-            .execute(connection)?;
+        remove_published(connection, &settlement.published)?;
         diesel::update(outbox::table.filter(outbox::id.eq_any(uuids(&settlement.released))))
             .set(outbox::claimed_until.eq(0))
             .execute(connection)?;
@@ -134,6 +140,11 @@ pub(super) fn settle(
         }
         Ok(())
     })
+}
+
+fn remove_published(connection: &mut PgConnection, ids: &[EventId]) -> Result<(), DatabaseError> {
+    static_sql(REMOVE_PUBLISHED).bind::<Array<sql_types::Uuid>, _>(uuids(ids)).execute(connection)?;
+    Ok(())
 }
 
 pub(super) fn end_claims(connection: &mut PgConnection) -> Result<(), DatabaseError> {
