@@ -22,6 +22,8 @@ pub struct Config {
     pub accept_queue: usize,
     /// Transactions that write imports at the same time. SQLite has one whatever is configured.
     pub writers: usize,
+    /// How long a writer waits for more imports while many come, in milliseconds.
+    pub gathering_milliseconds: u64,
     /// How long an import may wait to be committed, in milliseconds.
     pub accept_deadline_milliseconds: u64,
     /// How long agent-registry may take to answer, in milliseconds.

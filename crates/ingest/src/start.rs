@@ -67,7 +67,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     let database = Database::open(&config.database(), SCHEMA)?;
     let store = store::open(&database);
     let outbox = Outbox::new(database.clone());
-    let queue = ImportQueue::new(config.accept_queue);
+    let queue = ImportQueue::new(config.accept_queue, Duration::from_millis(config.gathering_milliseconds));
     let registry = registry_client(&config, registry_url, tokens.clone())?;
     let watched = registry.service().clone();
     tasks.spawn(Phase::Relay, "ingest circuit of agent-registry", move |stop| watched.watch(stop));

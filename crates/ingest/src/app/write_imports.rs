@@ -1,5 +1,6 @@
 //! Writes what waits in the queue: whatever came while the last transaction was committed goes into the next one.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,9 @@ use crate::store::Store;
 
 /// Between two attempts to prepare the tables.
 const PREPARE_RETRY: Duration = Duration::from_secs(1);
+
+/// A writer that is not done after this leaves the turn to another one.
+const TURN: Duration = Duration::from_millis(50);
 
 /// What a writer works with.
 #[derive(Clone)]
@@ -37,8 +41,13 @@ pub async fn write_imports(writer: Writer, stop: CancellationToken) -> Result<()
     if !prepare(writer.store.as_ref(), &stop).await {
         return Ok(());
     }
-    while let Some(jobs) = writer.queue.take(&stop).await {
-        write(&writer, jobs).await;
+    while let Some((jobs, turn)) = writer.queue.take(&stop).await {
+        let mut writing = pin!(write(&writer, jobs));
+        if within(TURN, &mut writing).await.is_none() {
+            // Something is in its way, for instance a lock: the others need not wait for it.
+            drop(turn);
+            writing.await;
+        }
     }
     Ok(())
 }

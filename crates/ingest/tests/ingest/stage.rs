@@ -173,6 +173,7 @@ pub fn config(place: &ServiceDatabase) -> Result<Config> {
         database_pool_size: 6,
         accept_queue: 256,
         writers: 2,
+        gathering_milliseconds: 2,
         accept_deadline_milliseconds: 10_000,
         registry_deadline_milliseconds: 5_000,
         agent_cache_entries: 100,
