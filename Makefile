@@ -57,7 +57,7 @@ chaos:
 # Everything beside the limits of what it is built on, in one run; BENCH="imports --rounds 1" measures a part of it, and
 # BENCH=--quick only shows that all of it works.
 bench:
-	$(CARGO) bench -p assay --bench load -- $(BENCH)
+	$(CARGO) bench --profile dist -p assay --bench load -- $(BENCH)
 
 bench-scoring:
 	$(CARGO) bench -p assay-scoring --bench evaluate

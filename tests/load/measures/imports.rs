@@ -26,7 +26,7 @@ pub async fn measure(
     let (mut ours, mut one, mut twenty, mut p50, mut p99) = (vec![], vec![], vec![], vec![], vec![]);
     for round in 0..pace.rounds {
         one.push(pgbench.run(ONE_BY_ONE, pace.time.as_secs())?);
-        servers.sql("postgres", "CHECKPOINT")?;
+        servers.settle_disk()?;
         let before = site.usage()?;
         let outcome = load.as_fast_as_possible(pace.time).await?.only(202)?;
         report.note(format!(
@@ -36,6 +36,7 @@ pub async fn measure(
         ));
         ours.push(outcome.per_second(202));
         twenty.push(pgbench.run(TWENTY, pace.time.as_secs())?);
+        servers.settle_disk()?;
         let half = load.at_rate(ours[round] / 2.0, pace.time).await?.only(202)?;
         p50.push(half.percentile_ms(0.5));
         p99.push(half.percentile_ms(0.99));

@@ -50,7 +50,9 @@ pub async fn measure(
     let mut figures = Figures::default();
     for round in 0..pace.rounds {
         figures.one.push(sqlite.run(1, pace.time)?);
+        servers.settle_disk()?;
         figures.distributed.push(distributed.maximum(pace.time).await?.per_second(202));
+        servers.settle_disk()?;
         let (usage, count, begin) = (site.usage()?, read_model.count()?, Instant::now());
         let outcome = load.as_fast_as_possible(pace.time).await?.only(202)?;
         let evaluated = (read_model.count()? - count) as f64 / begin.elapsed().as_secs_f64();
@@ -64,6 +66,7 @@ pub async fn measure(
         figures.accepted.push(outcome.per_second(202));
         figures.evaluated.push(evaluated);
         figures.batches.push(sqlite.run(BATCH, pace.time)?);
+        servers.settle_disk()?;
         let half = load.at_rate(figures.accepted[round] / 2.0, pace.time).await?.only(202)?;
         settle(&load, &mut read_model)?;
         figures.p50.push(half.percentile_ms(0.5));

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use assay_testkit::{
     Location, PostgresOptions, PrivatePostgres, PrivateRabbit, RabbitOptions, ServiceRole, provision_services,
 };
@@ -68,6 +68,13 @@ impl Servers {
     pub fn sql(&self, database: &str, statements: &str) -> Result<()> {
         let mut connection = self.connect(database)?;
         connection.batch_execute(statements).with_context(|| format!("{statements:.200}"))
+    }
+
+    /// Has everything written to the disk that one measurement has left for later, so that the next one does not pay for it.
+    pub fn settle_disk(&self) -> Result<()> {
+        self.sql("postgres", "CHECKPOINT")?;
+        ensure!(Command::new("sync").status()?.success(), "sync failed");
+        Ok(())
     }
 
     /// The single number that a query answers.

@@ -4,19 +4,14 @@ use std::collections::HashSet;
 
 use assay_contracts::ids::EventId;
 use assay_contracts::time::Timestamp;
-use assay_platform::db::DatabaseError;
+use assay_platform::db::{DatabaseError, static_sql};
 use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Text};
 use diesel::sqlite::SqliteConnection;
 
-use super::IDS_PER_STATEMENT;
-
-diesel::table! {
-    inbox (consumer, event_id) {
-        consumer -> Text,
-        event_id -> Text,
-        handled_at -> BigInt,
-    }
-}
+/// Row by row: here a statement costs nothing, and only one whose text never changes is prepared once.
+const RECORD: &str =
+    "INSERT INTO inbox (consumer, event_id, handled_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING";
 
 /// As [`super::record_postgres`].
 ///
@@ -29,24 +24,14 @@ pub fn record_sqlite(
     now: Timestamp,
 ) -> Result<HashSet<EventId>, DatabaseError> {
     let mut new = HashSet::with_capacity(ids.len());
-    for ids in ids.chunks(IDS_PER_STATEMENT) {
-        let rows: Vec<_> = ids
-            .iter()
-            .map(|id| {
-                (
-                    inbox::consumer.eq(consumer),
-                    inbox::event_id.eq(id.to_string()),
-                    inbox::handled_at.eq(now.as_millis()),
-                )
-            })
-            .collect();
-        let recorded: Vec<String> = diesel::insert_into(inbox::table)
-            .values(rows)
-            .on_conflict_do_nothing()
-            .returning(inbox::event_id)
-            .get_results(connection)?;
-        for id in recorded {
-            new.insert(id.parse().map_err(|_| DatabaseError::Corrupt(format!("inbox event id {id:?}")))?);
+    for id in ids {
+        let recorded = static_sql(RECORD)
+            .bind::<Text, _>(consumer)
+            .bind::<Text, _>(id.to_string())
+            .bind::<BigInt, _>(now.as_millis())
+            .execute(connection)?;
+        if recorded == 1 {
+            new.insert(*id);
         }
     }
     Ok(new)
@@ -65,8 +50,8 @@ pub fn forget_sqlite(
         "DELETE FROM inbox WHERE (consumer, event_id) IN \
          (SELECT consumer, event_id FROM inbox WHERE handled_at < ? ORDER BY handled_at LIMIT ?)",
     )
-    .bind::<diesel::sql_types::BigInt, _>(before.as_millis())
-    .bind::<diesel::sql_types::BigInt, _>(i64::from(limit))
+    .bind::<BigInt, _>(before.as_millis())
+    .bind::<BigInt, _>(i64::from(limit))
     .execute(connection)?;
     Ok(forgotten)
 }

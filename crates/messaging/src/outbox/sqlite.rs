@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use assay_contracts::ids::EventId;
 use assay_contracts::time::Timestamp;
-use assay_platform::db::DatabaseError;
+use assay_platform::db::{DatabaseError, static_sql};
 use assay_platform::runtime::now;
 use diesel::dsl::{count_star, min};
 use diesel::prelude::*;
@@ -12,8 +12,8 @@ use diesel::sql_types;
 use diesel::sqlite::SqliteConnection;
 
 use super::{
-    Claimed, DeadEvent, Handover, LATEST_ATTEMPT_MILLIS, LEASE_MILLIS, OutboxStatus, ROWS_PER_STATEMENT,
-    Settlement, count, unsigned,
+    Claimed, DeadEvent, Handover, LATEST_ATTEMPT_MILLIS, LEASE_MILLIS, OutboxStatus, Settlement, count,
+    unsigned,
 };
 use crate::envelope::OutgoingEvent;
 
@@ -33,6 +33,11 @@ diesel::table! {
     }
 }
 
+/// Row by row: here a statement costs nothing, and only one whose text never changes is prepared once.
+const ENQUEUE: &str = "
+    INSERT INTO outbox (id, topic, organization_id, needs_consumer, payload, created_at, next_attempt_at, claimed_until)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
+
 /// As [`super::enqueue_postgres`].
 ///
 /// # Errors
@@ -43,23 +48,17 @@ pub fn enqueue_sqlite(
     handover: Handover,
 ) -> Result<(), DatabaseError> {
     let created_at = now().as_millis();
-    for events in events.chunks(ROWS_PER_STATEMENT) {
-        let rows: Vec<_> = events
-            .iter()
-            .map(|event| {
-                (
-                    outbox::id.eq(event.id.to_string()),
-                    outbox::topic.eq(&event.topic),
-                    outbox::organization_id.eq(event.organization_id.to_string()),
-                    outbox::needs_consumer.eq(event.needs_consumer),
-                    outbox::payload.eq(&event.payload),
-                    outbox::created_at.eq(created_at),
-                    outbox::claimed_until.eq(handover.claimed_until_millis()),
-                    outbox::next_attempt_at.eq(created_at),
-                )
-            })
-            .collect();
-        diesel::insert_into(outbox::table).values(rows).execute(connection)?;
+    for event in events {
+        static_sql(ENQUEUE)
+            .bind::<sql_types::Text, _>(event.id.to_string())
+            .bind::<sql_types::Text, _>(&event.topic)
+            .bind::<sql_types::Text, _>(event.organization_id.to_string())
+            .bind::<sql_types::Bool, _>(event.needs_consumer)
+            .bind::<sql_types::Text, _>(&event.payload)
+            .bind::<sql_types::BigInt, _>(created_at)
+            .bind::<sql_types::BigInt, _>(created_at)
+            .bind::<sql_types::BigInt, _>(handover.claimed_until_millis())
+            .execute(connection)?;
     }
     Ok(())
 }

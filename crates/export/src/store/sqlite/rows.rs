@@ -3,7 +3,7 @@
 use assay_contracts::ids::ExportId;
 use assay_contracts::time::Timestamp;
 use assay_messaging::inbox::{PRUNE_BATCH, RETENTION_MILLIS, forget_sqlite, record_sqlite};
-use assay_platform::db::{DatabaseError, idempotency};
+use assay_platform::db::{DatabaseError, idempotency, static_sql};
 use diesel::prelude::*;
 use diesel::sql_query;
 use diesel::sql_types::{BigInt, SmallInt, Text};
@@ -58,7 +58,7 @@ pub(super) fn missing(connection: &mut SqliteConnection, id: ExportId) -> Result
 }
 
 fn upsert(connection: &mut SqliteConnection, row: &EvaluationRow) -> Result<(), DatabaseError> {
-    sql_query(UPSERT)
+    static_sql(UPSERT)
         .bind::<Text, _>(StoredId::of(row.ticket_id))
         .bind::<Text, _>(StoredId::of(row.organization_id))
         .bind::<BigInt, _>(row.conversation_started_at.as_millis())
