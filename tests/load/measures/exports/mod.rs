@@ -5,6 +5,7 @@ mod stored;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -184,11 +185,21 @@ async fn await_rows(servers: &Servers, rows: u64) -> Result<()> {
     tokio::time::timeout(EVALUATED_WITHIN, there).await.context("evaluations do not arrive")?
 }
 
+fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
+}
+
 /// Files are large, and nobody wants them any more.
 fn remove_files(folder: &Path) -> Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        if path.is_dir() { remove_files(&path)? } else { fs::remove_file(path)? }
+        let removed =
+            if path.is_dir() { remove_files(&path) } else { fs::remove_file(path).map_err(Into::into) };
+        match removed {
+            // The service tidies up as well.
+            Err(error) if error.downcast_ref().is_some_and(is_gone) => {}
+            other => other?,
+        }
     }
     Ok(())
 }
