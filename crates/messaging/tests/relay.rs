@@ -19,8 +19,8 @@ use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
 use support::{
-    ACCEPTED, Running, Scripted, accepted, behind_a_proxy, eventually, local_bus, publish, publish_all,
-    rabbit_bus,
+    ACCEPTED, Running, Scripted, accepted, behind_a_proxy, connected, eventually, local_bus, publish,
+    publish_all, rabbit_bus,
 };
 
 static TABLES: [Migrations; 1] = [MIGRATIONS];
@@ -169,6 +169,8 @@ async fn events_that_are_handed_over_are_published_without_being_looked_for(
 ) -> Result<()> {
     let handler = Scripted::done();
     let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    // While its queue is not there events are returned, and of those on the way meanwhile some are published once more.
+    connected(&bus).await?;
     let outbox = Outbox::new(database.clone());
     let relay = start_relay(&outbox, &bus);
     let handover = open_handover(&outbox).await?;
