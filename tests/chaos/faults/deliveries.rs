@@ -18,9 +18,11 @@ use crate::site::{LIMIT, To};
 
 /// The exchange of the default namespace.
 const EXCHANGE: &str = "assay.events";
-/// Commits that are waited for before the consumer is killed, and how long, once there is one.
+/// Commits that are waited for before the consumer is killed, and how long before it is given more to do.
 const COMMITS: u64 = 20;
-const MORE_COMMITS: Duration = Duration::from_secs(5);
+const FROZEN: Duration = Duration::from_secs(5);
+/// In which it is.
+const THAWED: Duration = Duration::from_secs(2);
 /// How long events are overheard, and how many of them at most.
 const OVERHEARD: Duration = Duration::from_secs(3);
 const OVERHEARD_EVENTS: usize = 300;
@@ -46,19 +48,19 @@ pub async fn kill_between_commit_and_ack(stage: &mut Stage<'_>, role: &'static s
     let deadline = Instant::now() + LIMIT;
     loop {
         stage.site.links.set((role, To::Rabbit), Weather::FrozenToServer);
-        let (before, until) = (count()?, Instant::now() + MORE_COMMITS);
+        let (before, until) = (count()?, Instant::now() + FROZEN);
         let mut committed = 0;
         while committed < COMMITS && Instant::now() < until {
             sleep(Duration::from_millis(50)).await;
             committed = count()?.saturating_sub(before);
         }
-        if committed > 0 {
+        if committed >= COMMITS {
             break;
         }
-        // The broker gives a consumer a few messages, and it had finished with all that it was given.
-        ensure!(Instant::now() < deadline, "{role} committed nothing more");
+        // The broker gives a consumer that has just connected a few messages only, and then more and more.
+        ensure!(Instant::now() < deadline, "{role} committed too little");
         stage.site.links.set((role, To::Rabbit), Weather::Fair);
-        sleep(Duration::from_millis(50)).await;
+        sleep(THAWED).await;
     }
     stage.site.of_role(role).into_iter().for_each(|instance| instance.kill());
     Ok(())
