@@ -12,7 +12,7 @@ WEIGHTS = crates/scoring/weights/builtin.json
 # nextest runs tests in processes of their own and shows less noise; plain `cargo test` does where it is not installed.
 TEST_RUNNER = $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo "$(CARGO) nextest run" || echo "$(CARGO) test")
 
-.PHONY: help run test flood lint chaos bench bench-scoring stack stack-down stack-key docs weights weights-check
+.PHONY: changelog help run test flood lint chaos bench bench-scoring stack stack-down stack-key docs weights weights-check
 
 help:
 	@echo "make run         build and start everything in one process on $(LISTEN), data in $(DATA_DIR)"
@@ -26,6 +26,7 @@ help:
 	@echo "make stack-down  clean up after a stack that crashed"
 	@echo "make stack-key ORGANIZATION=acme   print a new API key of the running stack"
 	@echo "make weights     fit the scorer's weights again, from the conversations and labels in LABELLED"
+	@echo "make changelog VERSION=0.1.0   make CHANGELOG.md of the files in changes/"
 	@echo "make docs        write the generated documents under proto-docs/ anew"
 
 run:
@@ -86,3 +87,6 @@ weights-check:
 	  $(CARGO) run --release -p assay-scoring-fit --example shipped -- $(LABELLED) target/weights.json \
 	  && cmp target/weights.json $(WEIGHTS) && echo "$(WEIGHTS) is what the fit gives, bit for bit"; \
 	else echo "skipped: $(LABELLED) is not there"; fi
+
+changelog:
+	scripts/changelog.sh --version $(VERSION)
