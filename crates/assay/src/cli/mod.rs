@@ -38,8 +38,8 @@ pub enum Command {
     AgentRegistry,
     /// Run scoring-worker: evaluates conversations.
     ScoringWorker,
-    /// Run export: the read model and the export jobs.
-    Export,
+    /// Fetch a file of evaluations: create an export, wait, download, verify. Without options: run the role export.
+    Export(ExportArguments),
     /// Run export-worker: writes the files.
     ExportWorker,
     /// Bring the databases of all services up to date.
@@ -56,11 +56,14 @@ pub enum Command {
     /// Look at what services have not yet handed to the bus.
     #[command(subcommand)]
     Outbox(OutboxCommand),
-    /// Send conversations: request bodies of POST /v1/assess, one a line.
+    /// Send conversations: request bodies of POST /v1/assess, one a line, or what a helpdesk exports.
     Import(ImportArguments),
+    /// Look at tickets.
+    #[command(subcommand)]
+    Tickets(TicketsCommand),
     /// Evaluate conversations here, without a server: one evaluation a line, in order.
     Score {
-        /// Request bodies of POST /v1/assess, one a line; `-` for standard input.
+        /// Request bodies of POST /v1/assess, one a line; `-` for standard input, `.gz` is unpacked.
         file: PathBuf,
         /// Weights made by `assay fit` [default: the shipped ones].
         #[arg(long)]
