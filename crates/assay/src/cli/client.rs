@@ -9,6 +9,42 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use url::Url;
 
+/// Behind the help of `assay export`.
+pub const EXPORT_EXAMPLES: &str = "\
+Examples:
+  assay export --kind axis --from 2026-01-01 --to 2026-02-01 --out january.csv
+  assay export --kind resolution_audit --out - | gzip > audit.csv.gz
+
+Days are days in UTC. --to is the first moment that is no longer included.";
+
+/// Behind the short help of `assay import`.
+pub const IMPORT_EXAMPLES: &str = "\
+Examples:
+  assay import --agents agents.jsonl conversations.jsonl
+  assay import --format zendesk --ai-agent my-bot --ai-author 360001 tickets.jsonl
+  assay import --format intercom --ai-agent my-bot conversations.json
+
+`assay import --help` describes the formats.";
+
+/// Behind the long help of `assay import`.
+pub const IMPORT_FORMATS: &str = "\
+Examples:
+  assay import --agents agents.jsonl conversations.jsonl
+  assay import --format zendesk --ai-agent my-bot --ai-author 360001 tickets.jsonl
+  assay import --format intercom --ai-agent my-bot conversations.json
+
+Formats, examples are in examples/:
+  assay: request bodies of POST /v1/assess, one a line, sent as they are.
+  zendesk: tickets with their comments, {\"ticket\": {..}, \"comments\": [..], \"users\": [..]}, as \"Show Ticket\" and \"List \
+Comments\" with include=users answer; or tickets that hold their comments themselves. What is not public becomes an internal \
+comment. The requester and the roles of the users tell who is a customer and who a teammate, --ai-author who is an AI agent.
+  intercom: conversations as \"Retrieve a conversation\" answers. Notes become internal comments, parts without a text \
+system events, bots the agent of --ai-agent, and bots of workflows (from_ai_agent: false) the system.
+
+Of a helpdesk, conversations come one a line, in an array, or in a page ({\"tickets\": [..]}, {\"conversations\": [..]}), and \
+JSON may be spread over lines. Messages are sorted by time, HTML becomes text, attachments become their names. What cannot be \
+told, such as an author without a role, is refused with a reason and never guessed.";
+
 /// Where the service is, and who asks.
 #[derive(Args)]
 #[command(next_help_heading = "Service")]

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod client;
+mod help;
 mod operate;
 mod scorer;
 
@@ -10,17 +11,13 @@ use clap::{Parser, Subcommand};
 use url::Url;
 
 pub use self::client::*;
+pub use self::help::command;
 pub use self::operate::*;
 pub use self::scorer::*;
 
 /// Score customer-support conversations and audit what AI agents really resolved.
 #[derive(Parser)]
 #[command(name = "assay", version, about, max_term_width = 100)]
-#[command(
-    after_help = "Exit codes: 0 done, or stopped in order by a signal; 1 failed; 2 wrong usage; 3 done in part (some lines\n\
-                        were refused); 130 ended at once by a second signal.\n\
-                        Settings: config/default.toml, the file named by ASSAY_CONFIG, and ASSAY_SECTION__KEY variables."
-)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
@@ -38,7 +35,11 @@ pub enum Command {
     AgentRegistry,
     /// Run scoring-worker: evaluates conversations.
     ScoringWorker,
-    /// Fetch a file of evaluations: create an export, wait, download, verify. Without options: run the role export.
+    /// Fetch a file of evaluations: create an export, wait, download, verify.
+    ///
+    /// The file gets its name only when it is whole and its SHA-256 is that of the service. A connection that breaks is taken
+    /// up where it broke. Without options, this runs the role export: the read model and the export jobs.
+    #[command(after_help = EXPORT_EXAMPLES)]
     Export(ExportArguments),
     /// Run export-worker: writes the files.
     ExportWorker,
@@ -56,12 +57,20 @@ pub enum Command {
     /// Look at what services have not yet handed to the bus.
     #[command(subcommand)]
     Outbox(OutboxCommand),
-    /// Send conversations: request bodies of POST /v1/assess, one a line, or what a helpdesk exports.
+    /// Send conversations: request bodies of POST /v1/assess, or what a helpdesk exports.
+    ///
+    /// It can be interrupted: FILE.progress.json says how far it is, and the same command goes on from there. A conversation
+    /// with more than 50 messages is sent with its first 10 and its last 40, and standard error and the summary say so. The
+    /// progress bar appears at a terminal only.
+    #[command(after_help = IMPORT_EXAMPLES, after_long_help = IMPORT_FORMATS)]
     Import(ImportArguments),
-    /// Look at tickets.
+    /// Look at tickets and their evaluations.
     #[command(subcommand)]
     Tickets(TicketsCommand),
     /// Evaluate conversations here, without a server: one evaluation a line, in order.
+    #[command(
+        after_help = "A faulty line is told on standard error, and the others go on; the exit code is then 3."
+    )]
     Score {
         /// Request bodies of POST /v1/assess, one a line; `-` for standard input, `.gz` is unpacked.
         file: PathBuf,
@@ -90,6 +99,18 @@ pub enum Command {
         #[arg(long, default_value = "http://127.0.0.1:8080/readyz")]
         url: Url,
     },
+    /// Print completions for a shell.
+    #[command(
+        after_help = "Where they go: bash: ~/.local/share/bash-completion/completions/assay; zsh: a file _assay in a folder of\n\
+                            $fpath; fish: ~/.config/fish/completions/assay.fish"
+    )]
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
     /// Print the OpenAPI document of the public API.
     Openapi,
+    /// Print proto-docs/cli.md.
+    #[command(hide = true)]
+    Reference,
 }

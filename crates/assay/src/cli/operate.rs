@@ -18,6 +18,9 @@ pub struct StandaloneArguments {
 #[derive(Subcommand)]
 pub enum KeysCommand {
     /// Create a key and print it, alone, on standard output. It is shown once.
+    #[command(
+        after_help = "Example:\n  export ASSAY_API_KEY=$(assay keys create --organization acme --data-dir ./data)"
+    )]
     Create {
         /// The organization it belongs to; created when missing.
         #[arg(long)]
@@ -25,7 +28,7 @@ pub enum KeysCommand {
         /// What it is for.
         #[arg(long, default_value = "command line")]
         name: String,
-        /// What it may do, separated by commas [default: everything but admin].
+        /// What it may do, separated by commas: assess, agents, tickets, exports, admin [default: all but admin].
         #[arg(long, value_delimiter = ',')]
         scopes: Vec<String>,
         /// Days until it expires [default: never].
@@ -39,6 +42,9 @@ pub enum KeysCommand {
         /// Only those of this organization.
         #[arg(long)]
         organization: Option<String>,
+        /// As a JSON array, for programs; times are epoch milliseconds.
+        #[arg(long)]
+        json: bool,
         #[command(flatten)]
         place: RegistryPlace,
     },

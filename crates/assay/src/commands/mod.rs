@@ -12,6 +12,7 @@ mod keys;
 mod migrate;
 mod openapi;
 pub mod outbox;
+mod reference;
 mod registry_place;
 mod retention;
 mod score;
@@ -20,7 +21,7 @@ mod weights;
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Error, Result, anyhow};
 
 pub use self::migrate::migrate_all;
 use crate::capacity;
@@ -65,9 +66,7 @@ pub async fn run(command: Command) -> Result<ExitCode> {
         Command::AgentRegistry => roles::run(Role::AgentRegistry).await?,
         Command::ScoringWorker => roles::run(Role::ScoringWorker).await?,
         Command::Export(arguments) if arguments.is_for_a_file() => return export::run(arguments).await,
-        Command::Export(_) => roles::run(Role::Export)
-            .await
-            .context("this runs the role; `assay export --kind axis` fetches a file")?,
+        Command::Export(_) => roles::run(Role::Export).await.map_err(export_role_ended)?,
         Command::ExportWorker => roles::run(Role::ExportWorker).await?,
         Command::Migrate => migrate::run().await?,
         Command::Keys(command) => keys::run(command).await?,
@@ -82,7 +81,14 @@ pub async fn run(command: Command) -> Result<ExitCode> {
         Command::Fit(arguments) => fit::run(arguments)?,
         Command::Capacity(arguments) => capacity::run(&arguments)?,
         Command::Healthcheck { url } => healthcheck::run(url).await?,
+        Command::Completions { shell } => reference::completions(shell)?,
         Command::Openapi => openapi::run()?,
+        Command::Reference => reference::markdown()?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Who wanted a file shall not look for faults in the settings.
+fn export_role_ended(error: Error) -> Error {
+    anyhow!("{error:#} (`assay export` runs the role; `assay export --kind axis` fetches a file)")
 }

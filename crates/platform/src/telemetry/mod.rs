@@ -4,6 +4,8 @@ use serde::Deserialize;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::format::FmtSpan;
 
+use crate::settings::minds_colours;
+
 /// How logs are written.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -54,8 +56,13 @@ pub fn start(settings: &TelemetrySettings) -> Result<(), TelemetryError> {
         .with_span_events(FmtSpan::NONE)
         .with_writer(std::io::stderr);
     let result = match settings.format {
-        LogFormat::Text => builder.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).try_init(),
+        LogFormat::Text => builder.with_ansi(has_colours()).try_init(),
         LogFormat::Json => builder.json().flatten_event(true).with_current_span(true).try_init(),
     };
     result.map_err(|_| TelemetryError::AlreadySet)
+}
+
+/// For people at a terminal who do not mind.
+fn has_colours() -> bool {
+    std::io::IsTerminal::is_terminal(&std::io::stderr()) && !minds_colours()
 }
