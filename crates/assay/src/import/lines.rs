@@ -126,6 +126,9 @@ impl Iterator for Lines {
 mod tests {
     use super::*;
 
+    /// First line, end, text.
+    type Value<'a> = (u64, u64, &'a str);
+
     fn values(text: &str) -> Vec<(u64, u64, String)> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("input.json");
@@ -136,7 +139,7 @@ mod tests {
 
     #[test]
     fn json_is_read_line_by_line_or_value_by_value() {
-        let cases: [(&str, &[(u64, u64, &str)]); 5] = [
+        let cases: [(&str, &[Value<'_>]); 5] = [
             ("{\"a\":1}\n\n{\"b\":2}\n", &[(1, 8, "{\"a\":1}"), (3, 17, "{\"b\":2}")]),
             // What is broken spoils its own line only.
             ("{\"a\":1}\n{\"b\":\n{}\n", &[(1, 8, "{\"a\":1}"), (2, 14, "{\"b\":"), (3, 17, "{}")]),

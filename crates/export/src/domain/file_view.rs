@@ -60,7 +60,7 @@ impl FileView {
 
 /// The bytes that hexadecimal digits stand for.
 fn bytes_of_hex(text: &str) -> Option<Vec<u8>> {
-    let pairs = (text.len() % 2 == 0).then(|| text.as_bytes().chunks_exact(2))?;
+    let pairs = text.len().is_multiple_of(2).then(|| text.as_bytes().chunks_exact(2))?;
     pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }
 
