@@ -312,5 +312,15 @@ fn a_command_line_that_cannot_be_meant_is_refused() {
     assert_ends(&turned, 2, &["--from 2026-02-01", "exchange"]);
     assert_ends(&stand_in.export(folder.path(), &["--from", "yesterday"]), 2, &["--from", "2026-01-31"]);
     assert_ends(&stand_in.export(folder.path(), &["--id", ID]), 2, &["--kind"]);
+    // Without --kind and --id it would be the role.
+    for option in [&["--timeout", "5"][..], &["--force"], &["--url", "http://127.0.0.1:9", "--key", "k"]] {
+        let arguments = [&["export"][..], option].concat();
+        let output = Command::new(env!("CARGO_BIN_EXE_assay"))
+            .args(arguments)
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        assert_ends(&output, 2, &["--kind"]);
+    }
     assert!(stand_in.seen.lock().unwrap().is_empty());
 }

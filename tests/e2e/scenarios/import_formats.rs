@@ -22,6 +22,7 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
     cases.check("a page in which some are refused", refused_in_a_page(stack).await);
     cases.check("long conversations", too_long(stack).await);
     cases.check("a packed file", packed(stack).await);
+    cases.check("a pipe", pipe(stack).await);
     cases.check("wrong usage", wrong_usage(stack).await);
     cases.check("two at once", two_at_once(stack).await);
     cases.check("another reading", another_reading(stack).await);
@@ -117,6 +118,19 @@ async fn packed(stack: &Stack) -> Result<()> {
     let scored = stack.assay(&["score", file.to_str().context("text")?]).output().await?;
     let evaluation: Value = serde_json::from_slice(&scored.stdout)?;
     ensure!(evaluation["external_ticket_id"] == "packed", "{evaluation}");
+    Ok(())
+}
+
+/// A pipe by its name, as shells make them of `<(…)`: read once, nothing is written beside it.
+async fn pipe(stack: &Stack) -> Result<()> {
+    let pipe = stack.folder().join("pipe");
+    ensure!(tokio::process::Command::new("mkfifo").arg(&pipe).status().await?.success(), "mkfifo");
+    let mut command = command(stack, &pipe, &[])?;
+    let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn()?;
+    tokio::fs::write(&pipe, format!("{}\n", conversation("pipe"))).await?;
+    let output = tokio::time::timeout(LIMIT, child.wait_with_output()).await??;
+    finishes(&output, 0, (1, 0, 0))?;
+    ensure!(!pipe.with_file_name("pipe.progress.json").exists(), "a pipe cannot be resumed");
     Ok(())
 }
 

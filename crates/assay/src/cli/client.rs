@@ -146,7 +146,7 @@ pub struct ExportArguments {
     #[arg(long, requires = "what")]
     pub force: bool,
     /// Wait so long for the export to be complete.
-    #[arg(long, value_name = "SECONDS", default_value_t = 3_600)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 3_600, requires = "what")]
     pub timeout: u64,
     #[command(flatten)]
     pub service: ServiceArguments,

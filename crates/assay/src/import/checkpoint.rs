@@ -53,13 +53,13 @@ impl Checkpoint {
         Ok(Self { run: random.iter().map(|byte| format!("{byte:02x}")).collect(), ..Self::default() })
     }
 
-    /// What is known of an import of `file` to `destination`, read in this way. Standard input cannot be resumed.
+    /// What is known of an import of `file` to `destination`, read in this way. Standard input and pipes cannot be resumed.
     pub fn load(file: &Path, destination: &str, reading: &str) -> Result<Self> {
         let none = || {
             let (destination, reading) = (destination.to_owned(), reading.to_owned());
             Ok(Self { destination, reading, ..Self::none()? })
         };
-        if file == Path::new("-") {
+        if !super::can_be_resumed(file) {
             return none();
         }
         let mut name = file.as_os_str().to_owned();

@@ -90,7 +90,7 @@ pub async fn run(arguments: ImportArguments) -> Result<ExitCode> {
 
 /// Two imports of one file at once would write down each other's progress. The lock ends with the process.
 fn take_turn(file: &Path) -> Result<Option<File>> {
-    if file == Path::new("-") {
+    if !can_be_resumed(file) {
         return Ok(None);
     }
     let opened = File::open(file).with_context(|| format!("cannot open {}", file.display()))?;
@@ -102,6 +102,11 @@ fn take_turn(file: &Path) -> Result<Option<File>> {
         // Not every file system can lock; one import at a time is fine there, too.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(opened)),
     }
+}
+
+/// Standard input and pipes are read once; one that is not there is told of by whoever opens it.
+fn can_be_resumed(file: &Path) -> bool {
+    file != Path::new("-") && std::fs::metadata(file).map_or(true, |metadata| metadata.is_file())
 }
 
 /// Reads on a thread of its own: a pipe that is slow to fill must not hold up requests under way.

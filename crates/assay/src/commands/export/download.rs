@@ -1,8 +1,6 @@
 //! Fetching the file: a connection that breaks is taken up again where it broke (RFC 9110, section 14), and what came is
 //! compared with what the service says of it.
 
-use std::time::Duration;
-
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use assay_contracts::export::Export;
 use base64::Engine;
@@ -193,7 +191,6 @@ fn progress_bar() -> ProgressBar {
     );
     let bar = ProgressBar::new(0).with_finish(ProgressFinish::AndClear);
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar.enable_steady_tick(Duration::from_millis(200));
     bar
 }
 

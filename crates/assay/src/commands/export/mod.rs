@@ -44,8 +44,8 @@ pub async fn run(arguments: ExportArguments) -> Result<ExitCode> {
     tokio::select! {
         code = fetch(&api, &arguments, &out, &id) => code,
         () = stop.next() => {
-            let (prefix, advice) = ("interrupted: nothing was written", later(id.get(), &out));
-            writeln!(stderr(), "{prefix}{advice}")?;
+            let state = if out == Path::new("-") { "what was printed is not whole" } else { "nothing was written" };
+            writeln!(stderr(), "interrupted: {state}{}", later(id.get(), &out))?;
             Ok(ExitCode::from(INTERRUPTED))
         }
     }
