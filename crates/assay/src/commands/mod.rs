@@ -1,7 +1,7 @@
 //! One file for each command that is more than a line.
 
 mod dead_letter;
-mod display;
+pub mod display;
 mod evaluate;
 mod export;
 mod fit;

@@ -30,6 +30,7 @@ use self::items::{Item, Items};
 use self::report::Refusals;
 use crate::api::Api;
 use crate::cli::ImportArguments;
+use crate::commands::display::one_line;
 use crate::commands::{INTERRUPTED, PARTLY};
 use crate::signals::StopSignals;
 
@@ -235,8 +236,9 @@ impl Bar {
         if told.is_empty() {
             return Ok(());
         }
-        self.bar
-            .suspend(|| told.iter().try_for_each(|line| writeln!(stderr(), "line {}: {line}", item.place)))?;
+        self.bar.suspend(|| {
+            told.iter().try_for_each(|line| writeln!(stderr(), "line {}: {}", item.place, one_line(line)))
+        })?;
         Ok(())
     }
 }

@@ -60,6 +60,9 @@ const ENTITIES: [(&str, char); 24] = [
     ("pound", '£'),
 ];
 
+/// Bytes, with `&` and `;`.
+const LONGEST_REFERENCE: usize = 12;
+
 /// What a person would read.
 pub fn text_of(html: &str) -> String {
     let mut text = Text::default();
@@ -236,11 +239,10 @@ fn end_of_tag(html: &str) -> Option<usize> {
 
 fn behind_end_of<'a>(html: &'a str, name: &str) -> &'a str {
     let end = format!("</{name}");
-    // ASCII letters keep their places in lower case.
-    match html.to_ascii_lowercase().find(&end) {
-        Some(at) => html[at..].split_once('>').map_or("", |(_, behind)| behind),
-        None => "",
-    }
+    let at =
+        html.as_bytes().windows(end.len()).position(|window| window.eq_ignore_ascii_case(end.as_bytes()));
+    // The end begins with an ASCII character, so that the text can be cut there.
+    at.and_then(|at| html[at..].split_once('>')).map_or("", |(_, behind)| behind)
 }
 
 /// With character references resolved; an unknown one stays as it is.
@@ -253,7 +255,9 @@ fn decoded(text: &str) -> Cow<'_, str> {
     while let Some(at) = rest.find('&') {
         decoded.push_str(&rest[..at]);
         rest = &rest[at..];
-        let reference = rest[1..].split_once(';').map(|(name, _)| name).filter(|name| name.len() <= 10);
+        // No further than references are long: texts may hold many `&` and no `;`.
+        let end = rest.bytes().take(LONGEST_REFERENCE).position(|byte| byte == b';');
+        let reference = end.map(|end| &rest[1..end]);
         match reference.and_then(|name| Some((character(name)?, name.len() + 2))) {
             Some((character, length)) => {
                 decoded.push(character);
@@ -328,6 +332,28 @@ mod tests {
                         text_of(&format!("{one}{two}{three}{four}"));
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_made_to_be_slow_is_not() {
+        for piece in [
+            "<",
+            "<a",
+            "<a \"",
+            "&",
+            "<style></style>",
+            "<!--",
+            "<a href=http://x>",
+            "</a>",
+            "<p>",
+            "<li>",
+            "\"'",
+        ] {
+            for end in ["", ">", "-->"] {
+                // Minutes each, if the time grew with the square of the length.
+                text_of(&(piece.repeat(1_000_000 / piece.len()) + end));
             }
         }
     }
