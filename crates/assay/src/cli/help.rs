@@ -24,7 +24,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ),
     ("Operate it", &["keys", "retention", "dead-letter", "outbox", "capacity", "healthcheck"]),
     ("Judge and adapt the scorer", &["evaluate", "fit", "judge"]),
-    ("Make it known", &["completions", "openapi", "help"]),
+    ("Make it known", &["completions", "reference", "openapi", "help"]),
 ];
 
 const EXPORT_ROLE: &str = "Without options, run export: the read model and the export jobs";

@@ -110,7 +110,6 @@ pub enum Command {
     },
     /// Print the OpenAPI document of the public API.
     Openapi,
-    /// Print proto-docs/cli.md.
-    #[command(hide = true)]
+    /// Print the help of all commands as one document.
     Reference,
 }
