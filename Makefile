@@ -77,6 +77,7 @@ stack-key:
 
 docs:
 	$(CARGO) run --bin assay -- openapi > proto-docs/openapi/assay.json
+	$(CARGO) run --bin assay -- reference > proto-docs/cli.md
 
 # After every change of phrases or features: the engine refuses weights that were fitted for others.
 weights:
