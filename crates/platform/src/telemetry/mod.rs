@@ -17,6 +17,7 @@ use tracing_subscriber::fmt::format::FmtSpan;
 use self::metrics::Metrics;
 use crate::runtime::Tasks;
 use crate::settings::minds_colours;
+use crate::web::serve_metrics;
 
 /// How logs are written, and where metrics and traces are to be had.
 #[derive(Debug, Clone, Deserialize)]
@@ -97,13 +98,13 @@ pub fn start(settings: &TelemetrySettings, service: &'static str) -> Result<Tele
 }
 
 impl Telemetry {
-    /// Serves `/metrics`, where it is wanted. The last tasks to end, so that a shutdown can be watched.
+    /// Serves `/metrics`, where it is wanted.
     ///
     /// # Errors
     /// When the listener cannot be used.
     pub fn serve_metrics(&mut self, tasks: &mut Tasks) -> std::io::Result<()> {
         match self.metrics.take() {
-            Some((listener, metrics)) => metrics.serve(listener, tasks),
+            Some((listener, metrics)) => serve_metrics(tasks, listener, metrics),
             None => Ok(()),
         }
     }
