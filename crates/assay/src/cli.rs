@@ -35,6 +35,8 @@ pub enum Command {
     Export,
     /// Run export-worker: writes the files.
     ExportWorker,
+    /// Run webhooks: tells endpoints of organizations what happens.
+    Webhooks,
     /// Bring the databases of all services up to date.
     Migrate,
     /// Create, list and revoke API keys.

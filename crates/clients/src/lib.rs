@@ -10,6 +10,7 @@ mod ingest;
 mod registry;
 mod scoring;
 mod service;
+mod webhooks;
 
 pub use self::error::ClientError;
 pub use self::http::{HttpClient, HttpSettings, http_client};
@@ -17,3 +18,4 @@ pub use self::ingest::IngestClient;
 pub use self::registry::RegistryClient;
 pub use self::scoring::ScoringClient;
 pub use self::service::{Call, Service};
+pub use self::webhooks::WebhooksClient;

@@ -7,6 +7,7 @@ mod config;
 mod consume;
 mod start;
 
+pub use assay_export::store::Announces;
 pub use assay_export::{MIGRATIONS, SCHEMA};
 
 pub use self::config::Config;

@@ -25,5 +25,6 @@ pub async fn migrate_all(settings: &Settings) -> Result<Vec<(&'static str, Vec<S
         ("ingest", assay_ingest::migrate(&settings.ingest).await.context("ingest")?),
         ("scoring", assay_scoring_worker::migrate(&settings.scoring).await.context("scoring")?),
         ("export", assay_export::migrate(&settings.export).await.context("export")?),
+        ("webhooks", assay_webhooks::migrate(&settings.webhooks).await.context("webhooks")?),
     ])
 }

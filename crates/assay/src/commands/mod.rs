@@ -39,6 +39,7 @@ pub async fn run(command: Command) -> Result<ExitCode> {
         Command::ScoringWorker => roles::run(Role::ScoringWorker).await?,
         Command::Export => roles::run(Role::Export).await?,
         Command::ExportWorker => roles::run(Role::ExportWorker).await?,
+        Command::Webhooks => roles::run(Role::Webhooks).await?,
         Command::Migrate => migrate::run().await?,
         Command::Keys(command) => keys::run(command).await?,
         Command::Retention(command) => retention::run(command).await?,

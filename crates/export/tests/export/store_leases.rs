@@ -10,7 +10,7 @@ use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_contracts::time::Timestamp;
 use assay_export::domain::job::{Job, JobState};
 use assay_export::domain::lease::{Claim, ClaimTerms, FinishedFile};
-use assay_export::store::{Creation, ExportStore, WorkStore, export_store, work_store};
+use assay_export::store::{Announces, Creation, ExportStore, WorkStore, export_store, work_store};
 use assay_messaging::OutgoingEvent;
 use assay_platform::runtime::new_id;
 use assay_testkit::on_both_databases;
@@ -38,7 +38,8 @@ impl Jobs {
     }
 
     fn at(located: Located) -> Self {
-        let (exports, work) = (export_store(&located.database), work_store(&located.database));
+        let (exports, work) =
+            (export_store(&located.database), work_store(&located.database, Announces::Ends));
         Self { located, exports, work, organization_id: new_id() }
     }
 

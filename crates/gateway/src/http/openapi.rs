@@ -9,7 +9,7 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, OpenApi as Document, Ref, RefOr, ResponseBuilder};
 use utoipa::{IntoParams, IntoResponses, Modify, OpenApi, ToSchema};
 
-use super::{agents, assess, downloads, exports, tickets};
+use super::{agents, assess, downloads, exports, tickets, webhook_deliveries, webhooks};
 
 /// The document.
 pub fn document() -> Document {
@@ -47,6 +47,17 @@ pub(crate) async fn serve() -> HttpResponse {
         tickets::get_ticket,
         tickets::delete_ticket,
         tickets::get_evaluation,
+        webhooks::create_webhook,
+        webhooks::list_webhooks,
+        webhooks::get_webhook,
+        webhooks::change_webhook,
+        webhooks::delete_webhook,
+        webhooks::get_webhook_secret,
+        webhooks::rotate_webhook_secret,
+        webhook_deliveries::test_webhook,
+        webhook_deliveries::list_webhook_deliveries,
+        webhook_deliveries::get_webhook_delivery,
+        webhook_deliveries::replay_webhook_delivery,
         serve,
         healthz,
         readyz,
@@ -111,7 +122,7 @@ struct Health {
     checks: Option<BTreeMap<String, String>>,
 }
 
-/// The header `Idempotency-Key` of the three creating operations.
+/// The header `Idempotency-Key` of the creating operations.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Header)]
 #[allow(dead_code, reason = "documentation only")]

@@ -52,6 +52,8 @@ pub struct NewEvaluation {
     pub status: Status,
     /// Version of the scorer.
     pub scorer_version: String,
+    /// What webhooks is told; absent when nobody wants to know.
+    pub announced: Option<OutgoingEvent>,
 }
 
 /// What the others are told, with the evaluation as JSON: it is stored and sent as the same text.
@@ -82,6 +84,8 @@ pub struct DeletedEvaluation {
     pub event_id: EventId,
     /// The event that passes it on.
     pub deleted_event: OutgoingEvent,
+    /// The event that has webhooks forget what it was told; absent when there are none.
+    pub retracted_event: Option<OutgoingEvent>,
     /// The tenant.
     pub organization_id: OrganizationId,
     /// The ticket.

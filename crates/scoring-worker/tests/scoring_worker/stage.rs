@@ -147,6 +147,7 @@ impl Stage {
             bus: self.bus.clone(),
             ingest_url: self.ingest_url.parse()?,
             registry_url: self.ingest_url.parse()?,
+            webhooks_url: None,
             max_attempts: self.max_attempts,
         };
         start(config(&self.database, &self.judge_url)?, dependencies, &mut self.role)?;
@@ -266,6 +267,7 @@ fn config(database: &ServiceDatabase, judge_url: &str) -> Result<Config> {
         ingest_deadline_milliseconds: 5000,
         outbox_age_limit_seconds: 60,
         maintenance_interval_seconds: 1,
+        interest_interval_milliseconds: 100,
         judge: JudgeConfig {
             url: judge_url.to_owned(),
             model: "judge-1".to_owned(),

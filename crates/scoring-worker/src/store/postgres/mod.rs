@@ -147,13 +147,15 @@ fn record(
     let fresh = inbox::record_postgres(connection, CONSUMER, &ids, now())?;
     let batch = unhandled(batch, &fresh);
     let stored = insert(connection, &batch)?;
-    let evaluated = batch.into_iter().map(|evaluation| evaluation.evaluated);
-    let evaluated = evaluated.filter(|evaluated| stored.contains(&evaluated.evaluation_id.as_uuid()));
+    let is_stored = |new: &NewEvaluation| stored.contains(&new.evaluated.evaluation_id.as_uuid());
+    let new = batch.into_iter().filter(is_stored).map(|new| (new.evaluated, new.announced));
+    let (evaluated, announced): (Vec<_>, Vec<_>) = new.unzip();
     let mut events = Vec::with_capacity(stored.len());
-    for (organization, evaluated) in by_organization(evaluated.collect()) {
+    for (organization, evaluated) in by_organization(evaluated) {
         let total = count(connection, organization, evaluated.len())?;
         events.extend(numbered(evaluated, total)?);
     }
+    events.extend(announced.into_iter().flatten());
     outbox::enqueue_postgres(connection, &events, handover)?;
     Ok(events)
 }

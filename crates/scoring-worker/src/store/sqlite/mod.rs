@@ -125,10 +125,11 @@ fn record(
 ) -> Result<Vec<OutgoingEvent>, DatabaseError> {
     let ids: Vec<_> = batch.iter().map(|evaluation| evaluation.asking_event_id).collect();
     let fresh = inbox::record_sqlite(connection, CONSUMER, &ids, now())?;
-    let mut stored = Vec::new();
+    let (mut stored, mut announced) = (Vec::new(), Vec::new());
     for evaluation in unhandled(batch, &fresh) {
         if insert(connection, &evaluation)? {
             stored.push(evaluation.evaluated);
+            announced.extend(evaluation.announced);
         }
     }
     let mut events = Vec::with_capacity(stored.len());
@@ -136,6 +137,7 @@ fn record(
         let total = count(connection, organization, evaluated.len())?;
         events.extend(numbered(evaluated, total)?);
     }
+    events.extend(announced);
     outbox::enqueue_sqlite(connection, &events, handover)?;
     Ok(events)
 }
