@@ -24,4 +24,5 @@ pub mod shutdown;
 pub mod signed_addresses;
 pub mod strange_requests;
 pub mod tickets;
+pub mod webhooks;
 pub mod whole_path;
