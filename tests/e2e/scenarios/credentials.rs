@@ -143,7 +143,9 @@ async fn scopes(stack: &Stack) -> Result<()> {
             let outcome = match (needed == scope, method) {
                 (false, _) => reply.problem(403, "missing-scope").map(drop),
                 (true, Method::POST) => reply.problem(400, "invalid-request").map(drop),
-                (true, _) if path.ends_with("exports") => reply.expect(200).map(drop),
+                (true, _) if path.ends_with("exports") || path.ends_with("webhooks") => {
+                    reply.expect(200).map(drop)
+                }
                 (true, _) => reply.expect(404).map(drop),
             };
             cases.check(format!("{path} with the scope {scope}"), outcome);

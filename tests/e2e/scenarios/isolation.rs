@@ -77,8 +77,7 @@ impl Owner {
         api.evaluation(&ticket_id).await?;
         let export = api.export(&json!({"kind": "axis"})).await?;
         api.export(&json!({"kind": "resolution_audit"})).await?;
-        let webhook =
-            json!({"url": format!("https://hooks.invalid/{MARK}"), "events": ["export.failed"]});
+        let webhook = json!({"url": format!("https://hooks.invalid/{MARK}"), "events": ["export.failed"]});
         api.post("/v1/webhooks", &webhook).await?.expect(201)?;
         let webhook = api.post("/v1/webhooks", &webhook).await?.expect(201)?;
         let webhook_id = webhook["id"].as_str().context("id")?.to_owned();

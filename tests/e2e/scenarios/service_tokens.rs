@@ -107,7 +107,10 @@ impl Forge {
     }
 
     fn of_tenant(&self) -> Value {
-        edited(self.of_service(), &[set("/org", ID), set("/scope", "assess agents tickets exports webhooks admin")])
+        edited(
+            self.of_service(),
+            &[set("/org", ID), set("/scope", "assess agents tickets exports webhooks admin")],
+        )
     }
 
     /// As the services make them.
