@@ -10,6 +10,7 @@ use assay_contracts::agent::NewAgent;
 use assay_contracts::conversation::Conversation;
 use assay_contracts::export::NewExport;
 use assay_contracts::fault::{BodyError, MAX_NAME_CHARS, MAX_REPORTED_FAULTS};
+use assay_contracts::webhook::{MAX_URL_BYTES, NewWebhook, WebhookChange};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -24,6 +25,13 @@ fuzz_target!(|data: &[u8]| {
             assert!(names.iter().all(short) && !names.concat().contains('\0'), "{names:?}");
         }
         Err(error) => has_faults(&error),
+    }
+    match NewWebhook::parse(data) {
+        Ok(webhook) => assert!(!webhook.events.is_empty() && (1..=MAX_URL_BYTES).contains(&webhook.url.len())),
+        Err(error) => has_faults(&error),
+    }
+    if let Err(error) = WebhookChange::parse(data) {
+        has_faults(&error);
     }
     match NewExport::parse(data) {
         Ok(export) => {

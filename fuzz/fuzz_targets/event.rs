@@ -4,6 +4,7 @@
 
 use std::fmt::Debug;
 
+use assay_contracts::announcement::{EvaluationAnnounced, EvaluationRetracted, ExportFinished};
 use assay_contracts::event::{
     AgentCreated, ConversationAccepted, ConversationDeleted, ConversationEvaluated, ConversationsExpired,
     EvaluationDeleted, Event, ExportRequested,
@@ -21,6 +22,9 @@ fuzz_target!(|data: &[u8]| {
         is_written_as_read::<EvaluationDeleted>(&delivery),
         is_written_as_read::<ExportRequested>(&delivery),
         is_written_as_read::<AgentCreated>(&delivery),
+        is_written_as_read::<EvaluationAnnounced>(&delivery),
+        is_written_as_read::<EvaluationRetracted>(&delivery),
+        is_written_as_read::<ExportFinished>(&delivery),
     ];
     assert!(kinds.iter().filter(|is_one| **is_one).count() <= 1, "two kinds of event in one");
 });

@@ -65,6 +65,11 @@ on_both_stacks! {
     a_process_that_is_told_to_stop_answers_what_it_received_and_loses_nothing = crate::scenarios::shutdown::under_load,
     a_process_that_is_told_to_stop_twice_ends_at_once = crate::scenarios::shutdown::twice,
     what_was_accepted_survives_a_crash_and_is_evaluated_once = crate::scenarios::durability::run,
+    webhooks_tell_who_asked_what_happened_and_can_be_verified = crate::scenarios::webhooks::telling,
+    webhooks_are_tried_again_replayed_rotated_and_ended = crate::scenarios::webhooks::retries,
+    webhooks_outlast_a_receiver_that_is_away_and_a_crash = crate::scenarios::webhooks::receiver_away,
+    webhooks_are_not_sent_into_private_networks = crate::scenarios::webhooks::refusals,
+    webhooks_can_be_turned_off = crate::scenarios::webhooks::turned_off,
 
     ; distributed:
     services_refuse_every_token_that_was_not_made_for_them = crate::scenarios::service_tokens::run,

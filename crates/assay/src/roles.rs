@@ -3,6 +3,7 @@
 use std::net::{SocketAddr, TcpListener};
 
 use anyhow::{Context, Result};
+use assay_export_worker::Announces;
 use assay_messaging::Bus;
 use assay_platform::runtime::{Readiness, Tasks};
 use assay_platform::telemetry;
@@ -23,6 +24,7 @@ pub enum Role {
     ScoringWorker,
     Export,
     ExportWorker,
+    Webhooks,
 }
 
 impl Role {
@@ -35,6 +37,7 @@ impl Role {
             Self::ScoringWorker => "assay-scoring-worker",
             Self::Export => "assay-export",
             Self::ExportWorker => "assay-export-worker",
+            Self::Webhooks => "assay-webhooks",
         }
     }
 }
@@ -87,6 +90,9 @@ fn start(role: Role, settings: &Settings, tasks: &mut Tasks) -> Result<()> {
         Role::ExportWorker => {
             start_export_worker(settings, bind(settings.export_worker.listen)?, open_bus(settings)?, tasks)
         }
+        Role::Webhooks => {
+            start_webhooks(settings, bind(settings.webhooks.listen)?, open_bus(settings)?, tasks)
+        }
     }
 }
 
@@ -110,6 +116,7 @@ pub fn start_gateway(settings: &Settings, listener: TcpListener, tasks: &mut Tas
         ingest_url: services.ingest_url.clone(),
         scoring_url: services.scoring_url.clone(),
         export_url: services.export_url.clone(),
+        webhooks_url: settings.webhooks_url()?,
     };
     Ok(assay_gateway::start(settings.gateway.clone(), dependencies, tasks)?)
 }
@@ -131,6 +138,7 @@ pub fn start_scoring(settings: &Settings, listener: TcpListener, bus: Bus, tasks
         bus,
         ingest_url: settings.services.ingest_url.clone(),
         registry_url: settings.services.registry_url.clone(),
+        webhooks_url: settings.webhooks_url()?,
         max_attempts: settings.bus.max_attempts,
     };
     Ok(assay_scoring_worker::start(settings.scoring.clone(), dependencies, tasks)?)
@@ -161,12 +169,24 @@ pub fn start_export_worker(
     bus: Bus,
     tasks: &mut Tasks,
 ) -> Result<()> {
+    let announces = if settings.webhooks_url()?.is_some() { Announces::Ends } else { Announces::Nothing };
     let dependencies = assay_export_worker::Dependencies {
         listener,
         bus,
         objects: settings.open_objects()?,
         tokens: settings.tokens()?,
         registry_url: settings.services.registry_url.clone(),
+        announces,
     };
     Ok(assay_export_worker::start(&settings.export_worker, dependencies, tasks)?)
+}
+
+pub fn start_webhooks(settings: &Settings, listener: TcpListener, bus: Bus, tasks: &mut Tasks) -> Result<()> {
+    let dependencies = assay_webhooks::Dependencies {
+        listener,
+        tokens: settings.tokens()?,
+        signing_keys: settings.signing_keys()?,
+        bus,
+    };
+    Ok(assay_webhooks::start(&settings.webhooks, dependencies, tasks)?)
 }

@@ -34,6 +34,7 @@ pub struct Settings {
     pub scoring: assay_scoring_worker::Config,
     pub export: assay_export::Config,
     pub export_worker: assay_export_worker::Config,
+    pub webhooks: assay_webhooks::Config,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -57,6 +58,8 @@ pub struct ServicesSettings {
     pub ingest_url: Url,
     pub scoring_url: Url,
     pub export_url: Url,
+    /// Empty: there are no webhooks.
+    pub webhooks_url: String,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -91,6 +94,17 @@ impl Settings {
 
     pub fn open_objects(&self) -> Result<Objects> {
         Ok(Objects::open(&self.objects.url, self.objects.options.clone())?)
+    }
+
+    /// Where webhooks listens; none when there are no webhooks.
+    pub fn webhooks_url(&self) -> Result<Option<Url>> {
+        let text = &self.services.webhooks_url;
+        if text.is_empty() {
+            return Ok(None);
+        }
+        Url::parse(text)
+            .map(Some)
+            .context("services.webhooks_url must be an address, or empty for no webhooks")
     }
 
     /// The key that the installation starts with, and its organization.

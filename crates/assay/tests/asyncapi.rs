@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+use assay_contracts::announcement::{EvaluationAnnounced, EvaluationRetracted, ExportFinished};
 use assay_contracts::event::{
     AgentCreated, ConversationAccepted, ConversationDeleted, ConversationEvaluated, ConversationsExpired,
     EvaluationDeleted, Event, ExportRequested,
@@ -63,5 +64,8 @@ fn every_documented_event_is_an_event_of_this_version() {
     check::<EvaluationDeleted>(&document, "EvaluationDeleted");
     check::<ExportRequested>(&document, "ExportRequested");
     check::<AgentCreated>(&document, "AgentCreated");
-    assert_eq!(document["channels"].as_object().unwrap().len(), 7);
+    check::<EvaluationAnnounced>(&document, "EvaluationAnnounced");
+    check::<EvaluationRetracted>(&document, "EvaluationRetracted");
+    check::<ExportFinished>(&document, "ExportFinished");
+    assert_eq!(document["channels"].as_object().unwrap().len(), 10);
 }

@@ -5,12 +5,14 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use assay_contracts::agent::NewAgent;
+use assay_contracts::announcement::{EvaluationAnnounced, EvaluationRetracted, ExportFinished};
 use assay_contracts::conversation::Conversation;
 use assay_contracts::event::{
     AgentCreated, ConversationAccepted, ConversationDeleted, ConversationEvaluated, ConversationsExpired,
     EvaluationDeleted, Event, ExportRequested,
 };
 use assay_contracts::export::NewExport;
+use assay_contracts::webhook::NewWebhook;
 use assay_messaging::{Delivery, OutgoingEvent};
 
 fn seed(name: &str) -> Result<Vec<u8>> {
@@ -25,6 +27,7 @@ fn bodies_are_read() -> Result<()> {
     }
     ensure!(NewAgent::parse(&seed("body/agent")?).is_ok());
     ensure!(NewExport::parse(&seed("body/export")?).is_ok());
+    ensure!(NewWebhook::parse(&seed("body/webhook")?).is_ok());
     Ok(())
 }
 
@@ -38,6 +41,10 @@ fn events_are_read_and_written_again_as_they_were() -> Result<()> {
     is_read::<ConversationsExpired>("event/expired")?;
     is_read::<ExportRequested>("event/requested")?;
     is_read::<AgentCreated>("event/agent")?;
+    is_read::<EvaluationAnnounced>("event/announced")?;
+    is_read::<EvaluationAnnounced>("event/announced_failure")?;
+    is_read::<EvaluationRetracted>("event/retracted")?;
+    is_read::<ExportFinished>("event/finished")?;
     ensure!(Delivery::parse(&seed("event/other_version")?, 1).is_err());
     Ok(())
 }

@@ -9,7 +9,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-const ROLES: [&str; 6] = ["gateway", "ingest", "agent-registry", "scoring-worker", "export", "export-worker"];
+const ROLES: [&str; 7] =
+    ["gateway", "ingest", "agent-registry", "scoring-worker", "export", "export-worker", "webhooks"];
 
 /// Our own crates that each of our crates ships with, without the prefix `assay-`.
 fn imports() -> BTreeMap<String, Vec<String>> {
@@ -48,6 +49,7 @@ fn crates_import_only_what_they_may() {
         ("ingest", &["clients", "contracts", "messaging", "platform"]),
         ("scoring-worker", &["clients", "contracts", "judge", "messaging", "platform", "scoring"]),
         ("export", &["clients", "contracts", "messaging", "platform"]),
+        ("webhooks", &["contracts", "messaging", "platform"]),
         ("export-worker", &["clients", "contracts", "export", "messaging", "platform"]),
     ]);
     for (name, imported) in imports() {

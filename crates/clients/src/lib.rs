@@ -11,6 +11,7 @@ mod metrics;
 mod registry;
 mod scoring;
 mod service;
+mod webhooks;
 
 pub use self::error::ClientError;
 pub use self::http::{HttpClient, HttpSettings, http_client};
@@ -18,3 +19,4 @@ pub use self::ingest::IngestClient;
 pub use self::registry::RegistryClient;
 pub use self::scoring::ScoringClient;
 pub use self::service::{Call, Service};
+pub use self::webhooks::WebhooksClient;

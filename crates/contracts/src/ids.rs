@@ -107,6 +107,14 @@ uuid_id!(
     ExportId
 );
 uuid_id!(
+    /// A webhook: an endpoint that is told of events.
+    WebhookId
+);
+uuid_id!(
+    /// One message to one webhook.
+    WebhookDeliveryId
+);
+uuid_id!(
     /// One event on the bus; the key of the consumers' inboxes.
     EventId
 );

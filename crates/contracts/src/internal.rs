@@ -103,6 +103,15 @@ pub struct UnreadableTranscript {
     pub ticket: TicketFacts,
 }
 
+/// Webhooks → scoring-worker: a page of the organizations that want to be told of evaluations, by id.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InterestPage {
+    /// The organizations.
+    pub organizations: Vec<OrganizationId>,
+    /// Where the next page goes on; absent on the last one.
+    pub next: Option<OrganizationId>,
+}
+
 /// Ingest → gateway: whether a ticket of the token's organization was deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deletion {

@@ -4,6 +4,7 @@
 //! two roles can never disagree about a shape. Pure: no I/O, no async, no database, no process-global state.
 
 pub mod agent;
+pub mod announcement;
 pub mod conversation;
 pub mod evaluation;
 pub mod event;
@@ -18,3 +19,4 @@ pub mod retention;
 pub mod tenant;
 pub mod ticket;
 pub mod time;
+pub mod webhook;

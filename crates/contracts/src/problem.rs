@@ -47,6 +47,8 @@ macro_rules! problem_codes {
 problem_codes! {
     /// The body is not JSON.
     MalformedJson = 400, "malformed-json", "The request body is not valid JSON";
+    /// The webhook's address is one that messages are not sent to.
+    WebhookAddressRefused = 400, "webhook-address-refused", "Webhooks cannot be sent to this address";
     /// The body, a query parameter or a header breaks a rule; `errors` says which.
     InvalidRequest = 400, "invalid-request", "The request is not valid";
     /// `id` and `external_id` of an AI author name different agents.
@@ -69,6 +71,12 @@ problem_codes! {
     ExportNotFound = 404, "export-not-found", "There is no such export";
     /// The export's file was removed after its retention time.
     ExportFileGone = 404, "export-file-gone", "The export's file is no longer kept";
+    /// No such webhook in this organization.
+    WebhookNotFound = 404, "webhook-not-found", "There is no such webhook";
+    /// No such delivery of this webhook.
+    WebhookDeliveryNotFound = 404, "webhook-delivery-not-found", "There is no such delivery";
+    /// This installation sends no webhooks.
+    WebhooksOff = 404, "webhooks-off", "Webhooks are turned off in this installation";
     /// The route exists, the method does not; see `Allow`.
     MethodNotAllowed = 405, "method-not-allowed", "The method is not allowed here";
     /// The client took too long to send its request.
@@ -81,6 +89,12 @@ problem_codes! {
     ExportNotReady = 409, "export-not-ready", "The export is not complete yet";
     /// The export failed; its `error_message` says why.
     ExportFailed = 409, "export-failed", "The export failed";
+    /// The organization has as many webhooks as it may have.
+    WebhookLimitReached = 409, "webhook-limit-reached", "Your organization has as many webhooks as it may have";
+    /// The webhook is disabled.
+    WebhookDisabled = 409, "webhook-disabled", "The webhook is disabled";
+    /// What the delivery told of was deleted.
+    WebhookPayloadErased = 409, "webhook-payload-erased", "The message was erased";
     /// The body is larger than the limit.
     PayloadTooLarge = 413, "payload-too-large", "The request body is too large";
     /// The address is longer than the limit.

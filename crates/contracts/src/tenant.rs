@@ -20,13 +20,16 @@ pub enum Scope {
     Tickets,
     /// Create, read and download exports.
     Exports,
+    /// Manage webhooks and read the log of what they were told.
+    Webhooks,
     /// Administer the organization.
     Admin,
 }
 
 impl Scope {
     /// Every scope, in the order of documentation.
-    pub const ALL: [Self; 5] = [Self::Assess, Self::Agents, Self::Tickets, Self::Exports, Self::Admin];
+    pub const ALL: [Self; 6] =
+        [Self::Assess, Self::Agents, Self::Tickets, Self::Exports, Self::Webhooks, Self::Admin];
 
     /// The name used in keys, tokens and on the command line.
     pub const fn as_str(self) -> &'static str {
@@ -35,6 +38,7 @@ impl Scope {
             Self::Agents => "agents",
             Self::Tickets => "tickets",
             Self::Exports => "exports",
+            Self::Webhooks => "webhooks",
             Self::Admin => "admin",
         }
     }
@@ -48,7 +52,7 @@ impl fmt::Display for Scope {
 
 /// A name that is none of [`Scope::ALL`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown scope `{0}`: use assess, agents, tickets, exports or admin")]
+#[error("unknown scope `{0}`: use assess, agents, tickets, exports, webhooks or admin")]
 pub struct UnknownScope(pub String);
 
 impl FromStr for Scope {

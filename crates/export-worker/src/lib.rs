@@ -8,6 +8,7 @@ mod consume;
 mod metrics;
 mod start;
 
+pub use assay_export::store::Announces;
 pub use assay_export::{MIGRATIONS, SCHEMA};
 
 pub use self::config::Config;

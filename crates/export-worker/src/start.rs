@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use assay_clients::{ClientError, HttpSettings, RegistryClient, Service, http_client};
 use assay_contracts::retention::InvalidPeriod;
-use assay_export::store::{WorkStore, work_store};
+use assay_export::store::{Announces, WorkStore, work_store};
 use assay_messaging::Bus;
 use assay_platform::auth::{Audience, ServiceTokens};
 use assay_platform::db::{self, Database, DatabaseError};
@@ -43,6 +43,8 @@ pub struct Dependencies {
     pub tokens: ServiceTokens,
     /// Where agent-registry listens.
     pub registry_url: Url,
+    /// Whether the ends of jobs are announced to webhooks.
+    pub announces: Announces,
 }
 
 /// Why the role cannot start.
@@ -73,13 +75,13 @@ pub enum StartError {
 /// # Errors
 /// When the configuration cannot be used.
 pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
-    let Dependencies { listener, bus, objects, tokens, registry_url } = dependencies;
+    let Dependencies { listener, bus, objects, tokens, registry_url, announces } = dependencies;
     check(config)?;
     metrics::describe();
     let database = Database::open(&config.database(), SCHEMA)?;
     register_readiness(tasks, &database, &bus);
 
-    let store = work_store(&database);
+    let store = work_store(&database, announces);
     let http = http_client(HttpSettings::default())?;
     let registry = Service::new(http, registry_url, Audience::AgentRegistry, tokens, REGISTRY_DEADLINE);
     spawn_maintenance(tasks, config, store.clone(), RegistryClient::new(registry))?;

@@ -30,6 +30,8 @@ pub struct Dependencies {
     pub scoring_url: Url,
     /// Where export listens.
     pub export_url: Url,
+    /// Where webhooks listens; none: there are no webhooks.
+    pub webhooks_url: Option<Url>,
 }
 
 /// The gateway cannot start.
@@ -68,6 +70,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
         ingest: service(&dependencies.ingest_url, Audience::Ingest),
         scoring: service(&dependencies.scoring_url, Audience::Scoring),
         export: service(&dependencies.export_url, Audience::Export),
+        webhooks: dependencies.webhooks_url.as_ref().map(|url| service(url, Audience::Webhooks)),
         registry,
         rate_limit: RateLimit::new(config.rate_limit_per_second),
         in_flight: Semaphore::new(config.max_in_flight),
@@ -93,7 +96,8 @@ fn calls_at_most(max_in_flight: usize) -> usize {
 
 /// Without agent-registry no key can be resolved and nothing answered. Without one of the others the rest still works.
 fn watch_services(gateway: &Gateway, tasks: &mut Tasks) {
-    for service in [&gateway.registry, &gateway.ingest, &gateway.scoring, &gateway.export] {
+    let services = [&gateway.registry, &gateway.ingest, &gateway.scoring, &gateway.export];
+    for service in services.into_iter().chain(&gateway.webhooks) {
         let asked = service.clone();
         let is_ready = move || {
             let service = asked.clone();

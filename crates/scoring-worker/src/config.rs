@@ -35,6 +35,8 @@ pub struct Config {
     pub outbox_age_limit_seconds: u64,
     /// Between two rounds of housekeeping, in seconds.
     pub maintenance_interval_seconds: u64,
+    /// How often webhooks is asked which organizations want to be told of evaluations, in milliseconds.
+    pub interest_interval_milliseconds: u64,
     /// The second scorer.
     pub judge: JudgeConfig,
 }

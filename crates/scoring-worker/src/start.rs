@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use assay_clients::{ClientError, HttpSettings, IngestClient, RegistryClient, Service, http_client};
+use assay_clients::{
+    ClientError, HttpClient, HttpSettings, IngestClient, RegistryClient, Service, WebhooksClient, http_client,
+};
 use assay_judge::{Judge, JudgeConfigError};
 use assay_messaging::Bus;
 use assay_messaging::outbox::{self, Outbox};
@@ -17,7 +19,7 @@ use assay_scoring::{Scorer, ScorerError};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::app::{EvaluateConversations, JudgeConversations, maintain};
+use crate::app::{EvaluateConversations, Interest, JudgeConversations, maintain};
 use crate::config::Config;
 use crate::consume::{
     ConversationAcceptedHandler, ConversationDeletedHandler, ConversationsExpiredHandler,
@@ -34,6 +36,9 @@ const PREPARE_RETRY: Duration = Duration::from_millis(500);
 /// How long agent-registry may take to answer a page of periods.
 const REGISTRY_DEADLINE: Duration = Duration::from_secs(10);
 
+/// How long webhooks may take to answer a page of organizations.
+const WEBHOOKS_DEADLINE: Duration = Duration::from_secs(5);
+
 /// What the role needs from outside.
 pub struct Dependencies {
     /// Bound already.
@@ -46,6 +51,8 @@ pub struct Dependencies {
     pub ingest_url: Url,
     /// Where agent-registry listens.
     pub registry_url: Url,
+    /// Where webhooks listens; none: nothing is announced.
+    pub webhooks_url: Option<Url>,
     /// Attempts at a delivery before the bus makes it a dead letter.
     pub max_attempts: u32,
 }
@@ -102,7 +109,8 @@ pub async fn migrate(config: &Config) -> Result<Vec<String>, DatabaseError> {
 /// # Errors
 /// When something that was given cannot be used. A database or a bus that is away is no error: it is waited for.
 pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
-    let Dependencies { listener, tokens, bus, ingest_url, registry_url, max_attempts } = dependencies;
+    let Dependencies { listener, tokens, bus, ingest_url, registry_url, webhooks_url, max_attempts } =
+        dependencies;
     metrics::describe();
     let database = Database::open(&config.database(), SCHEMA)?;
     let store = store::open(database.clone());
@@ -111,6 +119,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     let http = http_client(HttpSettings::default())?;
     let ingest =
         IngestClient::new(Service::new(http.clone(), ingest_url, Audience::Ingest, tokens.clone(), deadline));
+    let interest = follow_interest(&config, tasks, http.clone(), webhooks_url, &tokens);
     let registry =
         Service::new(http, registry_url, Audience::AgentRegistry, tokens.clone(), REGISTRY_DEADLINE);
     let scorer = Arc::new(scorer(&config.weights)?.with_policy(config.policy()));
@@ -127,8 +136,14 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
         let stop = tasks.stop_token(Phase::Consume);
         JudgeConversations { judge, scorer: scorer.clone(), store: store.clone(), stop }
     });
-    let evaluate =
-        EvaluateConversations { ingest, store: store.clone(), outbox: outbox.clone(), scorer, judging };
+    let evaluate = EvaluateConversations {
+        ingest,
+        store: store.clone(),
+        outbox: outbox.clone(),
+        scorer,
+        judging,
+        interest: interest.clone(),
+    };
     let handler = Arc::new(ConversationAcceptedHandler { evaluate, max_attempts });
 
     register_checks(&config, tasks, &database, (&bus, subscription.queue), &outbox);
@@ -139,7 +154,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
         }
         Ok::<(), BoxError>(())
     });
-    start_removals(&config, tasks, &store, &bus, &outbox);
+    start_removals(&config, tasks, (&store, &interest), &bus, &outbox);
     tasks.spawn(Phase::Relay, "scoring-worker relay", move |stop| outbox::relay(outbox, bus, stop));
     start_maintenance(&config, tasks, store.clone(), RegistryClient::new(registry));
     let auth = ServiceAuth { tokens, audience: Audience::Scoring };
@@ -152,21 +167,52 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
 fn start_removals(
     config: &Config,
     tasks: &mut Tasks,
-    store: &Arc<dyn EvaluationStore>,
+    (store, interest): (&Arc<dyn EvaluationStore>, &Interest),
     bus: &Bus,
     outbox: &Outbox,
 ) {
-    let handler = Arc::new(ConversationDeletedHandler { store: store.clone(), outbox: outbox.clone() });
+    let handler = Arc::new(ConversationDeletedHandler {
+        store: store.clone(),
+        outbox: outbox.clone(),
+        interest: interest.clone(),
+    });
     let (consumed, subscription) =
         (bus.clone(), deleted_subscription(config.batch_size, config.max_in_flight));
     tasks.spawn(Phase::Consume, "scoring-worker consumer of deletions", move |stop| async move {
         consumed.consume(subscription, handler, stop).await
     });
-    let handler = Arc::new(ConversationsExpiredHandler { store: store.clone(), outbox: outbox.clone() });
+    let handler = Arc::new(ConversationsExpiredHandler {
+        store: store.clone(),
+        outbox: outbox.clone(),
+        interest: interest.clone(),
+    });
     let consumed = bus.clone();
     tasks.spawn(Phase::Consume, "scoring-worker consumer of expiries", move |stop| async move {
         consumed.consume(expired_subscription(), handler, stop).await
     });
+}
+
+/// Asks again and again who wants to be told of evaluations.
+fn follow_interest(
+    config: &Config,
+    tasks: &mut Tasks,
+    http: HttpClient,
+    webhooks_url: Option<Url>,
+    tokens: &ServiceTokens,
+) -> Interest {
+    const NAME: &str = "scoring-worker interest of webhooks";
+    let Some(url) = webhooks_url else { return Interest::of(None) };
+    let service = Service::new(http, url, Audience::Webhooks, tokens.clone(), WEBHOOKS_DEADLINE);
+    let interest = Interest::of(Some(WebhooksClient::new(service)));
+    let asked = interest.clone();
+    let interval = Duration::from_millis(config.interest_interval_milliseconds.max(1));
+    tasks.spawn(Phase::Relay, NAME, move |stop| {
+        periodically(NAME, interval, stop, move || {
+            let interest = asked.clone();
+            async move { interest.refresh().await }
+        })
+    });
+    interest
 }
 
 fn start_maintenance(

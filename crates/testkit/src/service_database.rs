@@ -83,6 +83,7 @@ fn role_of(schema: &'static str) -> Result<ServiceRole> {
         "ingest" => "assay_ingest",
         "scoring" => "assay_scoring",
         "export" => "assay_export",
+        "webhooks" => "assay_webhooks",
         other => return Err(anyhow!("there is no service with the schema `{other}`")),
     };
     Ok(ServiceRole { role, schema })

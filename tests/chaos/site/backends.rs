@@ -13,11 +13,12 @@ const DATABASE: &str = "assay";
 const PASSWORD: &str = "chaos";
 
 /// Setting of the address, role, schema.
-pub const DATABASES: [(&str, &str, &str); 4] = [
+pub const DATABASES: [(&str, &str, &str); 5] = [
     ("ASSAY_REGISTRY__DATABASE_URL", "assay_registry", "registry"),
     ("ASSAY_INGEST__DATABASE_URL", "assay_ingest", "ingest"),
     ("ASSAY_SCORING__DATABASE_URL", "assay_scoring", "scoring"),
     ("ASSAY_EXPORT__DATABASE_URL", "assay_export", "export"),
+    ("ASSAY_WEBHOOKS__DATABASE_URL", "assay_webhooks", "webhooks"),
 ];
 
 /// The servers; each is there or dead.

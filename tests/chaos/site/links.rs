@@ -31,7 +31,7 @@ struct Wiring {
     database: Option<(&'static str, &'static str)>,
 }
 
-const WIRING: [Wiring; 6] = [
+const WIRING: [Wiring; 7] = [
     Wiring {
         role: ROLES[0],
         listen: "ASSAY_REGISTRY__LISTEN",
@@ -62,7 +62,13 @@ const WIRING: [Wiring; 6] = [
         url: None,
         database: Some(("ASSAY_EXPORT_WORKER__DATABASE_URL", "export")),
     },
-    Wiring { role: ROLES[5], listen: "ASSAY_GATEWAY__LISTEN", url: None, database: None },
+    Wiring {
+        role: ROLES[5],
+        listen: "ASSAY_WEBHOOKS__LISTEN",
+        url: Some("ASSAY_SERVICES__WEBHOOKS_URL"),
+        database: Some(("ASSAY_WEBHOOKS__DATABASE_URL", "webhooks")),
+    },
+    Wiring { role: ROLES[6], listen: "ASSAY_GATEWAY__LISTEN", url: None, database: None },
 ];
 
 /// All ways.

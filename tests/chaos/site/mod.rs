@@ -42,8 +42,8 @@ pub enum Kind {
 }
 
 /// The roles, in the order in which they are started.
-pub const ROLES: [&str; 6] =
-    ["agent-registry", "ingest", "scoring-worker", "export", "export-worker", "gateway"];
+pub const ROLES: [&str; 7] =
+    ["agent-registry", "ingest", "scoring-worker", "export", "export-worker", "webhooks", "gateway"];
 
 /// A running installation. Dropping it kills everything that belongs to it.
 pub struct Site {

@@ -9,29 +9,36 @@ use assay_testkit::{ServiceRole, Template, TestDatabase, free_port, random_name,
 pub const BOOTSTRAP_KEY: &str = "end-to-end-bootstrap-key";
 
 /// Settings of every stack: what ends after a while ends soon, so that it can be waited for.
-const COMMON: [(&str, &str); 5] = [
+const COMMON: [(&str, &str); 9] = [
     ("ASSAY_BOOTSTRAP_API_KEY", BOOTSTRAP_KEY),
     ("ASSAY_GATEWAY__KEY_CACHE_SECONDS", "1"),
     ("ASSAY_GATEWAY__BODY_DEADLINE_SECONDS", "3"),
     ("ASSAY_EXPORT_WORKER__LEASE_MILLISECONDS", "5000"),
+    ("ASSAY_SCORING__INTEREST_INTERVAL_MILLISECONDS", "200"),
+    // The receivers of tests listen on the loopback; every other private address is still refused.
+    ("ASSAY_WEBHOOKS__ALLOW_HTTP", "true"),
+    ("ASSAY_WEBHOOKS__ALLOWED_NETWORKS", "127.0.0.1/32"),
+    ("ASSAY_WEBHOOKS__RETRY_SCHEDULE_SECONDS", "0,1,1,2,2,3,3,5,5,5"),
     ("ASSAY_TELEMETRY__FILTER", "info,actix_server=warn"),
 ];
 
 /// A process of the distributed stack: subcommand, setting of its address, setting by which others find it.
-const ROLES: [(&str, &str, Option<&str>); 6] = [
+const ROLES: [(&str, &str, Option<&str>); 7] = [
     ("agent-registry", "ASSAY_REGISTRY__LISTEN", Some("ASSAY_SERVICES__REGISTRY_URL")),
     ("ingest", "ASSAY_INGEST__LISTEN", Some("ASSAY_SERVICES__INGEST_URL")),
     ("scoring-worker", "ASSAY_SCORING__LISTEN", Some("ASSAY_SERVICES__SCORING_URL")),
     ("export", "ASSAY_EXPORT__LISTEN", Some("ASSAY_SERVICES__EXPORT_URL")),
     ("export-worker", "ASSAY_EXPORT_WORKER__LISTEN", None),
+    ("webhooks", "ASSAY_WEBHOOKS__LISTEN", Some("ASSAY_SERVICES__WEBHOOKS_URL")),
     ("gateway", "ASSAY_GATEWAY__LISTEN", None),
 ];
 
-const DATABASES: [(ServiceRole, &str); 4] = [
+const DATABASES: [(ServiceRole, &str); 5] = [
     (ServiceRole { role: "assay_registry", schema: "registry" }, "ASSAY_REGISTRY__DATABASE_URL"),
     (ServiceRole { role: "assay_ingest", schema: "ingest" }, "ASSAY_INGEST__DATABASE_URL"),
     (ServiceRole { role: "assay_scoring", schema: "scoring" }, "ASSAY_SCORING__DATABASE_URL"),
     (ServiceRole { role: "assay_export", schema: "export" }, "ASSAY_EXPORT__DATABASE_URL"),
+    (ServiceRole { role: "assay_webhooks", schema: "webhooks" }, "ASSAY_WEBHOOKS__DATABASE_URL"),
 ];
 
 /// Environment variables.

@@ -32,6 +32,12 @@ impl Operation {
         self.parameters.iter().fold(self.path.clone(), |path, name| path.replace(&format!("{{{name}}}"), id))
     }
 
+    /// The path with these ids for its parameters, in their order.
+    pub fn path_with_all(&self, ids: &[&str]) -> String {
+        let named = self.parameters.iter().zip(ids);
+        named.fold(self.path.clone(), |path, (name, id)| path.replace(&format!("{{{name}}}"), id))
+    }
+
     /// Method and path without the names of parameters: what tells operations apart.
     pub fn shape(&self) -> String {
         format!(

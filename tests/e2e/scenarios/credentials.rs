@@ -14,6 +14,7 @@ fn operations() -> Vec<(Method, String, &'static str)> {
         (Method::POST, "/v1/assess".to_owned(), "assess"),
         (Method::POST, "/v1/agents".to_owned(), "agents"),
         (Method::POST, "/v1/evaluations/exports".to_owned(), "exports"),
+        (Method::GET, "/v1/webhooks".to_owned(), "webhooks"),
         (Method::GET, "/v1/evaluations/exports".to_owned(), "exports"),
         (Method::GET, format!("/v1/evaluations/exports/{UNKNOWN_ID}"), "exports"),
         (Method::GET, format!("/v1/evaluations/exports/{UNKNOWN_ID}/download"), "exports"),
@@ -132,7 +133,7 @@ async fn scheme(stack: &Stack) -> Result<()> {
 
 async fn scopes(stack: &Stack) -> Result<()> {
     let mut cases = Cases::default();
-    for scope in ["assess", "agents", "tickets", "exports", "admin"] {
+    for scope in ["assess", "agents", "tickets", "exports", "webhooks", "admin"] {
         let key = stack.create_key(&["--organization", "scopes", "--scopes", scope]).await?;
         let api = stack.api_with(Some(&key))?;
         for (method, path, needed) in operations() {
@@ -142,7 +143,9 @@ async fn scopes(stack: &Stack) -> Result<()> {
             let outcome = match (needed == scope, method) {
                 (false, _) => reply.problem(403, "missing-scope").map(drop),
                 (true, Method::POST) => reply.problem(400, "invalid-request").map(drop),
-                (true, _) if path.ends_with("exports") => reply.expect(200).map(drop),
+                (true, _) if path.ends_with("exports") || path.ends_with("webhooks") => {
+                    reply.expect(200).map(drop)
+                }
                 (true, _) => reply.expect(404).map(drop),
             };
             cases.check(format!("{path} with the scope {scope}"), outcome);

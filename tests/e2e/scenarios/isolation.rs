@@ -32,7 +32,10 @@ struct Owner {
     ticket_id: String,
     export_id: String,
     agent_id: String,
-    cursor: String,
+    webhook_id: String,
+    delivery_id: String,
+    /// Of each list that goes on.
+    cursors: Vec<(&'static str, String)>,
 }
 
 /// Every operation, asked by those who may not.
@@ -74,19 +77,36 @@ impl Owner {
         api.evaluation(&ticket_id).await?;
         let export = api.export(&json!({"kind": "axis"})).await?;
         api.export(&json!({"kind": "resolution_audit"})).await?;
-        let page = api.get("/v1/evaluations/exports?limit=1").await?.expect(200)?;
+        let webhook = json!({"url": format!("https://hooks.invalid/{MARK}"), "events": ["export.failed"]});
+        api.post("/v1/webhooks", &webhook).await?.expect(201)?;
+        let webhook = api.post("/v1/webhooks", &webhook).await?.expect(201)?;
+        let webhook_id = webhook["id"].as_str().context("id")?.to_owned();
+        let path = format!("/v1/webhooks/{webhook_id}/test");
+        let delivery = api.reply(api.request(Method::POST, &path)).await?.expect(202)?;
+        let mut cursors = Vec::new();
+        for list in ["/v1/evaluations/exports", "/v1/webhooks"] {
+            let page = api.get(&format!("{list}?limit=1")).await?.expect(200)?;
+            let cursor = page["page_info"]["next_cursor"].as_str().context("no cursor")?;
+            cursors.push((list, cursor.to_owned()));
+        }
         Ok(Self {
             api,
             ticket_id,
             agent_id,
             export_id: export["id"].as_str().context("id")?.to_owned(),
-            cursor: page["page_info"]["next_cursor"].as_str().context("no cursor")?.to_owned(),
+            webhook_id,
+            delivery_id: delivery["id"].as_str().context("id")?.to_owned(),
+            cursors,
         })
     }
 
-    /// The owner's own id for what stands in a path. A new resource has to be named here.
-    fn id_in(&self, path: &str) -> Result<&str> {
+    /// The owner's own ids for what stands in a path, in its order. A new resource has to be named here.
+    fn ids_in(&self, path: &str) -> Result<Vec<&str>> {
+        if path.starts_with("/v1/webhooks/{id}/deliveries/{") {
+            return Ok(vec![&self.webhook_id, &self.delivery_id]);
+        }
         let ids = [
+            ("/v1/webhooks/{", &self.webhook_id),
             ("/v1/tickets/{", &self.ticket_id),
             ("/v1/evaluations/exports/{", &self.export_id),
             ("/v1/downloads/{", &self.export_id),
@@ -95,21 +115,21 @@ impl Owner {
         let (_, id) = found.with_context(|| {
             format!("whose id stands in {path}? Say it in this scenario, with an id that exists")
         })?;
-        Ok(id)
+        Ok(vec![id])
     }
 
     /// Another organization's id answers as one that nobody has; without an id nothing of another's is in the answer.
     async fn hides(&self, stranger: &Api, operation: &Operation) -> Result<()> {
         match operation.parameters.as_slice() {
             [] => self.is_not_in(stranger, operation).await,
-            [_] => self.is_unknown_to(stranger, operation).await,
-            more => bail!("{more:?}: this scenario knows paths with one id"),
+            [_] | [_, _] => self.is_unknown_to(stranger, operation).await,
+            more => bail!("{more:?}: this scenario knows paths with one id or two"),
         }
     }
 
     async fn is_unknown_to(&self, stranger: &Api, operation: &Operation) -> Result<()> {
-        let of_owner = ask(stranger, operation, self.id_in(&operation.path)?).await?;
-        let of_nobody = ask(stranger, operation, UNKNOWN_ID).await?;
+        let of_owner = ask(stranger, operation, &self.ids_in(&operation.path)?).await?;
+        let of_nobody = ask(stranger, operation, &[UNKNOWN_ID, UNKNOWN_ID]).await?;
         // Without a signature an address is refused before anything is looked up.
         let expected = if WITHOUT_KEY.contains(&operation.to_string().as_str()) { 403 } else { 404 };
         of_owner.expect_status(expected)?;
@@ -117,15 +137,17 @@ impl Owner {
     }
 
     async fn is_not_in(&self, stranger: &Api, operation: &Operation) -> Result<()> {
-        let reply = ask(stranger, operation, "").await?;
+        let reply = ask(stranger, operation, &[]).await?;
         let text = String::from_utf8_lossy(&reply.body);
-        for secret in [MARK, &self.ticket_id, &self.export_id, &self.agent_id] {
+        for secret in [MARK, &self.ticket_id, &self.export_id, &self.agent_id, &self.webhook_id] {
             ensure!(!text.contains(secret), "{secret} is in {}", reply.text());
         }
         if !operation.query.iter().any(|name| name == "cursor") {
             return Ok(());
         }
-        let path = format!("{}?cursor={}", operation.path, self.cursor);
+        let cursor = self.cursors.iter().find(|(list, _)| *list == operation.path);
+        let (_, cursor) = cursor.with_context(|| format!("no cursor of {}: say one here", operation.path))?;
+        let path = format!("{}?cursor={cursor}", operation.path);
         stranger.get(&path).await?.problem(400, "invalid-cursor")?;
         self.api.get(&path).await?.expect(200).map(drop)
     }
@@ -135,7 +157,7 @@ impl Owner {
         if operation.method != Method::GET || operation.parameters.is_empty() || !operation.needs_key {
             return Ok(());
         }
-        let reply = ask(&self.api, operation, self.id_in(&operation.path)?).await?;
+        let reply = ask(&self.api, operation, &self.ids_in(&operation.path)?).await?;
         ensure!([200, 302].contains(&reply.status), "{}: {}", reply.status, reply.text());
         Ok(())
     }
@@ -178,9 +200,9 @@ impl Owner {
     }
 }
 
-/// Asks with an id in the path, and with an empty object where a body belongs.
-async fn ask(api: &Api, operation: &Operation, id: &str) -> Result<Reply> {
-    let request = api.request(operation.method.clone(), &operation.path_with(id));
+/// Asks with these ids in the path, and with an empty object where a body belongs.
+async fn ask(api: &Api, operation: &Operation, ids: &[&str]) -> Result<Reply> {
+    let request = api.request(operation.method.clone(), &operation.path_with_all(ids));
     let takes_body = [Method::POST, Method::PUT, Method::PATCH].contains(&operation.method);
     api.reply(if takes_body { request.json(&json!({})) } else { request }).await
 }
@@ -246,10 +268,10 @@ async fn expired_key(stack: &Stack) -> Result<String> {
 
 /// 401, or, where none is documented, the answer to an id that nobody has.
 async fn is_unauthorized(stack: &Stack, api: &Api, operation: &Operation) -> Result<()> {
-    let reply = ask(api, operation, UNKNOWN_ID).await?;
+    let reply = ask(api, operation, &[UNKNOWN_ID, UNKNOWN_ID]).await?;
     if !operation.statuses.contains("401") {
         reply.expect_status(404)?;
-        return same_problem(&reply, &ask(&stack.api()?, operation, UNKNOWN_ID).await?);
+        return same_problem(&reply, &ask(&stack.api()?, operation, &[UNKNOWN_ID, UNKNOWN_ID]).await?);
     }
     reply.problem(401, "unauthorized")?;
     let challenge = reply.header("www-authenticate");
@@ -260,7 +282,7 @@ async fn is_unauthorized(stack: &Stack, api: &Api, operation: &Operation) -> Res
 /// Each operation belongs to one scope: keys with any other get 403.
 async fn scopes(stack: &Stack, operations: &[Operation]) -> Result<()> {
     let mut holders = Vec::new();
-    for scope in ["assess", "agents", "tickets", "exports", "admin"] {
+    for scope in ["assess", "agents", "tickets", "exports", "webhooks", "admin"] {
         let key = stack.create_key(&["--organization", "scopes", "--scopes", scope]).await?;
         holders.push((scope, stack.api_with(Some(&key))?));
     }
@@ -268,7 +290,7 @@ async fn scopes(stack: &Stack, operations: &[Operation]) -> Result<()> {
     for operation in operations.iter().filter(|operation| operation.needs_key) {
         let mut admitted = Vec::new();
         for (scope, api) in &holders {
-            let reply = ask(api, operation, UNKNOWN_ID).await?;
+            let reply = ask(api, operation, &[UNKNOWN_ID, UNKNOWN_ID]).await?;
             match reply.status {
                 403 => cases.check(operation, reply.problem(403, "missing-scope").map(drop)),
                 _ => admitted.push(*scope),

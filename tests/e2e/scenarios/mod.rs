@@ -30,4 +30,5 @@ pub mod signed_addresses;
 pub mod strange_requests;
 pub mod tickets;
 pub mod traces;
+pub mod webhooks;
 pub mod whole_path;

@@ -9,13 +9,13 @@ use crate::harness::{Api, Stack, conversation, edited, set, until};
 /// In every text that must not be logged.
 const MARKER: &str = "Xq7Zw9personal";
 
-const PROCESSES: [&str; 6] =
-    ["gateway", "ingest", "agent-registry", "scoring-worker", "export", "export-worker"];
+const PROCESSES: [&str; 7] =
+    ["gateway", "ingest", "agent-registry", "scoring-worker", "export", "export-worker", "webhooks"];
 
 /// The default filter, with everything that our own crates can say.
 const FILTER: &str = "info,actix_server=warn,actix_http=off,lapin=error,assay=trace,assay_gateway=trace,\
                       assay_ingest=trace,assay_agent_registry=trace,assay_scoring_worker=trace,assay_export=trace,\
-                      assay_export_worker=trace,assay_platform=trace,assay_messaging=trace,assay_clients=trace";
+                      assay_export_worker=trace,assay_webhooks=trace,assay_platform=trace,assay_messaging=trace,assay_clients=trace";
 
 /// Good and bad requests, outages, deletions and exports, all of them full of marked texts.
 pub async fn run(stack: &mut Stack) -> Result<()> {

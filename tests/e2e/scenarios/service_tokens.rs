@@ -19,11 +19,12 @@ use crate::harness::{
 const ID: &str = "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11";
 
 /// Crate, audience, and the setting that says where the service is.
-const SERVICES: [(&str, &str, &str); 4] = [
+const SERVICES: [(&str, &str, &str); 5] = [
     ("agent-registry", "agent-registry", "ASSAY_SERVICES__REGISTRY_URL"),
     ("ingest", "ingest", "ASSAY_SERVICES__INGEST_URL"),
     ("scoring-worker", "scoring", "ASSAY_SERVICES__SCORING_URL"),
     ("export", "export", "ASSAY_SERVICES__EXPORT_URL"),
+    ("webhooks", "webhooks", "ASSAY_SERVICES__WEBHOOKS_URL"),
 ];
 
 /// What the services serve without a token: addresses that are signed.
@@ -123,7 +124,10 @@ impl Forge {
     }
 
     fn of_tenant(&self) -> Value {
-        edited(self.of_service(), &[set("/org", ID), set("/scope", "assess agents tickets exports admin")])
+        edited(
+            self.of_service(),
+            &[set("/org", ID), set("/scope", "assess agents tickets exports webhooks admin")],
+        )
     }
 
     /// As the services make them.

@@ -26,12 +26,13 @@ const SERVICE_SECRET: &str = "the-secret-of-the-services-under-load";
 const START_LIMIT: Duration = Duration::from_secs(60);
 
 /// Subcommand, setting of its address, setting by which others find it.
-const ROLES: [(&str, &str, Option<&str>); 6] = [
+const ROLES: [(&str, &str, Option<&str>); 7] = [
     ("agent-registry", "ASSAY_REGISTRY__LISTEN", Some("ASSAY_SERVICES__REGISTRY_URL")),
     ("ingest", "ASSAY_INGEST__LISTEN", Some("ASSAY_SERVICES__INGEST_URL")),
     ("scoring-worker", "ASSAY_SCORING__LISTEN", Some("ASSAY_SERVICES__SCORING_URL")),
     ("export", "ASSAY_EXPORT__LISTEN", Some("ASSAY_SERVICES__EXPORT_URL")),
     ("export-worker", "ASSAY_EXPORT_WORKER__LISTEN", None),
+    ("webhooks", "ASSAY_WEBHOOKS__LISTEN", Some("ASSAY_SERVICES__WEBHOOKS_URL")),
     ("gateway", "ASSAY_GATEWAY__LISTEN", None),
 ];
 

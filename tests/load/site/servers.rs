@@ -18,11 +18,12 @@ use super::fresh_folder;
 const PASSWORD: &str = "load";
 
 /// Setting of the address, role, schema.
-const DATABASES: [(&str, &str, &str); 4] = [
+const DATABASES: [(&str, &str, &str); 5] = [
     ("ASSAY_REGISTRY__DATABASE_URL", "assay_registry", "registry"),
     ("ASSAY_INGEST__DATABASE_URL", "assay_ingest", "ingest"),
     ("ASSAY_SCORING__DATABASE_URL", "assay_scoring", "scoring"),
     ("ASSAY_EXPORT__DATABASE_URL", "assay_export", "export"),
+    ("ASSAY_WEBHOOKS__DATABASE_URL", "assay_webhooks", "webhooks"),
 ];
 
 pub struct Servers {

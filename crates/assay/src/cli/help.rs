@@ -20,6 +20,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "scoring-worker",
             "export",
             "export-worker",
+            "webhooks",
         ],
     ),
     ("Operate it", &["keys", "retention", "dead-letter", "outbox", "capacity", "healthcheck"]),

@@ -43,6 +43,8 @@ pub enum Command {
     Export(ExportArguments),
     /// Run export-worker: writes the files.
     ExportWorker,
+    /// Run webhooks: tells endpoints of organizations what happens.
+    Webhooks,
     /// Bring the databases of all services up to date.
     Migrate,
     /// Create, list and revoke API keys.

@@ -20,10 +20,16 @@ pub async fn run() -> Result<()> {
 
 /// Migrates every service's schema; the names of what was applied.
 pub async fn migrate_all(settings: &Settings) -> Result<Vec<(&'static str, Vec<String>)>> {
-    Ok(vec![
+    let mut migrated = vec![
         ("registry", assay_agent_registry::migrate(&settings.registry).await.context("registry")?),
         ("ingest", assay_ingest::migrate(&settings.ingest).await.context("ingest")?),
         ("scoring", assay_scoring_worker::migrate(&settings.scoring).await.context("scoring")?),
         ("export", assay_export::migrate(&settings.export).await.context("export")?),
-    ])
+    ];
+    // Who has no webhooks need not have a database for them.
+    if settings.webhooks_url()?.is_some() {
+        let applied = assay_webhooks::migrate(&settings.webhooks).await.context("webhooks")?;
+        migrated.push(("webhooks", applied));
+    }
+    Ok(migrated)
 }

@@ -68,6 +68,7 @@ pub async fn run(command: Command) -> Result<ExitCode> {
         Command::Export(arguments) if arguments.is_for_a_file() => return export::run(arguments).await,
         Command::Export(_) => roles::run(Role::Export).await.map_err(export_role_ended)?,
         Command::ExportWorker => roles::run(Role::ExportWorker).await?,
+        Command::Webhooks => roles::run(Role::Webhooks).await?,
         Command::Migrate => migrate::run().await?,
         Command::Keys(command) => keys::run(command).await?,
         Command::Retention(command) => retention::run(command).await?,

@@ -75,6 +75,8 @@ impl DataFolder {
         settings.export.database_pool_size = POOL_SIZE;
         settings.export_worker.database_url = url("export");
         settings.export_worker.database_pool_size = POOL_SIZE;
+        settings.webhooks.database_url = url("webhooks");
+        settings.webhooks.database_pool_size = POOL_SIZE;
     }
 
     /// Keeps export files in the folder.

@@ -68,6 +68,8 @@ struct InternalListeners {
     scoring: TcpListener,
     export: TcpListener,
     export_worker: TcpListener,
+    /// None when webhooks are turned off.
+    webhooks: Option<TcpListener>,
 }
 
 impl InternalListeners {
@@ -80,11 +82,15 @@ impl InternalListeners {
             scoring: bind()?,
             export: bind()?,
             export_worker: bind()?,
+            webhooks: settings.webhooks_url()?.map(|_| bind()).transpose()?,
         };
         settings.services.registry_url = address_of(&listeners.registry)?;
         settings.services.ingest_url = address_of(&listeners.ingest)?;
         settings.services.scoring_url = address_of(&listeners.scoring)?;
         settings.services.export_url = address_of(&listeners.export)?;
+        if let Some(listener) = &listeners.webhooks {
+            settings.services.webhooks_url = address_of(listener)?.into();
+        }
         Ok(listeners)
     }
 }
@@ -108,8 +114,12 @@ fn start_all(
     tasks.begin_role();
     roles::start_export(settings, internal.export, bus.clone(), tasks)?;
     tasks.begin_role();
-    roles::start_export_worker(settings, internal.export_worker, bus, tasks)?;
+    roles::start_export_worker(settings, internal.export_worker, bus.clone(), tasks)?;
     tasks.begin_role();
+    if let Some(listener) = internal.webhooks {
+        roles::start_webhooks(settings, listener, bus, tasks)?;
+        tasks.begin_role();
+    }
     roles::start_gateway(settings, public, tasks)
 }
 

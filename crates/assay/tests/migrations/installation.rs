@@ -23,7 +23,7 @@ pub struct Service {
 }
 
 /// Every service that has migrations. `files::every_folder_of_migrations_belongs_to_a_service` finds a forgotten one.
-pub fn services() -> [Service; 4] {
+pub fn services() -> [Service; 5] {
     let service = |role, schema, migrations, variable| Service {
         owner: ServiceRole { role, schema },
         migrations,
@@ -44,6 +44,12 @@ pub fn services() -> [Service; 4] {
             "ASSAY_SCORING__DATABASE_URL",
         ),
         service("assay_export", assay_export::SCHEMA, assay_export::MIGRATIONS, "ASSAY_EXPORT__DATABASE_URL"),
+        service(
+            "assay_webhooks",
+            assay_webhooks::SCHEMA,
+            assay_webhooks::MIGRATIONS,
+            "ASSAY_WEBHOOKS__DATABASE_URL",
+        ),
     ]
 }
 

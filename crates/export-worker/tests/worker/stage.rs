@@ -13,7 +13,9 @@ use assay_export::domain::csv::{header, render};
 use assay_export::domain::evaluation_row::EvaluationRow;
 use assay_export::domain::job::{Job, JobState, StoredFile};
 use assay_export::domain::lease::{Claim, ClaimTerms};
-use assay_export::store::{Creation, ExportStore, ReceivedRow, WorkStore, export_store, work_store};
+use assay_export::store::{
+    Announces, Creation, ExportStore, ReceivedRow, WorkStore, export_store, work_store,
+};
 use assay_export_worker::{Config, Dependencies, start};
 use assay_messaging::{Bus, BusSettings, OutgoingEvent};
 use assay_platform::auth::ServiceTokens;
@@ -55,7 +57,7 @@ impl Stage {
         let (registry, registry_url) = Registry::start(&mut neighbours)?;
         Ok(Self {
             exports: export_store(&located.database),
-            work: work_store(&located.database),
+            work: work_store(&located.database, Announces::Nothing),
             located,
             bus: Bus::open(&BusSettings::new("local:".to_owned()))?,
             objects: Objects::open(&format!("file://{}", files.path().display()), [])?,
@@ -92,7 +94,11 @@ impl Stage {
         let (bus, objects) = (self.bus.clone(), self.objects.clone());
         let tokens = ServiceTokens::new(&"a secret of the tests of the export worker".to_owned().into())?;
         let registry_url = self.registry_url.clone();
-        start(config, Dependencies { listener, bus, objects, tokens, registry_url }, &mut tasks)?;
+        start(
+            config,
+            Dependencies { listener, bus, objects, tokens, registry_url, announces: Announces::Nothing },
+            &mut tasks,
+        )?;
         Ok(tasks)
     }
 

@@ -1,6 +1,7 @@
 //! What is kept: jobs, and the rows that files are made of. One trait for the export service and one for the export
 //! worker, each with two plain implementations.
 
+mod finished;
 mod lines;
 mod postgres;
 mod progress;
@@ -19,6 +20,7 @@ use assay_platform::db::idempotency::{Earlier, Record};
 use assay_platform::db::{Database, DatabaseError};
 use async_trait::async_trait;
 
+pub use self::finished::Announces;
 pub use self::lines::{LineSink, SnapshotError, line_channel};
 use self::postgres::PostgresStore;
 use self::sqlite::SqliteStore;
@@ -222,15 +224,15 @@ pub trait WorkStore: Send + Sync {
 /// The store of the export service in `database`.
 pub fn export_store(database: &Database) -> Arc<dyn ExportStore> {
     match database {
-        Database::Postgres(postgres) => Arc::new(PostgresStore::new(postgres.clone())),
-        Database::Sqlite(sqlite) => Arc::new(SqliteStore::new(sqlite.clone())),
+        Database::Postgres(postgres) => Arc::new(PostgresStore::new(postgres.clone(), Announces::Nothing)),
+        Database::Sqlite(sqlite) => Arc::new(SqliteStore::new(sqlite.clone(), Announces::Nothing)),
     }
 }
 
 /// The store of the export worker in the same database.
-pub fn work_store(database: &Database) -> Arc<dyn WorkStore> {
+pub fn work_store(database: &Database, announces: Announces) -> Arc<dyn WorkStore> {
     match database {
-        Database::Postgres(postgres) => Arc::new(PostgresStore::new(postgres.clone())),
-        Database::Sqlite(sqlite) => Arc::new(SqliteStore::new(sqlite.clone())),
+        Database::Postgres(postgres) => Arc::new(PostgresStore::new(postgres.clone(), announces)),
+        Database::Sqlite(sqlite) => Arc::new(SqliteStore::new(sqlite.clone(), announces)),
     }
 }

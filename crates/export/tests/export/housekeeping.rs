@@ -6,7 +6,7 @@ use assay_contracts::export::{ExportKind, NewExport};
 use assay_contracts::ids::ExportId;
 use assay_contracts::time::Timestamp;
 use assay_export::domain::job::Job;
-use assay_export::store::{Creation, export_store, work_store};
+use assay_export::store::{Announces, Creation, export_store, work_store};
 use assay_messaging::OutgoingEvent;
 use assay_platform::objects::ObjectError;
 use assay_platform::runtime::{new_id, now};
@@ -25,7 +25,8 @@ async fn finished_export(backstage: &Backstage, expires_at: Timestamp) -> Result
     let requested = ExportRequested { organization_id, export_id: id, kind: job.kind };
     let event = OutgoingEvent::new(new_id(), now(), &requested)?;
     export_store(database).create(Creation { job, event, record: None, awaited_evaluations: None }).await?;
-    complete(&*work_store(database), &backstage.objects, b"header\r\n", expires_at).await?;
+    complete(&*work_store(database, Announces::Nothing), &backstage.objects, b"header\r\n", expires_at)
+        .await?;
     Ok((id, format!("exports/{organization_id}/{id}/1.csv")))
 }
 

@@ -13,7 +13,8 @@ use assay_export::domain::evaluation_row::EvaluationRow;
 use assay_export::domain::job::Job;
 use assay_export::domain::removal::DeletedRow;
 use assay_export::store::{
-    Creation, ExportStore, ReceivedRow, Selection, WorkStore, export_store, line_channel, work_store,
+    Announces, Creation, ExportStore, ReceivedRow, Selection, WorkStore, export_store, line_channel,
+    work_store,
 };
 use assay_messaging::{OutgoingEvent, PublishError};
 use assay_platform::runtime::{new_id, now};
@@ -44,7 +45,8 @@ impl Rows {
     }
 
     fn at(located: Located) -> Self {
-        let (exports, work) = (export_store(&located.database), work_store(&located.database));
+        let (exports, work) =
+            (export_store(&located.database), work_store(&located.database, Announces::Nothing));
         Self { located, exports, work, organization_id: new_id() }
     }
 

@@ -12,7 +12,7 @@ use assay_contracts::problem::Problem;
 use assay_contracts::tenant::{Scope, Scopes, Tenant};
 use assay_contracts::time::Timestamp;
 use assay_export::domain::lease::{Claim, ClaimTerms, FinishedFile};
-use assay_export::store::{ExportStore, WorkStore, export_store, work_store};
+use assay_export::store::{Announces, ExportStore, WorkStore, export_store, work_store};
 use assay_export::{Config, Dependencies, start};
 use assay_messaging::{Bus, BusSettings};
 use assay_platform::auth::{Audience, ServiceClaims, ServiceTokens, SigningKeys};
@@ -86,7 +86,8 @@ impl Backstage {
             registry_url,
         };
         start(&config(&located)?, dependencies, &mut tasks)?;
-        let (exports, work) = (export_store(&located.database), work_store(&located.database));
+        let (exports, work) =
+            (export_store(&located.database), work_store(&located.database, Announces::Nothing));
         // A redirect or a decoding behind our back would hide what the role says.
         let http = Client::builder()
             .no_proxy()

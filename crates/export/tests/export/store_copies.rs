@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::{Result, ensure};
 use assay_contracts::export::{ExportFilters, ExportKind};
 use assay_contracts::ids::OrganizationId;
-use assay_export::store::{Selection, SnapshotError, WorkStore, line_channel, work_store};
+use assay_export::store::{Announces, Selection, SnapshotError, WorkStore, line_channel, work_store};
 use assay_platform::runtime::new_id;
 
 use crate::place::{Located, execute, number};
@@ -34,7 +34,7 @@ impl Copies {
         );
         execute(&located.database, insert).await?;
         let (kind, filters) = (ExportKind::Axis, ExportFilters::default());
-        let work = work_store(&located.database);
+        let work = work_store(&located.database, Announces::Nothing);
         Ok(Self { located, work, selection: Selection { organization_id, kind, filters } })
     }
 

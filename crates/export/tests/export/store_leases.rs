@@ -10,7 +10,7 @@ use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_contracts::time::Timestamp;
 use assay_export::domain::job::{Job, JobState};
 use assay_export::domain::lease::{Claim, ClaimTerms, FinishedFile};
-use assay_export::store::{Creation, ExportStore, WorkStore, export_store, work_store};
+use assay_export::store::{Announces, Creation, ExportStore, WorkStore, export_store, work_store};
 use assay_messaging::OutgoingEvent;
 use assay_platform::runtime::new_id;
 use assay_testkit::on_both_databases;
@@ -38,7 +38,8 @@ impl Jobs {
     }
 
     fn at(located: Located) -> Self {
-        let (exports, work) = (export_store(&located.database), work_store(&located.database));
+        let (exports, work) =
+            (export_store(&located.database), work_store(&located.database, Announces::Ends));
         Self { located, exports, work, organization_id: new_id() }
     }
 
@@ -172,6 +173,37 @@ async fn showing_the_same_file_twice_succeeds(jobs: Jobs) -> Result<()> {
     Ok(())
 }
 
+async fn the_end_of_a_job_is_announced_once_in_the_transaction_that_ends_it(jobs: Jobs) -> Result<()> {
+    let finished = "SELECT count(*) FROM outbox WHERE topic = 'export.finished.v1'";
+    let database = &jobs.located.database;
+    jobs.create(NOW).await?;
+    let shown = jobs.claim().await?;
+    for _ in 0..2 {
+        assert!(jobs.work.complete(&shown, file(&shown), NOW).await?);
+    }
+    assert_eq!(number(database, finished).await?, 1);
+    jobs.create(NOW).await?;
+    let failing = jobs.claim().await?;
+    assert!(jobs.work.fail(&failing, "no use", NOW).await?);
+    assert!(!jobs.work.fail(&failing, "no use", NOW).await?);
+    assert_eq!(number(database, finished).await?, 2);
+    jobs.create(NOW).await?;
+    let mut now = NOW;
+    for _ in 1..=MAX_TRIES {
+        jobs.claim_at(now).await?.context("not claimed")?;
+        now = now.plus_millis(LEASE);
+    }
+    assert_eq!(jobs.work.fail_exhausted(MAX_TRIES, "no use", now).await?, 1);
+    assert_eq!(jobs.work.fail_exhausted(MAX_TRIES, "no use", now).await?, 0);
+    assert_eq!(number(database, finished).await?, 3);
+    let silent = work_store(database, Announces::Nothing);
+    jobs.create(NOW).await?;
+    let claim = silent.claim(terms(now, now)).await?.context("no job waits")?;
+    assert!(silent.complete(&claim, file(&claim), now).await?);
+    assert_eq!(number(database, finished).await?, 3);
+    Ok(())
+}
+
 async fn a_job_that_was_put_off_waits_and_one_that_was_given_back_does_not(jobs: Jobs) -> Result<()> {
     let id = jobs.create(NOW).await?;
     let claim = jobs.claim().await?;
@@ -244,6 +276,7 @@ on_both_databases! { Jobs {
     a_hold_that_ended_is_taken_over_and_its_worker_changes_nothing_more,
     a_heartbeat_prolongs_the_hold_and_moves_the_job,
     showing_the_same_file_twice_succeeds,
+    the_end_of_a_job_is_announced_once_in_the_transaction_that_ends_it,
     a_job_that_was_put_off_waits_and_one_that_was_given_back_does_not,
     a_job_whose_workers_died_with_every_try_fails,
     the_database_refuses_every_step_that_a_job_cannot_make,

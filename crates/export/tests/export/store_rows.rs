@@ -10,7 +10,8 @@ use assay_contracts::time::Timestamp;
 use assay_export::domain::csv::render;
 use assay_export::domain::evaluation_row::EvaluationRow;
 use assay_export::store::{
-    ExportStore, ReceivedRow, Selection, SnapshotError, WorkStore, export_store, line_channel, work_store,
+    Announces, ExportStore, ReceivedRow, Selection, SnapshotError, WorkStore, export_store, line_channel,
+    work_store,
 };
 use assay_platform::runtime::{new_id, now};
 use assay_testkit::on_both_databases;
@@ -35,7 +36,8 @@ impl Rows {
     }
 
     fn at(located: Located) -> Self {
-        let (exports, work) = (export_store(&located.database), work_store(&located.database));
+        let (exports, work) =
+            (export_store(&located.database), work_store(&located.database, Announces::Nothing));
         Self { located, exports, work, organization_id: new_id() }
     }
 

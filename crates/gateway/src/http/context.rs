@@ -23,6 +23,8 @@ pub(crate) struct Gateway {
     pub(crate) ingest: Service,
     pub(crate) scoring: Service,
     pub(crate) export: Service,
+    /// None when there are no webhooks.
+    pub(crate) webhooks: Option<Service>,
     pub(crate) keys: KeyRing,
     pub(crate) rate_limit: Option<RateLimit>,
     pub(crate) in_flight: Semaphore,

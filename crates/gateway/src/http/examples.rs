@@ -90,9 +90,22 @@ impl Asked<'_> {
             ProblemCode::ExportNotFound => is_of("/v1/evaluations/exports"),
             ProblemCode::ExportFileGone => is_file || is_download,
             ProblemCode::ExportNotReady | ProblemCode::ExportFailed => is_download,
+            ProblemCode::WebhookAddressRefused => is_of("/v1/webhooks") && self.has_body,
+            ProblemCode::WebhooksOff => is_of("/v1/webhooks"),
+            ProblemCode::WebhookNotFound => is_of("/v1/webhooks/"),
+            ProblemCode::WebhookDeliveryNotFound => self.path.contains("/deliveries/"),
+            ProblemCode::WebhookLimitReached => self.path == "/v1/webhooks",
+            ProblemCode::WebhookDisabled => self.is_sending(),
+            ProblemCode::WebhookPayloadErased => self.path.ends_with("/replay"),
             ProblemCode::RouteNotFound => false,
             _ => true,
         }
+    }
+}
+
+impl Asked<'_> {
+    fn is_sending(&self) -> bool {
+        self.path.ends_with("/test") || self.path.ends_with("/replay")
     }
 }
 

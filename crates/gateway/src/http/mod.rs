@@ -10,6 +10,8 @@ mod examples;
 mod exports;
 pub(crate) mod openapi;
 mod tickets;
+mod webhook_deliveries;
+mod webhooks;
 
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, ServiceConfig};
@@ -65,6 +67,53 @@ pub(crate) fn configure(gateway: web::Data<Gateway>) -> impl Fn(&mut ServiceConf
                 "/v1/tickets/{id}/evaluation",
                 Scope::Tickets,
                 vec![("GET", web::get().to(tickets::get_evaluation))],
+            ))
+            .service(guarded(
+                "/v1/webhooks",
+                Scope::Webhooks,
+                vec![
+                    ("GET", web::get().to(webhooks::list_webhooks)),
+                    ("POST", web::post().to(webhooks::create_webhook)),
+                ],
+            ))
+            .service(guarded(
+                "/v1/webhooks/{id}",
+                Scope::Webhooks,
+                vec![
+                    ("GET", web::get().to(webhooks::get_webhook)),
+                    ("PATCH", web::patch().to(webhooks::change_webhook)),
+                    ("DELETE", web::delete().to(webhooks::delete_webhook)),
+                ],
+            ))
+            .service(guarded(
+                "/v1/webhooks/{id}/secret",
+                Scope::Webhooks,
+                vec![("GET", web::get().to(webhooks::get_webhook_secret))],
+            ))
+            .service(guarded(
+                "/v1/webhooks/{id}/secret/rotate",
+                Scope::Webhooks,
+                vec![("POST", web::post().to(webhooks::rotate_webhook_secret))],
+            ))
+            .service(guarded(
+                "/v1/webhooks/{id}/test",
+                Scope::Webhooks,
+                vec![("POST", web::post().to(webhook_deliveries::test_webhook))],
+            ))
+            .service(guarded(
+                "/v1/webhooks/{id}/deliveries",
+                Scope::Webhooks,
+                vec![("GET", web::get().to(webhook_deliveries::list_webhook_deliveries))],
+            ))
+            .service(guarded(
+                "/v1/webhooks/{id}/deliveries/{deliveryId}",
+                Scope::Webhooks,
+                vec![("GET", web::get().to(webhook_deliveries::get_webhook_delivery))],
+            ))
+            .service(guarded(
+                "/v1/webhooks/{id}/deliveries/{deliveryId}/replay",
+                Scope::Webhooks,
+                vec![("POST", web::post().to(webhook_deliveries::replay_webhook_delivery))],
             ))
             .service(resource(
                 "/v1/downloads/{id}",

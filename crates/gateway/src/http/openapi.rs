@@ -10,7 +10,7 @@ use utoipa::openapi::{ContentBuilder, OpenApi as Document, Ref, RefOr, ResponseB
 use utoipa::{IntoParams, IntoResponses, Modify, OpenApi, ToSchema};
 
 use super::examples::Examples;
-use super::{agents, assess, downloads, exports, tickets};
+use super::{agents, assess, downloads, exports, tickets, webhook_deliveries, webhooks};
 
 /// The document.
 pub fn document() -> Document {
@@ -48,6 +48,17 @@ pub(crate) async fn serve() -> HttpResponse {
         tickets::get_ticket,
         tickets::delete_ticket,
         tickets::get_evaluation,
+        webhooks::create_webhook,
+        webhooks::list_webhooks,
+        webhooks::get_webhook,
+        webhooks::change_webhook,
+        webhooks::delete_webhook,
+        webhooks::get_webhook_secret,
+        webhooks::rotate_webhook_secret,
+        webhook_deliveries::test_webhook,
+        webhook_deliveries::list_webhook_deliveries,
+        webhook_deliveries::get_webhook_delivery,
+        webhook_deliveries::replay_webhook_delivery,
         serve,
         healthz,
         readyz,
@@ -112,7 +123,7 @@ struct Health {
     checks: Option<BTreeMap<String, String>>,
 }
 
-/// The header `Idempotency-Key` of the three creating operations.
+/// The header `Idempotency-Key` of the creating operations.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Header)]
 #[allow(dead_code, reason = "documentation only")]

@@ -35,6 +35,8 @@ pub enum Audience {
     Scoring,
     /// export.
     Export,
+    /// webhooks.
+    Webhooks,
 }
 
 impl Audience {
@@ -45,6 +47,7 @@ impl Audience {
             Self::Ingest => "ingest",
             Self::Scoring => "scoring",
             Self::Export => "export",
+            Self::Webhooks => "webhooks",
         }
     }
 }

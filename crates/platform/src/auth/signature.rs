@@ -75,6 +75,13 @@ impl SigningKeys {
         mac(secret, purpose, content).verify_slice(&signature).map_err(|_| InvalidSignature)
     }
 
+    /// 32 bytes for another use of a key, the first one or the named one, and the key's id.
+    pub(super) fn derived(&self, purpose: &str, key_id: Option<&str>) -> Option<(&str, [u8; 32])> {
+        let is_meant = |id: &str| key_id.is_none_or(|wanted| wanted == id);
+        let (id, secret) = self.keys.iter().find(|(id, _)| is_meant(id))?;
+        Some((id, mac(secret, "derived key", purpose.as_bytes()).finalize().into_bytes().into()))
+    }
+
     /// One opaque text that holds `content` and its signature.
     pub fn seal(&self, purpose: &str, content: &[u8]) -> String {
         let (id, signature) = self.sign(purpose, content);

@@ -17,6 +17,7 @@ use assay_platform::runtime::{RequestContext, blocking};
 use assay_scoring::Scorer;
 use futures_util::future::join_all;
 
+use super::interest::Interest;
 use super::judge_conversations::JudgeConversations;
 use super::new_evaluation::{UnwritableEvaluation, new_evaluation};
 use crate::metrics;
@@ -35,6 +36,7 @@ pub(crate) struct EvaluateConversations {
     pub(crate) outbox: Outbox,
     pub(crate) scorer: Arc<Scorer>,
     pub(crate) judging: Option<JudgeConversations>,
+    pub(crate) interest: Interest,
 }
 
 /// Why an accepted conversation is not evaluated this time.
@@ -138,7 +140,14 @@ impl EvaluateConversations {
                 verdicts.extend(all.map(|event| (event.event_id, Err(EvaluateError::Stopped))));
                 continue;
             };
-            match new_evaluation(first.event_id, first.context.clone(), organization_id, ticket, outcome) {
+            match new_evaluation(
+                first.event_id,
+                first.context.clone(),
+                organization_id,
+                ticket,
+                outcome,
+                &self.interest,
+            ) {
                 // A second event for the same ticket is done when the first one is.
                 Ok(evaluation) => evaluations.push((evaluation, others)),
                 Err(error) => verdicts.extend([(first.event_id, Err(EvaluateError::Encode(error)))]),

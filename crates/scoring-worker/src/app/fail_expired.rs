@@ -5,6 +5,7 @@ use assay_contracts::ids::EventId;
 
 use assay_messaging::outbox::Handover;
 
+use super::Interest;
 use super::handle_error::HandleError;
 use super::new_evaluation::new_evaluation;
 use crate::store::EvaluationStore;
@@ -16,6 +17,7 @@ const FAILURE: &str = "the conversation could not be evaluated before its transc
 /// Records a failure for those of the conversations that have no evaluation.
 pub(crate) async fn fail_expired(
     store: &dyn EvaluationStore,
+    interest: &Interest,
     events: Vec<(EventId, ConversationsExpired)>,
 ) -> Result<(), HandleError> {
     let mut failures = Vec::new();
@@ -23,7 +25,7 @@ pub(crate) async fn fail_expired(
         let organization_id = expired.organization_id;
         for ticket in expired.tickets {
             let outcome = EvaluationOutcome::Failed { error_message: FAILURE.to_owned() };
-            failures.push(new_evaluation(event_id, None, organization_id, ticket, outcome)?);
+            failures.push(new_evaluation(event_id, None, organization_id, ticket, outcome, interest)?);
         }
     }
     store.record(failures, Handover::NONE).await?;

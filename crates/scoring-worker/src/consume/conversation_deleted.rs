@@ -8,7 +8,7 @@ use assay_messaging::{Delivery, Handler, Outcome, Subscription};
 use async_trait::async_trait;
 
 use super::one_by_one_on_failure;
-use crate::app::delete_evaluations;
+use crate::app::{Interest, delete_evaluations};
 use crate::store::EvaluationStore;
 
 /// The queue that all processes of the role share, without the namespace of the bus.
@@ -25,12 +25,13 @@ pub(crate) fn subscription(max_batch: usize, max_in_flight: usize) -> Subscripti
 pub(crate) struct ConversationDeletedHandler {
     pub(crate) store: Arc<dyn EvaluationStore>,
     pub(crate) outbox: Outbox,
+    pub(crate) interest: Interest,
 }
 
 #[async_trait]
 impl Handler for ConversationDeletedHandler {
     async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
-        let delete = |events| delete_evaluations(self.store.as_ref(), events);
+        let delete = |events| delete_evaluations(self.store.as_ref(), &self.interest, events);
         let outcomes = one_by_one_on_failure::<ConversationDeleted, _>(deliveries, delete).await;
         self.outbox.wake();
         outcomes

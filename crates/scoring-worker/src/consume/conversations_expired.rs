@@ -8,7 +8,7 @@ use assay_messaging::{Delivery, Handler, Outcome, Subscription};
 use async_trait::async_trait;
 
 use super::one_by_one_on_failure;
-use crate::app::fail_expired;
+use crate::app::{Interest, fail_expired};
 use crate::store::EvaluationStore;
 
 /// The queue that all processes of the role share, without the namespace of the bus.
@@ -25,12 +25,13 @@ pub(crate) fn subscription() -> Subscription {
 pub(crate) struct ConversationsExpiredHandler {
     pub(crate) store: Arc<dyn EvaluationStore>,
     pub(crate) outbox: Outbox,
+    pub(crate) interest: Interest,
 }
 
 #[async_trait]
 impl Handler for ConversationsExpiredHandler {
     async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
-        let fail = |events| fail_expired(self.store.as_ref(), events);
+        let fail = |events| fail_expired(self.store.as_ref(), &self.interest, events);
         let outcomes = one_by_one_on_failure::<ConversationsExpired, _>(deliveries, fail).await;
         self.outbox.wake();
         outcomes

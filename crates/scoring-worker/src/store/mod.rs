@@ -54,6 +54,8 @@ pub struct NewEvaluation {
     pub status: Status,
     /// Version of the scorer.
     pub scorer_version: String,
+    /// What webhooks is told; absent when nobody wants to know.
+    pub announced: Option<OutgoingEvent>,
 }
 
 /// A stored evaluation, and the request that led to it.
@@ -90,6 +92,8 @@ pub struct DeletedEvaluation {
     pub event_id: EventId,
     /// The event that passes it on.
     pub deleted_event: OutgoingEvent,
+    /// The event that has webhooks forget what it was told; absent when there are none.
+    pub retracted_event: Option<OutgoingEvent>,
     /// The tenant.
     pub organization_id: OrganizationId,
     /// The ticket.
@@ -188,7 +192,7 @@ fn unhandled_deletions(
 }
 
 /// Stored evaluations of each organization, in the order in which the organizations' rows are locked.
-fn by_organization(stored: impl Iterator<Item = NewEvaluation>) -> BTreeMap<OrganizationId, Vec<Stored>> {
+fn by_organization(stored: Vec<NewEvaluation>) -> BTreeMap<OrganizationId, Vec<Stored>> {
     let mut organizations: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for NewEvaluation { evaluated, context, .. } in stored {
         organizations.entry(evaluated.organization_id).or_default().push(Stored { evaluated, context });

@@ -1,5 +1,6 @@
 //! The role as its neighbours see it, on both databases.
 
+mod announcements;
 mod deletions;
 mod expiries;
 mod judged;

@@ -10,13 +10,15 @@ use actix_web::web::{self, Data, Json};
 use actix_web::{App, HttpResponse, HttpServer};
 use anyhow::{Result, anyhow};
 use assay_clients::{HttpSettings, ScoringClient, Service, http_client};
+use assay_contracts::announcement::{EvaluationAnnounced, EvaluationRetracted};
 use assay_contracts::conversation::Conversation;
 use assay_contracts::event::{
     ConversationAccepted, ConversationEvaluated, EvaluationDeleted, Event, TicketFacts, Topic,
 };
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::internal::{
-    OrganizationRetention, ReadTranscripts, RetentionPage, Transcript, Transcripts, UnreadableTranscript,
+    InterestPage, OrganizationRetention, ReadTranscripts, RetentionPage, Transcript, Transcripts,
+    UnreadableTranscript,
 };
 use assay_contracts::tenant::{Scope, Scopes, Tenant};
 use assay_judge::JudgeConfig;
@@ -30,12 +32,21 @@ use assay_testkit::ServiceDatabase;
 use async_trait::async_trait;
 use reqwest::{Client, Response};
 
-const TOPICS: &[Topic] = &[<ConversationEvaluated>::TOPIC, EvaluationDeleted::TOPIC];
+const TOPICS: &[Topic] = &[
+    <ConversationEvaluated>::TOPIC,
+    EvaluationDeleted::TOPIC,
+    EvaluationAnnounced::TOPIC,
+    EvaluationRetracted::TOPIC,
+];
 
 pub struct Stage {
     pub ingest: Arc<StubIngest>,
     pub heard: Arc<Mutex<Vec<ConversationEvaluated>>>,
     pub heard_deleted: Arc<Mutex<Vec<EvaluationDeleted>>>,
+    pub heard_announced: Arc<Mutex<Vec<EvaluationAnnounced>>>,
+    pub heard_retracted: Arc<Mutex<Vec<EvaluationRetracted>>>,
+    /// Whether the role is told of a webhooks role, which is the stub, too.
+    pub has_webhooks: bool,
     /// Attempts at a delivery, as far as the role knows.
     pub max_attempts: u32,
     pub organization: OrganizationId,
@@ -61,20 +72,32 @@ pub struct StubIngest {
     /// What it says as agent-registry; nothing: it is away.
     pub retention: Mutex<Option<Vec<OrganizationRetention>>>,
     pub retention_calls: AtomicUsize,
+    /// What it says as webhooks; nothing: it is away.
+    pub interest: Mutex<Option<Vec<OrganizationId>>>,
+    pub interest_calls: AtomicUsize,
 }
 
-struct Listener(Arc<Mutex<Vec<ConversationEvaluated>>>, Arc<Mutex<Vec<EvaluationDeleted>>>);
+struct Listener {
+    evaluated: Arc<Mutex<Vec<ConversationEvaluated>>>,
+    deleted: Arc<Mutex<Vec<EvaluationDeleted>>>,
+    announced: Arc<Mutex<Vec<EvaluationAnnounced>>>,
+    retracted: Arc<Mutex<Vec<EvaluationRetracted>>>,
+}
+
+/// Keeps those of the deliveries that are of this kind.
+fn hear<E: Event>(heard: &Mutex<Vec<E>>, deliveries: &[Delivery]) {
+    if let Ok(mut heard) = heard.lock() {
+        heard.extend(deliveries.iter().filter_map(|delivery| delivery.decode().ok()));
+    }
+}
 
 #[async_trait]
 impl Handler for Listener {
     async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
-        let events = deliveries.iter().filter_map(|delivery| delivery.decode().ok());
-        if let Ok(mut heard) = self.0.lock() {
-            heard.extend(events);
-        }
-        if let Ok(mut heard) = self.1.lock() {
-            heard.extend(deliveries.iter().filter_map(|delivery| delivery.decode().ok()));
-        }
+        hear(&self.evaluated, deliveries);
+        hear(&self.deleted, deliveries);
+        hear(&self.announced, deliveries);
+        hear(&self.retracted, deliveries);
         deliveries.iter().map(|_| Outcome::Done).collect()
     }
 }
@@ -105,7 +128,13 @@ impl Stage {
         let ingest_url = serve_ingest(&mut neighbours, ingest.clone())?;
         let heard = Arc::new(Mutex::new(Vec::new()));
         let heard_deleted = Arc::new(Mutex::new(Vec::new()));
-        let listener = Listener(heard.clone(), heard_deleted.clone());
+        let (heard_announced, heard_retracted) = (Arc::default(), Arc::default());
+        let listener = Listener {
+            evaluated: heard.clone(),
+            deleted: heard_deleted.clone(),
+            announced: Arc::clone(&heard_announced),
+            retracted: Arc::clone(&heard_retracted),
+        };
         let (listening, handler) = (bus.clone(), Arc::new(listener));
         let subscription = Subscription {
             queue: "test.conversation-evaluated",
@@ -120,6 +149,9 @@ impl Stage {
             ingest,
             heard,
             heard_deleted,
+            heard_announced,
+            heard_retracted,
+            has_webhooks: false,
             max_attempts: 28,
             organization: new_id(),
             bus,
@@ -147,6 +179,7 @@ impl Stage {
             bus: self.bus.clone(),
             ingest_url: self.ingest_url.parse()?,
             registry_url: self.ingest_url.parse()?,
+            webhooks_url: self.has_webhooks.then(|| self.ingest_url.parse()).transpose()?,
             max_attempts: self.max_attempts,
         };
         start(config(&self.database, &self.judge_url)?, dependencies, &mut self.role)?;
@@ -266,6 +299,7 @@ fn config(database: &ServiceDatabase, judge_url: &str) -> Result<Config> {
         ingest_deadline_milliseconds: 5000,
         outbox_age_limit_seconds: 60,
         maintenance_interval_seconds: 1,
+        interest_interval_milliseconds: 100,
         judge: JudgeConfig {
             url: judge_url.to_owned(),
             model: "judge-1".to_owned(),
@@ -292,6 +326,7 @@ fn serve_ingest(tasks: &mut Tasks, ingest: Arc<StubIngest>) -> Result<String> {
             .app_data(data.clone())
             .route("/internal/v1/transcripts", web::post().to(read_transcripts))
             .route("/internal/v1/retention", web::get().to(retention))
+            .route("/internal/v1/interest", web::get().to(interest))
     });
     let server = server.workers(1).disable_signals().listen(listener)?.run();
     tasks.spawn(Phase::ServeInternal, "stub ingest", |_| server);
@@ -320,6 +355,15 @@ async fn read_transcripts(ingest: Data<StubIngest>, request: Json<ReadTranscript
     }
     let deleted = now.iter().filter(|reference| gone.contains(&reference.ticket_id)).copied().collect();
     HttpResponse::Ok().json(Transcripts { transcripts, unread: unread.to_vec(), deleted, unreadable })
+}
+
+async fn interest(ingest: Data<StubIngest>) -> HttpResponse {
+    let Ok(interest) = ingest.interest.lock() else { return HttpResponse::InternalServerError().finish() };
+    ingest.interest_calls.fetch_add(1, Ordering::SeqCst);
+    match interest.clone() {
+        Some(organizations) => HttpResponse::Ok().json(InterestPage { organizations, next: None }),
+        None => HttpResponse::ServiceUnavailable().finish(),
+    }
 }
 
 async fn retention(ingest: Data<StubIngest>) -> HttpResponse {

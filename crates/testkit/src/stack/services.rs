@@ -13,7 +13,7 @@ pub(super) struct Service {
 }
 
 /// The services behind the gateway.
-pub(super) const SERVICES: [Service; 5] = [
+pub(super) const SERVICES: [Service; 6] = [
     Service {
         name: "agent-registry",
         listen: "ASSAY_REGISTRY__LISTEN",
@@ -27,6 +27,7 @@ pub(super) const SERVICES: [Service; 5] = [
     },
     Service { name: "export", listen: "ASSAY_EXPORT__LISTEN", url: Some("ASSAY_SERVICES__EXPORT_URL") },
     Service { name: "export-worker", listen: "ASSAY_EXPORT_WORKER__LISTEN", url: None },
+    Service { name: "webhooks", listen: "ASSAY_WEBHOOKS__LISTEN", url: Some("ASSAY_SERVICES__WEBHOOKS_URL") },
 ];
 
 /// The name of the service that the outside talks to.
@@ -45,7 +46,7 @@ pub(super) struct ServiceDatabase {
 }
 
 /// One role and one schema per service.
-pub(super) const DATABASES: [ServiceDatabase; 4] = [
+pub(super) const DATABASES: [ServiceDatabase; 5] = [
     ServiceDatabase {
         owner: ServiceRole { role: "assay_registry", schema: "registry" },
         url: "ASSAY_REGISTRY__DATABASE_URL",
@@ -61,5 +62,9 @@ pub(super) const DATABASES: [ServiceDatabase; 4] = [
     ServiceDatabase {
         owner: ServiceRole { role: "assay_export", schema: "export" },
         url: "ASSAY_EXPORT__DATABASE_URL",
+    },
+    ServiceDatabase {
+        owner: ServiceRole { role: "assay_webhooks", schema: "webhooks" },
+        url: "ASSAY_WEBHOOKS__DATABASE_URL",
     },
 ];

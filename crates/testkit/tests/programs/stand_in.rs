@@ -38,6 +38,7 @@ fn main() -> Result<ExitCode> {
         ("scoring-worker", []) => serve(name, "ASSAY_SCORING__LISTEN")?,
         ("export", []) => serve(name, "ASSAY_EXPORT__LISTEN")?,
         ("export-worker", []) => serve(name, "ASSAY_EXPORT_WORKER__LISTEN")?,
+        ("webhooks", []) => serve(name, "ASSAY_WEBHOOKS__LISTEN")?,
         ("gateway", []) => serve(name, "ASSAY_GATEWAY__LISTEN")?,
         _ => bail!("no such subcommand: {words:?}"),
     }

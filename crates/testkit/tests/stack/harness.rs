@@ -23,7 +23,7 @@ use tempfile::TempDir;
 const START_LIMIT: Duration = Duration::from_secs(90);
 
 /// Every process that has a pid file on private servers.
-pub const PROCESSES: [&str; 8] = [
+pub const PROCESSES: [&str; 9] = [
     "agent-registry",
     "export",
     "export-worker",
@@ -32,6 +32,7 @@ pub const PROCESSES: [&str; 8] = [
     "postgres",
     "rabbitmq",
     "scoring-worker",
+    "webhooks",
 ];
 
 /// The folder of a stack, and how to run its supervisor.

@@ -10,7 +10,8 @@ use diesel::{Connection as _, PgConnection, RunQueryDsl as _, connection::Simple
 
 use crate::harness::{PROCESSES, TestStack, kill_and_wait_for_the_next, read_variables};
 
-const ROLES: [&str; 6] = ["agent-registry", "ingest", "scoring-worker", "export", "export-worker", "gateway"];
+const ROLES: [&str; 7] =
+    ["agent-registry", "ingest", "scoring-worker", "export", "export-worker", "webhooks", "gateway"];
 
 /// Whether a statement succeeds with the database URL of a setting.
 fn allowed(stack: &TestStack, setting: &str, statement: &str) -> Result<bool> {
@@ -57,6 +58,9 @@ fn every_role_gets_all_settings_and_none_that_are_meant_for_the_stack() -> Resul
         "ASSAY_SERVICES__INGEST_URL",
         "ASSAY_SERVICES__REGISTRY_URL",
         "ASSAY_SERVICES__SCORING_URL",
+        "ASSAY_SERVICES__WEBHOOKS_URL",
+        "ASSAY_WEBHOOKS__DATABASE_URL",
+        "ASSAY_WEBHOOKS__LISTEN",
     ];
     for role in ROLES.iter().chain(&["migrate"]) {
         let settings: BTreeMap<String, String> = stack.recorded(role)?.into_iter().collect();

@@ -14,13 +14,14 @@ use crate::cli::DeadLetterPlace;
 use crate::commands::outbox::{self, ServiceOutbox};
 use crate::roles;
 
-const QUEUES: [&str; 6] = [
+const QUEUES: [&str; 7] = [
     assay_scoring_worker::QUEUE,
     assay_scoring_worker::DELETED_QUEUE,
     assay_scoring_worker::EXPIRED_QUEUE,
     assay_export::QUEUE,
     assay_export::DELETIONS_QUEUE,
     assay_export_worker::QUEUE,
+    assay_webhooks::QUEUE,
 ];
 
 /// Dead events that are read from an outbox at a time.

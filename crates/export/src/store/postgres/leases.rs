@@ -2,6 +2,7 @@
 //! changes nothing.
 
 use assay_contracts::time::Timestamp;
+use assay_messaging::outbox::{Handover, enqueue_postgres};
 use assay_platform::db::DatabaseError;
 use diesel::dsl::sql;
 use diesel::pg::PgConnection;
@@ -10,6 +11,7 @@ use diesel::sql_types::{BigInt, Bool};
 
 use super::schema::exports;
 use crate::domain::lease::{Claim, ClaimTerms, FinishedFile};
+use crate::store::finished::{Announces, FailedJob};
 use crate::store::record::{ClaimRecord, StoredId, count};
 
 #[declare_sql_function]
@@ -83,6 +85,7 @@ pub(super) fn complete(
     claim: &Claim,
     file: &FinishedFile,
     now: Timestamp,
+    announces: Announces,
 ) -> Result<bool, DatabaseError> {
     let changed = diesel::update(exports::table.find(StoredId::of(claim.id)))
         .filter(exports::lease_owner.eq(StoredId(claim.owner.as_uuid())))
@@ -99,6 +102,8 @@ pub(super) fn complete(
         ))
         .execute(connection)?;
     if changed == 1 {
+        let event = announces.complete(claim, file, now)?;
+        enqueue_postgres(connection, event.as_slice(), Handover::NONE)?;
         return Ok(true);
     }
     // A commit whose answer was lost on the way must not be taken for a lost hold: the file would be removed.
@@ -115,6 +120,7 @@ pub(super) fn fail(
     claim: &Claim,
     message: &str,
     now: Timestamp,
+    announces: Announces,
 ) -> Result<bool, DatabaseError> {
     let changed = diesel::update(exports::table.find(StoredId::of(claim.id)))
         .filter(exports::lease_owner.eq(StoredId(claim.owner.as_uuid())))
@@ -126,6 +132,10 @@ pub(super) fn fail(
             exports::updated_at.eq(greatest(exports::updated_at, now.as_millis())),
         ))
         .execute(connection)?;
+    if changed == 1 {
+        let event = announces.failed(claim, message, now)?;
+        enqueue_postgres(connection, event.as_slice(), Handover::NONE)?;
+    }
     Ok(changed == 1)
 }
 
@@ -154,9 +164,10 @@ pub(super) fn fail_exhausted(
     limit: u32,
     message: &str,
     now: Timestamp,
+    announces: Announces,
 ) -> Result<usize, DatabaseError> {
     let tries = exports::attempts - exports::hand_backs;
-    let changed = diesel::update(exports::table)
+    let failed: Vec<FailedJob> = diesel::update(exports::table)
         .filter(sql::<Bool>("status = 'running'"))
         .filter(exports::lease_until.le(now.as_millis()))
         .filter(tries.ge(max_tries(limit)))
@@ -167,8 +178,12 @@ pub(super) fn fail_exhausted(
             exports::error_message.eq(message),
             exports::updated_at.eq(greatest(exports::updated_at, now.as_millis())),
         ))
-        .execute(connection)?;
-    Ok(changed)
+        .returning((exports::id, exports::organization_id, exports::kind))
+        .get_results(connection)?;
+    let count = failed.len();
+    let events = announces.all_failed(failed, message, now)?;
+    enqueue_postgres(connection, &events, Handover::NONE)?;
+    Ok(count)
 }
 
 fn max_tries(limit: u32) -> i32 {

@@ -14,10 +14,11 @@ use assay_contracts::retention::Period;
 use assay_contracts::time::Timestamp;
 use assay_platform::db::{DatabaseError, Postgres};
 use async_trait::async_trait;
+use diesel::Connection;
 
 use super::{
-    Created, Creation, ExpiredFile, ExportStore, GivenUp, LineSink, ReceivedRow, Selection, SnapshotError,
-    UncountedJob, WorkStore,
+    Announces, Created, Creation, ExpiredFile, ExportStore, GivenUp, LineSink, ReceivedRow, Selection,
+    SnapshotError, UncountedJob, WorkStore,
 };
 use crate::domain::job::Job;
 use crate::domain::lease::{Claim, ClaimTerms, FinishedFile};
@@ -27,11 +28,12 @@ use crate::domain::removal::DeletedRow;
 /// Both stores.
 pub(super) struct PostgresStore {
     database: Postgres,
+    announces: Announces,
 }
 
 impl PostgresStore {
-    pub(super) fn new(database: Postgres) -> Self {
-        Self { database }
+    pub(super) fn new(database: Postgres, announces: Announces) -> Self {
+        Self { database, announces }
     }
 }
 
@@ -139,13 +141,23 @@ impl WorkStore for PostgresStore {
         file: FinishedFile,
         now: Timestamp,
     ) -> Result<bool, DatabaseError> {
-        let claim = claim.clone();
-        self.database.run(move |connection| leases::complete(connection, &claim, &file, now)).await
+        let (claim, announces) = (claim.clone(), self.announces);
+        self.database
+            .run(move |connection| {
+                connection
+                    .transaction(|connection| leases::complete(connection, &claim, &file, now, announces))
+            })
+            .await
     }
 
     async fn fail(&self, claim: &Claim, message: &str, now: Timestamp) -> Result<bool, DatabaseError> {
-        let (claim, message) = (claim.clone(), message.to_owned());
-        self.database.run(move |connection| leases::fail(connection, &claim, &message, now)).await
+        let (claim, message, announces) = (claim.clone(), message.to_owned(), self.announces);
+        self.database
+            .run(move |connection| {
+                connection
+                    .transaction(|connection| leases::fail(connection, &claim, &message, now, announces))
+            })
+            .await
     }
 
     async fn retry_later(
@@ -169,9 +181,13 @@ impl WorkStore for PostgresStore {
         message: &str,
         now: Timestamp,
     ) -> Result<usize, DatabaseError> {
-        let message = message.to_owned();
+        let (message, announces) = (message.to_owned(), self.announces);
         self.database
-            .run(move |connection| leases::fail_exhausted(connection, max_tries, &message, now))
+            .run(move |connection| {
+                connection.transaction(|connection| {
+                    leases::fail_exhausted(connection, max_tries, &message, now, announces)
+                })
+            })
             .await
     }
 

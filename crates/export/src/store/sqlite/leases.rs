@@ -2,6 +2,7 @@
 //! changes nothing. All inside the transaction of `Sqlite::write`, which there is one of at a time.
 
 use assay_contracts::time::Timestamp;
+use assay_messaging::outbox::{Handover, enqueue_sqlite};
 use assay_platform::db::DatabaseError;
 use diesel::dsl::sql;
 use diesel::prelude::*;
@@ -10,6 +11,7 @@ use diesel::sqlite::SqliteConnection;
 
 use super::schema::exports;
 use crate::domain::lease::{Claim, ClaimTerms, FinishedFile};
+use crate::store::finished::{Announces, FailedJob};
 use crate::store::record::{ClaimRecord, StoredId, count};
 
 #[declare_sql_function]
@@ -80,6 +82,7 @@ pub(super) fn complete(
     claim: &Claim,
     file: &FinishedFile,
     now: Timestamp,
+    announces: Announces,
 ) -> Result<bool, DatabaseError> {
     let changed = diesel::update(exports::table.find(StoredId::of(claim.id)))
         .filter(exports::lease_owner.eq(StoredId(claim.owner.as_uuid())))
@@ -96,6 +99,8 @@ pub(super) fn complete(
         ))
         .execute(connection)?;
     if changed == 1 {
+        let event = announces.complete(claim, file, now)?;
+        enqueue_sqlite(connection, event.as_slice(), Handover::NONE)?;
         return Ok(true);
     }
     // A commit whose answer was lost on the way must not be taken for a lost hold: the file would be removed.
@@ -112,6 +117,7 @@ pub(super) fn fail(
     claim: &Claim,
     message: &str,
     now: Timestamp,
+    announces: Announces,
 ) -> Result<bool, DatabaseError> {
     let changed = diesel::update(exports::table.find(StoredId::of(claim.id)))
         .filter(exports::lease_owner.eq(StoredId(claim.owner.as_uuid())))
@@ -123,6 +129,10 @@ pub(super) fn fail(
             exports::updated_at.eq(greatest(exports::updated_at, now.as_millis())),
         ))
         .execute(connection)?;
+    if changed == 1 {
+        let event = announces.failed(claim, message, now)?;
+        enqueue_sqlite(connection, event.as_slice(), Handover::NONE)?;
+    }
     Ok(changed == 1)
 }
 
@@ -151,9 +161,10 @@ pub(super) fn fail_exhausted(
     limit: u32,
     message: &str,
     now: Timestamp,
+    announces: Announces,
 ) -> Result<usize, DatabaseError> {
     let tries = exports::attempts - exports::hand_backs;
-    let changed = diesel::update(exports::table)
+    let failed: Vec<FailedJob> = diesel::update(exports::table)
         .filter(sql::<Bool>("status = 'running'"))
         .filter(exports::lease_until.le(now.as_millis()))
         .filter(tries.ge(max_tries(limit)))
@@ -164,8 +175,12 @@ pub(super) fn fail_exhausted(
             exports::error_message.eq(message),
             exports::updated_at.eq(greatest(exports::updated_at, now.as_millis())),
         ))
-        .execute(connection)?;
-    Ok(changed)
+        .returning((exports::id, exports::organization_id, exports::kind))
+        .get_results(connection)?;
+    let count = failed.len();
+    let events = announces.all_failed(failed, message, now)?;
+    enqueue_sqlite(connection, &events, Handover::NONE)?;
+    Ok(count)
 }
 
 fn max_tries(limit: u32) -> i32 {

@@ -15,8 +15,8 @@ use assay_platform::db::{DatabaseError, Sqlite};
 use async_trait::async_trait;
 
 use super::{
-    Created, Creation, ExpiredFile, ExportStore, GivenUp, LineSink, ReceivedRow, Selection, SnapshotError,
-    UncountedJob, WorkStore,
+    Announces, Created, Creation, ExpiredFile, ExportStore, GivenUp, LineSink, ReceivedRow, Selection,
+    SnapshotError, UncountedJob, WorkStore,
 };
 use crate::domain::job::Job;
 use crate::domain::lease::{Claim, ClaimTerms, FinishedFile};
@@ -26,11 +26,12 @@ use crate::domain::removal::DeletedRow;
 /// Both stores.
 pub(super) struct SqliteStore {
     database: Sqlite,
+    announces: Announces,
 }
 
 impl SqliteStore {
-    pub(super) fn new(database: Sqlite) -> Self {
-        Self { database }
+    pub(super) fn new(database: Sqlite, announces: Announces) -> Self {
+        Self { database, announces }
     }
 }
 
@@ -139,13 +140,17 @@ impl WorkStore for SqliteStore {
         file: FinishedFile,
         now: Timestamp,
     ) -> Result<bool, DatabaseError> {
-        let claim = claim.clone();
-        self.database.write(move |connection| leases::complete(connection, &claim, &file, now)).await
+        let (claim, announces) = (claim.clone(), self.announces);
+        self.database
+            .write(move |connection| leases::complete(connection, &claim, &file, now, announces))
+            .await
     }
 
     async fn fail(&self, claim: &Claim, message: &str, now: Timestamp) -> Result<bool, DatabaseError> {
-        let (claim, message) = (claim.clone(), message.to_owned());
-        self.database.write(move |connection| leases::fail(connection, &claim, &message, now)).await
+        let (claim, message, announces) = (claim.clone(), message.to_owned(), self.announces);
+        self.database
+            .write(move |connection| leases::fail(connection, &claim, &message, now, announces))
+            .await
     }
 
     async fn retry_later(
@@ -169,9 +174,9 @@ impl WorkStore for SqliteStore {
         message: &str,
         now: Timestamp,
     ) -> Result<usize, DatabaseError> {
-        let message = message.to_owned();
+        let (message, announces) = (message.to_owned(), self.announces);
         self.database
-            .write(move |connection| leases::fail_exhausted(connection, max_tries, &message, now))
+            .write(move |connection| leases::fail_exhausted(connection, max_tries, &message, now, announces))
             .await
     }
 

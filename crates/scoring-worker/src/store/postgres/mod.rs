@@ -147,12 +147,15 @@ fn record(
     let fresh = inbox::record_postgres(connection, CONSUMER, &ids, now())?;
     let batch = unhandled(batch, &fresh);
     let stored = insert(connection, &batch)?;
-    let new = batch.into_iter().filter(|new| stored.contains(&new.evaluated.evaluation_id.as_uuid()));
+    let is_stored = |new: &NewEvaluation| stored.contains(&new.evaluated.evaluation_id.as_uuid());
+    let mut new: Vec<NewEvaluation> = batch.into_iter().filter(is_stored).collect();
+    let announced: Vec<OutgoingEvent> = new.iter_mut().filter_map(|new| new.announced.take()).collect();
     let mut events = Vec::with_capacity(stored.len());
     for (organization, evaluated) in by_organization(new) {
         let total = count(connection, organization, evaluated.len())?;
         events.extend(numbered(evaluated, total)?);
     }
+    events.extend(announced);
     outbox::enqueue_postgres(connection, &events, handover)?;
     Ok(events)
 }

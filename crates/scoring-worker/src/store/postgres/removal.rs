@@ -56,6 +56,7 @@ pub(super) fn delete(
             .bind::<BigInt, _>(deletion.deleted_at.as_millis())
             .execute(connection)?;
         events.push(deletion.deleted_event);
+        events.extend(deletion.retracted_event);
     }
     outbox::enqueue_postgres(connection, &events, outbox::Handover::NONE)
 }

@@ -125,17 +125,19 @@ fn record(
 ) -> Result<Vec<OutgoingEvent>, DatabaseError> {
     let ids: Vec<_> = batch.iter().map(|evaluation| evaluation.asking_event_id).collect();
     let fresh = inbox::record_sqlite(connection, CONSUMER, &ids, now())?;
-    let mut stored = Vec::new();
-    for evaluation in unhandled(batch, &fresh) {
+    let (mut stored, mut announced) = (Vec::new(), Vec::new());
+    for mut evaluation in unhandled(batch, &fresh) {
         if insert(connection, &evaluation)? {
+            announced.extend(evaluation.announced.take());
             stored.push(evaluation);
         }
     }
     let mut events = Vec::with_capacity(stored.len());
-    for (organization, evaluated) in by_organization(stored.into_iter()) {
+    for (organization, evaluated) in by_organization(stored) {
         let total = count(connection, organization, evaluated.len())?;
         events.extend(numbered(evaluated, total)?);
     }
+    events.extend(announced);
     outbox::enqueue_sqlite(connection, &events, handover)?;
     Ok(events)
 }

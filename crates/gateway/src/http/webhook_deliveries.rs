@@ -1,0 +1,149 @@
+//! `/v1/webhooks/{id}/deliveries…` and `/v1/webhooks/{id}/test`: the log of what an endpoint was told, and messages that are asked
+//! for. Beyond the specification.
+
+use actix_web::web::{Data, Path};
+use actix_web::{HttpRequest, HttpResponse};
+use assay_contracts::ids::{WebhookDeliveryId, WebhookId};
+use assay_contracts::page::Page;
+use assay_contracts::problem::{Problem, ProblemCode};
+use assay_contracts::webhook::{DeliveryStatus, WebhookDelivery, WebhookDeliveryDetails};
+use assay_platform::web::WebError;
+use reqwest::Method;
+
+use super::authentication::Authenticated;
+use super::context::{Gateway, path_id};
+use super::openapi::CommonProblems;
+use super::webhooks::{send, with_query};
+
+/// Send a trial message
+///
+/// A `webhook.test` event, also when the webhook does not name it.
+#[utoipa::path(
+    post,
+    path = "/v1/webhooks/{id}/test",
+    operation_id = "testWebhook",
+    tag = "Webhooks",
+    params(("id" = String, Path, description = "Webhook id")),
+    responses(
+        (status = 202, description = "Queued", body = WebhookDelivery),
+        (status = 404, description = "Resource not found, or webhooks are turned off", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "Conflict: the webhook is disabled", body = Problem, content_type = "application/problem+json"),
+        CommonProblems,
+    ),
+    security(("api_key" = []))
+)]
+pub(crate) async fn test_webhook(
+    request: HttpRequest,
+    id: Path<String>,
+    gateway: Data<Gateway>,
+    caller: Authenticated,
+) -> Result<HttpResponse, WebError> {
+    let _place = gateway.admit()?;
+    let id: WebhookId = path_id(&id, ProblemCode::WebhookNotFound)?;
+    let path = format!("/internal/v1/webhooks/{id}/test");
+    send(&gateway, &request, &caller.0, Method::POST, &path, None).await
+}
+
+/// List the deliveries of a webhook
+///
+/// Newest first.
+#[utoipa::path(
+    get,
+    path = "/v1/webhooks/{id}/deliveries",
+    operation_id = "listWebhookDeliveries",
+    tag = "Webhooks",
+    params(
+        ("id" = String, Path, description = "Webhook id"),
+        ("status" = Option<DeliveryStatus>, Query, description = "Only deliveries in this state"),
+        ("cursor" = Option<String>, Query, min_length = 1, description = "Opaque cursor of a previous page"),
+        ("limit" = Option<u32>, Query, minimum = 1, maximum = 100, description = "Items at most; 20 when left out"),
+    ),
+    responses(
+        (status = 200, description = "A page of deliveries", body = Page<WebhookDelivery>),
+        (status = 400, description = "Bad request", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "Resource not found, or webhooks are turned off", body = Problem, content_type = "application/problem+json"),
+        CommonProblems,
+    ),
+    security(("api_key" = []))
+)]
+pub(crate) async fn list_webhook_deliveries(
+    request: HttpRequest,
+    id: Path<String>,
+    gateway: Data<Gateway>,
+    caller: Authenticated,
+) -> Result<HttpResponse, WebError> {
+    let _place = gateway.admit()?;
+    let id: WebhookId = path_id(&id, ProblemCode::WebhookNotFound)?;
+    let path = with_query(format!("/internal/v1/webhooks/{id}/deliveries"), &request);
+    send(&gateway, &request, &caller.0, Method::GET, &path, None).await
+}
+
+/// Get a delivery
+///
+/// With its payload and its attempts.
+#[utoipa::path(
+    get,
+    path = "/v1/webhooks/{id}/deliveries/{deliveryId}",
+    operation_id = "getWebhookDelivery",
+    tag = "Webhooks",
+    params(
+        ("id" = String, Path, description = "Webhook id"),
+        ("deliveryId" = String, Path, description = "Delivery id: the message's `webhook-id`"),
+    ),
+    responses(
+        (status = 200, description = "The delivery", body = WebhookDeliveryDetails),
+        (status = 404, description = "Resource not found, or webhooks are turned off", body = Problem, content_type = "application/problem+json"),
+        CommonProblems,
+    ),
+    security(("api_key" = []))
+)]
+pub(crate) async fn get_webhook_delivery(
+    request: HttpRequest,
+    ids: Path<(String, String)>,
+    gateway: Data<Gateway>,
+    caller: Authenticated,
+) -> Result<HttpResponse, WebError> {
+    let _place = gateway.admit()?;
+    let (id, delivery_id) = ids_of(&ids)?;
+    let path = format!("/internal/v1/webhooks/{id}/deliveries/{delivery_id}");
+    send(&gateway, &request, &caller.0, Method::GET, &path, None).await
+}
+
+/// Send a delivery again
+///
+/// Under the same `webhook-id`, with a new timestamp and signature, and the retry schedule from its beginning.
+#[utoipa::path(
+    post,
+    path = "/v1/webhooks/{id}/deliveries/{deliveryId}/replay",
+    operation_id = "replayWebhookDelivery",
+    tag = "Webhooks",
+    params(
+        ("id" = String, Path, description = "Webhook id"),
+        ("deliveryId" = String, Path, description = "Delivery id: the message's `webhook-id`"),
+    ),
+    responses(
+        (status = 202, description = "Queued", body = WebhookDelivery),
+        (status = 404, description = "Resource not found, or webhooks are turned off", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "Conflict: the webhook is disabled, or the message was erased", body = Problem, content_type = "application/problem+json"),
+        CommonProblems,
+    ),
+    security(("api_key" = []))
+)]
+pub(crate) async fn replay_webhook_delivery(
+    request: HttpRequest,
+    ids: Path<(String, String)>,
+    gateway: Data<Gateway>,
+    caller: Authenticated,
+) -> Result<HttpResponse, WebError> {
+    let _place = gateway.admit()?;
+    let (id, delivery_id) = ids_of(&ids)?;
+    let path = format!("/internal/v1/webhooks/{id}/deliveries/{delivery_id}/replay");
+    send(&gateway, &request, &caller.0, Method::POST, &path, None).await
+}
+
+fn ids_of(ids: &(String, String)) -> Result<(WebhookId, WebhookDeliveryId), WebError> {
+    Ok((
+        path_id(&ids.0, ProblemCode::WebhookNotFound)?,
+        path_id(&ids.1, ProblemCode::WebhookDeliveryNotFound)?,
+    ))
+}

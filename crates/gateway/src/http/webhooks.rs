@@ -1,0 +1,260 @@
+//! `/v1/webhooks…`: endpoints that are told what happens. Beyond the specification.
+
+use actix_web::web::{Data, Path, Payload};
+use actix_web::{HttpRequest, HttpResponse};
+use assay_clients::Service;
+use assay_contracts::ids::WebhookId;
+use assay_contracts::page::Page;
+use assay_contracts::problem::{Problem, ProblemCode};
+use assay_contracts::webhook::{
+    CreatedWebhook, NewWebhook, NewWebhookRequest, Webhook, WebhookChange, WebhookChangeRequest,
+    WebhookSecret,
+};
+use assay_platform::auth::ServiceClaims;
+use assay_platform::web::WebError;
+use bytes::Bytes;
+use reqwest::Method;
+
+use super::authentication::Authenticated;
+use super::context::{Gateway, copy_headers, path_id};
+use super::openapi::{CommonProblems, IdempotencyHeader};
+use crate::app::{Forward, forward};
+
+/// Create a webhook
+///
+/// From a few seconds after the answer on, the endpoint is told of the events that it names, in messages of Standard Webhooks 1.0
+/// that are signed with the secret of the answer. Repeating a request with its `Idempotency-Key` answers with the secret that the
+/// webhook has then.
+#[utoipa::path(
+    post,
+    path = "/v1/webhooks",
+    operation_id = "createWebhook",
+    tag = "Webhooks",
+    params(IdempotencyHeader),
+    request_body = NewWebhookRequest,
+    responses(
+        (status = 201, description = "Created", body = CreatedWebhook,
+         headers(("Location" = String, description = "Address of the webhook"))),
+        (status = 400, description = "Bad request, or an address that messages are not sent to", body = Problem, content_type = "application/problem+json"),
+        (status = 413, description = "Request entity too large", body = Problem, content_type = "application/problem+json"),
+        (status = 415, description = "The body is not declared as JSON", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "Webhooks are turned off in this installation", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "Conflict: your organization has as many webhooks as it may have", body = Problem, content_type = "application/problem+json"),
+        (status = 422, description = "The idempotency key was used with another body", body = Problem, content_type = "application/problem+json"),
+        CommonProblems,
+    ),
+    security(("api_key" = []))
+)]
+pub(crate) async fn create_webhook(
+    request: HttpRequest,
+    payload: Payload,
+    gateway: Data<Gateway>,
+    caller: Authenticated,
+) -> Result<HttpResponse, WebError> {
+    gateway.check_room()?;
+    let body = gateway.read_checked(&request, payload, NewWebhook::parse).await?;
+    let _place = gateway.admit()?;
+    send(&gateway, &request, &caller.0, Method::POST, "/internal/v1/webhooks", Some(body.clone())).await
+}
+
+/// List webhooks
+///
+/// Newest first.
+#[utoipa::path(
+    get,
+    path = "/v1/webhooks",
+    operation_id = "listWebhooks",
+    tag = "Webhooks",
+    params(
+        ("cursor" = Option<String>, Query, min_length = 1, description = "Opaque cursor of a previous page"),
+        ("limit" = Option<u32>, Query, minimum = 1, maximum = 100, description = "Items at most; 20 when left out"),
+    ),
+    responses(
+        (status = 200, description = "A page of webhooks", body = Page<Webhook>),
+        (status = 400, description = "Bad request", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "Webhooks are turned off in this installation", body = Problem, content_type = "application/problem+json"),
+        CommonProblems,
+    ),
+    security(("api_key" = []))
+)]
+pub(crate) async fn list_webhooks(
+    request: HttpRequest,
+    gateway: Data<Gateway>,
+    caller: Authenticated,
+) -> Result<HttpResponse, WebError> {
+    let _place = gateway.admit()?;
+    let path = with_query("/internal/v1/webhooks".to_owned(), &request);
+    send(&gateway, &request, &caller.0, Method::GET, &path, None).await
+}
+
+/// Get a webhook
+#[utoipa::path(
+    get,
+    path = "/v1/webhooks/{id}",
+    operation_id = "getWebhook",
+    tag = "Webhooks",
+    params(("id" = String, Path, description = "Webhook id")),
+    responses(
+        (status = 200, description = "The webhook", body = Webhook),
+        (status = 404, description = "Resource not found, or webhooks are turned off", body = Problem, content_type = "application/problem+json"),
+        CommonProblems,
+    ),
+    security(("api_key" = []))
+)]
+pub(crate) async fn get_webhook(
+    request: HttpRequest,
+    id: Path<String>,
+    gateway: Data<Gateway>,
+    caller: Authenticated,
+) -> Result<HttpResponse, WebError> {
+    let _place = gateway.admit()?;
+    let id: WebhookId = path_id(&id, ProblemCode::WebhookNotFound)?;
+    let path = format!("/internal/v1/webhooks/{id}");
+    send(&gateway, &request, &caller.0, Method::GET, &path, None).await
+}
+
+/// Change a webhook
+///
+/// What is left out stays as it is. While it is disabled it is told nothing, and what waits for it is kept.
+#[utoipa::path(
+    patch,
+    path = "/v1/webhooks/{id}",
+    operation_id = "changeWebhook",
+    tag = "Webhooks",
+    params(("id" = String, Path, description = "Webhook id")),
+    request_body = WebhookChangeRequest,
+    responses(
+        (status = 200, description = "Changed", body = Webhook),
+        (status = 400, description = "Bad request, or an address that messages are not sent to", body = Problem, content_type = "application/problem+json"),
+        (status = 413, description = "Request entity too large", body = Problem, content_type = "application/problem+json"),
+        (status = 415, description = "The body is not declared as JSON", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "Resource not found, or webhooks are turned off", body = Problem, content_type = "application/problem+json"),
+        CommonProblems,
+    ),
+    security(("api_key" = []))
+)]
+pub(crate) async fn change_webhook(
+    request: HttpRequest,
+    payload: Payload,
+    id: Path<String>,
+    gateway: Data<Gateway>,
+    caller: Authenticated,
+) -> Result<HttpResponse, WebError> {
+    gateway.check_room()?;
+    let body = gateway.read_checked(&request, payload, WebhookChange::parse).await?;
+    let _place = gateway.admit()?;
+    let id: WebhookId = path_id(&id, ProblemCode::WebhookNotFound)?;
+    let path = format!("/internal/v1/webhooks/{id}");
+    send(&gateway, &request, &caller.0, Method::PATCH, &path, Some(body.clone())).await
+}
+
+/// Delete a webhook
+///
+/// With everything that it was told and was to be told.
+#[utoipa::path(
+    delete,
+    path = "/v1/webhooks/{id}",
+    operation_id = "deleteWebhook",
+    tag = "Webhooks",
+    params(("id" = String, Path, description = "Webhook id")),
+    responses(
+        (status = 204, description = "Deleted"),
+        (status = 404, description = "Resource not found, or webhooks are turned off", body = Problem, content_type = "application/problem+json"),
+        CommonProblems,
+    ),
+    security(("api_key" = []))
+)]
+pub(crate) async fn delete_webhook(
+    request: HttpRequest,
+    id: Path<String>,
+    gateway: Data<Gateway>,
+    caller: Authenticated,
+) -> Result<HttpResponse, WebError> {
+    let _place = gateway.admit()?;
+    let id: WebhookId = path_id(&id, ProblemCode::WebhookNotFound)?;
+    let path = format!("/internal/v1/webhooks/{id}");
+    send(&gateway, &request, &caller.0, Method::DELETE, &path, None).await
+}
+
+/// Get a webhook's secret
+#[utoipa::path(
+    get,
+    path = "/v1/webhooks/{id}/secret",
+    operation_id = "getWebhookSecret",
+    tag = "Webhooks",
+    params(("id" = String, Path, description = "Webhook id")),
+    responses(
+        (status = 200, description = "The secret", body = WebhookSecret),
+        (status = 404, description = "Resource not found, or webhooks are turned off", body = Problem, content_type = "application/problem+json"),
+        CommonProblems,
+    ),
+    security(("api_key" = []))
+)]
+pub(crate) async fn get_webhook_secret(
+    request: HttpRequest,
+    id: Path<String>,
+    gateway: Data<Gateway>,
+    caller: Authenticated,
+) -> Result<HttpResponse, WebError> {
+    let _place = gateway.admit()?;
+    let id: WebhookId = path_id(&id, ProblemCode::WebhookNotFound)?;
+    let path = format!("/internal/v1/webhooks/{id}/secret");
+    send(&gateway, &request, &caller.0, Method::GET, &path, None).await
+}
+
+/// Rotate a webhook's secret
+///
+/// For a day, messages carry two signatures: one with the new secret and one with that before it.
+#[utoipa::path(
+    post,
+    path = "/v1/webhooks/{id}/secret/rotate",
+    operation_id = "rotateWebhookSecret",
+    tag = "Webhooks",
+    params(("id" = String, Path, description = "Webhook id")),
+    responses(
+        (status = 200, description = "The new secret", body = WebhookSecret),
+        (status = 404, description = "Resource not found, or webhooks are turned off", body = Problem, content_type = "application/problem+json"),
+        CommonProblems,
+    ),
+    security(("api_key" = []))
+)]
+pub(crate) async fn rotate_webhook_secret(
+    request: HttpRequest,
+    id: Path<String>,
+    gateway: Data<Gateway>,
+    caller: Authenticated,
+) -> Result<HttpResponse, WebError> {
+    let _place = gateway.admit()?;
+    let id: WebhookId = path_id(&id, ProblemCode::WebhookNotFound)?;
+    let path = format!("/internal/v1/webhooks/{id}/secret/rotate");
+    send(&gateway, &request, &caller.0, Method::POST, &path, None).await
+}
+
+/// The query, too, which the service checks.
+pub(super) fn with_query(path: String, request: &HttpRequest) -> String {
+    match request.query_string() {
+        "" => path,
+        query => format!("{path}?{query}"),
+    }
+}
+
+pub(super) async fn send(
+    gateway: &Gateway,
+    request: &HttpRequest,
+    claims: &ServiceClaims,
+    method: Method,
+    path: &str,
+    body: Option<Bytes>,
+) -> Result<HttpResponse, WebError> {
+    let headers = copy_headers(request, &["idempotency-key"]);
+    forward(Forward { service: service(gateway)?, claims, method, path, headers, body }).await
+}
+
+fn service(gateway: &Gateway) -> Result<&Service, WebError> {
+    gateway.webhooks.as_ref().ok_or_else(|| {
+        WebError::new(
+            ProblemCode::WebhooksOff,
+            "whoever operates this service has to turn them on: services.webhooks_url",
+        )
+    })
+}

@@ -1,0 +1,1 @@
+DROP TABLE attempts, deliveries, endpoints, retractions;

@@ -1,0 +1,4 @@
+DROP TABLE attempts;
+DROP TABLE deliveries;
+DROP TABLE endpoints;
+DROP TABLE retractions;

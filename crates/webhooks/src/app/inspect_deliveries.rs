@@ -1,0 +1,57 @@
+//! The log of what an endpoint was told.
+
+use assay_contracts::ids::{OrganizationId, WebhookDeliveryId, WebhookId};
+use assay_contracts::page::Page;
+use assay_contracts::webhook::{DeliveryStatus, WebhookDelivery, WebhookDeliveryDetails};
+use assay_platform::auth::SigningKeys;
+
+use super::change_webhook::cut;
+use super::{RequestError, read_webhook};
+use crate::domain::position::{List, Position};
+use crate::store::{LogPage, LoggedDelivery, WebhookStore};
+
+/// A request for a page of the log.
+pub(crate) struct ListDeliveries {
+    /// The tenant.
+    pub(crate) organization_id: OrganizationId,
+    /// The endpoint.
+    pub(crate) endpoint_id: WebhookId,
+    /// Only messages in this state.
+    pub(crate) status: Option<DeliveryStatus>,
+    /// As the client sent it.
+    pub(crate) cursor: Option<String>,
+    /// Items at most.
+    pub(crate) limit: u32,
+}
+
+/// A page of the log, newest first.
+pub(crate) async fn list_deliveries(
+    store: &dyn WebhookStore,
+    keys: &SigningKeys,
+    request: ListDeliveries,
+) -> Result<Page<WebhookDelivery>, RequestError> {
+    let ListDeliveries { organization_id, endpoint_id, status, cursor, limit } = request;
+    read_webhook(store, organization_id, endpoint_id).await?;
+    let list = List { organization_id, endpoint: endpoint_id.as_uuid() };
+    let after = cursor.map(|cursor| Position::open(keys, list, &cursor)).transpose()?;
+    let page = LogPage { organization_id, endpoint_id, status, after, limit: limit.saturating_add(1) };
+    let found = store.log(page).await?;
+    let position =
+        |delivery: &WebhookDelivery| Position { created_at: delivery.created_at, id: delivery.id.as_uuid() };
+    let (data, page_info) = cut(found, limit, |last| position(last).seal(keys, list));
+    Ok(Page { data, page_info })
+}
+
+/// One message with its attempts.
+pub(crate) async fn read_delivery(
+    store: &dyn WebhookStore,
+    organization_id: OrganizationId,
+    endpoint_id: WebhookId,
+    id: WebhookDeliveryId,
+) -> Result<WebhookDeliveryDetails, RequestError> {
+    read_webhook(store, organization_id, endpoint_id).await?;
+    let found = store.find_delivery(organization_id, endpoint_id, id).await?;
+    let LoggedDelivery { delivery, payload, attempts } = found.ok_or(RequestError::DeliveryNotFound)?;
+    let payload = payload.as_deref().map(serde_json::from_str).transpose()?;
+    Ok(WebhookDeliveryDetails { delivery, payload, attempt_log: attempts })
+}

@@ -1,0 +1,41 @@
+//! Shows the secret of an endpoint, and replaces it.
+
+use assay_contracts::ids::{OrganizationId, WebhookId};
+use assay_contracts::webhook::WebhookSecret;
+use assay_platform::auth::SigningKeys;
+use assay_platform::runtime::{now, random_bytes};
+
+use super::{RequestError, read_webhook};
+use crate::domain::secret::Secret;
+use crate::store::WebhookStore;
+
+/// The secret that messages are signed with.
+pub(crate) async fn show_secret(
+    store: &dyn WebhookStore,
+    keys: &SigningKeys,
+    organization_id: OrganizationId,
+    id: WebhookId,
+) -> Result<WebhookSecret, RequestError> {
+    let endpoint = read_webhook(store, organization_id, id).await?;
+    let secret = endpoint.secrets.current.open(keys, id)?;
+    let previous_until = endpoint.secrets.previous.map(|(_, until)| until).filter(|until| *until > now());
+    Ok(WebhookSecret { secret: secret.reveal(), previous_secret_expires_at: previous_until })
+}
+
+/// Gives an endpoint a new secret. The one that it has goes on signing beside it for `previous_millis`, so that its owner can
+/// change over without a gap; one from a rotation before that signs no more.
+pub(crate) async fn rotate_secret(
+    store: &dyn WebhookStore,
+    keys: &SigningKeys,
+    organization_id: OrganizationId,
+    id: WebhookId,
+    previous_millis: i64,
+) -> Result<WebhookSecret, RequestError> {
+    let secret = Secret::from(random_bytes()?);
+    let until = now().plus_millis(previous_millis);
+    if !store.rotate(organization_id, id, secret.seal(keys, id)?, until).await? {
+        return Err(RequestError::NotFound);
+    }
+    tracing::info!(webhook = %id, "secret of a webhook rotated");
+    Ok(WebhookSecret { secret: secret.reveal(), previous_secret_expires_at: Some(until) })
+}

@@ -1,0 +1,9 @@
+//! Types and rules of webhooks.
+
+pub mod address;
+pub mod attempt;
+pub mod endpoint;
+pub mod message;
+pub mod position;
+pub mod schedule;
+pub mod secret;

@@ -1,0 +1,175 @@
+//! What messages are signed with, and the signatures: Standard Webhooks 1.0, symmetric (`v1`, HMAC-SHA256).
+
+use assay_contracts::ids::{WebhookDeliveryId, WebhookId};
+use assay_contracts::time::Timestamp;
+use assay_platform::auth::{SigningKeys, UnreadableSecret};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+/// The standard asks for 24 to 64.
+pub const SECRET_BYTES: usize = 32;
+
+const PREFIX: &str = "whsec_";
+const PURPOSE: &str = "secret of a webhook";
+
+/// The secret of an endpoint. Its text is never in a log.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Vec<u8>);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Secret")
+    }
+}
+
+impl From<[u8; SECRET_BYTES]> for Secret {
+    fn from(bytes: [u8; SECRET_BYTES]) -> Self {
+        Self(bytes.to_vec())
+    }
+}
+
+impl Secret {
+    /// As its owner gets it: `whsec_` and base64.
+    pub fn reveal(&self) -> String {
+        format!("{PREFIX}{}", STANDARD.encode(&self.0))
+    }
+
+    /// As it is stored, readable for this endpoint only.
+    ///
+    /// # Errors
+    /// When the system has no randomness to give.
+    pub fn seal(&self, keys: &SigningKeys, endpoint: WebhookId) -> Result<SealedSecret, UnreadableSecret> {
+        Ok(SealedSecret(keys.encrypt(PURPOSE, endpoint.as_uuid().as_bytes(), &self.0)?))
+    }
+
+    /// The signature of a message: `v1,` and base64.
+    pub fn sign(&self, id: WebhookDeliveryId, seconds: i64, payload: &str) -> String {
+        // HMAC takes keys of any length, so this constructor has no failing case.
+        #[allow(clippy::expect_used, reason = "HMAC accepts every key length (RFC 2104, section 3)")]
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("any key length");
+        mac.update(format!("{id}.{seconds}.").as_bytes());
+        mac.update(payload.as_bytes());
+        format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
+    }
+}
+
+/// A secret as it is stored: encrypted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SealedSecret(String);
+
+impl SealedSecret {
+    /// What is stored.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The secret.
+    ///
+    /// # Errors
+    /// When the key that it was encrypted under is no longer among the keys.
+    pub fn open(&self, keys: &SigningKeys, endpoint: WebhookId) -> Result<Secret, UnreadableSecret> {
+        keys.decrypt(PURPOSE, endpoint.as_uuid().as_bytes(), &self.0).map(Secret)
+    }
+
+    /// Whether it was encrypted under the key that is used now.
+    pub fn is_current(&self, keys: &SigningKeys) -> bool {
+        keys.is_current(&self.0)
+    }
+}
+
+impl From<String> for SealedSecret {
+    fn from(stored: String) -> Self {
+        Self(stored)
+    }
+}
+
+/// The secrets of an endpoint: the one before a rotation goes on signing for a while.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SealedSecrets {
+    /// The secret.
+    pub current: SealedSecret,
+    /// The one before it, and until when it signs.
+    pub previous: Option<(SealedSecret, Timestamp)>,
+}
+
+impl SealedSecrets {
+    /// Those that sign at `now`, the current one first.
+    ///
+    /// # Errors
+    /// When one cannot be read.
+    pub fn signing(
+        &self,
+        keys: &SigningKeys,
+        endpoint: WebhookId,
+        now: Timestamp,
+    ) -> Result<Vec<Secret>, UnreadableSecret> {
+        let previous = self.previous.iter().filter(|(_, until)| *until > now).map(|(secret, _)| secret);
+        std::iter::once(&self.current).chain(previous).map(|secret| secret.open(keys, endpoint)).collect()
+    }
+}
+
+/// The header `webhook-signature`: every secret's signature, separated by spaces.
+pub fn signatures(secrets: &[Secret], id: WebhookDeliveryId, seconds: i64, payload: &str) -> String {
+    let signatures: Vec<String> = secrets.iter().map(|secret| secret.sign(id, seconds, payload)).collect();
+    signatures.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use assay_platform::runtime::{new_id, now};
+    use standardwebhooks::Webhook;
+
+    use super::*;
+
+    fn keys() -> SigningKeys {
+        SigningKeys::parse(&"k1:0123456789abcdef0123456789abcdef".to_owned().into()).unwrap()
+    }
+
+    #[test]
+    fn a_signature_is_the_one_that_the_official_library_makes() {
+        let secret = Secret::from([7; SECRET_BYTES]);
+        let official = Webhook::new(&secret.reveal()).unwrap();
+        let (id, payload) = (new_id::<WebhookDeliveryId>(), r#"{"type":"webhook.test","data":{"ü":"–"}}"#);
+        for seconds in [0, 1_763_600_000] {
+            let theirs = official.sign(&id.to_string(), seconds, payload.as_bytes()).unwrap();
+            assert_eq!(secret.sign(id, seconds, payload), theirs);
+        }
+    }
+
+    #[test]
+    fn the_official_library_accepts_what_one_of_two_secrets_signed_and_nothing_else() {
+        let (old, new) = (Secret::from([1; SECRET_BYTES]), Secret::from([2; SECRET_BYTES]));
+        let (id, seconds) = (new_id::<WebhookDeliveryId>(), now().as_millis() / 1_000);
+        let header = signatures(&[new.clone(), old.clone()], id, seconds, "{}");
+        let mut headers = reqwest::header::HeaderMap::new();
+        headers.insert("webhook-id", id.to_string().parse().unwrap());
+        headers.insert("webhook-timestamp", seconds.to_string().parse().unwrap());
+        headers.insert("webhook-signature", header.parse().unwrap());
+        let verify = |secret: &Secret, payload: &[u8]| {
+            Webhook::new(&secret.reveal()).unwrap().verify(payload, &headers).is_ok()
+        };
+        assert!(verify(&old, b"{}") && verify(&new, b"{}"));
+        assert!(!verify(&Secret::from([3; SECRET_BYTES]), b"{}") && !verify(&new, b"{ }"));
+    }
+
+    #[test]
+    fn a_stored_secret_is_readable_for_its_endpoint_alone() {
+        let (endpoint, secret) = (new_id(), Secret::from([7; SECRET_BYTES]));
+        let sealed = secret.seal(&keys(), endpoint).unwrap();
+        assert_eq!(sealed.open(&keys(), endpoint).unwrap(), secret);
+        assert!(sealed.open(&keys(), new_id()).is_err());
+        assert!(!sealed.as_str().contains(&secret.reveal()["whsec_".len()..]));
+    }
+
+    #[test]
+    fn the_secret_before_signs_until_its_time_is_over() {
+        let (endpoint, at) = (new_id(), Timestamp::saturating_from_millis);
+        let seal = |byte| Secret::from([byte; SECRET_BYTES]).seal(&keys(), endpoint).unwrap();
+        let secrets = SealedSecrets { current: seal(1), previous: Some((seal(2), at(1_000))) };
+        let signing = |now| secrets.signing(&keys(), endpoint, at(now)).unwrap();
+        assert_eq!(signing(999), [[1; SECRET_BYTES].into(), [2; SECRET_BYTES].into()]);
+        assert_eq!(signing(1_000), [Secret::from([1; SECRET_BYTES])]);
+    }
+}

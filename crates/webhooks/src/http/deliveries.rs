@@ -1,0 +1,67 @@
+//! `/internal/v1/webhooks/{id}/deliveries`: the log, and messages that are asked for.
+
+use actix_web::web::{Data, Json, Path};
+use actix_web::{HttpRequest, HttpResponse};
+use assay_contracts::page::Page;
+use assay_contracts::tenant::Scope;
+use assay_contracts::webhook::{WebhookDelivery, WebhookDeliveryDetails};
+use assay_platform::web::{Caller, WebError, query_pairs};
+
+use super::errors::delivery_not_found;
+use super::webhooks::webhook_id;
+use super::{Services, parameters};
+use crate::app::{ListDeliveries, list_deliveries, read_delivery, replay_delivery, send_test};
+
+/// A page of the log.
+pub(super) async fn list(
+    caller: Caller,
+    services: Data<Services>,
+    request: HttpRequest,
+    id: Path<String>,
+) -> Result<Json<Page<WebhookDelivery>>, WebError> {
+    let organization_id = caller.tenant(Scope::Webhooks)?.organization_id;
+    let endpoint_id = webhook_id(&id)?;
+    let mut query = query_pairs(&request, &["cursor", "limit", "status"])?;
+    let status = parameters::status(&query)?;
+    let (cursor, limit) = parameters::page(&mut query)?;
+    let request = ListDeliveries { organization_id, endpoint_id, status, cursor, limit };
+    Ok(Json(list_deliveries(services.store.as_ref(), &services.keys, request).await?))
+}
+
+/// One message with its attempts.
+pub(super) async fn read(
+    caller: Caller,
+    services: Data<Services>,
+    ids: Path<(String, String)>,
+) -> Result<Json<WebhookDeliveryDetails>, WebError> {
+    let organization_id = caller.tenant(Scope::Webhooks)?.organization_id;
+    let endpoint_id = webhook_id(&ids.0)?;
+    let id = ids.1.parse().map_err(|_| delivery_not_found())?;
+    Ok(Json(read_delivery(services.store.as_ref(), organization_id, endpoint_id, id).await?))
+}
+
+/// Has a message sent again: 202 with the message.
+pub(super) async fn replay(
+    caller: Caller,
+    services: Data<Services>,
+    ids: Path<(String, String)>,
+) -> Result<HttpResponse, WebError> {
+    let organization_id = caller.tenant(Scope::Webhooks)?.organization_id;
+    let endpoint_id = webhook_id(&ids.0)?;
+    let id = ids.1.parse().map_err(|_| delivery_not_found())?;
+    let queued = replay_delivery(services.store.as_ref(), organization_id, endpoint_id, id).await?;
+    services.news.notify_one();
+    Ok(HttpResponse::Accepted().json(queued))
+}
+
+/// Has a trial message sent: 202 with the message.
+pub(super) async fn test(
+    caller: Caller,
+    services: Data<Services>,
+    id: Path<String>,
+) -> Result<HttpResponse, WebError> {
+    let organization_id = caller.tenant(Scope::Webhooks)?.organization_id;
+    let queued = send_test(services.store.as_ref(), organization_id, webhook_id(&id)?).await?;
+    services.news.notify_one();
+    Ok(HttpResponse::Accepted().json(queued))
+}

@@ -1,0 +1,57 @@
+//! Which answer each failure gets.
+
+use assay_contracts::fault::Fault;
+use assay_contracts::problem::{Problem, ProblemCode};
+use assay_platform::db::idempotency;
+use assay_platform::web::WebError;
+
+use crate::app::RequestError;
+
+impl From<RequestError> for WebError {
+    fn from(error: RequestError) -> Self {
+        match error {
+            RequestError::NotFound => not_found(),
+            RequestError::DeliveryNotFound => delivery_not_found(),
+            RequestError::Erased => Self::new(
+                ProblemCode::WebhookPayloadErased,
+                "its ticket was deleted, and what was told of it with it: it cannot be sent again",
+            ),
+            RequestError::Disabled => Self::new(
+                ProblemCode::WebhookDisabled,
+                "enable it first: send `{\"enabled\": true}` with PATCH",
+            ),
+            RequestError::Address(reason) => {
+                let fault = Fault { pointer: "/url".to_owned(), detail: reason.to_string() };
+                Problem::new(ProblemCode::WebhookAddressRefused, format!("/url {reason}"))
+                    .with_errors(vec![fault])
+                    .into()
+            }
+            RequestError::LimitReached(limit) => Self::new(
+                ProblemCode::WebhookLimitReached,
+                format!("the limit is {limit}: delete one that is no longer needed"),
+            ),
+            RequestError::IdempotencyConflict => idempotency::conflict().into(),
+            RequestError::Cursor(_) => Self::new(
+                ProblemCode::InvalidCursor,
+                "use `page_info.next_cursor` of an earlier page as it is, or leave the cursor out",
+            ),
+            RequestError::Secret(cause) => Self::internal(&cause),
+            RequestError::Randomness(cause) => Self::internal(&cause),
+            RequestError::Json(cause) => Self::internal(&cause),
+            RequestError::Database(cause) => cause.into(),
+        }
+    }
+}
+
+/// Also for a text that is no id.
+pub(super) fn not_found() -> WebError {
+    WebError::new(ProblemCode::WebhookNotFound, "your organization has no webhook with this id")
+}
+
+/// Also for a text that is no id.
+pub(super) fn delivery_not_found() -> WebError {
+    WebError::new(
+        ProblemCode::WebhookDeliveryNotFound,
+        "the webhook has no delivery with this id, or it is no longer kept",
+    )
+}

@@ -1,0 +1,68 @@
+//! The role's HTTP interface: internal routes for the gateway and for scoring-worker, which need a service token made for
+//! webhooks.
+
+mod deliveries;
+mod errors;
+mod interest;
+mod parameters;
+mod webhooks;
+
+use std::sync::Arc;
+
+use actix_web::middleware::from_fn;
+use actix_web::web::{Data, ServiceConfig, delete, get, patch, post, scope};
+use assay_platform::auth::SigningKeys;
+use assay_platform::web::{ServiceAuth, resource, service_auth_middleware};
+use tokio::sync::Notify;
+
+use crate::domain::address::AddressRules;
+use crate::store::WebhookStore;
+
+/// What the handlers work with.
+pub(crate) struct Services {
+    /// Endpoints and messages.
+    pub(crate) store: Arc<dyn WebhookStore>,
+    /// Signs cursors, encrypts secrets.
+    pub(crate) keys: SigningKeys,
+    /// Where messages may be sent.
+    pub(crate) rules: Arc<AddressRules>,
+    /// Wakes the sender.
+    pub(crate) news: Arc<Notify>,
+    /// Endpoints of an organization at most.
+    pub(crate) endpoints_per_organization: u32,
+    /// How long the secret before a rotation goes on signing.
+    pub(crate) previous_secret_millis: i64,
+}
+
+/// Adds the routes to an app.
+pub(crate) fn configure(app: &mut ServiceConfig, services: Data<Services>, auth: ServiceAuth) {
+    app.app_data(services).app_data(Data::new(auth)).service(
+        scope("/internal/v1")
+            .wrap(from_fn(service_auth_middleware))
+            .service(resource("/interest", vec![("GET", get().to(interest::page))]))
+            .service(resource(
+                "/webhooks",
+                vec![("GET", get().to(webhooks::list)), ("POST", post().to(webhooks::create))],
+            ))
+            .service(resource(
+                "/webhooks/{id}",
+                vec![
+                    ("GET", get().to(webhooks::read)),
+                    ("PATCH", patch().to(webhooks::change)),
+                    ("DELETE", delete().to(webhooks::remove)),
+                ],
+            ))
+            .service(resource("/webhooks/{id}/secret", vec![("GET", get().to(webhooks::secret))]))
+            .service(resource("/webhooks/{id}/secret/rotate", vec![("POST", post().to(webhooks::rotate))]))
+            .service(resource("/webhooks/{id}/test", vec![("POST", post().to(deliveries::test))]))
+            .service(resource("/webhooks/{id}/deliveries", vec![("GET", get().to(deliveries::list))]))
+            .service(resource(
+                "/webhooks/{id}/deliveries/{delivery_id}",
+                vec![("GET", get().to(deliveries::read))],
+            ))
+            .service(resource(
+                "/webhooks/{id}/deliveries/{delivery_id}/replay",
+                vec![("POST", post().to(deliveries::replay))],
+            )),
+    );
+}

@@ -1,0 +1,124 @@
+//! `/internal/v1/webhooks`: what the gateway passes on of `/v1/webhooks`.
+
+use std::time::Duration;
+
+use actix_web::web::{Data, Json, Path, Payload};
+use actix_web::{HttpRequest, HttpResponse};
+use assay_contracts::ids::WebhookId;
+use assay_contracts::page::Page;
+use assay_contracts::problem::Problem;
+use assay_contracts::tenant::Scope;
+use assay_contracts::webhook::{NewWebhook, Webhook, WebhookChange, WebhookSecret};
+use assay_platform::db::idempotency::{self, Fingerprint, IdempotencyKey};
+use assay_platform::web::{
+    BodyLimits, Caller, WebError, body_error, give_stored_answer, query_pairs, read_body,
+};
+
+use super::errors::not_found;
+use super::{Services, parameters};
+use crate::app::{
+    CreateWebhook, ListWebhooks, change_webhook, create_webhook, delete_webhook, list_webhooks, read_webhook,
+    rotate_secret, show_secret,
+};
+
+/// Bodies here hold a few words. Larger ones that a client sends are refused by the gateway.
+const BODY_LIMITS: BodyLimits = BodyLimits { max_bytes: 4 * 1024 * 1024, deadline: Duration::from_secs(10) };
+
+/// Makes an endpoint: 201 with the endpoint and its secret.
+pub(super) async fn create(
+    caller: Caller,
+    services: Data<Services>,
+    request: HttpRequest,
+    payload: Payload,
+) -> Result<HttpResponse, WebError> {
+    let organization_id = caller.tenant(Scope::Webhooks)?.organization_id;
+    let keys = request.headers().get_all(idempotency::HEADER).map(|value| value.as_bytes());
+    let key = IdempotencyKey::from_headers(keys).map_err(Problem::from)?;
+    let body = read_body(&request, payload, BODY_LIMITS).await?;
+    let webhook = NewWebhook::parse(&body).map_err(body_error)?;
+    let idempotency = key.map(|key| (key, Fingerprint::of(&body)));
+    let limit = services.endpoints_per_organization;
+    let request = CreateWebhook { organization_id, webhook, idempotency, limit };
+    let created = create_webhook(services.store.as_ref(), &services.keys, &services.rules, request);
+    give_stored_answer(created.await?)
+}
+
+/// A page of endpoints.
+pub(super) async fn list(
+    caller: Caller,
+    services: Data<Services>,
+    request: HttpRequest,
+) -> Result<Json<Page<Webhook>>, WebError> {
+    let organization_id = caller.tenant(Scope::Webhooks)?.organization_id;
+    let (cursor, limit) = parameters::page(&mut query_pairs(&request, &["cursor", "limit"])?)?;
+    let request = ListWebhooks { organization_id, cursor, limit };
+    Ok(Json(list_webhooks(services.store.as_ref(), &services.keys, request).await?))
+}
+
+/// One endpoint.
+pub(super) async fn read(
+    caller: Caller,
+    services: Data<Services>,
+    id: Path<String>,
+) -> Result<Json<Webhook>, WebError> {
+    let organization_id = caller.tenant(Scope::Webhooks)?.organization_id;
+    Ok(Json(read_webhook(services.store.as_ref(), organization_id, webhook_id(&id)?).await?.into()))
+}
+
+/// Changes an endpoint.
+pub(super) async fn change(
+    caller: Caller,
+    services: Data<Services>,
+    request: HttpRequest,
+    payload: Payload,
+    id: Path<String>,
+) -> Result<Json<Webhook>, WebError> {
+    let organization_id = caller.tenant(Scope::Webhooks)?.organization_id;
+    let id = webhook_id(&id)?;
+    let body = read_body(&request, payload, BODY_LIMITS).await?;
+    let change = WebhookChange::parse(&body).map_err(body_error)?;
+    let changed = change_webhook(services.store.as_ref(), &services.rules, organization_id, id, change);
+    let changed = changed.await?;
+    // What waited while it was disabled may be sent now.
+    services.news.notify_one();
+    Ok(Json(changed))
+}
+
+/// Deletes an endpoint.
+pub(super) async fn remove(
+    caller: Caller,
+    services: Data<Services>,
+    id: Path<String>,
+) -> Result<HttpResponse, WebError> {
+    let organization_id = caller.tenant(Scope::Webhooks)?.organization_id;
+    delete_webhook(services.store.as_ref(), organization_id, webhook_id(&id)?).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// The secret of an endpoint.
+pub(super) async fn secret(
+    caller: Caller,
+    services: Data<Services>,
+    id: Path<String>,
+) -> Result<Json<WebhookSecret>, WebError> {
+    let organization_id = caller.tenant(Scope::Webhooks)?.organization_id;
+    let id = webhook_id(&id)?;
+    Ok(Json(show_secret(services.store.as_ref(), &services.keys, organization_id, id).await?))
+}
+
+/// Gives an endpoint a new secret.
+pub(super) async fn rotate(
+    caller: Caller,
+    services: Data<Services>,
+    id: Path<String>,
+) -> Result<Json<WebhookSecret>, WebError> {
+    let organization_id = caller.tenant(Scope::Webhooks)?.organization_id;
+    let (id, previous) = (webhook_id(&id)?, services.previous_secret_millis);
+    let rotated = rotate_secret(services.store.as_ref(), &services.keys, organization_id, id, previous);
+    Ok(Json(rotated.await?))
+}
+
+/// A text that is no id is not found, like an id that nobody has.
+pub(super) fn webhook_id(text: &str) -> Result<WebhookId, WebError> {
+    text.parse().map_err(|_| not_found())
+}

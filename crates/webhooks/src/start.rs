@@ -1,0 +1,165 @@
+//! Starts the role: the only place that knows all of its parts.
+
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::web::Data;
+use assay_messaging::Bus;
+use assay_platform::auth::{Audience, ServiceTokens, SigningKeys};
+use assay_platform::db::{self, Database, DatabaseError};
+use assay_platform::runtime::{Phase, Tasks, periodically};
+use assay_platform::web::{ServerSettings, ServiceAuth, serve};
+use tokio::sync::Notify;
+
+use crate::app::{Intake, Poster, Sender, SenderLimits, keep_house, reseal_secrets, send_messages};
+use crate::consume::{AnnouncementsHandler, subscription};
+use crate::domain::address::{AddressRules, InvalidNetwork};
+use crate::domain::schedule::{InvalidSchedule, Schedule};
+use crate::http::{self, Services};
+use crate::store::{WebhookStore, webhook_store};
+use crate::{Config, MIGRATIONS, SCHEMA};
+
+/// What the role needs from the process it runs in.
+pub struct Dependencies {
+    /// Where it serves; bound already.
+    pub listener: TcpListener,
+    /// Checks the tokens of calls.
+    pub tokens: ServiceTokens,
+    /// Signs cursors, encrypts secrets.
+    pub signing_keys: SigningKeys,
+    /// Where announcements come from.
+    pub bus: Bus,
+}
+
+/// Why the role cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The database's address cannot be used.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// A network cannot be understood.
+    #[error(transparent)]
+    Network(#[from] InvalidNetwork),
+    /// The schedule cannot be understood.
+    #[error(transparent)]
+    Schedule(#[from] InvalidSchedule),
+    /// Something that must be there is none.
+    #[error(
+        "webhooks.concurrency, concurrency_per_endpoint, attempt_deadline_milliseconds, poll_interval_milliseconds and \
+         delivery_retention_days must be at least 1"
+    )]
+    Settings,
+    /// No HTTP client.
+    #[error("webhooks cannot make an HTTP client: {0}")]
+    Client(#[from] reqwest::Error),
+    /// The listener cannot be used.
+    #[error("webhooks cannot serve: {0}")]
+    Listener(#[from] std::io::Error),
+}
+
+/// Brings the schema up to date; the names of the migrations that were applied.
+///
+/// # Errors
+/// When the database cannot be reached or a migration fails; the next call goes on where this one ended.
+pub async fn migrate(config: &Config) -> Result<Vec<String>, DatabaseError> {
+    Database::open(&config.database(), SCHEMA)?.migrate(MIGRATIONS).await
+}
+
+/// Starts the role's tasks. The database and the bus may come up later; until then the role is not ready, or degraded.
+///
+/// # Errors
+/// When the configuration cannot be used.
+pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
+    let Dependencies { listener, tokens, signing_keys, bus } = dependencies;
+    check(config)?;
+    let (rules, schedule) = (Arc::new(config.address_rules()?), config.schedule()?);
+    let database = Database::open(&config.database(), SCHEMA)?;
+    let store = webhook_store(&database);
+    let news = Arc::new(Notify::new());
+    db::register_readiness(tasks.readiness(), SCHEMA, &database, MIGRATIONS);
+    spawn_intake(tasks, &bus, &store, &schedule, &news);
+    let poster = Poster::new(rules.clone(), signing_keys.clone(), config.attempt_deadline())?;
+    let limits = SenderLimits {
+        concurrency: config.concurrency,
+        per_endpoint: config.concurrency_per_endpoint,
+        attempt_deadline: config.attempt_deadline(),
+        poll_interval: config.poll_interval(),
+    };
+    let sender = Sender { store: store.clone(), poster, schedule, limits, news: news.clone() };
+    let sender = Arc::new(sender);
+    tasks.spawn(Phase::Consume, "webhooks sender", move |stop| send_messages(sender, stop));
+    spawn_housekeeping(tasks, config, &store, &signing_keys);
+    serve_requests(config, tasks, listener, tokens, (store, signing_keys, rules, news))?;
+    Ok(())
+}
+
+fn check(config: &Config) -> Result<(), StartError> {
+    let is_usable = config.concurrency > 0
+        && config.concurrency_per_endpoint > 0
+        && config.attempt_deadline_milliseconds > 0
+        && config.poll_interval_milliseconds > 0
+        && config.delivery_retention_days > 0;
+    if is_usable { Ok(()) } else { Err(StartError::Settings) }
+}
+
+fn spawn_intake(
+    tasks: &mut Tasks,
+    bus: &Bus,
+    store: &Arc<dyn WebhookStore>,
+    schedule: &Schedule,
+    news: &Arc<Notify>,
+) {
+    let subscription = subscription();
+    // Endpoints are managed and messages sent without the bus, too: it degrades the role.
+    let pinged = bus.clone();
+    tasks.readiness().register_degrading(format!("{SCHEMA} bus"), move || {
+        let bus = pinged.clone();
+        async move { bus.ping().await }
+    });
+    assay_messaging::register_handling_readiness(tasks.readiness(), SCHEMA, bus, subscription.queue);
+    let intake = Intake { store: store.clone(), schedule: schedule.clone(), news: news.clone() };
+    let handler = Arc::new(AnnouncementsHandler { intake });
+    let bus = bus.clone();
+    tasks.spawn(Phase::Consume, "webhooks consumer", move |stop| async move {
+        bus.consume(subscription, handler, stop).await
+    });
+}
+
+fn spawn_housekeeping(tasks: &mut Tasks, config: &Config, store: &Arc<dyn WebhookStore>, keys: &SigningKeys) {
+    const NAME: &str = "webhooks housekeeping";
+    let interval = Duration::from_secs(config.maintenance_interval_seconds.max(1));
+    let (store, keys, retention) = (store.clone(), keys.clone(), config.delivery_retention_millis());
+    tasks.spawn(Phase::Relay, NAME, move |stop| {
+        periodically(NAME, interval, stop, move || {
+            let (store, keys) = (store.clone(), keys.clone());
+            async move {
+                reseal_secrets(store.as_ref(), &keys).await?;
+                keep_house(store.as_ref(), retention).await
+            }
+        })
+    });
+}
+
+type Parts = (Arc<dyn WebhookStore>, SigningKeys, Arc<AddressRules>, Arc<Notify>);
+
+fn serve_requests(
+    config: &Config,
+    tasks: &mut Tasks,
+    listener: TcpListener,
+    tokens: ServiceTokens,
+    (store, keys, rules, news): Parts,
+) -> std::io::Result<()> {
+    let services = Data::new(Services {
+        store,
+        keys,
+        rules,
+        news,
+        endpoints_per_organization: config.endpoints_per_organization,
+        previous_secret_millis: config.previous_secret_millis(),
+    });
+    let auth = ServiceAuth { tokens, audience: Audience::Webhooks };
+    serve(tasks, Phase::ServeInternal, SCHEMA, listener, ServerSettings::default(), move |app| {
+        http::configure(app, services.clone(), auth.clone());
+    })
+}

@@ -1,0 +1,246 @@
+//! Messages: made of what is announced, listed, sent again, erased. All inside a transaction.
+
+use std::collections::HashSet;
+
+use assay_contracts::ids::{OrganizationId, TicketId, WebhookDeliveryId, WebhookId};
+use assay_contracts::time::Timestamp;
+use assay_contracts::webhook::{WebhookAttempt, WebhookDelivery};
+use assay_messaging::inbox::record_postgres;
+use assay_platform::db::DatabaseError;
+use assay_platform::runtime::new_id;
+use diesel::pg::PgConnection;
+use diesel::prelude::*;
+
+use super::endpoints::ENDPOINT;
+use super::schema::{attempts, deliveries, endpoints, retractions};
+use crate::domain::endpoint::Endpoint;
+use crate::domain::message::{Announcement, Message};
+use crate::domain::position::Position;
+use crate::store::record::{AttemptRecord, DeliveryRecord, EndpointRecord, StoredId};
+use crate::store::{ATTEMPTS_SHOWN, CONSUMER, LogPage, LoggedDelivery, Received, Replayed};
+
+/// Rows of one statement, which may have a limited number of values.
+const ROWS: usize = 500;
+
+type DeliveryColumns = (
+    deliveries::id,
+    deliveries::event,
+    deliveries::status,
+    deliveries::attempts,
+    deliveries::due_at,
+    deliveries::created_at,
+);
+
+const DELIVERY: DeliveryColumns = (
+    deliveries::id,
+    deliveries::event,
+    deliveries::status,
+    deliveries::attempts,
+    deliveries::due_at,
+    deliveries::created_at,
+);
+
+/// A message of one endpoint that is not stored yet.
+struct NewDelivery<'a> {
+    id: WebhookDeliveryId,
+    endpoint: &'a Endpoint,
+    message: Message,
+}
+
+pub(super) fn take_in(
+    connection: &mut PgConnection,
+    received: Vec<Received>,
+    due: Timestamp,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    let ids: Vec<_> = received.iter().map(Received::event_id).collect();
+    let mut fresh = record_postgres(connection, CONSUMER, &ids, now)?;
+    let mut announcements = Vec::new();
+    for received in received {
+        // A batch may hold an event twice.
+        if !fresh.remove(&received.event_id()) {
+            continue;
+        }
+        match received {
+            Received::Announced(_, announcement) => announcements.push(announcement),
+            Received::Retracted(_, ticket_id, at) => retract(connection, ticket_id, at)?,
+        }
+    }
+    let retracted = retracted(connection, &announcements)?;
+    announcements.retain(|announced| announced.ticket_id().is_none_or(|id| !retracted.contains(&id)));
+    let endpoints = endpoints_of(connection, &announcements)?;
+    let mut new = Vec::new();
+    for announcement in &announcements {
+        for endpoint in &endpoints {
+            let messages = announcement
+                .messages_to(endpoint)
+                .map_err(|error| DatabaseError::Corrupt(error.to_string()))?;
+            new.extend(messages.into_iter().map(|message| NewDelivery { id: new_id(), endpoint, message }));
+        }
+    }
+    insert(connection, &new, due, now)
+}
+
+pub(super) fn add(
+    connection: &mut PgConnection,
+    endpoint: &Endpoint,
+    id: WebhookDeliveryId,
+    message: Message,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    insert(connection, &[NewDelivery { id, endpoint, message }], now, now)
+}
+
+fn endpoints_of(
+    connection: &mut PgConnection,
+    announcements: &[Announcement],
+) -> Result<Vec<Endpoint>, DatabaseError> {
+    let organizations: HashSet<OrganizationId> =
+        announcements.iter().map(Announcement::organization_id).collect();
+    let organizations: Vec<StoredId> = organizations.into_iter().map(StoredId::of).collect();
+    let found: Vec<EndpointRecord> = endpoints::table
+        .select(ENDPOINT)
+        .filter(endpoints::organization_id.eq_any(organizations))
+        .filter(endpoints::enabled)
+        .filter(endpoints::deleted_at.is_null())
+        .load(connection)?;
+    found.into_iter().map(Endpoint::try_from).collect()
+}
+
+fn insert(
+    connection: &mut PgConnection,
+    new: &[NewDelivery<'_>],
+    due: Timestamp,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    for new in new.chunks(ROWS) {
+        let rows: Vec<_> = new
+            .iter()
+            .map(|new| {
+                (
+                    deliveries::id.eq(StoredId::of(new.id)),
+                    deliveries::endpoint_id.eq(StoredId::of(new.endpoint.id)),
+                    deliveries::organization_id.eq(StoredId::of(new.endpoint.organization_id)),
+                    deliveries::event.eq(new.message.event.as_str()),
+                    deliveries::ticket_id.eq(new.message.ticket_id.map(StoredId::of)),
+                    deliveries::payload.eq(Some(new.message.payload.as_str())),
+                    deliveries::status.eq("pending"),
+                    deliveries::due_at.eq(due.as_millis()),
+                    deliveries::created_at.eq(now.as_millis()),
+                )
+            })
+            .collect();
+        diesel::insert_into(deliveries::table).values(rows).execute(connection)?;
+    }
+    Ok(())
+}
+
+/// What is still to be sent is not; what was sent loses its words.
+fn retract(connection: &mut PgConnection, ticket_id: TicketId, at: Timestamp) -> Result<(), DatabaseError> {
+    diesel::insert_into(retractions::table)
+        .values((
+            retractions::ticket_id.eq(StoredId::of(ticket_id)),
+            retractions::deleted_at.eq(at.as_millis()),
+        ))
+        .on_conflict_do_nothing()
+        .execute(connection)?;
+    let of_ticket = || deliveries::table.filter(deliveries::ticket_id.eq(Some(StoredId::of(ticket_id))));
+    diesel::update(of_ticket().filter(deliveries::status.eq("pending")))
+        .set((deliveries::status.eq("failed"), deliveries::lease.eq(None::<StoredId>)))
+        .execute(connection)?;
+    diesel::update(of_ticket()).set(deliveries::payload.eq(None::<String>)).execute(connection)?;
+    Ok(())
+}
+
+fn retracted(
+    connection: &mut PgConnection,
+    announcements: &[Announcement],
+) -> Result<HashSet<TicketId>, DatabaseError> {
+    let tickets: Vec<StoredId> =
+        announcements.iter().filter_map(Announcement::ticket_id).map(StoredId::of).collect();
+    let found: Vec<StoredId> = retractions::table
+        .select(retractions::ticket_id)
+        .filter(retractions::ticket_id.eq_any(tickets))
+        .load(connection)?;
+    Ok(found.into_iter().map(|id| id.0.into()).collect())
+}
+
+pub(super) fn log(
+    connection: &mut PgConnection,
+    page: &LogPage,
+) -> Result<Vec<WebhookDelivery>, DatabaseError> {
+    let mut query = deliveries::table
+        .select(DELIVERY)
+        .filter(deliveries::endpoint_id.eq(StoredId::of(page.endpoint_id)))
+        .filter(deliveries::organization_id.eq(StoredId::of(page.organization_id)))
+        .order((deliveries::created_at.desc(), deliveries::id.desc()))
+        .limit(i64::from(page.limit))
+        .into_boxed();
+    if let Some(status) = page.status {
+        query = query.filter(deliveries::status.eq(status.as_str()));
+    }
+    if let Some(Position { created_at, id }) = page.after {
+        let moment = created_at.as_millis();
+        query = query
+            .filter(deliveries::created_at.le(moment))
+            .filter(deliveries::created_at.lt(moment).or(deliveries::id.lt(StoredId(id))));
+    }
+    query.load::<DeliveryRecord>(connection)?.into_iter().map(WebhookDelivery::try_from).collect()
+}
+
+pub(super) fn find(
+    connection: &mut PgConnection,
+    organization_id: OrganizationId,
+    endpoint_id: WebhookId,
+    id: WebhookDeliveryId,
+) -> Result<Option<LoggedDelivery>, DatabaseError> {
+    let found: Option<(DeliveryRecord, Option<String>)> = deliveries::table
+        .find(StoredId::of(id))
+        .select((DELIVERY, deliveries::payload))
+        .filter(deliveries::endpoint_id.eq(StoredId::of(endpoint_id)))
+        .filter(deliveries::organization_id.eq(StoredId::of(organization_id)))
+        .first(connection)
+        .optional()?;
+    let Some((delivery, payload)) = found else { return Ok(None) };
+    let mut latest: Vec<AttemptRecord> = attempts::table
+        .select((
+            attempts::number,
+            attempts::attempted_at,
+            attempts::duration_ms,
+            attempts::status_code,
+            attempts::error,
+        ))
+        .filter(attempts::delivery_id.eq(StoredId::of(id)))
+        .order(attempts::number.desc())
+        .limit(ATTEMPTS_SHOWN)
+        .load(connection)?;
+    latest.reverse();
+    let attempts = latest.into_iter().map(WebhookAttempt::from).collect();
+    Ok(Some(LoggedDelivery { delivery: delivery.try_into()?, payload, attempts }))
+}
+
+pub(super) fn replay(
+    connection: &mut PgConnection,
+    organization_id: OrganizationId,
+    endpoint_id: WebhookId,
+    id: WebhookDeliveryId,
+    now: Timestamp,
+) -> Result<Replayed, DatabaseError> {
+    let found = find(connection, organization_id, endpoint_id, id)?;
+    let Some(found) = found else { return Ok(Replayed::NotFound) };
+    if found.payload.is_none() {
+        return Ok(Replayed::Erased);
+    }
+    // Not what is being sent at this moment: its attempt is the one that was asked for.
+    let is_free = deliveries::lease.is_null().or(deliveries::due_at.le(now.as_millis()));
+    diesel::update(deliveries::table.find(StoredId::of(id)))
+        .filter(is_free)
+        .set((
+            deliveries::status.eq("pending"),
+            deliveries::due_at.eq(now.as_millis()),
+            deliveries::earlier_attempts.eq(deliveries::attempts),
+            deliveries::lease.eq(None::<StoredId>),
+        ))
+        .execute(connection)?;
+    Ok(Replayed::Queued)
+}

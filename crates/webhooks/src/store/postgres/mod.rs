@@ -1,0 +1,186 @@
+//! The store on PostgreSQL.
+
+mod endpoints;
+mod housekeeping;
+mod messages;
+mod schema;
+mod sending;
+
+use assay_contracts::ids::{OrganizationId, WebhookDeliveryId, WebhookId};
+use assay_contracts::time::Timestamp;
+use assay_contracts::webhook::{WebhookChange, WebhookDelivery};
+use assay_platform::db::{DatabaseError, Postgres};
+use async_trait::async_trait;
+use diesel::Connection;
+use diesel::pg::PgConnection;
+
+use super::{
+    ClaimTerms, Created, Creation, LogPage, LoggedDelivery, Received, Replayed, Settlement, WebhookStore,
+};
+use crate::domain::attempt::Claim;
+use crate::domain::endpoint::Endpoint;
+use crate::domain::message::Message;
+use crate::domain::position::Position;
+use crate::domain::secret::{SealedSecret, SealedSecrets};
+
+/// The store.
+pub(super) struct PostgresStore {
+    database: Postgres,
+}
+
+impl PostgresStore {
+    pub(super) fn new(database: Postgres) -> Self {
+        Self { database }
+    }
+
+    /// Does `work` in one transaction.
+    async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut PgConnection) -> Result<T, DatabaseError> + Send + 'static,
+    ) -> Result<T, DatabaseError> {
+        self.database.run(move |connection| connection.transaction(work)).await
+    }
+}
+
+#[async_trait]
+impl WebhookStore for PostgresStore {
+    async fn create(&self, creation: Creation) -> Result<Created, DatabaseError> {
+        self.write(move |connection| endpoints::create(connection, &creation)).await
+    }
+
+    async fn page(
+        &self,
+        organization_id: OrganizationId,
+        after: Option<Position>,
+        limit: u32,
+    ) -> Result<Vec<Endpoint>, DatabaseError> {
+        self.database.run(move |connection| endpoints::page(connection, organization_id, after, limit)).await
+    }
+
+    async fn find(
+        &self,
+        organization_id: OrganizationId,
+        id: WebhookId,
+    ) -> Result<Option<Endpoint>, DatabaseError> {
+        self.database.run(move |connection| endpoints::find(connection, organization_id, id)).await
+    }
+
+    async fn change(
+        &self,
+        organization_id: OrganizationId,
+        id: WebhookId,
+        change: WebhookChange,
+        now: Timestamp,
+    ) -> Result<Option<Endpoint>, DatabaseError> {
+        self.write(move |connection| endpoints::change(connection, organization_id, id, change, now)).await
+    }
+
+    async fn delete(
+        &self,
+        organization_id: OrganizationId,
+        id: WebhookId,
+        now: Timestamp,
+    ) -> Result<bool, DatabaseError> {
+        self.write(move |connection| endpoints::delete(connection, organization_id, id, now)).await
+    }
+
+    async fn rotate(
+        &self,
+        organization_id: OrganizationId,
+        id: WebhookId,
+        secret: SealedSecret,
+        previous_until: Timestamp,
+    ) -> Result<bool, DatabaseError> {
+        self.write(move |connection| {
+            endpoints::rotate(connection, organization_id, id, &secret, previous_until)
+        })
+        .await
+    }
+
+    async fn interested(
+        &self,
+        after: Option<OrganizationId>,
+        limit: u32,
+    ) -> Result<Vec<OrganizationId>, DatabaseError> {
+        self.database.run(move |connection| endpoints::interested(connection, after, limit)).await
+    }
+
+    async fn take_in(
+        &self,
+        received: Vec<Received>,
+        due: Timestamp,
+        now: Timestamp,
+    ) -> Result<(), DatabaseError> {
+        self.write(move |connection| messages::take_in(connection, received, due, now)).await
+    }
+
+    async fn add(
+        &self,
+        endpoint: &Endpoint,
+        id: WebhookDeliveryId,
+        message: Message,
+        now: Timestamp,
+    ) -> Result<(), DatabaseError> {
+        let endpoint = endpoint.clone();
+        self.write(move |connection| messages::add(connection, &endpoint, id, message, now)).await
+    }
+
+    async fn claim(&self, terms: ClaimTerms) -> Result<Vec<Claim>, DatabaseError> {
+        self.write(move |connection| sending::claim(connection, &terms)).await
+    }
+
+    async fn settle(&self, settlement: Settlement) -> Result<bool, DatabaseError> {
+        self.write(move |connection| sending::settle(connection, &settlement)).await
+    }
+
+    async fn hand_back(&self, claims: Vec<Claim>, now: Timestamp) -> Result<(), DatabaseError> {
+        self.write(move |connection| sending::hand_back(connection, &claims, now)).await
+    }
+
+    async fn log(&self, page: LogPage) -> Result<Vec<WebhookDelivery>, DatabaseError> {
+        self.database.run(move |connection| messages::log(connection, &page)).await
+    }
+
+    async fn find_delivery(
+        &self,
+        organization_id: OrganizationId,
+        endpoint_id: WebhookId,
+        id: WebhookDeliveryId,
+    ) -> Result<Option<LoggedDelivery>, DatabaseError> {
+        self.database
+            .run(move |connection| messages::find(connection, organization_id, endpoint_id, id))
+            .await
+    }
+
+    async fn replay(
+        &self,
+        organization_id: OrganizationId,
+        endpoint_id: WebhookId,
+        id: WebhookDeliveryId,
+        now: Timestamp,
+    ) -> Result<Replayed, DatabaseError> {
+        self.write(move |connection| messages::replay(connection, organization_id, endpoint_id, id, now))
+            .await
+    }
+
+    async fn secrets(
+        &self,
+        after: Option<WebhookId>,
+        limit: u32,
+    ) -> Result<Vec<(WebhookId, SealedSecrets)>, DatabaseError> {
+        self.database.run(move |connection| endpoints::all_secrets(connection, after, limit)).await
+    }
+
+    async fn reseal(
+        &self,
+        id: WebhookId,
+        before: SealedSecrets,
+        anew: SealedSecrets,
+    ) -> Result<(), DatabaseError> {
+        self.write(move |connection| endpoints::reseal(connection, id, &before, &anew)).await
+    }
+
+    async fn prune(&self, before: Timestamp, now: Timestamp) -> Result<usize, DatabaseError> {
+        self.write(move |connection| housekeeping::prune(connection, before, now)).await
+    }
+}

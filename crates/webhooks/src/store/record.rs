@@ -1,0 +1,180 @@
+//! Records as both databases hold them, and what they mean.
+
+use assay_contracts::evaluation::Score;
+use assay_contracts::time::Timestamp;
+use assay_contracts::webhook::{
+    AttemptError, DeliveryStatus, DisabledReason, WebhookAttempt, WebhookDelivery, WebhookEvent,
+};
+use assay_platform::db::DatabaseError;
+use diesel::backend::Backend;
+use diesel::deserialize::{self, FromSql, FromSqlRow};
+use diesel::expression::AsExpression;
+use diesel::pg::Pg;
+use diesel::prelude::*;
+use diesel::serialize::{self, IsNull, Output, ToSql};
+use diesel::sql_types::{Text, Uuid as SqlUuid};
+use diesel::sqlite::Sqlite;
+use uuid::Uuid;
+
+use crate::domain::endpoint::Endpoint;
+use crate::domain::secret::{SealedSecret, SealedSecrets};
+
+/// An id: `uuid` in PostgreSQL, a lower-case text in SQLite; both sort alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromSqlRow, AsExpression)]
+#[diesel(sql_type = SqlUuid)]
+#[diesel(sql_type = Text)]
+pub(super) struct StoredId(pub(super) Uuid);
+
+impl StoredId {
+    pub(super) fn of(id: impl Into<Uuid>) -> Self {
+        Self(id.into())
+    }
+}
+
+impl FromSql<SqlUuid, Pg> for StoredId {
+    fn from_sql(value: <Pg as Backend>::RawValue<'_>) -> deserialize::Result<Self> {
+        <Uuid as FromSql<SqlUuid, Pg>>::from_sql(value).map(Self)
+    }
+}
+
+impl ToSql<SqlUuid, Pg> for StoredId {
+    fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Pg>) -> serialize::Result {
+        <Uuid as ToSql<SqlUuid, Pg>>::to_sql(&self.0, out)
+    }
+}
+
+impl FromSql<Text, Sqlite> for StoredId {
+    fn from_sql(value: <Sqlite as Backend>::RawValue<'_>) -> deserialize::Result<Self> {
+        let text = <String as FromSql<Text, Sqlite>>::from_sql(value)?;
+        Ok(Self(Uuid::try_parse(&text)?))
+    }
+}
+
+impl ToSql<Text, Sqlite> for StoredId {
+    fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Sqlite>) -> serialize::Result {
+        out.set_value(self.0.to_string());
+        Ok(IsNull::No)
+    }
+}
+
+/// An endpoint; the fields in the order of each backend's `ENDPOINT` columns.
+#[derive(Debug, Queryable)]
+pub(super) struct EndpointRecord {
+    id: StoredId,
+    organization_id: StoredId,
+    url: String,
+    description: Option<String>,
+    events: String,
+    low_score_tenths: i16,
+    enabled: bool,
+    disabled_reason: Option<String>,
+    secret: String,
+    previous_secret: Option<String>,
+    previous_secret_until: Option<i64>,
+    failing_since: Option<i64>,
+    created_at: i64,
+    updated_at: i64,
+}
+
+impl TryFrom<EndpointRecord> for Endpoint {
+    type Error = DatabaseError;
+
+    fn try_from(record: EndpointRecord) -> Result<Self, DatabaseError> {
+        let corrupt = |what: &str| DatabaseError::Corrupt(format!("webhook {}: {what}", record.id.0));
+        let events = record.events.split_ascii_whitespace().map(WebhookEvent::from_name);
+        let reason = record.disabled_reason.as_deref().map(DisabledReason::from_name);
+        Ok(Self {
+            id: record.id.0.into(),
+            organization_id: record.organization_id.0.into(),
+            events: events.collect::<Option<_>>().ok_or_else(|| corrupt("unknown event"))?,
+            low_score_below: Score::nearest(f64::from(record.low_score_tenths) / 10.0),
+            enabled: record.enabled,
+            disabled_reason: reason
+                .map(|reason| reason.ok_or_else(|| corrupt("unknown reason")))
+                .transpose()?,
+            secrets: secrets(record.secret, record.previous_secret, record.previous_secret_until),
+            failing_since: record.failing_since.map(Timestamp::saturating_from_millis),
+            created_at: Timestamp::saturating_from_millis(record.created_at),
+            updated_at: Timestamp::saturating_from_millis(record.updated_at),
+            url: record.url,
+            description: record.description,
+        })
+    }
+}
+
+/// The secrets of an endpoint from their columns.
+pub(super) fn secrets(current: String, previous: Option<String>, until: Option<i64>) -> SealedSecrets {
+    let previous = previous.zip(until);
+    let previous = previous
+        .map(|(secret, until)| (SealedSecret::from(secret), Timestamp::saturating_from_millis(until)));
+    SealedSecrets { current: current.into(), previous }
+}
+
+/// The columns `previous_secret` and `previous_secret_until`.
+pub(super) fn previous_columns(secrets: &SealedSecrets) -> (Option<&str>, Option<i64>) {
+    let previous = secrets.previous.as_ref();
+    (previous.map(|(secret, _)| secret.as_str()), previous.map(|(_, until)| until.as_millis()))
+}
+
+/// The column `events`.
+pub(super) fn event_names(endpoint: &Endpoint) -> String {
+    let names: Vec<&str> = endpoint.events.iter().map(|event| event.as_str()).collect();
+    names.join(" ")
+}
+
+/// The column `low_score_tenths`.
+pub(super) fn tenths(score: Score) -> i16 {
+    // Between 10 and 50.
+    (score.value() * 10.0).round() as i16
+}
+
+/// A message of the log; the fields in the order of each backend's `DELIVERY` columns.
+#[derive(Debug, Queryable)]
+pub(super) struct DeliveryRecord {
+    id: StoredId,
+    event: String,
+    status: String,
+    attempts: i32,
+    due_at: i64,
+    created_at: i64,
+}
+
+impl TryFrom<DeliveryRecord> for WebhookDelivery {
+    type Error = DatabaseError;
+
+    fn try_from(record: DeliveryRecord) -> Result<Self, DatabaseError> {
+        let corrupt = |what: &str| DatabaseError::Corrupt(format!("delivery {}: {what}", record.id.0));
+        let status = DeliveryStatus::from_name(&record.status).ok_or_else(|| corrupt("unknown status"))?;
+        let due_at = Timestamp::saturating_from_millis(record.due_at);
+        Ok(Self {
+            id: record.id.0.into(),
+            event: WebhookEvent::from_name(&record.event).ok_or_else(|| corrupt("unknown event"))?,
+            status,
+            attempts: u32::try_from(record.attempts).map_err(|_| corrupt("attempts below 0"))?,
+            next_attempt_at: (status == DeliveryStatus::Pending).then_some(due_at),
+            created_at: Timestamp::saturating_from_millis(record.created_at),
+        })
+    }
+}
+
+/// An attempt; the fields in the order of each backend's `ATTEMPT` columns.
+#[derive(Debug, Queryable)]
+pub(super) struct AttemptRecord {
+    number: i32,
+    attempted_at: i64,
+    duration_ms: i64,
+    status_code: Option<i16>,
+    error: Option<String>,
+}
+
+impl From<AttemptRecord> for WebhookAttempt {
+    fn from(record: AttemptRecord) -> Self {
+        Self {
+            number: u32::try_from(record.number).unwrap_or_default(),
+            attempted_at: Timestamp::saturating_from_millis(record.attempted_at),
+            duration_ms: u64::try_from(record.duration_ms).unwrap_or_default(),
+            status_code: record.status_code.and_then(|code| u16::try_from(code).ok()),
+            error: record.error.as_deref().and_then(AttemptError::from_name),
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Endpoints and their secrets. All inside the transaction of `Sqlite::write`.
+
+use assay_contracts::ids::{OrganizationId, WebhookId};
+use assay_contracts::time::Timestamp;
+use assay_contracts::webhook::{DisabledReason, WebhookChange};
+use assay_platform::db::DatabaseError;
+use assay_platform::db::idempotency::{forget_sqlite, store_sqlite};
+use diesel::prelude::*;
+use diesel::sqlite::SqliteConnection;
+
+use super::schema::endpoints;
+use crate::domain::endpoint::Endpoint;
+use crate::domain::position::Position;
+use crate::domain::secret::{SealedSecret, SealedSecrets};
+use crate::store::record::{EndpointRecord, StoredId, event_names, previous_columns, secrets, tenths};
+use crate::store::{Created, Creation};
+
+type EndpointColumns = (
+    endpoints::id,
+    endpoints::organization_id,
+    endpoints::url,
+    endpoints::description,
+    endpoints::events,
+    endpoints::low_score_tenths,
+    endpoints::enabled,
+    endpoints::disabled_reason,
+    endpoints::secret,
+    endpoints::previous_secret,
+    endpoints::previous_secret_until,
+    endpoints::failing_since,
+    endpoints::created_at,
+    endpoints::updated_at,
+);
+
+pub(super) const ENDPOINT: EndpointColumns = (
+    endpoints::id,
+    endpoints::organization_id,
+    endpoints::url,
+    endpoints::description,
+    endpoints::events,
+    endpoints::low_score_tenths,
+    endpoints::enabled,
+    endpoints::disabled_reason,
+    endpoints::secret,
+    endpoints::previous_secret,
+    endpoints::previous_secret_until,
+    endpoints::failing_since,
+    endpoints::created_at,
+    endpoints::updated_at,
+);
+
+pub(super) fn create(
+    connection: &mut SqliteConnection,
+    creation: &Creation,
+) -> Result<Created, DatabaseError> {
+    let endpoint = &creation.endpoint;
+    // First of all: the key makes an equal request wait until this one is committed.
+    if let Some(record) = &creation.record {
+        let earlier = store_sqlite(connection, std::slice::from_ref(record), endpoint.created_at)?;
+        if let Some(earlier) = earlier.into_iter().flatten().next() {
+            return Ok(Created::Earlier(earlier));
+        }
+    }
+    let count: i64 = endpoints::table
+        .filter(endpoints::organization_id.eq(StoredId::of(endpoint.organization_id)))
+        .filter(endpoints::deleted_at.is_null())
+        .count()
+        .get_result(connection)?;
+    if count >= i64::from(creation.limit) {
+        // A refusal claims nothing.
+        let keys: Vec<_> =
+            creation.record.iter().map(|record| (record.organization_id, &record.key)).collect();
+        forget_sqlite(connection, &keys)?;
+        return Ok(Created::TooMany);
+    }
+    insert(connection, endpoint)?;
+    Ok(Created::New)
+}
+
+fn insert(connection: &mut SqliteConnection, endpoint: &Endpoint) -> Result<(), DatabaseError> {
+    diesel::insert_into(endpoints::table)
+        .values((
+            endpoints::id.eq(StoredId::of(endpoint.id)),
+            endpoints::organization_id.eq(StoredId::of(endpoint.organization_id)),
+            endpoints::url.eq(&endpoint.url),
+            endpoints::description.eq(&endpoint.description),
+            endpoints::events.eq(event_names(endpoint)),
+            endpoints::wants_evaluations.eq(endpoint.wants_evaluations()),
+            endpoints::low_score_tenths.eq(tenths(endpoint.low_score_below)),
+            endpoints::enabled.eq(endpoint.enabled),
+            endpoints::secret.eq(endpoint.secrets.current.as_str()),
+            endpoints::given_up.eq(0),
+            endpoints::created_at.eq(endpoint.created_at.as_millis()),
+            endpoints::updated_at.eq(endpoint.updated_at.as_millis()),
+        ))
+        .execute(connection)?;
+    Ok(())
+}
+
+pub(super) fn page(
+    connection: &mut SqliteConnection,
+    organization_id: OrganizationId,
+    after: Option<Position>,
+    limit: u32,
+) -> Result<Vec<Endpoint>, DatabaseError> {
+    let mut query = endpoints::table
+        .select(ENDPOINT)
+        .filter(endpoints::organization_id.eq(StoredId::of(organization_id)))
+        .filter(endpoints::deleted_at.is_null())
+        .order((endpoints::created_at.desc(), endpoints::id.desc()))
+        .limit(i64::from(limit))
+        .into_boxed();
+    if let Some(Position { created_at, id }) = after {
+        let moment = created_at.as_millis();
+        query = query
+            .filter(endpoints::created_at.le(moment))
+            .filter(endpoints::created_at.lt(moment).or(endpoints::id.lt(StoredId(id))));
+    }
+    query.load::<EndpointRecord>(connection)?.into_iter().map(Endpoint::try_from).collect()
+}
+
+pub(super) fn find(
+    connection: &mut SqliteConnection,
+    organization_id: OrganizationId,
+    id: WebhookId,
+) -> Result<Option<Endpoint>, DatabaseError> {
+    let found: Option<EndpointRecord> = endpoints::table
+        .find(StoredId::of(id))
+        .select(ENDPOINT)
+        .filter(endpoints::organization_id.eq(StoredId::of(organization_id)))
+        .filter(endpoints::deleted_at.is_null())
+        .first(connection)
+        .optional()?;
+    found.map(Endpoint::try_from).transpose()
+}
+
+pub(super) fn change(
+    connection: &mut SqliteConnection,
+    organization_id: OrganizationId,
+    id: WebhookId,
+    change: WebhookChange,
+    now: Timestamp,
+) -> Result<Option<Endpoint>, DatabaseError> {
+    let Some(found) = find(connection, organization_id, id)? else { return Ok(None) };
+    let is_decided = change.enabled.is_some();
+    let endpoint = found.changed(change, now);
+    diesel::update(endpoints::table.find(StoredId::of(id)))
+        .filter(endpoints::deleted_at.is_null())
+        .set((
+            endpoints::url.eq(&endpoint.url),
+            endpoints::description.eq(&endpoint.description),
+            endpoints::events.eq(event_names(&endpoint)),
+            endpoints::wants_evaluations.eq(endpoint.wants_evaluations()),
+            endpoints::low_score_tenths.eq(tenths(endpoint.low_score_below)),
+            endpoints::updated_at.eq(endpoint.updated_at.as_millis()),
+        ))
+        .execute(connection)?;
+    if is_decided {
+        diesel::update(endpoints::table.find(StoredId::of(id)))
+            .set((
+                endpoints::enabled.eq(endpoint.enabled),
+                endpoints::disabled_reason.eq(endpoint.disabled_reason.map(DisabledReason::as_str)),
+                endpoints::failing_since.eq(None::<i64>),
+                endpoints::given_up.eq(0),
+            ))
+            .execute(connection)?;
+    }
+    Ok(Some(endpoint))
+}
+
+/// The row stays until its messages are removed; what it held goes now.
+pub(super) fn delete(
+    connection: &mut SqliteConnection,
+    organization_id: OrganizationId,
+    id: WebhookId,
+    now: Timestamp,
+) -> Result<bool, DatabaseError> {
+    let deleted = diesel::update(endpoints::table.find(StoredId::of(id)))
+        .filter(endpoints::organization_id.eq(StoredId::of(organization_id)))
+        .filter(endpoints::deleted_at.is_null())
+        .set((
+            endpoints::deleted_at.eq(now.as_millis()),
+            endpoints::enabled.eq(false),
+            endpoints::url.eq(""),
+            endpoints::description.eq(None::<String>),
+            endpoints::secret.eq(""),
+            endpoints::previous_secret.eq(None::<String>),
+            endpoints::previous_secret_until.eq(None::<i64>),
+        ))
+        .execute(connection)?;
+    Ok(deleted == 1)
+}
+
+pub(super) fn rotate(
+    connection: &mut SqliteConnection,
+    organization_id: OrganizationId,
+    id: WebhookId,
+    secret: &SealedSecret,
+    previous_until: Timestamp,
+) -> Result<bool, DatabaseError> {
+    let rotated = diesel::update(endpoints::table.find(StoredId::of(id)))
+        .filter(endpoints::organization_id.eq(StoredId::of(organization_id)))
+        .filter(endpoints::deleted_at.is_null())
+        .set((
+            endpoints::previous_secret.eq(endpoints::secret.nullable()),
+            endpoints::previous_secret_until.eq(previous_until.as_millis()),
+            endpoints::secret.eq(secret.as_str()),
+        ))
+        .execute(connection)?;
+    Ok(rotated == 1)
+}
+
+pub(super) fn interested(
+    connection: &mut SqliteConnection,
+    after: Option<OrganizationId>,
+    limit: u32,
+) -> Result<Vec<OrganizationId>, DatabaseError> {
+    let mut query = endpoints::table
+        .select(endpoints::organization_id)
+        .distinct()
+        .filter(endpoints::enabled)
+        .filter(endpoints::wants_evaluations)
+        .filter(endpoints::deleted_at.is_null())
+        .order(endpoints::organization_id)
+        .limit(i64::from(limit))
+        .into_boxed();
+    if let Some(after) = after {
+        query = query.filter(endpoints::organization_id.gt(StoredId::of(after)));
+    }
+    Ok(query.load::<StoredId>(connection)?.into_iter().map(|id| id.0.into()).collect())
+}
+
+pub(super) fn all_secrets(
+    connection: &mut SqliteConnection,
+    after: Option<WebhookId>,
+    limit: u32,
+) -> Result<Vec<(WebhookId, SealedSecrets)>, DatabaseError> {
+    let mut query = endpoints::table
+        .select((
+            endpoints::id,
+            endpoints::secret,
+            endpoints::previous_secret,
+            endpoints::previous_secret_until,
+        ))
+        .filter(endpoints::deleted_at.is_null())
+        .order(endpoints::id)
+        .limit(i64::from(limit))
+        .into_boxed();
+    if let Some(after) = after {
+        query = query.filter(endpoints::id.gt(StoredId::of(after)));
+    }
+    let rows: Vec<(StoredId, String, Option<String>, Option<i64>)> = query.load(connection)?;
+    Ok(rows
+        .into_iter()
+        .map(|(id, current, previous, until)| (id.0.into(), secrets(current, previous, until)))
+        .collect())
+}
+
+pub(super) fn reseal(
+    connection: &mut SqliteConnection,
+    id: WebhookId,
+    before: &SealedSecrets,
+    anew: &SealedSecrets,
+) -> Result<(), DatabaseError> {
+    let (previous, until) = previous_columns(anew);
+    diesel::update(endpoints::table.find(StoredId::of(id)))
+        .filter(endpoints::secret.eq(before.current.as_str()))
+        .set((
+            endpoints::secret.eq(anew.current.as_str()),
+            endpoints::previous_secret.eq(previous),
+            endpoints::previous_secret_until.eq(until),
+        ))
+        .execute(connection)?;
+    Ok(())
+}

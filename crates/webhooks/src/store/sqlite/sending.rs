@@ -1,0 +1,224 @@
+//! Taking messages to be sent, and what became of them. All inside the transaction of `Sqlite::write`.
+
+use assay_contracts::time::Timestamp;
+use assay_contracts::webhook::{AttemptError, DeliveryStatus, DisabledReason};
+use assay_platform::db::DatabaseError;
+use diesel::dsl::{exists, sql};
+use diesel::expression::expression_types::NotSelectable;
+use diesel::prelude::*;
+use diesel::sql_types::Bool;
+use diesel::sqlite::SqliteConnection;
+use uuid::Uuid;
+
+use super::endpoints::ENDPOINT;
+use super::schema::{attempts, deliveries, endpoints};
+use crate::domain::attempt::Claim;
+use crate::domain::endpoint::Endpoint;
+use crate::domain::schedule::{GIVEN_UP_AT_LEAST, Verdict};
+use crate::store::record::{EndpointRecord, StoredId};
+use crate::store::{ClaimTerms, Settlement};
+
+/// A literal, word for word that of the partial index: a bound value would not be recognised.
+const IS_PENDING: &str = "deliveries.status = 'pending'";
+
+pub(super) fn claim(
+    connection: &mut SqliteConnection,
+    terms: &ClaimTerms,
+) -> Result<Vec<Claim>, DatabaseError> {
+    let mut claims = Vec::new();
+    for endpoint in with_due_messages(connection, terms)? {
+        let room = terms.limit.saturating_sub(claims.len()).min(terms.per_endpoint);
+        if room == 0 {
+            break;
+        }
+        claims.extend(claim_of(connection, &endpoint, terms, room)?);
+    }
+    Ok(claims)
+}
+
+/// By lot, so that none waits behind those that always have something.
+fn with_due_messages(
+    connection: &mut SqliteConnection,
+    terms: &ClaimTerms,
+) -> Result<Vec<Endpoint>, DatabaseError> {
+    let busy: Vec<StoredId> = terms.busy.iter().map(|id| StoredId::of(*id)).collect();
+    let due = deliveries::table
+        .filter(deliveries::endpoint_id.eq(endpoints::id))
+        .filter(sql::<Bool>(IS_PENDING))
+        .filter(deliveries::due_at.le(terms.now.as_millis()));
+    let found: Vec<EndpointRecord> = endpoints::table
+        .select(ENDPOINT)
+        .filter(endpoints::enabled)
+        .filter(endpoints::deleted_at.is_null())
+        .filter(endpoints::id.ne_all(busy))
+        .filter(exists(due))
+        .order(sql::<NotSelectable>("random()"))
+        .limit(i64::try_from(terms.limit).unwrap_or(i64::MAX))
+        .load(connection)?;
+    found.into_iter().map(Endpoint::try_from).collect()
+}
+
+fn claim_of(
+    connection: &mut SqliteConnection,
+    endpoint: &Endpoint,
+    terms: &ClaimTerms,
+    limit: usize,
+) -> Result<Vec<Claim>, DatabaseError> {
+    let due: Vec<StoredId> = deliveries::table
+        .select(deliveries::id)
+        .filter(deliveries::endpoint_id.eq(StoredId::of(endpoint.id)))
+        .filter(sql::<Bool>(IS_PENDING))
+        .filter(deliveries::due_at.le(terms.now.as_millis()))
+        .order((deliveries::due_at, deliveries::id))
+        .limit(i64::try_from(limit).unwrap_or(i64::MAX))
+        .load(connection)?;
+    let held: Vec<(StoredId, Option<String>, i32, i32)> =
+        diesel::update(deliveries::table.filter(deliveries::id.eq_any(due)))
+            .set((
+                deliveries::due_at.eq(terms.until.as_millis()),
+                deliveries::lease.eq(Some(StoredId(terms.lease.as_uuid()))),
+            ))
+            .returning((
+                deliveries::id,
+                deliveries::payload,
+                deliveries::attempts,
+                deliveries::earlier_attempts,
+            ))
+            .get_results(connection)?;
+    let claim = |(id, payload, attempts, earlier): (StoredId, Option<String>, i32, i32)| Claim {
+        id: id.0.into(),
+        lease: terms.lease,
+        endpoint_id: endpoint.id,
+        organization_id: endpoint.organization_id,
+        url: endpoint.url.clone(),
+        secrets: endpoint.secrets.clone(),
+        // What was erased is not pending.
+        payload: payload.unwrap_or_default(),
+        attempts: u32::try_from(attempts).unwrap_or_default(),
+        earlier_attempts: u32::try_from(earlier).unwrap_or_default(),
+    };
+    Ok(held.into_iter().map(claim).collect())
+}
+
+pub(super) fn settle(
+    connection: &mut SqliteConnection,
+    settlement: &Settlement,
+) -> Result<bool, DatabaseError> {
+    let Settlement { claim, verdict, now, .. } = settlement;
+    let (status, due_at) = match verdict {
+        Verdict::Delivered => (DeliveryStatus::Delivered, *now),
+        Verdict::RetryAt(due_at) => (DeliveryStatus::Pending, *due_at),
+        Verdict::GivenUp | Verdict::Gone => (DeliveryStatus::Failed, *now),
+    };
+    let settled = diesel::update(deliveries::table.find(StoredId::of(claim.id)))
+        .filter(deliveries::lease.eq(Some(StoredId(claim.lease.as_uuid()))))
+        .set((
+            deliveries::status.eq(status.as_str()),
+            deliveries::due_at.eq(due_at.as_millis()),
+            deliveries::lease.eq(None::<StoredId>),
+            deliveries::attempts.eq(deliveries::attempts + 1),
+        ))
+        .execute(connection)?;
+    if settled == 0 {
+        return Ok(false);
+    }
+    note_attempt(connection, settlement)?;
+    match verdict {
+        Verdict::Delivered => note_success(connection, claim)?,
+        Verdict::RetryAt(_) => note_failure(connection, claim, *now)?,
+        Verdict::GivenUp => {
+            note_failure(connection, claim, *now)?;
+            note_given_up(connection, settlement)?;
+        }
+        Verdict::Gone => {
+            note_failure(connection, claim, *now)?;
+            disable(connection, claim, DisabledReason::Gone, *now)?;
+        }
+    }
+    Ok(true)
+}
+
+fn note_attempt(connection: &mut SqliteConnection, settlement: &Settlement) -> Result<(), DatabaseError> {
+    let Settlement { claim, attempt, .. } = settlement;
+    let number = i32::try_from(claim.attempts).unwrap_or(i32::MAX).saturating_add(1);
+    diesel::insert_into(attempts::table)
+        .values((
+            attempts::delivery_id.eq(StoredId::of(claim.id)),
+            attempts::number.eq(number),
+            attempts::attempted_at.eq(attempt.attempted_at.as_millis()),
+            attempts::duration_ms.eq(i64::try_from(attempt.duration_ms).unwrap_or(i64::MAX)),
+            attempts::status_code.eq(attempt.status_code.and_then(|code| i16::try_from(code).ok())),
+            attempts::error.eq(attempt.error.map(AttemptError::as_str)),
+        ))
+        .execute(connection)?;
+    Ok(())
+}
+
+/// Writes nothing while all goes well.
+fn note_success(connection: &mut SqliteConnection, claim: &Claim) -> Result<(), DatabaseError> {
+    diesel::update(endpoints::table.find(StoredId::of(claim.endpoint_id)))
+        .filter(endpoints::failing_since.is_not_null())
+        .set((endpoints::failing_since.eq(None::<i64>), endpoints::given_up.eq(0)))
+        .execute(connection)?;
+    Ok(())
+}
+
+fn note_failure(
+    connection: &mut SqliteConnection,
+    claim: &Claim,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    diesel::update(endpoints::table.find(StoredId::of(claim.endpoint_id)))
+        .filter(endpoints::failing_since.is_null())
+        .set(endpoints::failing_since.eq(now.as_millis()))
+        .execute(connection)?;
+    Ok(())
+}
+
+fn note_given_up(connection: &mut SqliteConnection, settlement: &Settlement) -> Result<(), DatabaseError> {
+    let Settlement { claim, failing_since_before, now, .. } = settlement;
+    let (since, given_up): (Option<i64>, i32) =
+        diesel::update(endpoints::table.find(StoredId::of(claim.endpoint_id)))
+            .set(endpoints::given_up.eq(endpoints::given_up + 1))
+            .returning((endpoints::failing_since, endpoints::given_up))
+            .get_result(connection)?;
+    let is_long_enough =
+        failing_since_before.zip(since).is_some_and(|(before, since)| since <= before.as_millis());
+    if is_long_enough && u32::try_from(given_up).is_ok_and(|given_up| given_up >= GIVEN_UP_AT_LEAST) {
+        disable(connection, claim, DisabledReason::Failing, *now)?;
+    }
+    Ok(())
+}
+
+fn disable(
+    connection: &mut SqliteConnection,
+    claim: &Claim,
+    reason: DisabledReason,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    diesel::update(endpoints::table.find(StoredId::of(claim.endpoint_id)))
+        .filter(endpoints::enabled)
+        .set((
+            endpoints::enabled.eq(false),
+            endpoints::disabled_reason.eq(reason.as_str()),
+            endpoints::updated_at.eq(now.as_millis()),
+        ))
+        .execute(connection)?;
+    Ok(())
+}
+
+pub(super) fn hand_back(
+    connection: &mut SqliteConnection,
+    claims: &[Claim],
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    let ids: Vec<StoredId> = claims.iter().map(|claim| StoredId::of(claim.id)).collect();
+    let mut leases: Vec<Uuid> = claims.iter().map(|claim| claim.lease.as_uuid()).collect();
+    leases.dedup();
+    let leases: Vec<Option<StoredId>> = leases.into_iter().map(|lease| Some(StoredId(lease))).collect();
+    diesel::update(deliveries::table.filter(deliveries::id.eq_any(ids)))
+        .filter(deliveries::lease.eq_any(leases))
+        .set((deliveries::due_at.eq(now.as_millis()), deliveries::lease.eq(None::<StoredId>)))
+        .execute(connection)?;
+    Ok(())
+}

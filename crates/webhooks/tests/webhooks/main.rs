@@ -1,0 +1,7 @@
+//! The store of the role, on both databases.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod keeping;
+mod sending;
+mod stage;

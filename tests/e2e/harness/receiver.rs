@@ -1,0 +1,162 @@
+//! Who is told by webhooks: an HTTP server of the test, which checks messages with the official library of Standard Webhooks.
+
+use std::collections::VecDeque;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::Value;
+use standardwebhooks::Webhook;
+
+use super::until;
+
+/// A running receiver. Dropping it ends it.
+pub struct Receiver {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    listener: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    messages: Mutex<Vec<Message>>,
+    answers: Mutex<VecDeque<String>>,
+    is_over: AtomicBool,
+}
+
+/// A message that came.
+#[derive(Debug, Clone)]
+pub struct Message {
+    /// Its headers.
+    pub headers: HeaderMap,
+    /// Its body, byte for byte.
+    pub body: Vec<u8>,
+}
+
+impl Message {
+    /// A header's text.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+
+    /// The payload, when the official library accepts the message with this secret.
+    pub fn verified(&self, secret: &str) -> Result<Value> {
+        Webhook::new(secret)?.verify(&self.body, &self.headers)?;
+        Ok(serde_json::from_slice(&self.body)?)
+    }
+
+    /// The payload, unchecked.
+    pub fn payload(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+}
+
+impl Receiver {
+    /// On a port that the system chooses.
+    pub fn start() -> Result<Self> {
+        Self::at("127.0.0.1:0".parse()?)
+    }
+
+    /// On this port.
+    pub fn at(address: SocketAddr) -> Result<Self> {
+        let listener = TcpListener::bind(address).context("no port for the receiver")?;
+        let address = listener.local_addr()?;
+        let shared = Arc::new(Shared::default());
+        let accepting = shared.clone();
+        let listener = thread::Builder::new().name("receiver".to_owned()).spawn(move || {
+            for connection in listener.incoming().flatten() {
+                if accepting.is_over.load(Ordering::SeqCst) {
+                    break;
+                }
+                // A client that goes away in the middle gets no answer.
+                let _ = accepting.serve(connection);
+            }
+        })?;
+        Ok(Self { address, shared, listener: Some(listener) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What is to be told to webhooks.
+    pub fn url(&self) -> String {
+        format!("http://{}/hooks?of=test", self.address)
+    }
+
+    /// The next messages are answered so, each one once; then it is 204 again. A status line's code and reason, and more header
+    /// lines behind it.
+    pub fn answer_next(&self, answers: &[&str]) {
+        lock(&self.shared.answers).extend(answers.iter().map(|answer| (*answer).to_owned()));
+    }
+
+    /// Everything that came.
+    pub fn messages(&self) -> Vec<Message> {
+        lock(&self.shared.messages).clone()
+    }
+
+    /// The messages of this type that came.
+    pub fn of_type(&self, event: &str) -> Vec<Message> {
+        self.messages().into_iter().filter(|message| message.payload()["type"] == event).collect()
+    }
+
+    /// The first so many messages that satisfy a condition, once they have come.
+    pub async fn await_messages(
+        &self,
+        what: &str,
+        count: usize,
+        condition: impl Fn(&Message) -> bool,
+    ) -> Result<Vec<Message>> {
+        until(what, async || {
+            let found: Vec<Message> = self.messages().into_iter().filter(&condition).collect();
+            Ok((found.len() >= count).then_some(found))
+        })
+        .await
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.shared.is_over.store(true, Ordering::SeqCst);
+        // Wakes the listener; when that fails it is gone already.
+        let _ = TcpStream::connect(self.address);
+        if let Some(listener) = self.listener.take() {
+            let _ = listener.join();
+        }
+    }
+}
+
+impl Shared {
+    fn serve(&self, connection: TcpStream) -> Result<()> {
+        connection.set_read_timeout(Some(Duration::from_secs(5)))?;
+        let mut reader = BufReader::new(connection.try_clone()?);
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        ensure!(line.starts_with("POST /hooks?of=test HTTP/1.1"), "{line}");
+        let mut headers = HeaderMap::new();
+        loop {
+            line.clear();
+            reader.read_line(&mut line)?;
+            let Some((name, value)) = line.trim_end().split_once(": ") else { break };
+            headers.append(HeaderName::try_from(name)?, HeaderValue::from_str(value)?);
+        }
+        let length = headers.get("content-length").context("no length")?.to_str()?.parse()?;
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body)?;
+        let answer = lock(&self.answers).pop_front().unwrap_or_else(|| "204 No Content".to_owned());
+        lock(&self.messages).push(Message { headers, body });
+        let mut connection = connection;
+        write!(connection, "HTTP/1.1 {answer}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")?;
+        Ok(())
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

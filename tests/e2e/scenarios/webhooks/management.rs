@@ -1,0 +1,128 @@
+//! Making, listing and refusing endpoints.
+
+use anyhow::{Context, Result, ensure};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::{EVENTS, good};
+use crate::harness::{Api, Cases, Stack};
+
+/// What an endpoint may not be, and how many there may be.
+pub async fn refusals(stack: &mut Stack) -> Result<()> {
+    let api = stack.api()?;
+    let mut cases = Cases::default();
+    for url in [
+        "http://127.0.0.2/",
+        "https://10.0.0.1/",
+        "https://192.168.1.1/",
+        "https://169.254.169.254/latest/meta-data/",
+        "https://[::1]/",
+        "https://[::ffff:10.0.0.1]/",
+        "https://[fd00::1]/",
+        "https://2130706434/",
+        "https://0.0.0.0/",
+        "https://user:word@hooks.example.com/",
+        "https://hooks.example.com:25/",
+        "ftp://hooks.example.com/",
+        "hooks.example.com",
+    ] {
+        cases.check(url, refused(&api, url).await);
+    }
+    cases.check("faults", faults(&api).await);
+    cases.check("idempotency", idempotency(&api).await);
+    cases.check("lists", lists(&stack.api_of("lister").await?).await);
+    cases.check("limit", limit(&stack.api_of("collector").await?).await);
+    cases.finish()
+}
+
+async fn refused(api: &Api, url: &str) -> Result<()> {
+    let body = json!({"url": url, "events": EVENTS});
+    let problem = api.post("/v1/webhooks", &body).await?.problem(400, "webhook-address-refused")?;
+    ensure!(problem["errors"][0]["pointer"] == "/url", "{problem}");
+    Ok(())
+}
+
+async fn faults(api: &Api) -> Result<()> {
+    let body = json!({"events": ["evaluation.completed", "webhook.test"], "axis_low_score_below": 7});
+    let reply = api.post("/v1/webhooks", &body).await?;
+    for pointer in ["/url", "/events/1", "/axis_low_score_below"] {
+        reply.fault_at(pointer)?;
+    }
+    api.post("/v1/webhooks", &json!({"url": "https://hooks.example.com/", "events": []}))
+        .await?
+        .fault_at("/events")?;
+    let created = create(api, "https://hooks.example.com/").await?;
+    let path = format!("/v1/webhooks/{}", created["id"].as_str().context("no id")?);
+    let change = |body: Value| api.reply(api.request(Method::PATCH, &path).json(&body));
+    change(json!({"enabled": 1})).await?.fault_at("/enabled")?;
+    change(json!({"url": "https://10.0.0.1/"})).await?.problem(400, "webhook-address-refused")?;
+    let read = api.get(&path).await?.expect(200)?;
+    ensure!(read["url"] == "https://hooks.example.com/" && read.get("secret").is_none(), "{read}");
+    Ok(())
+}
+
+async fn idempotency(api: &Api) -> Result<()> {
+    let send = async |url: &str| {
+        let request = api.request(Method::POST, "/v1/webhooks").header("idempotency-key", "hook");
+        api.reply(request.json(&json!({"url": url, "events": EVENTS}))).await
+    };
+    let first = send("https://hooks.example.com/once").await?;
+    let again = send("https://hooks.example.com/once").await?;
+    ensure!(first.expect(201)?["secret"].is_string() && first.body == again.body, "{}", again.text());
+    ensure!(first.header("location") == again.header("location"), "{:?}", again.headers);
+    send("https://hooks.example.com/twice").await?.problem(422, "idempotency-conflict")?;
+    Ok(())
+}
+
+async fn lists(api: &Api) -> Result<()> {
+    for number in 0..3 {
+        create(api, &format!("https://hooks.example.com/{number}")).await?;
+    }
+    let first = api.get("/v1/webhooks?limit=2").await?.expect(200)?;
+    let cursor = first["page_info"]["next_cursor"].as_str().context("no cursor")?;
+    let second = api.get(&format!("/v1/webhooks?limit=2&cursor={cursor}")).await?.expect(200)?;
+    let urls: Vec<&str> = [&first, &second]
+        .iter()
+        .flat_map(|page| page["data"].as_array().into_iter().flatten())
+        .filter_map(|webhook| webhook["url"].as_str()?.rsplit('/').next())
+        .collect();
+    ensure!(urls == ["2", "1", "0"] && second["page_info"]["has_next_page"] == false, "{urls:?}");
+    Ok(())
+}
+
+async fn limit(api: &Api) -> Result<()> {
+    for number in 0..20 {
+        create(api, &format!("https://hooks.example.com/{number}")).await?;
+    }
+    let body = json!({"url": "https://hooks.example.com/", "events": EVENTS});
+    let send =
+        || api.reply(api.request(Method::POST, "/v1/webhooks").header("idempotency-key", "21").json(&body));
+    send().await?.problem(409, "webhook-limit-reached")?;
+    let list = api.get("/v1/webhooks?limit=1").await?.expect(200)?;
+    let id = list["data"][0]["id"].as_str().context("no id")?;
+    api.delete(&format!("/v1/webhooks/{id}")).await?.expect_status(204)?;
+    // What was refused claimed nothing, not even its key.
+    send().await?.expect(201)?;
+    Ok(())
+}
+
+async fn create(api: &Api, url: &str) -> Result<Value> {
+    api.post("/v1/webhooks", &json!({"url": url, "events": EVENTS})).await?.expect(201)
+}
+
+/// An installation without webhooks says so, and evaluates and exports as ever.
+pub async fn turned_off(stack: &mut Stack) -> Result<()> {
+    let setting = [("ASSAY_SERVICES__WEBHOOKS_URL", "")];
+    for role in ["scoring-worker", "export-worker", "gateway"] {
+        stack.restart_with(role, &setting).await?;
+    }
+    let api = stack.api()?;
+    let body = json!({"url": "https://hooks.example.com/", "events": EVENTS});
+    api.post("/v1/webhooks", &body).await?.problem(404, "webhooks-off")?;
+    api.get("/v1/webhooks").await?.problem(404, "webhooks-off")?;
+    api.register("hooked-bot").await?;
+    let ticket = api.import(&good("T-off")).await?;
+    api.evaluation(&ticket).await?;
+    api.export(&json!({"kind": "axis"})).await?;
+    Ok(())
+}

@@ -1,0 +1,118 @@
+//! Webhooks, received by a real HTTP server and checked with the official library: what is told, to whom, and what happens when
+//! it cannot be told.
+
+mod deliveries;
+mod management;
+mod telling;
+
+use anyhow::{Context, Result};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+pub use self::deliveries::{receiver_away, retries};
+pub use self::management::{refusals, turned_off};
+pub use self::telling::run as telling;
+use crate::harness::{Api, Receiver, Reply, message, until};
+
+/// What an endpoint may subscribe to.
+const EVENTS: [&str; 6] = [
+    "evaluation.completed",
+    "evaluation.failed",
+    "resolution.disputed",
+    "axis.low_score",
+    "export.completed",
+    "export.failed",
+];
+
+/// An endpoint at a receiver.
+struct Hook {
+    api: Api,
+    id: String,
+    secret: String,
+}
+
+impl Hook {
+    async fn new(api: Api, receiver: &Receiver, events: &[&str]) -> Result<Self> {
+        let created = api.post("/v1/webhooks", &json!({"url": receiver.url(), "events": events})).await?;
+        let created = created.expect(201)?;
+        let text = |name: &str| created[name].as_str().map(str::to_owned);
+        let (id, secret) = text("id").zip(text("secret")).with_context(|| created.to_string())?;
+        Ok(Self { api, id, secret })
+    }
+
+    fn path(&self, rest: &str) -> String {
+        format!("/v1/webhooks/{}{rest}", self.id)
+    }
+
+    async fn read(&self) -> Result<Value> {
+        self.api.get(&self.path("")).await?.expect(200)
+    }
+
+    async fn change(&self, change: &Value) -> Result<Value> {
+        let request = self.api.request(Method::PATCH, &self.path("")).json(change);
+        self.api.reply(request).await?.expect(200)
+    }
+
+    async fn post(&self, rest: &str) -> Result<Reply> {
+        self.api.reply(self.api.request(Method::POST, &self.path(rest))).await
+    }
+
+    /// Sends a trial: its delivery id.
+    async fn test(&self) -> Result<String> {
+        let queued = self.post("/test").await?.expect(202)?;
+        Ok(queued["id"].as_str().context("no id")?.to_owned())
+    }
+
+    async fn delivery(&self, id: &str) -> Result<Value> {
+        self.api.get(&self.path(&format!("/deliveries/{id}"))).await?.expect(200)
+    }
+
+    /// A delivery, once it is in this state.
+    async fn await_status(&self, id: &str, status: &str) -> Result<Value> {
+        until(&format!("delivery {id} to be {status}"), async || {
+            let delivery = self.delivery(id).await?;
+            Ok((delivery["status"] == status).then_some(delivery))
+        })
+        .await
+    }
+
+    /// Waits until evaluations are announced to it: scoring-worker asks for that now and then.
+    async fn await_interest(&self, receiver: &Receiver) -> Result<()> {
+        let mut probe = 0;
+        until("the first evaluation to be told", async || {
+            probe += 1;
+            let id = self.api.import(&good(&format!("probe-{probe}"))).await?;
+            self.api.evaluation(&id).await?;
+            // Some have come when the one before was announced.
+            tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+            Ok((!receiver.of_type("evaluation.completed").is_empty()).then_some(()))
+        })
+        .await
+    }
+}
+
+/// A conversation that its bot solved. The bot `hooked-bot` must be registered.
+fn good(ticket_id: &str) -> Value {
+    let (ann, bot) = (json!({"type": "contact", "external_id": "ann"}), bot());
+    json!({"ticket_id": ticket_id, "messages": [
+        message(0, &ann, "Please cancel order 5521."),
+        message(1, &bot, "I have cancelled order 5521, the money is on its way."),
+        message(2, &ann, "Perfect, that solved it. Thank you!"),
+    ]})
+}
+
+/// One for which nobody should pay.
+fn bad(ticket_id: &str) -> Value {
+    let (ann, bot) = (json!({"type": "contact", "external_id": "ann"}), bot());
+    json!({"ticket_id": ticket_id, "source": "zendesk", "messages": [
+        message(0, &ann, "Please cancel order 5521."),
+        message(1, &bot, "You can read about orders in our help centre."),
+        message(2, &ann, "That did not help. The order is still not cancelled. I want to speak to a human!"),
+        message(3, &bot, "You can read about orders in our help centre."),
+        message(4, &ann, "This is useless. Not solved, I am very angry."),
+    ]})
+}
+
+fn bot() -> Value {
+    json!({"type": "ai", "external_id": "hooked-bot"})
+}
