@@ -40,6 +40,8 @@ test:
 	$(CARGO) build --workspace --tests
 	target/debug/assay-test-services --postgres --rabbit -- $(TEST_RUNNER) --workspace --no-fail-fast
 	scripts/schemathesis.sh target/debug/assay
+	scripts/s3-test.sh target/debug
+	scripts/kubernetes-test.sh
 
 # The tests of `make test` include a tenth of it.
 flood:
