@@ -50,6 +50,8 @@ on_both_stacks! {
     limits_are_kept_and_told = crate::scenarios::limits::run,
     a_judge_scores_and_its_absence_is_visible = crate::scenarios::judge::run,
     a_deleted_ticket_is_gone_everywhere_and_its_identity_stays_used = crate::scenarios::deletion::run,
+    metrics_tell_what_happened_and_are_all_documented = crate::scenarios::metrics::run,
+    one_trace_leads_from_the_import_to_the_row_of_the_export = crate::scenarios::traces::run,
     personal_data_is_in_no_log = crate::scenarios::personal_data::run,
     the_retention_command_sets_and_shows_periods = crate::scenarios::retention_command::run,
     a_small_flood_stops_nobody_who_behaves_well = crate::scenarios::flood::small,

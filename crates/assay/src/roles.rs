@@ -25,15 +25,32 @@ pub enum Role {
     ExportWorker,
 }
 
+impl Role {
+    /// What it calls itself in traces.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Gateway => "assay-gateway",
+            Self::Ingest => "assay-ingest",
+            Self::AgentRegistry => "assay-agent-registry",
+            Self::ScoringWorker => "assay-scoring-worker",
+            Self::Export => "assay-export",
+            Self::ExportWorker => "assay-export-worker",
+        }
+    }
+}
+
 /// Runs a role until it is told to stop.
 pub async fn run(role: Role) -> Result<()> {
     let settings = Settings::load()?;
-    telemetry::start(&settings.telemetry)?;
+    let mut telemetry = telemetry::start(&settings.telemetry, role.name())?;
     open_files::allow_as_many_as_possible();
     let mut tasks = Tasks::new(Readiness::default());
     start(role, &settings, &mut tasks).with_context(|| format!("{role:?} cannot start"))?;
+    telemetry.serve_metrics(&mut tasks)?;
     tracing::info!(?role, version = env!("CARGO_PKG_VERSION"), "started");
-    run_until_stopped(tasks, &settings).await
+    let result = run_until_stopped(tasks, &settings).await;
+    telemetry.finish().await;
+    result
 }
 
 /// Runs the tasks until a signal or a failure; a second signal ends the process at once.

@@ -1,17 +1,131 @@
-//! `proto-docs/openapi/assay.json` is what the executable prints.
+//! `proto-docs/openapi/assay.json` is what the executable prints, and its examples are true.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::process::Command;
+
+use assay_contracts::problem::ProblemCode;
+use serde_json::{Value, json};
+
+const COMMITTED: &str = include_str!("../../../proto-docs/openapi/assay.json");
+
+fn document() -> Value {
+    serde_json::from_str(COMMITTED).unwrap()
+}
+
+/// Every operation with its name.
+fn operations(document: &Value) -> Vec<(String, &Value)> {
+    let paths = document["paths"].as_object().unwrap().iter();
+    let all = paths.flat_map(|(path, item)| {
+        item.as_object()
+            .unwrap()
+            .iter()
+            .map(move |(method, operation)| (format!("{method} {path}"), operation))
+    });
+    all.collect()
+}
+
+/// A content of this media type, if there is one.
+fn content<'d>(body: &'d Value, media_type: &str) -> Option<&'d Value> {
+    body["content"].as_object()?.get(media_type)
+}
+
+/// Whether `value` has the shape of `schema`, which may refer to others of the document.
+fn check(document: &Value, schema: &Value, value: &Value, what: &str) {
+    let mut whole = schema.as_object().unwrap().clone();
+    whole.insert("components".to_owned(), document["components"].clone());
+    let validator = jsonschema::draft202012::options()
+        .should_validate_formats(true)
+        .build(&Value::Object(whole))
+        .unwrap();
+    let faults: Vec<_> =
+        validator.iter_errors(value).map(|fault| format!("{}: {fault}", fault.instance_path())).collect();
+    assert!(faults.is_empty(), "{what}: {faults:?}");
+}
 
 #[test]
 fn the_committed_document_is_the_generated_one() {
     let output = Command::new(env!("CARGO_BIN_EXE_assay")).arg("openapi").output().unwrap();
     assert!(output.status.success());
     let generated = String::from_utf8(output.stdout).unwrap();
-    let committed = include_str!("../../../proto-docs/openapi/assay.json");
     assert!(
-        generated == committed,
+        generated == COMMITTED,
         "the public API changed: run `make docs` and commit proto-docs/openapi/assay.json"
+    );
+}
+
+#[test]
+fn every_json_body_has_an_example_of_its_schema() {
+    let document = document();
+    let mut examples = 0;
+    for (name, operation) in operations(&document) {
+        let responses = operation["responses"].as_object().unwrap();
+        let bodies = responses.iter().map(|(status, body)| (format!("{name} {status}"), body));
+        for (what, body) in bodies.chain([(name.clone(), &operation["requestBody"])]) {
+            let Some(content) = content(body, "application/json") else { continue };
+            let example = content.get("example").unwrap_or_else(|| panic!("{what} has no example"));
+            check(&document, &content["schema"], example, &what);
+            examples += 1;
+        }
+    }
+    assert!(examples >= 15, "{examples}");
+    let known: Value =
+        serde_json::from_str(include_str!("../../../proto-docs/openapi/examples.json")).unwrap();
+    let ids: BTreeSet<&str> = operations(&document)
+        .iter()
+        .map(|(_, operation)| operation["operationId"].as_str().unwrap())
+        .collect();
+    for id in known.as_object().unwrap().keys() {
+        assert!(ids.contains(id.as_str()), "an example of {id}, which is no operation");
+    }
+}
+
+#[test]
+fn every_problem_is_shown_by_the_operations_that_answer_it() {
+    let document = document();
+    let schema = json!({"$ref": "#/components/schemas/Problem"});
+    let mut shown = BTreeSet::new();
+    for (name, operation) in operations(&document) {
+        for (status, response) in operation["responses"].as_object().unwrap() {
+            let Some(content) = content(response, "application/problem+json") else { continue };
+            let examples = content["examples"].as_object();
+            let examples = examples.unwrap_or_else(|| panic!("{name} {status} has no example"));
+            for (code, reference) in examples {
+                assert_eq!(reference["$ref"], format!("#/components/examples/{code}"));
+                let example = &document["components"]["examples"][code]["value"];
+                assert_eq!(example["status"].to_string(), *status, "{name}: {code}");
+                check(&document, &schema, example, code);
+                shown.insert(code.clone());
+            }
+        }
+    }
+    // What is no operation cannot show it.
+    shown.insert(ProblemCode::RouteNotFound.as_str().to_owned());
+    let codes: BTreeSet<String> = ProblemCode::ALL.iter().map(|code| code.as_str().to_owned()).collect();
+    assert_eq!(shown, codes);
+}
+
+#[test]
+fn the_evaluation_of_the_example_is_the_one_that_the_scorer_gives() {
+    let document = document();
+    let request =
+        &document["paths"]["/v1/assess"]["post"]["requestBody"]["content"]["application/json"]["example"];
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), request.to_string()).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_assay")).arg("score").arg(file.path()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let mut scored: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let answer = &document["paths"]["/v1/tickets/{id}/evaluation"]["get"]["responses"]["200"];
+    let mut shown = answer["content"]["application/json"]["example"].clone();
+    for key in ["id", "ticket_id", "created_at"] {
+        assert!(shown.as_object_mut().unwrap().remove(key).is_some(), "{key}");
+    }
+    // Known where agents are registered.
+    scored["ai_tools"][0]["agent_id"] = shown["ai_tools"][0]["agent_id"].clone();
+    assert_eq!(
+        shown, scored,
+        "copy what `assay score` prints into proto-docs/openapi/examples.json, then `make docs`"
     );
 }

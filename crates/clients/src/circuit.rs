@@ -23,6 +23,8 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
+use super::metrics;
+
 /// A call without an answer for so long raises a suspicion.
 pub(crate) const SUSPICIOUS_AFTER: Duration = Duration::from_secs(1);
 /// How long the service may take to say that it is alive.
@@ -61,6 +63,7 @@ impl Circuit {
     pub(crate) fn answered(&self, service: &'static str) {
         self.shared.answers.fetch_add(1, Ordering::Relaxed);
         if self.shared.is_open.swap(false, Ordering::Relaxed) {
+            metrics::circuit(service, false);
             tracing::info!(service, "the service is alive again");
         }
     }
@@ -90,6 +93,7 @@ impl Circuit {
             let answers_before = std::mem::replace(&mut answers, self.shared.answers.load(Ordering::Relaxed));
             unanswered = if answers == answers_before { unanswered.saturating_add(1) } else { 0 };
             if unanswered >= PROBES_TO_OPEN && !self.shared.is_open.swap(true, Ordering::Relaxed) {
+                metrics::circuit(service, true);
                 tracing::warn!(service, "the service does not say that it is alive: calls fail at once");
             }
             sleep(PROBE_PAUSE).await;

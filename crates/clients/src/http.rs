@@ -11,6 +11,7 @@ use reqwest::Client;
 use thread_local::ThreadLocal;
 
 use super::error::ClientError;
+use super::metrics;
 
 /// How long a service may be silent in the middle of its answer.
 const SILENCE_DEADLINE: Duration = Duration::from_secs(60);
@@ -42,6 +43,7 @@ pub struct HttpClient {
 /// # Errors
 /// When the system's TLS settings cannot be read.
 pub fn http_client(settings: HttpSettings) -> Result<HttpClient, ClientError> {
+    metrics::describe();
     let client = HttpClient { settings, threads: Arc::default() };
     client.of_this_thread()?;
     Ok(client)

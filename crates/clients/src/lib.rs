@@ -7,6 +7,7 @@ mod circuit;
 mod error;
 mod http;
 mod ingest;
+mod metrics;
 mod registry;
 mod scoring;
 mod service;

@@ -1,11 +1,12 @@
 //! One of our services, as seen from another.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use assay_contracts::problem::Problem;
 use assay_platform::auth::{Audience, ServiceClaims, ServiceTokens};
 use assay_platform::runtime::{BoxError, RequestContext, now, within};
+use assay_platform::telemetry::traces::{self, Span, SpanKind};
 use bytes::Bytes;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
@@ -18,6 +19,7 @@ use url::Url;
 use super::circuit::{Circuit, SUSPICIOUS_AFTER};
 use super::error::ClientError;
 use super::http::HttpClient;
+use super::metrics;
 
 /// One call.
 pub struct Call<'a> {
@@ -86,6 +88,43 @@ impl Service {
     /// [`ClientError::Unreachable`] when there is no answer in time, when the service was found dead, or when too many
     /// calls wait for it.
     pub async fn send(&self, claims: &ServiceClaims, call: Call<'_>) -> Result<Response, ClientError> {
+        let began = Instant::now();
+        let sent = self.send_traced(claims, call).await;
+        metrics::called(self.name(), sent.as_ref().ok().map(Response::status), began.elapsed());
+        sent
+    }
+
+    async fn send_traced(&self, claims: &ServiceClaims, call: Call<'_>) -> Result<Response, ClientError> {
+        let context = RequestContext::current();
+        let parent = context.as_ref().and_then(|context| context.traceparent.as_deref());
+        // Work that nobody asked for (readiness, housekeeping) is no trace of its own.
+        let mut span = parent.map_or_else(Span::default, |parent| {
+            traces::span(SpanKind::Client, Some(parent), || format!("{} {}", call.method, self.name()))
+        });
+        span.set("http.request.method", call.method.to_string());
+        span.set("peer.service", self.name());
+        let traceparent = span.traceparent().or_else(|| parent.map(str::to_owned));
+        let request_id = context.as_ref().map(|context| context.request_id.as_str());
+        let sent = self.send_within(claims, call, request_id, traceparent).await;
+        match &sent {
+            Ok(response) => {
+                span.set("http.response.status_code", i64::from(response.status().as_u16()));
+                if response.status().is_server_error() {
+                    span.fail("answered with a server error");
+                }
+            }
+            Err(_) => span.fail("not answered"),
+        }
+        sent
+    }
+
+    async fn send_within(
+        &self,
+        claims: &ServiceClaims,
+        call: Call<'_>,
+        request_id: Option<&str>,
+        traceparent: Option<String>,
+    ) -> Result<Response, ClientError> {
         if self.circuit.is_open() {
             return Err(self.unreachable_because("it was found dead a moment ago"));
         }
@@ -99,11 +138,11 @@ impl Service {
             self.tokens.issue(self.audience, claims, now()).map_err(|error| self.unreadable(&error))?;
         let mut request = self.http.of_this_thread()?.request(call.method, url).headers(call.headers);
         request = request.header(AUTHORIZATION, format!("Bearer {token}"));
-        if let Some(context) = RequestContext::current() {
-            request = request.header("x-request-id", context.request_id);
-            if let Some(traceparent) = context.traceparent {
-                request = request.header("traceparent", traceparent);
-            }
+        if let Some(request_id) = request_id {
+            request = request.header("x-request-id", request_id);
+        }
+        if let Some(traceparent) = traceparent {
+            request = request.header("traceparent", traceparent);
         }
         if let Some(body) = call.body {
             request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json")).body(body);

@@ -29,6 +29,13 @@ macro_rules! problem_codes {
                 match self { $(Self::$variant => $code,)* }
             }
 
+            /// Its page of the documentation, `proto-docs/problems/<code>.md`: when it happens, what to do, an example.
+            pub const fn page(self) -> &'static str {
+                match self {
+                    $(Self::$variant => include_str!(concat!("../../../proto-docs/problems/", $code, ".md")),)*
+                }
+            }
+
             /// Short summary, the same for every occurrence.
             pub const fn title(self) -> &'static str {
                 match self { $(Self::$variant => $title,)* }
@@ -95,6 +102,12 @@ problem_codes! {
 }
 
 impl ProblemCode {
+    /// An example of an answer, from its page.
+    pub fn example(self) -> &'static str {
+        let example = self.page().split("```").nth(1).unwrap_or_default();
+        example.strip_prefix("json").unwrap_or_default().trim()
+    }
+
     /// The problem's type URI: `urn:assay:problem:<code>`.
     pub fn type_uri(self) -> String {
         format!("urn:assay:problem:{}", self.as_str())

@@ -5,6 +5,7 @@
 mod app;
 mod config;
 mod consume;
+mod metrics;
 mod start;
 
 pub use assay_export::{MIGRATIONS, SCHEMA};

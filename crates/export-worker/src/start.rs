@@ -18,6 +18,7 @@ use url::Url;
 
 use crate::app::{Worker, set_file_periods, work_off_jobs};
 use crate::consume::{ExportRequestedHandler, subscription};
+use crate::metrics;
 use crate::{Config, MIGRATIONS, SCHEMA};
 
 /// Connections beside those that jobs read with: heartbeats and readiness.
@@ -74,6 +75,7 @@ pub enum StartError {
 pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
     let Dependencies { listener, bus, objects, tokens, registry_url } = dependencies;
     check(config)?;
+    metrics::describe();
     let database = Database::open(&config.database(), SCHEMA)?;
     register_readiness(tasks, &database, &bus);
 

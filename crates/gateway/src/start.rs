@@ -14,6 +14,7 @@ use url::Url;
 use crate::app::{KeyRing, RateLimit};
 use crate::config::Config;
 use crate::http::{Gateway, configure};
+use crate::metrics;
 
 /// What the gateway needs from outside.
 pub struct Dependencies {
@@ -51,6 +52,7 @@ pub enum StartError {
 /// When the HTTP client or the listener cannot be set up.
 pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
     check(&config)?;
+    metrics::describe();
     let http = http_client(HttpSettings::default())?;
     let deadline = Duration::from_millis(config.service_deadline_milliseconds);
     let service = |address: &Url, audience| {

@@ -67,7 +67,19 @@ impl OutgoingEvent {
     /// # Errors
     /// When the payload cannot be written as JSON, which is a mistake in its type.
     pub fn new<E: Event>(id: EventId, occurred_at: Timestamp, event: &E) -> Result<Self, EncodeError> {
-        let context = RequestContext::current();
+        Self::following(RequestContext::current(), id, occurred_at, event)
+    }
+
+    /// [`Self::new`] for an event that another request led to than the current one: a consumer handles many together.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn following<E: Event>(
+        context: Option<RequestContext>,
+        id: EventId,
+        occurred_at: Timestamp,
+        event: &E,
+    ) -> Result<Self, EncodeError> {
         let envelope = Envelope {
             specversion: SPECIFICATION_VERSION.into(),
             id,

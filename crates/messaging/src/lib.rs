@@ -11,6 +11,7 @@ mod bus;
 mod conformance;
 mod envelope;
 pub mod inbox;
+mod metrics;
 pub mod outbox;
 mod readiness;
 mod settings;

@@ -6,6 +6,7 @@ mod app;
 mod config;
 mod consume;
 mod http;
+mod metrics;
 mod start;
 mod store;
 

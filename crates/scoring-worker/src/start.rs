@@ -24,6 +24,7 @@ use crate::consume::{
     deleted_subscription, expired_subscription, subscription,
 };
 use crate::http::configure;
+use crate::metrics;
 use crate::store::{self, EvaluationStore};
 use crate::{MIGRATIONS, SCHEMA};
 
@@ -102,6 +103,7 @@ pub async fn migrate(config: &Config) -> Result<Vec<String>, DatabaseError> {
 /// When something that was given cannot be used. A database or a bus that is away is no error: it is waited for.
 pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
     let Dependencies { listener, tokens, bus, ingest_url, registry_url, max_attempts } = dependencies;
+    metrics::describe();
     let database = Database::open(&config.database(), SCHEMA)?;
     let store = store::open(database.clone());
     let outbox = Outbox::new(database.clone());

@@ -29,7 +29,7 @@ pub async fn run(arguments: StandaloneArguments) -> Result<()> {
     if let Some(listen) = arguments.listen {
         settings.gateway.listen = listen;
     }
-    telemetry::start(&settings.telemetry)?;
+    let mut telemetry = telemetry::start(&settings.telemetry, "assay")?;
     open_files::allow_as_many_as_possible();
     let folder = DataFolder::open(&arguments.data_dir)?;
     folder.place_databases(&mut settings);
@@ -44,10 +44,13 @@ pub async fn run(arguments: StandaloneArguments) -> Result<()> {
     let address = public.local_addr()?;
     let mut tasks = Tasks::new(Readiness::default());
     start_all(&settings, public, internal, &mut tasks)?;
+    telemetry.serve_metrics(&mut tasks)?;
     // Last of all: a start that fails must not use up the one time that the key is shown.
     let first_key = first_key(&settings).await?;
     greeting::print(address, first_key.as_ref())?;
-    roles::run_until_stopped(tasks, &settings).await
+    let result = roles::run_until_stopped(tasks, &settings).await;
+    telemetry.finish().await;
+    result
 }
 
 /// The folder is ours alone: who had claimed events in it is no more, and nobody has to wait for the leases.

@@ -11,6 +11,7 @@ use tracing::Instrument;
 
 use super::write_file::{WriteFileError, WrittenFile};
 use super::{Worker, millis};
+use crate::metrics;
 
 /// Attempts at showing a file that is written: a short outage of the database must not cost the whole work.
 const SHOW_ATTEMPTS: u32 = 5;
@@ -40,6 +41,7 @@ impl Worker {
     }
 
     async fn run(&self, claim: &Claim, stop: &CancellationToken) {
+        let began = Instant::now();
         let give_up = CancellationToken::new();
         let writing = self.write_file(claim, &give_up);
         tokio::pin!(writing);
@@ -55,7 +57,7 @@ impl Worker {
             sleep(LAST_DEADLINE).await;
         };
         tokio::select! {
-            () = self.settle(claim, written, interruption) => {}
+            () = self.settle(claim, began, written, interruption) => {}
             () = too_late => tracing::warn!("export not settled before this worker stops: its hold ends by itself"),
         }
     }
@@ -64,11 +66,12 @@ impl Worker {
     async fn settle(
         &self,
         claim: &Claim,
+        began: Instant,
         written: Result<WrittenFile, WriteFileError>,
         interruption: Option<Interruption>,
     ) {
         match (written, interruption) {
-            (Ok(file), None | Some(Interruption::Stopping)) => self.show(claim, file).await,
+            (Ok(file), None | Some(Interruption::Stopping)) => self.show(claim, began, file).await,
             (Ok(_), Some(Interruption::HoldLost)) => self.remove(&claim.object_key()).await,
             (Err(error), None) => self.note_failure(claim, error).await,
             (Err(_), Some(Interruption::Stopping)) => {
@@ -110,7 +113,7 @@ impl Worker {
     }
 
     /// Lets the world see a file that is written.
-    async fn show(&self, claim: &Claim, file: WrittenFile) {
+    async fn show(&self, claim: &Claim, began: Instant, file: WrittenFile) {
         let now = now();
         let file = FinishedFile {
             object_key: claim.object_key(),
@@ -123,6 +126,7 @@ impl Worker {
             match self.store.complete(claim, file.clone(), now).await {
                 Ok(true) => {
                     tracing::info!(bytes = file.bytes, rows = file.rows, "export complete");
+                    metrics::completed(claim.kind, file.rows, file.bytes, began.elapsed());
                     return self.remove_earlier_files(claim).await;
                 }
                 Ok(false) => {
@@ -139,7 +143,9 @@ impl Worker {
     }
 
     async fn note_failure(&self, claim: &Claim, error: WriteFileError) {
-        if claim.try_number >= self.settings.max_attempts {
+        let for_good = claim.try_number >= self.settings.max_attempts;
+        metrics::failed(claim.kind, for_good);
+        if for_good {
             tracing::error!(cause = %error, "export failed for good");
             let message = failure_message(error.in_plain_words(), claim.try_number);
             settled(self.store.fail(claim, &message, now()).await, "failed");

@@ -1,7 +1,7 @@
 //! `POST /v1/assess`: specification, section of that name.
 
 use actix_web::web::{Data, Payload};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::{HttpRequest, HttpResponse, ResponseError};
 use assay_contracts::conversation::{Conversation, ImportRequest};
 use assay_contracts::problem::Problem;
 use assay_contracts::ticket::ImportReceipt;
@@ -11,6 +11,7 @@ use super::authentication::Authenticated;
 use super::context::{Gateway, copy_headers};
 use super::openapi::{CommonProblems, IdempotencyHeader};
 use crate::app::{Forward, forward};
+use crate::metrics;
 
 /// Score a conversation
 ///
@@ -41,15 +42,29 @@ pub(crate) async fn assess(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
+    let answer = submit(&request, payload, &gateway, &caller).await;
+    metrics::imported(match &answer {
+        Ok(answer) => answer.status(),
+        Err(error) => error.status_code(),
+    });
+    answer
+}
+
+async fn submit(
+    request: &HttpRequest,
+    payload: Payload,
+    gateway: &Gateway,
+    caller: &Authenticated,
+) -> Result<HttpResponse, WebError> {
     gateway.check_room()?;
-    let body = gateway.read_checked(&request, payload, Conversation::parse).await?;
+    let body = gateway.read_checked(request, payload, Conversation::parse).await?;
     let _place = gateway.admit()?;
     forward(Forward {
         service: &gateway.ingest,
         claims: &caller.0,
         method: reqwest::Method::POST,
         path: "/internal/v1/conversations",
-        headers: copy_headers(&request, &["idempotency-key"]),
+        headers: copy_headers(request, &["idempotency-key"]),
         body: Some(body.clone()),
     })
     .await

@@ -4,7 +4,9 @@ mod agents;
 mod assess;
 mod authentication;
 mod context;
+mod docs;
 mod downloads;
+mod examples;
 mod exports;
 pub(crate) mod openapi;
 mod tickets;
@@ -71,6 +73,8 @@ pub(crate) fn configure(gateway: web::Data<Gateway>) -> impl Fn(&mut ServiceConf
                     ("HEAD", web::head().to(downloads::download_file)),
                 ],
             ))
-            .service(resource("/openapi.json", vec![("GET", web::get().to(openapi::serve))]));
+            .service(resource("/openapi.json", vec![("GET", web::get().to(openapi::serve))]))
+            .service(resource("/docs", vec![("GET", web::get().to(docs::redirect))]))
+            .service(resource("/docs/{file:.*}", vec![("GET", web::get().to(docs::file))]));
     }
 }

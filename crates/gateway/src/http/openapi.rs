@@ -9,6 +9,7 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, OpenApi as Document, Ref, RefOr, ResponseBuilder};
 use utoipa::{IntoParams, IntoResponses, Modify, OpenApi, ToSchema};
 
+use super::examples::Examples;
 use super::{agents, assess, downloads, exports, tickets};
 
 /// The document.
@@ -52,7 +53,7 @@ pub(crate) async fn serve() -> HttpResponse {
         readyz,
     ),
     components(schemas(Problem)),
-    modifiers(&ApiKeyScheme),
+    modifiers(&ApiKeyScheme, &Examples),
 )]
 struct ApiDocument;
 
@@ -104,9 +105,9 @@ fn readyz() {}
 #[derive(ToSchema)]
 #[allow(dead_code, reason = "documentation only")]
 struct Health {
-    /// `alive`, `ready` or `not_ready`.
+    /// `alive`, `ready`, `degraded` or `not_ready`.
     status: String,
-    /// Outcome by part of the service: `ok` or `failing`.
+    /// Outcome by part of the service: `ok`, `degraded` or `failing`.
     #[schema(nullable = false)]
     checks: Option<BTreeMap<String, String>>,
 }

@@ -4,6 +4,7 @@ use assay_contracts::event::Event;
 use assay_contracts::ids::{EventId, OrganizationId};
 use assay_contracts::time::Timestamp;
 use assay_platform::runtime::RequestContext;
+use assay_platform::telemetry::traces::{self, Span, SpanKind};
 use async_trait::async_trait;
 use serde_json::value::RawValue;
 
@@ -68,6 +69,19 @@ impl Delivery {
     /// The request that led to the event, to be continued (`context.scope(…)`) by what the consumer does.
     pub fn context(&self) -> Option<RequestContext> {
         self.context.clone()
+    }
+
+    /// Begins the span of its handling, where it belongs to a trace; what the consumer does for it follows from there.
+    pub(super) fn begin_span(&mut self, queue: &'static str) -> Span {
+        let Some(context) = &mut self.context else { return Span::default() };
+        let Some(parent) = context.traceparent.as_deref() else { return Span::default() };
+        let mut span = traces::span(SpanKind::Consumer, Some(parent), || format!("process {}", self.topic));
+        if let Some(traceparent) = span.traceparent() {
+            context.traceparent = Some(traceparent);
+            span.set("messaging.destination.name", queue);
+            span.set("messaging.message.id", self.id.to_string());
+        }
+        span
     }
 
     /// Reads what a bus delivered: an envelope, of which the payload is decoded later. `attempt` counts from 1.

@@ -43,6 +43,12 @@ impl InHand {
     }
 }
 
+impl Handling {
+    pub(super) fn queue(&self) -> &'static str {
+        self.key.0
+    }
+}
+
 impl Drop for Handling {
     fn drop(&mut self) {
         lock(&self.taken).since.remove(&self.key);

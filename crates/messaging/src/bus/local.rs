@@ -102,7 +102,7 @@ impl LocalBus {
                 taken = letters.recv_many(&mut batch, room), if room > 0 => {
                     in_flight += taken;
                     let in_hand = self.in_hand.hand_over(subscription.queue);
-                    running.push(work(&*handler, batch, in_hand));
+                    running.push(work(&*handler, batch, in_hand, self.max_attempts));
                 }
             }
         }
@@ -160,10 +160,10 @@ fn stopped() -> PublishError {
 }
 
 /// Handles a batch and answers how many deliveries it was.
-async fn work(handler: &dyn Handler, batch: Vec<Letter>, in_hand: Handling) -> usize {
-    let (deliveries, answers): (Vec<_>, Vec<_>) =
+async fn work(handler: &dyn Handler, batch: Vec<Letter>, in_hand: Handling, max_attempts: u32) -> usize {
+    let (mut deliveries, answers): (Vec<_>, Vec<_>) =
         batch.into_iter().map(|letter| (letter.delivery, letter.answer)).unzip();
-    let outcomes = handling::handle(handler, &deliveries, in_hand).await;
+    let outcomes = handling::handle(handler, &mut deliveries, in_hand, max_attempts).await;
     for (answer, outcome) in answers.into_iter().zip(outcomes) {
         // A producer that no longer listens will publish the event again.
         let _ = answer.send(outcome);

@@ -21,6 +21,7 @@ use self::in_hand::InHand;
 use self::local::LocalBus;
 use self::rabbit::RabbitBus;
 use crate::envelope::OutgoingEvent;
+use crate::metrics;
 use crate::settings::BusSettings;
 
 /// Many more than are worth it.
@@ -108,6 +109,7 @@ impl Bus {
         if !(1..=MAX_EVENTS_PER_MESSAGE).contains(&settings.events_per_message) {
             return Err(BusError::InvalidSetting("bus.events_per_message must be 1 to 1000"));
         }
+        metrics::describe();
         let in_hand = InHand::default();
         let kind = match settings.url.expose_secret().split_once(':') {
             Some(("local", "")) => Kind::Local(LocalBus::new(settings.max_attempts, in_hand.clone())),
@@ -138,6 +140,7 @@ impl Bus {
         handler: Arc<dyn Handler>,
         stop: CancellationToken,
     ) -> Result<(), BoxError> {
+        metrics::consuming(subscription.queue);
         match &*self.kind {
             Kind::Local(local) => local.consume(subscription, handler, stop).await,
             Kind::Rabbit(rabbit) => rabbit.consume(subscription, handler, stop).await,

@@ -166,6 +166,11 @@ impl Outbox {
         Ok((oldest.map(Timestamp::saturating_from_millis), count(events)))
     }
 
+    /// The database that it lies in.
+    pub(crate) fn database(&self) -> &Database {
+        &self.database
+    }
+
     /// Counts and ages, for operators.
     ///
     /// # Errors

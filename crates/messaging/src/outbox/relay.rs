@@ -16,6 +16,7 @@ use super::{Claimed, LEASE_MILLIS, Outbox, Postponed, Settlement};
 use crate::backoff::Backoff;
 use crate::bus::{Bus, PublishError};
 use crate::envelope::OutgoingEvent;
+use crate::metrics;
 
 /// Events of one claim.
 const BATCH: u32 = 256;
@@ -40,6 +41,12 @@ const LAST_FLUSH: Duration = Duration::from_secs(5);
 /// # Errors
 /// None at present: every failure is waited out.
 pub async fn relay(outbox: Outbox, bus: Bus, stop: CancellationToken) -> Result<(), BoxError> {
+    let watching = metrics::watch_outbox(outbox.clone(), stop.clone());
+    let ((), ()) = tokio::try_join!(publish_all(outbox, bus, stop), watching)?;
+    Ok(())
+}
+
+async fn publish_all(outbox: Outbox, bus: Bus, stop: CancellationToken) -> Result<(), BoxError> {
     let mut pace = Pace::default();
     let mut publishing = FuturesUnordered::new();
     while !stop.is_cancelled() {
@@ -148,6 +155,9 @@ async fn publish(
     let stopping = stop.is_cancelled();
     for ((event, created_at), result) in events.iter().zip(created).zip(results) {
         let result = if stopping { result.map_err(as_seen_at_the_stop) } else { result };
+        if result.is_ok() {
+            metrics::published(event);
+        }
         if let Err(PublishError::Unavailable(reason)) = &result {
             outage = Err(reason.clone());
         }

@@ -10,6 +10,7 @@ use diesel::r2d2::{ConnectionManager, CustomizeConnection, Error, Pool, PooledCo
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout_at;
 
+use super::metrics::{InUse, Use};
 use super::{CONNECTION_DEADLINE, DatabaseError};
 
 type Manager = ConnectionManager<PgConnection>;
@@ -30,6 +31,7 @@ pub(super) struct Connections {
     pool: Pool<Manager>,
     places: Arc<Semaphore>,
     state: Arc<Mutex<State>>,
+    used: Use,
 }
 
 #[derive(Default)]
@@ -50,12 +52,13 @@ struct Proven(Instant);
 pub(super) struct Place {
     state: Arc<Mutex<State>>,
     call: u64,
+    _used: InUse,
     _permit: OwnedSemaphorePermit,
 }
 
 impl Connections {
     /// A pool without any connection: they are made when they are needed.
-    pub(super) fn open(url: &str, schema: &'static str, size: u32) -> Self {
+    pub(super) fn open(url: &str, schema: &'static str, size: u32, used: Use) -> Self {
         let pool = Pool::builder()
             .max_size(size)
             .min_idle(Some(0))
@@ -65,7 +68,7 @@ impl Connections {
             .connection_customizer(Box::new(Customizer { schema }))
             .build_unchecked(Manager::new(url));
         let places = Arc::new(Semaphore::new(usize::try_from(size).unwrap_or(Semaphore::MAX_PERMITS)));
-        Self { pool, places, state: Arc::default() }
+        Self { pool, places, state: Arc::default(), used }
     }
 
     /// A place, if one is free. The call that takes it is overdue when it has not ended within `limit`.
@@ -87,7 +90,7 @@ impl Connections {
         let call = state.next_call;
         state.next_call += 1;
         state.calls.insert(call, limit.map(|limit| Instant::now() + limit));
-        Place { state: Arc::clone(&self.state), call, _permit: permit }
+        Place { state: Arc::clone(&self.state), call, _used: self.used.begin(), _permit: permit }
     }
 
     /// A connection, on a thread that may block; `by` then, or a moment from now during an outage. Once one was found

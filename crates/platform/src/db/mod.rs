@@ -7,6 +7,7 @@
 mod connections;
 mod error;
 pub mod idempotency;
+mod metrics;
 mod migrations;
 mod partitions;
 mod postgres;
@@ -60,8 +61,16 @@ impl Database {
         let size = settings.database_pool_size;
         match url.split_once(':') {
             Some(("postgres" | "postgresql", _)) => Ok(Self::Postgres(Postgres::open(url, schema, size))),
-            Some(("sqlite", path)) if !path.is_empty() => Ok(Self::Sqlite(Sqlite::open(path, size))),
+            Some(("sqlite", path)) if !path.is_empty() => Ok(Self::Sqlite(Sqlite::open(path, schema, size))),
             _ => Err(DatabaseError::UnknownScheme { schema }),
+        }
+    }
+
+    /// What metrics call it: the schema of its service.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Postgres(postgres) => postgres.name(),
+            Self::Sqlite(sqlite) => sqlite.name(),
         }
     }
 

@@ -7,6 +7,7 @@ use diesel::connection::SimpleConnection;
 use diesel::pg::PgConnection;
 
 use super::connections::{Connections, Place};
+use super::metrics::Use;
 use super::{CONNECTION_DEADLINE, DatabaseError, Migrations, migrations};
 use crate::runtime::{blocking, driven, within};
 
@@ -29,6 +30,7 @@ struct Shared {
     url: String,
     schema: &'static str,
     size: u32,
+    used: Use,
     pools: Mutex<Pools>,
 }
 
@@ -41,9 +43,14 @@ struct Pools {
 impl Postgres {
     pub(super) fn open(url: &str, schema: &'static str, size: u32) -> Self {
         let url = with_timeout(url);
-        let current = Arc::new(Connections::open(&url, schema, size));
+        let used = Use::of(schema, size);
+        let current = Arc::new(Connections::open(&url, schema, size, used.clone()));
         let pools = Mutex::new(Pools { current, given_up: Vec::new() });
-        Self { shared: Arc::new(Shared { url, schema, size, pools }) }
+        Self { shared: Arc::new(Shared { url, schema, size, used, pools }) }
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        self.shared.schema
     }
 
     /// Does `work` with a connection, on a thread of its own. It should take milliseconds: after eight seconds the
@@ -83,11 +90,16 @@ impl Postgres {
         let connections = self.current();
         let connect_by = Instant::now() + CONNECTION_DEADLINE;
         if let Some(place) = connections.try_place(limit) {
+            self.shared.used.waited(Duration::ZERO);
             return self.call(connections, place, connect_by, limit, work).await;
         }
         let this = self.clone();
+        let began = Instant::now();
         let waiting = async move {
-            let Some(place) = connections.wait_for_place(connect_by, limit).await else {
+            let place = connections.wait_for_place(connect_by, limit).await;
+            this.shared.used.waited(began.elapsed());
+            let Some(place) = place else {
+                this.shared.used.unavailable();
                 this.give_up_if_hanging(&connections);
                 let reason = format!("all {} connections are in use", this.shared.size);
                 return Err(DatabaseError::Unavailable(reason).into());
@@ -125,6 +137,7 @@ impl Postgres {
         if let Some(done) = within(limit, call).await {
             return done.map_err(DatabaseError::from)?;
         }
+        self.shared.used.unavailable();
         self.give_up_if_hanging(&connections);
         Err(DatabaseError::Unavailable(format!("no answer within {limit:?}")).into())
     }
@@ -150,8 +163,8 @@ impl Postgres {
             calls = hanging.calls(),
             "the database hangs: connecting anew"
         );
-        let Shared { url, schema, size, .. } = &*self.shared;
-        let fresh = Arc::new(Connections::open(url, schema, *size));
+        let Shared { url, schema, size, used, .. } = &*self.shared;
+        let fresh = Arc::new(Connections::open(url, schema, *size, used.clone()));
         let given_up = std::mem::replace(&mut pools.current, fresh);
         pools.given_up.push(given_up);
     }

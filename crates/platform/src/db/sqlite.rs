@@ -1,7 +1,7 @@
 //! SQLite: the start in one command. One file a service, write-ahead log, one writer at a time.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use diesel::connection::SimpleConnection;
 use diesel::r2d2::{ConnectionManager, CustomizeConnection, Error, Pool, PooledConnection};
@@ -9,6 +9,7 @@ use diesel::sqlite::SqliteConnection;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
+use super::metrics::{InUse, Use};
 use super::{CONNECTION_DEADLINE, DatabaseError, Migrations, migrations};
 use crate::runtime::{blocking, driven};
 
@@ -24,13 +25,15 @@ const MIGRATION_DEADLINE: Duration = Duration::from_secs(600);
 /// waits holds no thread, so that no more threads are busy than there are connections.
 #[derive(Clone)]
 pub struct Sqlite {
+    name: &'static str,
     pool: Pool<Manager>,
     readers: Arc<Semaphore>,
     writers: Arc<Semaphore>,
+    used: Use,
 }
 
 impl Sqlite {
-    pub(super) fn open(path: &str, size: u32) -> Self {
+    pub(super) fn open(path: &str, name: &'static str, size: u32) -> Self {
         let pool = Pool::builder()
             .max_size(size)
             .min_idle(Some(0))
@@ -41,7 +44,11 @@ impl Sqlite {
         // One connection is left for the writer where there are several.
         let readers = usize::try_from(size.saturating_sub(1).max(1)).unwrap_or(Semaphore::MAX_PERMITS);
         let (readers, writers) = (Arc::new(Semaphore::new(readers)), Arc::new(Semaphore::new(1)));
-        Self { pool, readers, writers }
+        Self { name, pool, readers, writers, used: Use::of(name, size) }
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        self.name
     }
 
     /// Does `work` that only reads.
@@ -55,7 +62,7 @@ impl Sqlite {
         E: From<DatabaseError> + Send + 'static,
     {
         let this = self.clone();
-        in_turn(&self.readers, CONNECTION_DEADLINE, move || work(&mut *this.connection()?)).await
+        self.in_turn(&self.readers, CONNECTION_DEADLINE, move || work(&mut *this.connection()?)).await
     }
 
     /// Does `work` that writes, in one transaction: all of it or, on an error, nothing.
@@ -70,7 +77,7 @@ impl Sqlite {
     {
         let this = self.clone();
         let work = move || this.connection()?.immediate_transaction(work);
-        in_turn(&self.writers, TURN_DEADLINE, work).await
+        self.in_turn(&self.writers, TURN_DEADLINE, work).await
     }
 
     fn connection(&self) -> Result<PooledConnection<Manager>, DatabaseError> {
@@ -84,7 +91,7 @@ impl Sqlite {
     pub(super) async fn migrate(&self, sets: &'static [Migrations]) -> Result<Vec<String>, DatabaseError> {
         let this = self.clone();
         let work = move || migrations::apply_sqlite(&mut *this.connection()?, sets);
-        in_turn(&self.writers, MIGRATION_DEADLINE, work).await
+        self.in_turn(&self.writers, MIGRATION_DEADLINE, work).await
     }
 
     pub(super) async fn pending_migrations(
@@ -93,31 +100,37 @@ impl Sqlite {
     ) -> Result<Vec<String>, DatabaseError> {
         self.read(move |connection| migrations::pending_sqlite(connection, sets)).await
     }
-}
 
-/// Does `work` on a thread of its own when it is its turn.
-async fn in_turn<T, E, W>(turns: &Arc<Semaphore>, limit: Duration, work: W) -> Result<T, E>
-where
-    W: FnOnce() -> Result<T, E> + Send + 'static,
-    T: Send + 'static,
-    E: From<DatabaseError> + Send + 'static,
-{
-    let turns = Arc::clone(turns);
-    if let Ok(turn) = Arc::clone(&turns).try_acquire_owned() {
-        return on_a_thread(turn, work).await;
-    }
-    let waiting = async move {
-        match timeout(limit, turns.acquire_owned()).await {
-            Ok(Ok(turn)) => on_a_thread(turn, work).await,
-            Ok(Err(_)) | Err(_) => {
-                Err(DatabaseError::Unavailable(format!("no turn within {limit:?}")).into())
-            }
+    /// Does `work` on a thread of its own when it is its turn.
+    async fn in_turn<T, E, W>(&self, turns: &Arc<Semaphore>, limit: Duration, work: W) -> Result<T, E>
+    where
+        W: FnOnce() -> Result<T, E> + Send + 'static,
+        T: Send + 'static,
+        E: From<DatabaseError> + Send + 'static,
+    {
+        let turns = Arc::clone(turns);
+        let used = self.used.clone();
+        if let Ok(turn) = Arc::clone(&turns).try_acquire_owned() {
+            used.waited(Duration::ZERO);
+            return on_a_thread(turn, used.begin(), work).await;
         }
-    };
-    driven(waiting).await.map_err(DatabaseError::from)?
+        let began = Instant::now();
+        let waiting = async move {
+            let turn = timeout(limit, turns.acquire_owned()).await;
+            used.waited(began.elapsed());
+            match turn {
+                Ok(Ok(turn)) => on_a_thread(turn, used.begin(), work).await,
+                Ok(Err(_)) | Err(_) => {
+                    used.unavailable();
+                    Err(DatabaseError::Unavailable(format!("no turn within {limit:?}")).into())
+                }
+            }
+        };
+        driven(waiting).await.map_err(DatabaseError::from)?
+    }
 }
 
-async fn on_a_thread<T, E, W>(turn: OwnedSemaphorePermit, work: W) -> Result<T, E>
+async fn on_a_thread<T, E, W>(turn: OwnedSemaphorePermit, used: InUse, work: W) -> Result<T, E>
 where
     W: FnOnce() -> Result<T, E> + Send + 'static,
     T: Send + 'static,
@@ -125,7 +138,7 @@ where
 {
     let result = blocking(move || {
         // Given back when the work has ended, whether somebody waits for it or not.
-        let _turn = turn;
+        let (_turn, _used) = (turn, used);
         work()
     });
     result.await.map_err(DatabaseError::from)?

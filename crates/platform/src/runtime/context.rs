@@ -19,7 +19,7 @@ const MAX_REQUEST_ID: usize = 128;
 pub struct RequestContext {
     /// `X-Request-Id`: the client's, when sane, else made here.
     pub request_id: String,
-    /// W3C Trace Context header `traceparent`, passed on as it came.
+    /// W3C Trace Context header `traceparent`: as it came, or where traces are recorded, that of the span at work.
     pub traceparent: Option<String>,
 }
 
@@ -32,6 +32,11 @@ impl RequestContext {
             })
             .map_or_else(|| Uuid::now_v7().to_string(), str::to_owned);
         Self { request_id, traceparent: traceparent.filter(|value| is_traceparent(value)).map(str::to_owned) }
+    }
+
+    /// The id of the trace it belongs to, if there is one: 32 hexadecimal digits.
+    pub fn trace_id(&self) -> Option<&str> {
+        self.traceparent.as_deref()?.get(3..35)
     }
 
     /// The context of the current task, if it has one.
@@ -72,6 +77,8 @@ mod tests {
     fn only_a_well_formed_traceparent_is_passed_on() {
         let good = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
         assert_eq!(RequestContext::from_headers(None, Some(good)).traceparent.as_deref(), Some(good));
+        let context = RequestContext::from_headers(None, Some(good));
+        assert_eq!(context.trace_id(), Some("4bf92f3577b34da6a3ce929d0e0e4736"));
         assert_eq!(RequestContext::from_headers(None, Some("00-xyz-1-01")).traceparent, None);
     }
 }

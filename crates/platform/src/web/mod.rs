@@ -17,6 +17,7 @@ pub use self::error::{PROBLEM_CONTENT_TYPE, WebError, body_error};
 pub use self::health::{healthz, readyz};
 pub use self::request::{REQUEST_ID_HEADER, TRACEPARENT_HEADER, request_middleware};
 pub use self::routes::{query_pairs, resource, route_not_found};
+pub(crate) use self::server::serve_unwatched;
 pub use self::server::{ServerSettings, serve};
 pub use self::service_auth::{Caller, ServiceAuth, service_auth_middleware};
 

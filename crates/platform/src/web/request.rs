@@ -1,10 +1,12 @@
-//! What happens around every request: its id, its log line, and the limits of its head.
+//! What happens around every request: its id, its log line, its place in a trace, its count, and the limits of its head.
 
-use std::time::Instant;
+use std::fmt::{Display, Formatter};
+use std::time::{Duration, Instant};
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::error::InternalError;
+use actix_web::http::Method;
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpResponse};
@@ -14,11 +16,17 @@ use tracing::Instrument;
 use super::error::WebError;
 use super::unread_body::UnreadBody;
 use crate::runtime::RequestContext;
+use crate::telemetry::metrics;
+use crate::telemetry::traces::{self, SpanKind};
 
 /// Follows a request across services, and back to the client.
 pub const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
 /// W3C Trace Context.
 pub const TRACEPARENT_HEADER: HeaderName = HeaderName::from_static("traceparent");
+
+/// Which of the servers of a process a request came to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ServerName(pub(super) &'static str);
 
 /// Bounds of a request's head, below those of the HTTP parser, so that the answer is a problem object.
 const MAX_HEADER_BYTES: usize = 32 * 1024;
@@ -32,15 +40,32 @@ pub async fn request_middleware(
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let header = |name: &HeaderName| request.headers().get(name).and_then(|value| value.to_str().ok());
-    let context = RequestContext::from_headers(header(&REQUEST_ID_HEADER), header(&TRACEPARENT_HEADER));
+    let mut context = RequestContext::from_headers(header(&REQUEST_ID_HEADER), header(&TRACEPARENT_HEADER));
+    let matched = Matched::by(&request);
+    let mut traced = traces::span(SpanKind::Server, context.traceparent.as_deref(), || matched.to_string());
+    if let Some(traceparent) = traced.traceparent() {
+        context.traceparent = Some(traceparent);
+    }
     let request_id = context.request_id.clone();
     let span = tracing::info_span!(
         "request",
         request_id = %request_id,
+        trace_id = context.trace_id(),
         method = %request.method(),
-        route = request.match_pattern().as_deref().unwrap_or("none"),
+        route = matched.route,
     );
-    let handled = context.scope(handle(request, next).instrument(span)).await;
+    let began = Instant::now();
+    let handled = context.scope(handle(request, next, began).instrument(span)).await;
+    let status = match &handled {
+        Ok(response) => response.status().as_u16(),
+        Err(response) => response.status().as_u16(),
+    };
+    traced.set("http.request.method", matched.method);
+    traced.set("http.response.status_code", i64::from(status));
+    if status >= 500 {
+        traced.fail("answered with a server error");
+    }
+    matched.count(status, began.elapsed());
     let request_id = HeaderValue::from_str(&request_id).ok();
     match handled {
         Ok(mut response) => {
@@ -59,8 +84,8 @@ pub async fn request_middleware(
 async fn handle(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
+    began: Instant,
 ) -> Result<ServiceResponse<BoxBody>, Box<HttpResponse>> {
-    let began = Instant::now();
     let unread = UnreadBody::hold(&mut request);
     let handled = match check_head(&request) {
         Ok(()) => next.call(request).await.map(ServiceResponse::map_into_boxed_body),
@@ -81,6 +106,44 @@ async fn handle(
     match answer {
         Ok(response) => Ok(response.map_body(|_, body| unread.beside(body))),
         Err(response) => Err(Box::new(response.map_body(|_, body| unread.beside(body)))),
+    }
+}
+
+/// What a request asks of which server: few values, whatever clients send.
+struct Matched {
+    server: &'static str,
+    method: &'static str,
+    route: String,
+}
+
+impl Matched {
+    fn by(request: &ServiceRequest) -> Self {
+        let method = match *request.method() {
+            Method::GET => "GET",
+            Method::HEAD => "HEAD",
+            Method::POST => "POST",
+            Method::PUT => "PUT",
+            Method::PATCH => "PATCH",
+            Method::DELETE => "DELETE",
+            Method::OPTIONS => "OPTIONS",
+            // As the semantic conventions of OpenTelemetry have it.
+            _ => "_OTHER",
+        };
+        Self {
+            server: request.app_data::<ServerName>().map_or("unnamed", |name| name.0),
+            method,
+            route: request.match_pattern().unwrap_or_else(|| "none".to_owned()),
+        }
+    }
+
+    fn count(self, status: u16, elapsed: Duration) {
+        metrics::request_answered(self.server, self.method, self.route, status, elapsed);
+    }
+}
+
+impl Display for Matched {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{} {}", self.method, self.route)
     }
 }
 

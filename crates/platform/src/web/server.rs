@@ -8,10 +8,11 @@ use actix_web::middleware::from_fn;
 use actix_web::web::ServiceConfig;
 use actix_web::{App, HttpServer, web};
 
-use super::request::request_middleware;
+use super::request::{ServerName, request_middleware};
 use super::routes::route_not_found;
 use super::{healthz, readyz, resource};
 use crate::runtime::{BoxError, Phase, Readiness, Tasks};
+use crate::telemetry::metrics::watch_readiness;
 
 /// How a server treats connections.
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +57,23 @@ pub fn serve<F>(
 where
     F: Fn(&mut ServiceConfig) + Send + Clone + 'static,
 {
-    let server = build(listener, settings, tasks.readiness().clone(), configure)?;
+    watch_readiness(tasks, name);
+    serve_unwatched(tasks, phase, name, listener, settings, configure)
+}
+
+/// [`serve`] for a server that is no role: nobody needs to be told whether it is ready.
+pub(crate) fn serve_unwatched<F>(
+    tasks: &mut Tasks,
+    phase: Phase,
+    name: &'static str,
+    listener: TcpListener,
+    settings: ServerSettings,
+    configure: F,
+) -> std::io::Result<()>
+where
+    F: Fn(&mut ServiceConfig) + Send + Clone + 'static,
+{
+    let server = build(name, listener, settings, tasks.readiness().clone(), configure)?;
     tasks.spawn(phase, format!("{name} http"), move |stop| async move {
         let handle = server.handle();
         let stopping = async move {
@@ -74,6 +91,7 @@ where
 }
 
 fn build<F>(
+    name: &'static str,
     listener: TcpListener,
     settings: ServerSettings,
     readiness: Readiness,
@@ -86,6 +104,7 @@ where
     let server = HttpServer::new(move || {
         App::new()
             .app_data(readiness.clone())
+            .app_data(ServerName(name))
             .wrap(from_fn(request_middleware))
             // Some load balancers ask with HEAD.
             .service(resource(

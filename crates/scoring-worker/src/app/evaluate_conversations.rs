@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::thread::available_parallelism;
+use std::time::Instant;
 
 use assay_clients::{ClientError, IngestClient};
 use assay_contracts::event::{ConversationAccepted, EvaluationOutcome, TicketFacts};
@@ -12,12 +13,13 @@ use assay_contracts::ids::{EventId, OrganizationId, TicketId};
 use assay_contracts::internal::{TicketReference, Transcript, Transcripts, UnreadableTranscript};
 use assay_messaging::outbox::Outbox;
 use assay_platform::db::DatabaseError;
-use assay_platform::runtime::blocking;
+use assay_platform::runtime::{RequestContext, blocking};
 use assay_scoring::Scorer;
 use futures_util::future::join_all;
 
 use super::judge_conversations::JudgeConversations;
 use super::new_evaluation::{UnwritableEvaluation, new_evaluation};
+use crate::metrics;
 use crate::store::{EvaluationStore, NewEvaluation};
 
 /// What a person reads when the scorer broke on a conversation.
@@ -62,6 +64,8 @@ pub(crate) struct Accepted {
     pub(crate) event_id: EventId,
     /// What it says.
     pub(crate) event: ConversationAccepted,
+    /// The request that led to it.
+    pub(crate) context: Option<RequestContext>,
     /// Whether nobody will try again when this attempt fails.
     pub(crate) is_last_attempt: bool,
 }
@@ -134,7 +138,7 @@ impl EvaluateConversations {
                 verdicts.extend(all.map(|event| (event.event_id, Err(EvaluateError::Stopped))));
                 continue;
             };
-            match new_evaluation(first.event_id, organization_id, ticket, outcome) {
+            match new_evaluation(first.event_id, first.context.clone(), organization_id, ticket, outcome) {
                 // A second event for the same ticket is done when the first one is.
                 Ok(evaluation) => evaluations.push((evaluation, others)),
                 Err(error) => verdicts.extend([(first.event_id, Err(EvaluateError::Encode(error)))]),
@@ -238,7 +242,9 @@ impl EvaluateConversations {
     ) -> Option<Vec<EvaluationOutcome>> {
         let scorer = self.scorer.clone();
         let score = move |transcript: &Transcript| {
+            let began = Instant::now();
             let evaluation = Box::new(scorer.evaluate(&transcript.conversation));
+            metrics::scored(began.elapsed());
             EvaluationOutcome::Evaluated { evaluation }
         };
         let work = move || transcripts.get(part).unwrap_or_default().iter().map(score).collect();

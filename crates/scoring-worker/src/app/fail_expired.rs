@@ -23,7 +23,7 @@ pub(crate) async fn fail_expired(
         let organization_id = expired.organization_id;
         for ticket in expired.tickets {
             let outcome = EvaluationOutcome::Failed { error_message: FAILURE.to_owned() };
-            failures.push(new_evaluation(event_id, organization_id, ticket, outcome)?);
+            failures.push(new_evaluation(event_id, None, organization_id, ticket, outcome)?);
         }
     }
     store.record(failures, Handover::NONE).await?;

@@ -32,7 +32,12 @@ impl Handler for ConversationAcceptedHandler {
             .zip(&decoded)
             .filter_map(|(delivery, event)| {
                 let is_last_attempt = delivery.attempt >= self.max_attempts;
-                Some(Accepted { event_id: delivery.id, event: event.as_ref().ok()?.clone(), is_last_attempt })
+                Some(Accepted {
+                    event_id: delivery.id,
+                    event: event.as_ref().ok()?.clone(),
+                    context: delivery.context(),
+                    is_last_attempt,
+                })
             })
             .collect();
         let verdicts = self.evaluate.run(&accepted).await;

@@ -13,7 +13,7 @@ use assay_contracts::time::Timestamp;
 use assay_messaging::OutgoingEvent;
 use assay_messaging::outbox::Handover;
 use assay_platform::db::{Database, DatabaseError};
-use assay_platform::runtime::new_id;
+use assay_platform::runtime::{RequestContext, new_id};
 use async_trait::async_trait;
 use serde_json::value::RawValue;
 
@@ -46,12 +46,20 @@ impl Status {
 pub struct NewEvaluation {
     /// The event that led to it.
     pub asking_event_id: EventId,
+    /// The request that led to the event, and so to this.
+    pub context: Option<RequestContext>,
     /// What the others are told; its sequence is set when it is stored.
     pub evaluated: EncodedEvaluation,
     /// What came out.
     pub status: Status,
     /// Version of the scorer.
     pub scorer_version: String,
+}
+
+/// A stored evaluation, and the request that led to it.
+struct Stored {
+    evaluated: EncodedEvaluation,
+    context: Option<RequestContext>,
 }
 
 /// What the others are told, with the evaluation as JSON: it is stored and sent as the same text.
@@ -180,20 +188,20 @@ fn unhandled_deletions(
 }
 
 /// Stored evaluations of each organization, in the order in which the organizations' rows are locked.
-fn by_organization(stored: Vec<EncodedEvaluation>) -> BTreeMap<OrganizationId, Vec<EncodedEvaluation>> {
+fn by_organization(stored: impl Iterator<Item = NewEvaluation>) -> BTreeMap<OrganizationId, Vec<Stored>> {
     let mut organizations: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for evaluated in stored {
-        organizations.entry(evaluated.organization_id).or_default().push(evaluated);
+    for NewEvaluation { evaluated, context, .. } in stored {
+        organizations.entry(evaluated.organization_id).or_default().push(Stored { evaluated, context });
     }
     organizations
 }
 
 /// The events that tell of evaluations after which the organization has `total`: they are the last ones.
-fn numbered(stored: Vec<EncodedEvaluation>, total: i64) -> Result<Vec<OutgoingEvent>, DatabaseError> {
+fn numbered(stored: Vec<Stored>, total: i64) -> Result<Vec<OutgoingEvent>, DatabaseError> {
     let before = total - i64::try_from(stored.len()).unwrap_or(i64::MAX);
-    let events = stored.into_iter().zip(before + 1..).map(|(evaluated, sequence)| {
+    let events = stored.into_iter().zip(before + 1..).map(|(Stored { evaluated, context }, sequence)| {
         let evaluated = ConversationEvaluated { sequence: Some(sequence), ..evaluated };
-        OutgoingEvent::new(new_id(), evaluated.evaluated_at, &evaluated)
+        OutgoingEvent::following(context, new_id(), evaluated.evaluated_at, &evaluated)
     });
     // What could not be encoded was refused when its document was.
     events.collect::<Result<_, _>>().map_err(|error| DatabaseError::Corrupt(error.to_string()))

@@ -14,6 +14,7 @@ use super::settle::{Handled, settle};
 use crate::backoff::Backoff;
 use crate::bus::in_hand::Handling;
 use crate::bus::{Handler, Outcome, handling};
+use crate::metrics;
 
 /// Between two attempts to store failed deliveries elsewhere.
 const STORE: Backoff = Backoff { first: Duration::from_millis(250), longest: Duration::from_secs(5) };
@@ -41,7 +42,7 @@ impl Work {
     pub(super) async fn handle(self, handler: Arc<dyn Handler>, stop: CancellationToken) -> Finished {
         let count = self.events.len();
         let in_hand = self.broker.in_hand.hand_over(self.queue);
-        let mut unsettled = handle(&*handler, self.events, in_hand).await;
+        let mut unsettled = handle(&*handler, self.events, in_hand, self.broker.retries.max_attempts).await;
         let mut tags = Vec::with_capacity(count);
         let mut error = None;
         for failures in 1.. {
@@ -66,7 +67,12 @@ impl Work {
 }
 
 /// Each event with its outcome. What cannot be read is rejected without the handler.
-async fn handle(handler: &dyn Handler, events: Vec<Taken>, in_hand: Handling) -> Vec<Handled> {
+async fn handle(
+    handler: &dyn Handler,
+    events: Vec<Taken>,
+    in_hand: Handling,
+    max_attempts: u32,
+) -> Vec<Handled> {
     let mut handled = Vec::with_capacity(events.len());
     let (mut readable, mut deliveries) = (Vec::new(), Vec::new());
     for Taken { tag, original, event, .. } in events {
@@ -76,6 +82,7 @@ async fn handle(handler: &dyn Handler, events: Vec<Taken>, in_hand: Handling) ->
                 readable.push((tag, original));
             }
             Err(error) => {
+                metrics::unreadable(in_hand.queue());
                 handled.push(Handled {
                     tag,
                     original,
@@ -85,7 +92,7 @@ async fn handle(handler: &dyn Handler, events: Vec<Taken>, in_hand: Handling) ->
         }
     }
     if !deliveries.is_empty() {
-        let outcomes = handling::handle(handler, &deliveries, in_hand).await;
+        let outcomes = handling::handle(handler, &mut deliveries, in_hand, max_attempts).await;
         let outcomes = readable.into_iter().zip(outcomes);
         handled.extend(outcomes.map(|((tag, original), outcome)| Handled { tag, original, outcome }));
     }

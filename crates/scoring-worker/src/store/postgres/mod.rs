@@ -147,10 +147,9 @@ fn record(
     let fresh = inbox::record_postgres(connection, CONSUMER, &ids, now())?;
     let batch = unhandled(batch, &fresh);
     let stored = insert(connection, &batch)?;
-    let evaluated = batch.into_iter().map(|evaluation| evaluation.evaluated);
-    let evaluated = evaluated.filter(|evaluated| stored.contains(&evaluated.evaluation_id.as_uuid()));
+    let new = batch.into_iter().filter(|new| stored.contains(&new.evaluated.evaluation_id.as_uuid()));
     let mut events = Vec::with_capacity(stored.len());
-    for (organization, evaluated) in by_organization(evaluated.collect()) {
+    for (organization, evaluated) in by_organization(new) {
         let total = count(connection, organization, evaluated.len())?;
         events.extend(numbered(evaluated, total)?);
     }

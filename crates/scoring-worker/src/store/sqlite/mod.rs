@@ -128,11 +128,11 @@ fn record(
     let mut stored = Vec::new();
     for evaluation in unhandled(batch, &fresh) {
         if insert(connection, &evaluation)? {
-            stored.push(evaluation.evaluated);
+            stored.push(evaluation);
         }
     }
     let mut events = Vec::with_capacity(stored.len());
-    for (organization, evaluated) in by_organization(stored) {
+    for (organization, evaluated) in by_organization(stored.into_iter()) {
         let total = count(connection, organization, evaluated.len())?;
         events.extend(numbered(evaluated, total)?);
     }

@@ -1,4 +1,5 @@
-//! `proto-docs/asyncapi/assay.json` tells the truth: its channels are the topics, and its examples are events.
+//! `proto-docs/asyncapi/assay.json` tells the truth: its channels are the topics, and its examples are events
+//! that its schemas describe.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -9,6 +10,19 @@ use assay_contracts::event::{
 use serde_json::Value;
 
 const DOCUMENT: &str = include_str!("../../../proto-docs/asyncapi/assay.json");
+
+/// Schemas of events refer to those of the public API, in the document beside.
+struct PublicApi;
+
+impl jsonschema::Retrieve for PublicApi {
+    fn retrieve(
+        &self,
+        uri: &jsonschema::Uri<String>,
+    ) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
+        assert_eq!(uri.as_str(), "https://docs.invalid/openapi/assay.json");
+        Ok(serde_json::from_str(include_str!("../../../proto-docs/openapi/assay.json"))?)
+    }
+}
 
 fn document() -> Value {
     serde_json::from_str(DOCUMENT).unwrap()
@@ -24,9 +38,19 @@ fn check<E: Event>(document: &Value, message: &str) {
     assert_eq!(envelope["type"], topic);
     let event: E = serde_json::from_value(envelope["data"].clone()).unwrap();
     assert_eq!(serde_json::to_value(&event).unwrap(), envelope["data"], "{topic}");
-    let required = described["payload"]["properties"]["data"]["required"].as_array().unwrap();
-    let fields = envelope["data"].as_object().unwrap();
-    assert!(required.iter().all(|field| fields.contains_key(field.as_str().unwrap())), "{topic}");
+    let validator = jsonschema::draft202012::options()
+        .should_validate_formats(true)
+        .with_base_uri("https://docs.invalid/asyncapi/assay.json")
+        .with_retriever(PublicApi)
+        .build(&described["payload"])
+        .unwrap();
+    for example in described["examples"].as_array().unwrap() {
+        let faults: Vec<_> =
+            validator.iter_errors(&example["payload"]).map(|fault| fault.to_string()).collect();
+        assert!(faults.is_empty(), "{topic}: {faults:?}");
+    }
+    let without_data = serde_json::json!({"type": topic});
+    assert!(!validator.is_valid(&without_data), "the schema of {topic} takes anything");
 }
 
 #[test]

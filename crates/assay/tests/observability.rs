@@ -1,0 +1,189 @@
+//! Alerts, dashboard, runbooks and the list of metrics belong together: what one names, the others know.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "a test fails by panicking")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Metrics that others show.
+const OF_OTHERS: [&str; 3] = ["up", "rabbitmq_detailed_queue_messages", "rabbitmq_detailed_queue_consumers"];
+
+/// What Prometheus makes of a histogram.
+const OF_HISTOGRAMS: [&str; 3] = ["_bucket", "_count", "_sum"];
+
+#[test]
+fn every_metric_of_the_code_is_documented_and_no_other() {
+    let counted = counted_in_the_code();
+    assert!(counted.len() > 20, "{counted:?}");
+    assert_eq!(documented(), counted, "documented on the left, in the code on the right");
+}
+
+#[test]
+fn alerts_and_dashboards_use_metrics_that_exist() {
+    let documented = documented();
+    let expressions = [alert_expressions(), dashboard_expressions()].concat();
+    assert!(expressions.len() > 40, "{}", expressions.len());
+    for expression in expressions {
+        for name in metric_names(&expression) {
+            let base = OF_HISTOGRAMS.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(&name);
+            let is_known = documented.contains(&name) || documented.contains(base);
+            assert!(is_known || OF_OTHERS.contains(&name.as_str()), "{name} in: {expression}");
+        }
+    }
+}
+
+#[test]
+fn every_alert_has_a_runbook_and_every_runbook_an_alert() {
+    let alerts: BTreeSet<String> = lines_with("alert: ").collect();
+    let pages: BTreeSet<String> = fs::read_dir(root().join("proto-docs/runbooks"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(alerts, pages);
+    let addresses: BTreeSet<String> = lines_with("runbook_url: ").collect();
+    let expected = alerts.iter().map(|alert| format!("proto-docs/runbooks/{alert}.md")).collect();
+    assert_eq!(addresses, expected);
+}
+
+#[test]
+fn commands_and_settings_of_runbooks_exist() {
+    let settings = fs::read_to_string(root().join("config/default.toml")).unwrap();
+    for entry in fs::read_dir(root().join("proto-docs/runbooks")).unwrap() {
+        let path = entry.unwrap().path();
+        let page = fs::read_to_string(&path).unwrap().replace("\n   ", " ").replace("\n  ", " ");
+        for quoted in page.split('`').skip(1).step_by(2) {
+            if let Some(arguments) = quoted.strip_prefix("assay ") {
+                let subcommands = arguments.split(' ').take_while(|word| !word.starts_with('-'));
+                let subcommands: Vec<_> =
+                    subcommands.filter(|word| word.chars().all(is_of_a_command)).collect();
+                let help = Command::new(env!("CARGO_BIN_EXE_assay")).args(subcommands).arg("--help").output();
+                assert!(help.unwrap().status.success(), "{}: {quoted}", path.display());
+            }
+            let sections =
+                ["bus.", "ingest.", "gateway.", "scoring.", "export_worker.", "telemetry.", "services."];
+            if sections.iter().any(|section| quoted.starts_with(section)) && !quoted.contains('*') {
+                let key = quoted.rsplit('.').next().unwrap();
+                assert!(settings.contains(&format!("\n{key} = ")), "{}: {quoted}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn prometheus_reads_the_alerts_and_they_fire_when_they_should() {
+    if !promtool(&["--version"]) {
+        assert!(std::env::var_os("CI").is_none(), "promtool is missing: install Debian's package prometheus");
+        eprintln!("skipped: promtool (of Debian's package prometheus) is not installed");
+        return;
+    }
+    assert!(promtool(&["check", "rules", "deploy/observability/alerts/assay.yml"]));
+    assert!(promtool(&["test", "rules", "deploy/observability/tests/assay.yml"]));
+    // The expressions of the dashboard, as rules: what Prometheus cannot read it would not show.
+    let rules: String = dashboard_expressions()
+        .iter()
+        .enumerate()
+        .map(|(number, expression)| {
+            let expression = expression.replace("$__rate_interval", "5m");
+            format!("  - record: panel:{number}\n    expr: {}\n", Value::from(expression))
+        })
+        .collect();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), format!("groups:\n- name: dashboard\n  rules:\n{rules}")).unwrap();
+    assert!(promtool(&["check", "rules", file.path().to_str().unwrap()]), "{rules}");
+    let tests = fs::read_to_string(root().join("deploy/observability/tests/assay.yml")).unwrap();
+    for alert in lines_with("alert: ") {
+        let fires = tests
+            .match_indices(&format!("alertname: {alert}\n"))
+            .any(|(at, found)| tests[at + found.len()..].trim_start().starts_with("exp_alerts:"));
+        assert!(fires, "no test sees {alert} fire");
+    }
+}
+
+fn promtool(arguments: &[&str]) -> bool {
+    let output = Command::new("promtool").args(arguments).current_dir(root()).output();
+    output.is_ok_and(|output| {
+        let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        eprintln!("{out}{error}");
+        output.status.success()
+    })
+}
+
+fn is_of_a_command(character: char) -> bool {
+    character.is_ascii_lowercase() || character == '-'
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The names in the sources, in the files that are there for counting.
+fn counted_in_the_code() -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let mut folders = vec![root().join("crates")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.ends_with("metrics.rs") && path.components().any(|part| part.as_os_str() == "src")
+            {
+                let source = fs::read_to_string(path).unwrap();
+                let quoted = source.split('"').skip(1).step_by(2);
+                names.extend(quoted.filter(|text| is_metric(text)).map(str::to_owned));
+            }
+        }
+    }
+    names
+}
+
+fn is_metric(text: &str) -> bool {
+    text.starts_with("assay_") && text.chars().all(|one| one.is_ascii_lowercase() || one == '_')
+}
+
+fn documented() -> BTreeSet<String> {
+    let document = fs::read_to_string(root().join("proto-docs/metrics.md")).unwrap();
+    let rows = document.lines().filter_map(|line| line.strip_prefix("| `"));
+    rows.map(|row| row.split('`').next().unwrap().to_owned()).collect()
+}
+
+fn alerts() -> String {
+    fs::read_to_string(root().join("deploy/observability/alerts/assay.yml")).unwrap()
+}
+
+/// What follows `key` in the lines of the alerts.
+fn lines_with(key: &str) -> impl Iterator<Item = String> {
+    let found = |line: &str| Some(line.trim_start_matches([' ', '-']).strip_prefix(key)?.to_owned());
+    alerts().lines().filter_map(found).collect::<Vec<_>>().into_iter()
+}
+
+/// From each `expr:` to the key that follows it.
+fn alert_expressions() -> Vec<String> {
+    let alerts = alerts();
+    let after = alerts.split("expr: ").skip(1);
+    after
+        .map(|text| {
+            text.split("\n        for:").next().unwrap().split("\n        labels:").next().unwrap().to_owned()
+        })
+        .collect()
+}
+
+fn dashboard_expressions() -> Vec<String> {
+    let text = fs::read_to_string(root().join("deploy/observability/dashboards/assay.json")).unwrap();
+    let dashboard: Value = serde_json::from_str(&text).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap().iter();
+    let targets = panels.filter_map(|panel| panel["targets"].as_array()).flatten();
+    targets.map(|target| target["expr"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The words that are no functions, labels or texts: names of metrics.
+fn metric_names(expression: &str) -> Vec<String> {
+    let without_texts: String = expression.split('"').step_by(2).collect::<Vec<_>>().join("\"\"");
+    let words = without_texts.split(|one: char| !one.is_ascii_alphanumeric() && one != '_');
+    let names =
+        words.filter(|word| word.starts_with("assay_") || word.starts_with("rabbitmq_") || *word == "up");
+    names.map(str::to_owned).collect()
+}

@@ -1,0 +1,45 @@
+//! What is counted of export jobs: `proto-docs/metrics.md`.
+
+use std::time::Duration;
+
+use assay_contracts::export::ExportKind;
+use metrics::{Unit, counter, describe_counter, describe_histogram, histogram};
+
+/// A file can be downloaded, `elapsed` after the attempt that wrote it began.
+pub(crate) fn completed(kind: ExportKind, rows: u64, bytes: u64, elapsed: Duration) {
+    ended(kind, "complete");
+    counter!("assay_export_rows_total", "kind" => kind.as_str()).increment(rows);
+    counter!("assay_export_bytes_total", "kind" => kind.as_str()).increment(bytes);
+    histogram!("assay_export_duration_seconds", "kind" => kind.as_str()).record(elapsed);
+}
+
+/// An attempt has failed: another one follows, or (`for_good`) none.
+pub(crate) fn failed(kind: ExportKind, for_good: bool) {
+    ended(kind, if for_good { "failed" } else { "retried" });
+}
+
+fn ended(kind: ExportKind, outcome: &'static str) {
+    counter!("assay_export_attempts_total", "kind" => kind.as_str(), "outcome" => outcome).increment(1);
+}
+
+/// Says what is counted here. Counters begin at zero, so that the first failure is seen as one.
+pub(crate) fn describe() {
+    for kind in ExportKind::ALL {
+        for outcome in ["complete", "retried", "failed"] {
+            counter!("assay_export_attempts_total", "kind" => kind.as_str(), "outcome" => outcome)
+                .increment(0);
+        }
+    }
+    describe_counter!(
+        "assay_export_attempts_total",
+        Unit::Count,
+        "Attempts at writing the file of an export: complete, retried later, or failed for good"
+    );
+    describe_counter!("assay_export_rows_total", Unit::Count, "Rows of files that were completed");
+    describe_counter!("assay_export_bytes_total", Unit::Bytes, "Bytes of files that were completed");
+    describe_histogram!(
+        "assay_export_duration_seconds",
+        Unit::Seconds,
+        "From the beginning of an attempt to the file that can be downloaded, with the wait for evaluations"
+    );
+}

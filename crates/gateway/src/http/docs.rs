@@ -1,0 +1,39 @@
+//! `/docs`: the reference of the public API for people, made from `/openapi.json` by Swagger UI, which is built in: the page
+//! loads nothing from elsewhere.
+
+use std::sync::Arc;
+
+use actix_web::HttpResponse;
+use actix_web::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, LOCATION, X_CONTENT_TYPE_OPTIONS};
+use actix_web::web::Path;
+use assay_contracts::problem::ProblemCode;
+use assay_platform::web::WebError;
+use utoipa_swagger_ui::{Config, serve};
+
+/// Only what came with the page, and no page around it. Swagger UI sets styles of elements.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
+                      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// The page's own files change with the executable.
+const CACHING: &str = "no-cache";
+
+/// Addresses in the page are relative to it.
+pub(crate) async fn redirect() -> HttpResponse {
+    HttpResponse::PermanentRedirect().insert_header((LOCATION, "docs/")).finish()
+}
+
+/// A file of the page.
+pub(crate) async fn file(name: Path<String>) -> Result<HttpResponse, WebError> {
+    // Relative, so that it also works behind a prefix.
+    let config = Config::from("../openapi.json").try_it_out_enabled(false).display_request_duration(true);
+    match serve(&name, Arc::new(config)) {
+        Ok(Some(file)) => Ok(HttpResponse::Ok()
+            .insert_header((CONTENT_SECURITY_POLICY, POLICY))
+            .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
+            .insert_header((CACHE_CONTROL, CACHING))
+            .content_type(file.content_type)
+            .body(file.bytes.into_owned())),
+        Ok(None) => Err(WebError::new(ProblemCode::RouteNotFound, "the reference has no such file")),
+        Err(error) => Err(WebError::internal(&error)),
+    }
+}

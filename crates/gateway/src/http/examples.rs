@@ -1,0 +1,110 @@
+//! Examples of the OpenAPI document: what is sent and answered from `proto-docs/openapi/examples.json`, problems from the
+//! pages of their codes. Tests hold them against the schemas, the parsers and the scorer.
+
+use std::collections::BTreeMap;
+
+use assay_contracts::problem::ProblemCode;
+use serde::Deserialize;
+use serde_json::Value;
+use utoipa::Modify;
+use utoipa::openapi::example::ExampleBuilder;
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::{Components, OpenApi as Document, PathItem, Ref, RefOr};
+
+/// What is sent and answered, by operation id.
+const EXAMPLES: &str = include_str!("../../../../proto-docs/openapi/examples.json");
+
+const JSON: &str = "application/json";
+const PROBLEM: &str = "application/problem+json";
+
+/// Adds an example to every body of the document.
+pub(super) struct Examples;
+
+#[derive(Deserialize, Default)]
+struct OfOperation {
+    request: Option<Value>,
+    /// By status.
+    #[serde(default)]
+    responses: BTreeMap<String, Value>,
+}
+
+impl Modify for Examples {
+    fn modify(&self, document: &mut Document) {
+        // Whoever breaks the file is told by the tests, and by a document without examples.
+        let mut examples: BTreeMap<String, OfOperation> = serde_json::from_str(EXAMPLES).unwrap_or_default();
+        for (path, item) in &mut document.paths.paths {
+            for operation in operations(item) {
+                let id = operation.operation_id.clone().unwrap_or_default();
+                add(operation, path, examples.remove(&id).unwrap_or_default());
+            }
+        }
+        add_problems(document.components.get_or_insert_with(Components::new));
+    }
+}
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    [&mut item.get, &mut item.post, &mut item.put, &mut item.patch, &mut item.delete].into_iter().flatten()
+}
+
+fn add(operation: &mut Operation, path: &str, mut examples: OfOperation) {
+    let has_body = operation.request_body.is_some();
+    if let Some(RefOr::T(body)) = &mut operation.request_body
+        && let Some(RefOr::T(content)) = body.content.get_mut(JSON)
+    {
+        content.example = examples.request.take();
+    }
+    for (status, response) in &mut operation.responses.responses {
+        let RefOr::T(response) = response else { continue };
+        if let Some(RefOr::T(content)) = response.content.get_mut(JSON) {
+            content.example = examples.responses.remove(status);
+        }
+        if let Some(RefOr::T(content)) = response.content.get_mut(PROBLEM) {
+            let asked = Asked { path, has_body };
+            let codes = ProblemCode::ALL.iter().filter(|code| status == &code.status().to_string());
+            let codes = codes.filter(|code| asked.may_answer(**code));
+            content.examples = codes.map(|code| (code.as_str().to_owned(), reference(*code))).collect();
+        }
+    }
+}
+
+/// An operation, as far as it decides which problems it may answer.
+struct Asked<'a> {
+    path: &'a str,
+    has_body: bool,
+}
+
+impl Asked<'_> {
+    fn may_answer(&self, code: ProblemCode) -> bool {
+        let is_of = |prefix: &str| self.path.starts_with(prefix);
+        let (is_file, is_download) = (is_of("/v1/downloads"), self.path.ends_with("/download"));
+        match code {
+            ProblemCode::MalformedJson => self.has_body,
+            ProblemCode::AgentMismatch | ProblemCode::UnknownAgent | ProblemCode::DuplicateImport => {
+                is_of("/v1/assess")
+            }
+            ProblemCode::DuplicateAgent => is_of("/v1/agents"),
+            ProblemCode::InvalidCursor => !self.has_body,
+            ProblemCode::InvalidSignature => is_file,
+            ProblemCode::Forbidden => !is_file,
+            ProblemCode::TicketNotFound => is_of("/v1/tickets"),
+            ProblemCode::ExportNotFound => is_of("/v1/evaluations/exports"),
+            ProblemCode::ExportFileGone => is_file || is_download,
+            ProblemCode::ExportNotReady | ProblemCode::ExportFailed => is_download,
+            ProblemCode::RouteNotFound => false,
+            _ => true,
+        }
+    }
+}
+
+fn reference<T>(code: ProblemCode) -> RefOr<T> {
+    RefOr::Ref(Ref::new(format!("#/components/examples/{}", code.as_str())))
+}
+
+/// Each problem once; operations refer to it.
+fn add_problems(components: &mut Components) {
+    for code in ProblemCode::ALL {
+        let value = serde_json::from_str::<Value>(code.example()).ok();
+        let example = ExampleBuilder::new().summary(code.title()).value(value).build();
+        components.examples.insert(code.as_str().to_owned(), RefOr::T(example));
+    }
+}

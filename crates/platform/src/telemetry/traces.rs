@@ -1,0 +1,200 @@
+//! Traces for any collector that speaks OTLP: one from the request that submits a conversation to the last consumer of its
+//! events. Spans are made where a request, a call or a delivery begins, and nowhere else; W3C Trace Context carries them
+//! between processes, in headers and in events. Attributes follow the semantic conventions of OpenTelemetry.
+//!
+//! Headers and compression of the exporter may be set by the variables of the OpenTelemetry specification
+//! (`OTEL_EXPORTER_OTLP_HEADERS`, …).
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use opentelemetry::trace::{
+    Span as _, SpanBuilder, SpanContext, SpanId, Status, TraceContextExt, TraceFlags, TraceId, TraceState,
+    Tracer, TracerProvider,
+};
+use opentelemetry::{Context, KeyValue, Value};
+use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
+use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig, WithHttpConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::{Sampler, SdkTracer, SdkTracerProvider};
+use tokio::runtime::Handle;
+use url::Url;
+
+pub use opentelemetry::trace::SpanKind;
+
+use super::{TelemetryError, TelemetrySettings};
+use crate::runtime::blocking;
+
+/// How long a collector may take to answer.
+const EXPORT_DEADLINE: Duration = Duration::from_secs(5);
+
+/// How long the process waits at its end for the last spans to be sent.
+const FINISH_DEADLINE: Duration = Duration::from_secs(3);
+
+/// One for each process; empty where nothing is traced.
+static TRACER: OnceLock<SdkTracer> = OnceLock::new();
+
+/// Something that takes time and belongs to a trace: from its making until it is dropped. Where nothing is traced it is
+/// empty and costs nothing.
+#[derive(Debug, Default)]
+pub struct Span(Option<opentelemetry_sdk::trace::Span>);
+
+/// Begins a span. Its parent is the one of `traceparent` (W3C Trace Context), which may be of another process; without one
+/// it begins a trace. It is named only where it is recorded.
+pub fn span(kind: SpanKind, traceparent: Option<&str>, name: impl FnOnce() -> String) -> Span {
+    let Some(tracer) = TRACER.get() else { return Span(None) };
+    let parent = traceparent.and_then(remote_parent).unwrap_or_default();
+    Span(Some(tracer.build_with_context(SpanBuilder::from_name(name()).with_kind(kind), &parent)))
+}
+
+impl Span {
+    /// `traceparent` for what this span leads to; none where nothing is traced.
+    pub fn traceparent(&self) -> Option<String> {
+        let context = self.0.as_ref()?.span_context();
+        let (trace, span, flags) = (context.trace_id(), context.span_id(), context.trace_flags());
+        Some(format!("00-{trace}-{span}-{flags:02x}"))
+    }
+
+    /// Adds an attribute.
+    pub fn set(&mut self, key: &'static str, value: impl Into<Value>) {
+        if let Some(span) = &mut self.0 {
+            span.set_attribute(KeyValue::new(key, value));
+        }
+    }
+
+    /// It did not end well. `reason` is a fixed text: nothing of what callers sent.
+    pub fn fail(&mut self, reason: &'static str) {
+        if let Some(span) = &mut self.0 {
+            span.set_status(Status::error(reason));
+        }
+    }
+}
+
+/// The context of a well-formed `traceparent`; its form was checked where it came in.
+fn remote_parent(traceparent: &str) -> Option<Context> {
+    let mut parts = traceparent.split('-').skip(1);
+    let trace = TraceId::from_hex(parts.next()?).ok()?;
+    let span = SpanId::from_hex(parts.next()?).ok()?;
+    let flags = u8::from_str_radix(parts.next()?, 16).ok()?;
+    let flags = TraceFlags::new(flags) & TraceFlags::SAMPLED;
+    let context = SpanContext::new(trace, span, flags, true, TraceState::default());
+    context.is_valid().then(|| Context::new().with_remote_span_context(context))
+}
+
+/// Sends spans to the collector of `settings`, if there is one, in the background.
+pub(super) fn start(
+    settings: &TelemetrySettings,
+    service: &'static str,
+) -> Result<Option<SdkTracerProvider>, TelemetryError> {
+    if !(0.0..=1.0).contains(&settings.trace_sample_ratio) {
+        return Err(TelemetryError::SampleRatio);
+    }
+    if settings.otlp_endpoint.is_empty() {
+        return Ok(None);
+    }
+    let unusable = |reason: String| TelemetryError::OtlpEndpoint { reason };
+    let address = traces_address(&settings.otlp_endpoint).map_err(unusable)?;
+    let exporter = SpanExporter::builder()
+        .with_http()
+        .with_protocol(Protocol::HttpBinary)
+        .with_endpoint(address)
+        .with_timeout(EXPORT_DEADLINE)
+        .with_http_client(Collector::new().map_err(|error| unusable(error.to_string()))?)
+        .build()
+        .map_err(|error| unusable(error.to_string()))?;
+    let resource = Resource::builder()
+        .with_service_name(service)
+        .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
+        .build();
+    let sampler = Sampler::ParentBased(Box::new(Sampler::TraceIdRatioBased(settings.trace_sample_ratio)));
+    let provider = SdkTracerProvider::builder()
+        .with_resource(resource)
+        .with_sampler(sampler)
+        .with_batch_exporter(exporter)
+        .build();
+    TRACER.set(provider.tracer("assay")).map_err(|_| TelemetryError::AlreadySet)?;
+    Ok(Some(provider))
+}
+
+/// `/v1/traces` below the address of the collector, as the specification of OTLP has it.
+fn traces_address(endpoint: &str) -> Result<String, String> {
+    let url = Url::parse(endpoint).map_err(|error| error.to_string())?;
+    match url.scheme() {
+        "http" | "https" => Ok(format!("{}/v1/traces", endpoint.trim_end_matches('/'))),
+        other => Err(format!("it must begin with http:// or https://, not {other}:")),
+    }
+}
+
+pub(super) async fn finish(provider: SdkTracerProvider) {
+    let finished = blocking(move || provider.shutdown_with_timeout(FINISH_DEADLINE)).await;
+    if !matches!(finished, Ok(Ok(()))) {
+        tracing::warn!("the last traces could not be sent");
+    }
+}
+
+/// The HTTP client of the exporter, whose thread has no runtime: requests are driven by that of the process.
+#[derive(Debug)]
+struct Collector {
+    client: reqwest::Client,
+    runtime: Handle,
+}
+
+impl Collector {
+    fn new() -> Result<Self, reqwest::Error> {
+        let client = reqwest::Client::builder().timeout(EXPORT_DEADLINE).no_proxy().build()?;
+        Ok(Self { client, runtime: Handle::current() })
+    }
+}
+
+#[async_trait]
+impl HttpClient for Collector {
+    #[allow(clippy::disallowed_methods, reason = "the exporter's thread is not one of the runtime")]
+    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let request = reqwest::Request::try_from(request)?;
+        let client = self.client.clone();
+        let sent = self.runtime.spawn(async move {
+            let response = client.execute(request).await?;
+            let status = response.status();
+            let body = response.bytes().await?;
+            Ok::<_, reqwest::Error>((status, body))
+        });
+        let (status, body) = sent.await??;
+        Ok(Response::builder().status(status).body(body)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_of_traces_lies_below_that_of_the_collector() {
+        for (endpoint, address) in [
+            ("http://collector:4318", "http://collector:4318/v1/traces"),
+            ("https://collector.example/otlp/", "https://collector.example/otlp/v1/traces"),
+        ] {
+            assert_eq!(traces_address(endpoint).as_deref(), Ok(address));
+        }
+        for endpoint in ["collector:4318", "grpc://collector:4317", "not an address"] {
+            assert!(traces_address(endpoint).is_err(), "{endpoint}");
+        }
+    }
+
+    #[test]
+    fn a_parent_is_taken_over_from_the_header_and_zeros_are_none() {
+        let context = remote_parent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01").unwrap();
+        let span = context.span();
+        let parent = span.span_context();
+        assert_eq!(parent.trace_id().to_string(), "4bf92f3577b34da6a3ce929d0e0e4736");
+        assert!(parent.is_sampled() && parent.is_remote());
+        let zeros = "00-00000000000000000000000000000000-0000000000000000-01";
+        assert!(remote_parent(zeros).is_none());
+    }
+
+    #[test]
+    fn where_nothing_is_traced_spans_are_empty_and_unnamed() {
+        let span = span(SpanKind::Server, None, || panic!("nobody needs the name"));
+        assert_eq!(span.traceparent(), None);
+    }
+}

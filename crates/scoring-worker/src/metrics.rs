@@ -1,0 +1,52 @@
+//! What is counted of evaluations: `proto-docs/metrics.md`.
+
+use std::time::Duration;
+
+use assay_contracts::evaluation::EvaluationStatus;
+use assay_contracts::event::EvaluationOutcome;
+use assay_platform::telemetry::metrics as telemetry;
+use metrics::{Unit, counter, describe_counter, describe_histogram, histogram};
+
+/// The built-in scorer has evaluated a conversation.
+pub(crate) fn scored(elapsed: Duration) {
+    histogram!("assay_scoring_duration_seconds").record(elapsed);
+}
+
+/// A conversation was evaluated, or it is certain that it cannot be.
+pub(crate) fn evaluated(outcome: &EvaluationOutcome) {
+    if !telemetry::is_on() {
+        return;
+    }
+    let (status, scorer) = match outcome {
+        EvaluationOutcome::Failed { .. } => ("failed", "none"),
+        EvaluationOutcome::Evaluated { evaluation } => {
+            for flag in &evaluation.flags {
+                counter!("assay_evaluation_flags_total", "flag" => flag.as_str()).increment(1);
+            }
+            let status = match evaluation.status {
+                EvaluationStatus::Scored => "scored",
+                EvaluationStatus::NotApplicable => "not_applicable",
+            };
+            (status, evaluation.scorer.kind.as_str())
+        }
+    };
+    counter!("assay_evaluations_total", "status" => status, "scorer" => scorer).increment(1);
+}
+
+/// Says what is counted here. What alerts watch begins at zero, so that the first one is seen as one.
+pub(crate) fn describe() {
+    for (status, scorer) in [("failed", "none"), ("scored", "builtin"), ("scored", "fallback")] {
+        counter!("assay_evaluations_total", "status" => status, "scorer" => scorer).increment(0);
+    }
+    describe_histogram!(
+        "assay_scoring_duration_seconds",
+        Unit::Seconds,
+        "How long the built-in scorer takes for one conversation"
+    );
+    describe_counter!(
+        "assay_evaluations_total",
+        Unit::Count,
+        "Evaluations that were made; one that could not be stored and is made again counts again"
+    );
+    describe_counter!("assay_evaluation_flags_total", Unit::Count, "Flags of evaluations that were made");
+}

@@ -1,0 +1,109 @@
+//! What Prometheus finds: it tells what happened, in names and words that `proto-docs/metrics.md` lists.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use assay_contracts::problem::ProblemCode;
+use serde_json::json;
+
+use crate::harness::{Stack, conversation, until};
+
+const DOCUMENT: &str = "proto-docs/metrics.md";
+
+/// Imports, refusals, evaluations and a file are counted; nothing is shown that is not documented.
+pub async fn run(stack: &mut Stack) -> Result<()> {
+    for name in stack.names() {
+        stack.kill(&[name]);
+    }
+    // Every process finds a free port of its own, and logs it.
+    stack.restart_with("gateway", &[("ASSAY_TELEMETRY__METRICS_LISTEN", "127.0.0.1:0")]).await?;
+    let api = stack.api()?;
+    let ticket = api.import(&conversation("counted")).await?;
+    api.post("/v1/assess", &conversation("counted"))
+        .await?
+        .problem(409, ProblemCode::DuplicateImport.as_str())?;
+    api.post("/v1/assess", &json!({})).await?.problem(400, ProblemCode::InvalidRequest.as_str())?;
+    api.evaluation(&ticket).await?;
+    let export = api.export(&json!({"kind": "axis"})).await?;
+    api.complete(export["id"].as_str().context("an id")?).await?;
+
+    let expected = [
+        (r#"assay_imports_total{outcome="accepted"}"#, 1.0),
+        (r#"assay_imports_total{outcome="duplicate"}"#, 1.0),
+        (r#"assay_imports_total{outcome="refused"}"#, 1.0),
+        (r#"assay_http_requests_total{role="gateway",method="POST",route="/v1/assess",status="409"}"#, 1.0),
+        (r#"assay_events_handled_total{queue="scoring-worker.conversation-accepted",outcome="done"}"#, 1.0),
+        (r#"assay_events_handled_total{queue="scoring-worker.conversation-accepted",outcome="dead"}"#, 0.0),
+        (r#"assay_events_published_total{topic="conversation.evaluated.v1"}"#, 1.0),
+        (r#"assay_evaluations_total{status="not_applicable",scorer="builtin"}"#, 1.0),
+        (r#"assay_scoring_duration_seconds_count"#, 1.0),
+        (r#"assay_export_attempts_total{kind="axis",outcome="complete"}"#, 1.0),
+        (r#"assay_export_rows_total{kind="axis"}"#, 1.0),
+        (r#"assay_outbox_events{database="ingest",state="waiting"}"#, 0.0),
+        (r#"assay_ready{role="gateway"}"#, 1.0),
+        (r#"assay_check_holds{role="ingest",check="ingest database"}"#, 1.0),
+    ];
+    until("metrics that tell what happened", async || {
+        let shown = scrape(stack).await?;
+        let holds = |(name, value): &(&str, f64)| shown.samples.get(*name) == Some(value);
+        Ok(expected.iter().all(holds).then_some(()))
+    })
+    .await
+    .with_context(|| format!("{expected:?}"))?;
+    documented(&scrape(stack).await?)
+}
+
+/// What all processes show together.
+#[derive(Default)]
+struct Shown {
+    samples: BTreeMap<String, f64>,
+    /// Type and help of every metric.
+    described: BTreeMap<String, (String, String)>,
+}
+
+async fn scrape(stack: &Stack) -> Result<Shown> {
+    let mut shown = Shown::default();
+    for (name, log) in stack.read_logs()? {
+        // The last start counts.
+        let line = log.lines().rev().find(|line| line.contains("metrics are served"));
+        let address = line.and_then(|line| line.rsplit_once("address=")).map(|(_, address)| address.trim());
+        let address = address.with_context(|| format!("{name} does not say where its metrics are"))?;
+        let reply = reqwest::get(format!("http://{address}/metrics")).await?;
+        ensure!(reply.status() == 200, "{name}: {}", reply.status());
+        for line in reply.text().await?.lines() {
+            shown.take(line)?;
+        }
+    }
+    Ok(shown)
+}
+
+impl Shown {
+    fn take(&mut self, line: &str) -> Result<()> {
+        if let Some(help) = line.strip_prefix("# HELP ") {
+            let (name, help) = help.split_once(' ').context("help")?;
+            self.described.entry(name.to_owned()).or_default().1 = help.to_owned();
+        } else if let Some(kind) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = kind.split_once(' ').context("type")?;
+            self.described.entry(name.to_owned()).or_default().0 = kind.to_owned();
+        } else if let Some((sample, value)) = line.rsplit_once(' ') {
+            *self.samples.entry(sample.to_owned()).or_default() += value.parse::<f64>()?;
+        }
+        Ok(())
+    }
+}
+
+/// The table of the document has what is shown, with the same words.
+fn documented(shown: &Shown) -> Result<()> {
+    let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(DOCUMENT);
+    let document = fs::read_to_string(document)?;
+    for (name, (kind, help)) in &shown.described {
+        let row = document.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
+        let row = row.with_context(|| format!("{DOCUMENT} lacks {name}: {help}"))?;
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        ensure!(cells.get(2) == Some(&kind.as_str()), "{name} is a {kind}: {row}");
+        ensure!(cells.get(4) == Some(&help.as_str()), "{name} means \"{help}\": {row}");
+    }
+    Ok(())
+}

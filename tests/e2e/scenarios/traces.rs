@@ -1,0 +1,162 @@
+//! What a collector is told: one trace leads from the request that submits a conversation to the row of the export.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use anyhow::{Context, Result, ensure};
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::trace::v1::Span;
+use prost::Message;
+use reqwest::Method;
+
+use crate::harness::{Kind, Stack, conversation, until};
+
+/// The trace of the caller.
+const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+const CALLER: &str = "00f067aa0ba902b7";
+
+/// Every span from the gateway to the read model belongs to the caller's trace and hangs together; so do the logs.
+pub async fn run(stack: &mut Stack) -> Result<()> {
+    let collector = Collector::start()?;
+    for name in stack.names() {
+        stack.kill(&[name]);
+    }
+    let settings = [
+        ("ASSAY_TELEMETRY__OTLP_ENDPOINT", collector.url.as_str()),
+        ("ASSAY_TELEMETRY__FILTER", "info,assay_platform=debug"),
+        ("ASSAY_TELEMETRY__FORMAT", "json"),
+    ];
+    stack.restart_with("gateway", &settings).await?;
+    let api = stack.api()?;
+    let request = api
+        .request(Method::POST, "/v1/assess")
+        .header("traceparent", format!("00-{TRACE}-{CALLER}-01"))
+        .json(&conversation("traced"));
+    api.reply(request).await?.expect_status(202)?;
+
+    let way = [
+        "POST /v1/assess",
+        "POST ingest",
+        "POST /internal/v1/conversations",
+        "process conversation.accepted.v1",
+        "process conversation.evaluated.v1",
+    ];
+    let spans = until("spans of the whole way", async || {
+        let spans = collector.spans(TRACE);
+        Ok(way.iter().all(|name| spans.contains_key(*name)).then_some(spans))
+    })
+    .await
+    .with_context(|| format!("{:?}", collector.spans(TRACE).keys()))?;
+    let mut parent = CALLER.to_owned();
+    for name in way {
+        let span = &spans[name];
+        ensure!(hex(&span.parent_span_id) == parent, "{name} hangs on another span: {spans:?}");
+        ensure!(span.end_time_unix_nano >= span.start_time_unix_nano, "{name} ends before it begins");
+        parent = hex(&span.span_id);
+    }
+    let service = if stack.kind() == Kind::Standalone { "assay" } else { "assay-gateway" };
+    ensure!(collector.services().contains(&service.to_owned()), "{:?}", collector.services());
+    let logs = stack.logs()?;
+    let answered = logs.lines().find(|line| line.contains("/v1/assess") && line.contains("answered"));
+    ensure!(answered.is_some_and(|line| line.contains(TRACE)), "no log line tells the trace: {answered:?}");
+    untraced_calls_begin_a_trace(&api, &collector).await
+}
+
+/// Without a caller's trace there is one all the same.
+async fn untraced_calls_begin_a_trace(api: &crate::harness::Api, collector: &Collector) -> Result<()> {
+    let before = collector.traces();
+    api.get("/v1/evaluations/exports").await?.expect_status(200)?;
+    until("a trace of its own", async || Ok((collector.traces() > before).then_some(()))).await
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Takes in what exporters send (OTLP over HTTP, protobuf).
+struct Collector {
+    url: String,
+    received: Arc<Mutex<Vec<ExportTraceServiceRequest>>>,
+}
+
+impl Collector {
+    fn start() -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let url = format!("http://{}", listener.local_addr()?);
+        let received = Arc::new(Mutex::new(Vec::new()));
+        let shared = Arc::clone(&received);
+        // Ends with the process of the test.
+        thread::spawn(move || {
+            for connection in listener.incoming().flatten() {
+                let received = Arc::clone(&shared);
+                thread::spawn(move || while take_one(&connection, &received).is_ok() {});
+            }
+        });
+        Ok(Self { url, received })
+    }
+
+    /// The spans of a trace by their names; of several with one name the first.
+    fn spans(&self, trace: &str) -> BTreeMap<String, Span> {
+        let mut spans = BTreeMap::new();
+        for span in self.all_spans().into_iter().filter(|span| hex(&span.trace_id) == trace) {
+            spans.entry(span.name.clone()).or_insert(span);
+        }
+        spans
+    }
+
+    /// How many traces there are.
+    fn traces(&self) -> usize {
+        let spans = self.all_spans().into_iter().map(|span| span.trace_id);
+        spans.collect::<std::collections::BTreeSet<_>>().len()
+    }
+
+    fn services(&self) -> Vec<String> {
+        let received = lock(&self.received);
+        let resources = received.iter().flat_map(|request| &request.resource_spans);
+        let attributes = resources.filter_map(|spans| spans.resource.as_ref()).flat_map(|of| &of.attributes);
+        attributes.filter(|one| one.key == "service.name").map(|one| text(&one.value)).collect()
+    }
+
+    fn all_spans(&self) -> Vec<Span> {
+        let received = lock(&self.received);
+        let resources = received.iter().flat_map(|request| &request.resource_spans);
+        resources.flat_map(|of| &of.scope_spans).flat_map(|of| of.spans.clone()).collect()
+    }
+}
+
+fn text(value: &Option<opentelemetry_proto::tonic::common::v1::AnyValue>) -> String {
+    use opentelemetry_proto::tonic::common::v1::any_value::Value::StringValue;
+    match value.as_ref().and_then(|value| value.value.as_ref()) {
+        Some(StringValue(text)) => text.clone(),
+        _ => String::new(),
+    }
+}
+
+fn take_one(mut connection: &TcpStream, received: &Mutex<Vec<ExportTraceServiceRequest>>) -> Result<()> {
+    let mut reader = BufReader::new(connection);
+    let (mut length, mut head) = (0, String::new());
+    loop {
+        let mut line = String::new();
+        ensure!(reader.read_line(&mut line)? > 0, "the connection is over");
+        if line == "\r\n" {
+            break;
+        }
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse()?;
+        }
+        head.push_str(&line);
+    }
+    ensure!(head.starts_with("POST /v1/traces "), "{head}");
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    lock(received).push(ExportTraceServiceRequest::decode(body.as_slice())?);
+    connection.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")?;
+    Ok(())
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
