@@ -24,7 +24,7 @@ finish() {
   local status=$?
   if [ -f "$work/project/docker-compose.yml" ]; then
     [ "$status" -eq 0 ] || compose logs --tail 30 2>/dev/null | tail -n 150 || true
-    compose --profile tools down --volumes --timeout 20 >/dev/null 2>&1 || true
+    compose --profile tools --profile observability down --volumes --timeout 20 >/dev/null 2>&1 || true
   fi
   if [ -n "$daemon" ]; then
     kill "$daemon" 2>/dev/null || true
@@ -68,6 +68,8 @@ check_containers
 check_published
 check_secrets
 check_database
+step "Prometheus sees every role"
+check_metrics
 step "what is killed comes back"
 check_return
 step "stopped in order and started again, nothing is lost"

