@@ -1,6 +1,6 @@
 //! Files in an S3 store that runs: what `scripts/s3-test.sh` starts, and names by a variable.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::ops::Range;
 

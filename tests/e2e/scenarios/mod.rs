@@ -19,6 +19,7 @@ pub mod limits;
 pub mod metrics;
 pub mod outages;
 pub mod personal_data;
+pub mod reference_page;
 pub mod retention_command;
 pub mod service_tokens;
 pub mod shutdown;

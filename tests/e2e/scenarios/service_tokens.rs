@@ -11,7 +11,10 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::{Sha256, Sha512};
 
-use crate::harness::{Api, Cases, Operation, Stack, edited, routed_operations, serving_crates, set, unset};
+use crate::harness::{
+    Api, Cases, Operation, Stack, documented_operations, edited, routed_operations, serving_crates, set,
+    unset,
+};
 
 const ID: &str = "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11";
 
@@ -35,6 +38,7 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
         "a service that this scenario does not know: {:?}",
         serving_crates()?
     );
+    all_documented()?;
     let secret = stack.setting("ASSAY_SECURITY__SERVICE_TOKEN_SECRET").as_bytes().to_vec();
     let mut cases = Cases::default();
     for (name, audience, variable) in SERVICES {
@@ -56,6 +60,19 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
         }
     }
     cases.finish()
+}
+
+/// `proto-docs/openapi/internal.json` lists every route of the services, and nothing else.
+fn all_documented() -> Result<()> {
+    let document: Value = serde_json::from_str(include_str!("../../../proto-docs/openapi/internal.json"))?;
+    let shapes = |operations: &[Operation]| operations.iter().map(Operation::shape).collect::<BTreeSet<_>>();
+    let mut routed = BTreeSet::new();
+    for (name, ..) in SERVICES {
+        routed.extend(shapes(&routed_operations(name)?));
+    }
+    let documented = shapes(&documented_operations(&document)?);
+    ensure!(documented == routed, "documented {documented:?}, routed {routed:?}");
+    Ok(())
 }
 
 /// A token of a tenant, or of a service on its own behalf, or either, is let in; the other gets 401.
