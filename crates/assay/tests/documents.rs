@@ -1,0 +1,192 @@
+//! What the documents name exists: files, commands with their options, make targets, settings and variables.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Folders that are not ours to read.
+const PASSED_OVER: [&str; 6] = ["target", ".git", ".local", "data", "node_modules", "corpus"];
+
+/// Words that stand for what a reader puts there.
+fn is_placeholder(word: &str) -> bool {
+    word.chars().any(|one| one.is_ascii_uppercase() || "<{[|…$\"'".contains(one))
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Every document with its text.
+fn documents() -> Vec<(PathBuf, String)> {
+    let (mut found, mut folders) = (Vec::new(), vec![root()]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if path.is_dir() && !path.is_symlink() && !PASSED_OVER.contains(&name.as_str()) {
+                folders.push(path);
+            } else if name.ends_with(".md") {
+                let text = fs::read_to_string(&path).unwrap();
+                found.push((path, text));
+            }
+        }
+    }
+    assert!(found.len() > 50, "{}", found.len());
+    found
+}
+
+/// Lines of code: fenced blocks, and what stands between single backticks.
+fn code(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (number, part) in text.split("```").enumerate() {
+        if number % 2 == 1 {
+            let joined = part.replace("\\\n", " ");
+            found.extend(
+                joined.lines().skip(1).map(|line| line.split(" #").next().unwrap_or_default().to_owned()),
+            );
+        } else {
+            let joined = part.replace('\n', " ");
+            found.extend(joined.split('`').skip(1).step_by(2).map(str::to_owned));
+        }
+    }
+    found
+}
+
+#[test]
+fn links_lead_to_files() {
+    for (path, text) in documents() {
+        for (at, found) in text.match_indices("](") {
+            let target = text[at + found.len()..].split(')').next().unwrap();
+            let file = target.split('#').next().unwrap();
+            if file.is_empty() || file.contains("://") || file.starts_with("mailto:") {
+                continue;
+            }
+            let there = path.parent().unwrap().join(file);
+            assert!(there.exists(), "{}: there is no {target}", path.display());
+        }
+    }
+}
+
+#[test]
+fn commands_and_their_options_exist() {
+    let mut helps: BTreeMap<Vec<String>, String> = BTreeMap::new();
+    let mut commands = 0;
+    for (path, text) in documents() {
+        for line in code(&text) {
+            for words in assay_commands(&line) {
+                let (help, options) = help_of(&words, &mut helps);
+                let help = help.unwrap_or_else(|| panic!("{}: no such command: {line}", path.display()));
+                for option in options {
+                    assert!(help.contains(&option), "{}: no option {option}: {line}", path.display());
+                }
+                commands += 1;
+            }
+        }
+    }
+    assert!(commands > 40, "{commands}");
+}
+
+/// The words after `assay` (or a path that ends with it), for each time it is called in a line.
+fn assay_commands(line: &str) -> Vec<Vec<String>> {
+    let calls = line.split(['|', ';', '&']).map(|part| part.trim().trim_start_matches("$("));
+    calls
+        .filter_map(|call| {
+            let mut words = call.split_whitespace();
+            let program = words.find(|word| !word.contains('='))?;
+            let is_ours = program == "assay" || program.ends_with("release/assay");
+            is_ours.then(|| words.map(str::to_owned).collect())
+        })
+        .collect()
+}
+
+/// The help of the subcommand that the words begin with, and the options among them.
+fn help_of(words: &[String], helps: &mut BTreeMap<Vec<String>, String>) -> (Option<String>, Vec<String>) {
+    let mut command: Vec<String> = Vec::new();
+    let mut help = cached(&command, helps);
+    for word in words {
+        let names = word.split('|').next().unwrap_or_default();
+        let is_name = !names.is_empty() && names.chars().all(|one| one.is_ascii_lowercase() || one == '-');
+        let is_listed = help.as_ref().is_some_and(|help| {
+            help.lines().any(|line| line.split_whitespace().next() == Some(names) && line.starts_with("  "))
+        });
+        if names.starts_with('-') || !is_name || is_placeholder(names) || !is_listed {
+            break;
+        }
+        command.push(names.to_owned());
+        help = cached(&command, helps);
+    }
+    let options = words.iter().filter_map(|word| {
+        let option = word.trim_matches(['[', ']', ',', '.', ')']).split(['=', '|']).next()?;
+        (option.starts_with("--") && option.len() > 2).then(|| option.to_owned())
+    });
+    // A first word that looks like a command and is none.
+    let first = words.first().map(String::as_str).unwrap_or_default();
+    let is_wrong = command.is_empty()
+        && !first.is_empty()
+        && first.chars().all(|one| one.is_ascii_lowercase() || one == '-')
+        && !first.starts_with('-')
+        && first != "command";
+    (help.filter(|_| !is_wrong), options.collect())
+}
+
+fn cached(command: &[String], helps: &mut BTreeMap<Vec<String>, String>) -> Option<String> {
+    if let Some(known) = helps.get(command) {
+        return Some(known.clone());
+    }
+    let output = Command::new(env!("CARGO_BIN_EXE_assay")).args(command).arg("--help").output().unwrap();
+    if !output.status.success() {
+        return None;
+    }
+    let help = String::from_utf8(output.stdout).unwrap();
+    helps.insert(command.to_vec(), help.clone());
+    Some(help)
+}
+
+#[test]
+fn make_targets_and_scripts_exist() {
+    let makefile = fs::read_to_string(root().join("Makefile")).unwrap();
+    for (path, text) in documents() {
+        for line in code(&text) {
+            if let Some(arguments) = line.trim().strip_prefix("make ") {
+                let target = arguments.split_whitespace().find(|word| !word.contains('='));
+                let Some(target) = target.filter(|target| !is_placeholder(target)) else { continue };
+                assert!(makefile.contains(&format!("\n{target}:")), "{}: make {target}", path.display());
+            }
+            for word in line.split_whitespace().filter(|word| word.starts_with("scripts/")) {
+                assert!(
+                    root().join(word.trim_end_matches([',', '.'])).exists(),
+                    "{}: {word}",
+                    path.display()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn variables_are_settings() {
+    let settings: toml::Table = toml::from_str(include_str!("../../../config/default.toml")).unwrap();
+    for (path, text) in documents() {
+        for (at, _) in text.match_indices("ASSAY_") {
+            let name: String =
+                text[at..].chars().take_while(|one| one.is_ascii_uppercase() || *one == '_').collect();
+            let Some((section, key)) =
+                name.trim_end_matches("_FILE").strip_prefix("ASSAY_").unwrap().split_once("__")
+            else {
+                continue;
+            };
+            let keys = key.split("__").filter(|key| !key.is_empty());
+            let mut value = settings.get(&section.to_ascii_lowercase());
+            for key in keys {
+                value = value.and_then(|table| table.get(key.to_ascii_lowercase()));
+            }
+            let is_prefix = name.ends_with("__") || ["SECTION", "X"].contains(&section);
+            // Options of the object store are its own.
+            let is_option = name.starts_with("ASSAY_OBJECTS__OPTIONS__");
+            assert!(value.is_some() || is_prefix || is_option, "{}: {name} is no setting", path.display());
+        }
+    }
+}
