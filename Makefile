@@ -12,7 +12,7 @@ WEIGHTS = crates/scoring/weights/builtin.json
 # nextest runs tests in processes of their own and shows less noise; plain `cargo test` does where it is not installed.
 TEST_RUNNER = $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo "$(CARGO) nextest run" || echo "$(CARGO) test")
 
-.PHONY: help run test flood lint chaos bench bench-scoring stack stack-down stack-key docs weights weights-check \
+.PHONY: changelog help run test flood lint chaos bench bench-scoring stack stack-down stack-key docs weights weights-check \
   compose-up compose-down compose-key compose-test
 
 help:
@@ -30,6 +30,7 @@ help:
 	@echo "make compose-key ORGANIZATION=acme   print a new API key of the containers"
 	@echo "make compose-test    bring docker-compose.yml up and check what it promises; without Docker, as root on Debian"
 	@echo "make weights     fit the scorer's weights again, from the conversations and labels in LABELLED"
+	@echo "make changelog VERSION=0.1.0   make CHANGELOG.md of the files in changes/"
 	@echo "make docs        write the generated documents under proto-docs/ anew"
 
 run:
@@ -95,6 +96,7 @@ compose-test:
 
 docs:
 	$(CARGO) run --bin assay -- openapi > proto-docs/openapi/assay.json
+	$(CARGO) run --bin assay -- reference > proto-docs/cli.md
 
 # After every change of phrases or features: the engine refuses weights that were fitted for others.
 weights:
@@ -105,3 +107,6 @@ weights-check:
 	  $(CARGO) run --release -p assay-scoring-fit --example shipped -- $(LABELLED) target/weights.json \
 	  && cmp target/weights.json $(WEIGHTS) && echo "$(WEIGHTS) is what the fit gives, bit for bit"; \
 	else echo "skipped: $(LABELLED) is not there"; fi
+
+changelog:
+	scripts/changelog.sh --version $(VERSION)

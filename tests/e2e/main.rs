@@ -47,6 +47,8 @@ on_both_stacks! {
     strange_requests_get_a_sane_answer = crate::scenarios::strange_requests::run,
     conversations_go_in_and_scored_files_come_out = crate::scenarios::whole_path::run,
     the_import_command_reports_resumes_and_repeats_nothing = crate::scenarios::import_command::run,
+    the_import_command_reads_helpdesks_and_shortens_what_is_too_long = crate::scenarios::import_formats::run,
+    the_export_and_tickets_commands_give_out_what_was_scored = crate::scenarios::export_command::run,
     limits_are_kept_and_told = crate::scenarios::limits::run,
     a_judge_scores_and_its_absence_is_visible = crate::scenarios::judge::run,
     a_deleted_ticket_is_gone_everywhere_and_its_identity_stays_used = crate::scenarios::deletion::run,

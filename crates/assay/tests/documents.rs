@@ -64,7 +64,9 @@ fn links_lead_to_files() {
             if file.is_empty() || file.contains("://") || file.starts_with("mailto:") {
                 continue;
             }
-            let there = path.parent().unwrap().join(file);
+            // What lies in `changes` will stand in CHANGELOG.md.
+            let folder = path.parent().unwrap();
+            let there = if folder.ends_with("changes") { root().join(file) } else { folder.join(file) };
             assert!(there.exists(), "{}: there is no {target}", path.display());
         }
     }
@@ -164,6 +166,24 @@ fn make_targets_and_scripts_exist() {
             }
         }
     }
+}
+
+#[test]
+fn changes_are_named_so_that_the_changelog_finds_them() {
+    let mut changes = 0;
+    for entry in fs::read_dir(root().join("changes")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let text = fs::read_to_string(&path).unwrap();
+        let kind = name.split('.').nth(1).unwrap_or_default();
+        if name == "template.md.jinja" {
+            continue;
+        }
+        assert!(["added", "changed", "removed", "fixed", "security"].contains(&kind), "changes/{name}");
+        assert!(name.ends_with(".md") && text.starts_with("- ") && text.ends_with('\n'), "changes/{name}");
+        changes += 1;
+    }
+    assert!(changes > 0 || fs::read_to_string(root().join("CHANGELOG.md")).unwrap().contains("## ["));
 }
 
 #[test]

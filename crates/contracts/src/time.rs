@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
 
 /// A moment in Unix epoch **milliseconds**, between 1970-01-01 and 9999-12-31 (both inclusive).
@@ -15,6 +15,13 @@ pub struct Timestamp(i64);
 #[error("must be Unix epoch milliseconds from 0 to 253402300799999")]
 pub struct TimestampOutOfRange;
 
+/// A text that is no moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "must be a day (2026-01-31, its beginning in UTC) or a time with its offset (2026-01-31T09:30:00Z) from 1970 to 9999"
+)]
+pub struct InvalidMoment;
+
 impl Timestamp {
     /// 1970-01-01T00:00:00.000Z.
     pub const MIN: Self = Self(0);
@@ -24,6 +31,22 @@ impl Timestamp {
     /// Checks the range.
     pub const fn from_millis(millis: i64) -> Result<Self, TimestampOutOfRange> {
         if millis < Self::MIN.0 || millis > Self::MAX.0 { Err(TimestampOutOfRange) } else { Ok(Self(millis)) }
+    }
+
+    /// Reads what people and helpdesks write: a day (`2026-01-31`, its beginning in UTC) or a time of RFC 3339. What is finer
+    /// than a millisecond is cut off.
+    ///
+    /// # Errors
+    /// [`InvalidMoment`].
+    pub fn parse(text: &str) -> Result<Self, InvalidMoment> {
+        let millis = match DateTime::parse_from_rfc3339(text) {
+            Ok(moment) => moment.timestamp_millis(),
+            Err(_) => {
+                let day = NaiveDate::parse_from_str(text, "%Y-%m-%d").map_err(|_| InvalidMoment)?;
+                day.and_time(chrono::NaiveTime::MIN).and_utc().timestamp_millis()
+            }
+        };
+        Self::from_millis(millis).map_err(|_| InvalidMoment)
     }
 
     /// The moment nearest to `millis` that can be represented; for clocks and stored values.
@@ -77,6 +100,23 @@ mod tests {
         assert_eq!(Timestamp::MIN.to_string(), "1970-01-01T00:00:00.000Z");
         assert_eq!(Timestamp::MAX.to_string(), "9999-12-31T23:59:59.999Z");
         assert_eq!(Timestamp(1_700_000_000_123).to_string(), "2023-11-14T22:13:20.123Z");
+    }
+
+    #[test]
+    fn a_day_or_a_time_is_read() {
+        for (text, millis) in [
+            ("1970-01-01", 0),
+            ("2026-01-31", 1_769_817_600_000),
+            ("2023-11-14T22:13:20.123Z", 1_700_000_000_123),
+            ("2023-11-15T00:13:20.1239+02:00", 1_700_000_000_123),
+        ] {
+            assert_eq!(Timestamp::parse(text), Ok(Timestamp(millis)), "{text}");
+        }
+        for text in
+            ["", "today", "2026-02-30", "31.01.2026", "2026-01-31T09:30:00", "1969-12-31", "1700000000"]
+        {
+            assert_eq!(Timestamp::parse(text), Err(InvalidMoment), "{text}");
+        }
     }
 
     #[test]

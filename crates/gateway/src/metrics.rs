@@ -1,11 +1,10 @@
 //! What the gateway counts: `proto-docs/metrics.md`.
 
-use actix_web::http::StatusCode;
 use metrics::{Unit, counter, describe_counter};
 
 /// A conversation was submitted, and answered.
-pub(crate) fn imported(status: StatusCode) {
-    let outcome = match status.as_u16() {
+pub(crate) fn imported(status: u16) {
+    let outcome = match status {
         202 => "accepted",
         409 => "duplicate",
         400..500 => "refused",

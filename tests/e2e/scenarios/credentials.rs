@@ -171,6 +171,11 @@ async fn revocation(stack: &Stack) -> Result<()> {
 async fn listing(stack: &Stack) -> Result<()> {
     let key = stack.create_key(&["--organization", "listed", "--name", "for a test"]).await?;
     ensure!(key.starts_with("asy_") && !key.contains(char::is_whitespace), "printed: {key:?}");
+    let json = stack.keys(&["list", "--organization", "listed", "--json"]).await?;
+    let json: serde_json::Value = serde_json::from_str(&json)?;
+    let first = json.get(0).with_context(|| json.to_string())?;
+    ensure!(first["organization"] == "listed" && first["state"] == "active", "{json}");
+    ensure!(first["created_at"].is_i64() && first["scopes"].is_array() && first["id"].is_string(), "{json}");
     let list = stack.keys(&["list", "--organization", "listed"]).await?;
     ensure!(list.lines().count() == 2 && list.contains("for a test"), "{list}");
     ensure!(!list.contains(&key[4..20]), "the list shows a part of the key");

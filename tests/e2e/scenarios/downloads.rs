@@ -1,8 +1,11 @@
 //! Specification, "GET /v1/evaluations/exports/{id}/download", and the signed address that it leads to.
 
 use anyhow::{Context, Result, ensure};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use reqwest::Method;
 use serde_json::json;
+use sha2::{Digest, Sha256};
 
 use crate::harness::{Api, Cases, Reply, Stack, conversation};
 
@@ -91,6 +94,8 @@ impl Download {
     async fn whole_file(&self) -> Result<()> {
         let reply = self.get(&self.address, &[]).await?;
         reply.expect_status(200)?;
+        let digest = format!("sha-256=:{}:", STANDARD.encode(Sha256::digest(&self.file)));
+        ensure!(reply.header("repr-digest") == digest, "Repr-Digest: {:?}", reply.header("repr-digest"));
         self.has_headers(&reply, self.file.len())
     }
 
@@ -167,6 +172,7 @@ impl Download {
         reply.expect_status(200)?;
         self.has_headers(&reply, marked.len())?;
         ensure!(reply.body == marked, "no mark in front, or another file");
+        ensure!(reply.header("repr-digest").is_empty(), "a digest of other bytes");
         let plain = self.get(&self.address, &[]).await?;
         ensure!(plain.header("etag") != reply.header("etag"), "one ETag for two files");
         let part = self.get(&address, &[("range", "bytes=1-6")]).await?;

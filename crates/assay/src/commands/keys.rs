@@ -9,6 +9,9 @@ use assay_contracts::time::Timestamp;
 use assay_platform::db::Database;
 use assay_platform::runtime::now;
 
+use serde_json::{Value, json};
+
+use super::display::one_line;
 use super::registry_place;
 use crate::cli::KeysCommand;
 
@@ -25,12 +28,12 @@ pub async fn run(command: KeysCommand) -> Result<()> {
             };
             create(registry_place::open(&place).await?.0, new).await
         }
-        KeysCommand::List { organization, place } => {
+        KeysCommand::List { organization, json, place } => {
             let organization = organization
                 .map(|name| OrganizationName::parse(&name))
                 .transpose()
                 .context("--organization")?;
-            list(registry_place::open(&place).await?.0, organization).await
+            list(registry_place::open(&place).await?.0, organization, json).await
         }
         KeysCommand::Revoke { id, place } => revoke(registry_place::open(&place).await?.0, &id).await,
     }
@@ -43,31 +46,49 @@ async fn create(database: Database, new: NewKey) -> Result<()> {
     Ok(())
 }
 
-async fn list(database: Database, organization: Option<OrganizationName>) -> Result<()> {
+async fn list(database: Database, organization: Option<OrganizationName>, json: bool) -> Result<()> {
     let records = keys::list(&database, organization).await?;
-    let mut output = stdout();
-    writeln!(
-        output,
-        "{:36}  {:20}  {:24}  {:24}  {:32}  NAME",
-        "ID", "ORGANIZATION", "LAST USED", "STATE", "SCOPES"
-    )?;
-    for record in &records {
-        let last_used = record.last_used_at.map_or_else(|| "never".to_owned(), |at| at.to_string());
-        writeln!(
-            output,
-            "{:36}  {:20}  {:24}  {:24}  {:32}  {}",
-            record.id.to_string(),
-            record.organization,
-            last_used,
-            state(record, now()),
-            record.scopes.to_string(),
-            record.name
-        )?;
-    }
+    let now = now();
+    let text = if json { as_json(&records, now)? } else { as_table(&records, now) };
+    stdout().write_all(text.as_bytes())?;
     if records.len() as i64 >= keys::MAX_LISTED_KEYS {
         writeln!(stderr(), "only the newest {} keys are listed: give --organization", keys::MAX_LISTED_KEYS)?;
     }
     Ok(())
+}
+
+fn as_table(records: &[KeyRecord], now: Timestamp) -> String {
+    let line = |[id, organization, last_used, state, scopes, name]: [&str; 6]| {
+        format!("{id:36}  {organization:20}  {last_used:24}  {state:30}  {scopes:32}  {name}\n")
+    };
+    let mut text = line(["ID", "ORGANIZATION", "LAST USED", "STATE", "SCOPES", "NAME"]);
+    for record in records {
+        let last_used = record.last_used_at.map_or_else(|| "never".to_owned(), |at| at.to_string());
+        let (id, scopes) = (record.id.to_string(), record.scopes.to_string());
+        let (organization, name) = (one_line(&record.organization), one_line(&record.name));
+        text.push_str(&line([&id, &organization, &last_used, &told_state(record, now), &scopes, &name]));
+    }
+    text
+}
+
+fn as_json(records: &[KeyRecord], now: Timestamp) -> Result<String> {
+    let keys: Vec<Value> = records
+        .iter()
+        .map(|record| {
+            json!({
+                "id": record.id,
+                "organization": record.organization,
+                "name": record.name,
+                "scopes": record.scopes.to_string().split(' ').collect::<Vec<_>>(),
+                "state": state(record, now),
+                "created_at": record.created_at,
+                "last_used_at": record.last_used_at,
+                "expires_at": record.expires_at,
+                "revoked_at": record.revoked_at,
+            })
+        })
+        .collect();
+    Ok(serde_json::to_string_pretty(&keys)? + "\n")
 }
 
 async fn revoke(database: Database, id: &str) -> Result<()> {
@@ -80,12 +101,20 @@ async fn revoke(database: Database, id: &str) -> Result<()> {
     Ok(())
 }
 
-fn state(record: &KeyRecord, now: Timestamp) -> String {
+/// `active`, `expired` or `revoked`.
+fn state(record: &KeyRecord, now: Timestamp) -> &'static str {
     match (record.revoked_at, record.expires_at) {
-        (Some(_), _) => "revoked".to_owned(),
-        (None, Some(at)) if at <= now => "expired".to_owned(),
-        (None, Some(at)) => format!("until {at}"),
-        (None, None) => "active".to_owned(),
+        (Some(_), _) => "revoked",
+        (None, Some(at)) if at <= now => "expired",
+        (None, _) => "active",
+    }
+}
+
+/// The state in a table: of a key that will expire, when.
+fn told_state(record: &KeyRecord, now: Timestamp) -> String {
+    match (state(record, now), record.expires_at) {
+        ("active", Some(at)) => format!("until {at}"),
+        (state, _) => state.to_owned(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The registry's database, for commands that work on it without HTTP.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use assay_platform::db::Database;
 
 use crate::cli::RegistryPlace;
@@ -13,7 +13,15 @@ pub async fn open(place: &RegistryPlace) -> Result<(Database, Settings)> {
     if let Some(folder) = &place.data_dir {
         DataFolder::existing(folder)?.place_databases(&mut settings);
     }
-    let database = Database::open(&settings.registry.database(), assay_agent_registry::SCHEMA)?;
-    database.migrate(assay_agent_registry::MIGRATIONS).await?;
+    let told = || {
+        match &place.data_dir {
+        Some(folder) => format!("cannot use the database in {}", folder.display()),
+        None => "cannot use the database of registry.database_url (that of a standalone is named by --data-dir FOLDER)"
+            .to_owned(),
+    }
+    };
+    let database =
+        Database::open(&settings.registry.database(), assay_agent_registry::SCHEMA).with_context(told)?;
+    database.migrate(assay_agent_registry::MIGRATIONS).await.with_context(told)?;
     Ok((database, settings))
 }

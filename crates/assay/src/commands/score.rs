@@ -1,23 +1,18 @@
 //! `assay score`: the engine on a file, without a server.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Write, stdin, stdout};
+use std::io::{BufRead, BufWriter, Write, stdout};
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use assay_contracts::conversation::Conversation;
 
-use super::{PARTLY, weights};
+use super::{PARTLY, input, weights};
 
 /// Prints one evaluation for each line. A faulty line is reported on standard error, and the others go on.
 #[allow(clippy::print_stderr, reason = "a command line tool reports faulty lines there")]
 pub fn run(file: &Path, weights_file: Option<&Path>) -> Result<ExitCode> {
-    let input: Box<dyn BufRead> = if file == Path::new("-") {
-        Box::new(stdin().lock())
-    } else {
-        Box::new(BufReader::new(File::open(file).with_context(|| format!("cannot open {}", file.display()))?))
-    };
+    let input = input::open(file)?.reader;
     let scorer = weights::scorer(weights_file)?;
     let mut output = BufWriter::new(stdout().lock());
     let mut all_scored = true;

@@ -7,10 +7,10 @@ use anyhow::{Context, Result, ensure};
 use assay_platform::runtime::random_bytes;
 use serde::{Deserialize, Serialize};
 
-use super::lines::Line;
+use super::items::{Item, Place};
 use super::report::Summary;
 
-/// Lines between two writes of the checkpoint. A line that is sent twice is answered from its idempotency key.
+/// Conversations between two writes of the checkpoint. One that is sent twice is answered from its idempotency key.
 const SAVE_EVERY: u64 = 100;
 
 /// How far a file is done.
@@ -22,11 +22,18 @@ pub struct Checkpoint {
     /// another.
     #[serde(default)]
     pub destination: String,
+    /// How the input is read, in the words of the command line; empty for request bodies. The same line read otherwise is
+    /// another request.
+    #[serde(default)]
+    pub reading: String,
     /// Length of the file of refused lines, in bytes.
     #[serde(default)]
     pub refused_bytes: u64,
     /// Lines done: all of them up to this number.
     pub lines: u64,
+    /// Conversations done of the last of these lines, when it holds a page of them.
+    #[serde(default)]
+    pub items: u64,
     /// Bytes done.
     pub bytes: u64,
     /// SHA-256 of the last line done, to notice a changed file.
@@ -46,10 +53,13 @@ impl Checkpoint {
         Ok(Self { run: random.iter().map(|byte| format!("{byte:02x}")).collect(), ..Self::default() })
     }
 
-    /// What is known of an import of `file` to `destination`. Standard input cannot be resumed.
-    pub fn load(file: &Path, destination: &str) -> Result<Self> {
-        let none = || Ok(Self { destination: destination.to_owned(), ..Self::none()? });
-        if file == Path::new("-") {
+    /// What is known of an import of `file` to `destination`, read in this way. Standard input and pipes cannot be resumed.
+    pub fn load(file: &Path, destination: &str, reading: &str) -> Result<Self> {
+        let none = || {
+            let (destination, reading) = (destination.to_owned(), reading.to_owned());
+            Ok(Self { destination, reading, ..Self::none()? })
+        };
+        if !super::can_be_resumed(file) {
             return none();
         }
         let mut name = file.as_os_str().to_owned();
@@ -73,7 +83,19 @@ impl Checkpoint {
             file.display(),
             path.display()
         );
+        ensure!(
+            checkpoint.reading == reading,
+            "the import of {} was begun with {}: go on with the same, or remove {} to send all of the file",
+            file.display(),
+            if checkpoint.reading.is_empty() { "--format assay" } else { &checkpoint.reading },
+            path.display()
+        );
         Ok(Self { path: Some(path), ..checkpoint })
+    }
+
+    /// The last conversation that is done; none when nothing is.
+    pub fn place_done(&self) -> Option<Place> {
+        (self.lines > 0).then_some(Place { line: self.lines, item: self.items })
     }
 
     /// Where it is written down.
@@ -81,11 +103,11 @@ impl Checkpoint {
         self.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default()
     }
 
-    /// Notes that everything up to this line is done.
-    pub fn advance(&mut self, line: &Line) -> Result<()> {
-        self.lines = line.number;
-        self.bytes = line.end;
-        self.last_fingerprint = line.fingerprint();
+    /// Notes that everything up to this conversation is done.
+    pub fn advance(&mut self, item: &Item) -> Result<()> {
+        (self.lines, self.items) = (item.place.line, item.place.item);
+        self.bytes = item.end;
+        self.last_fingerprint = item.fingerprint();
         self.unsaved += 1;
         if self.unsaved >= SAVE_EVERY { self.save() } else { Ok(()) }
     }

@@ -1,63 +1,51 @@
-//! The lines of the input file.
+//! The input, line by line, or value by value where JSON is spread over lines.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, stdin};
+use std::io::{BufRead, Cursor, Read};
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
-use sha2::{Digest, Sha256};
+use anyhow::{Context, Result};
+use serde::de::IgnoredAny;
 
-use super::checkpoint::Checkpoint;
+use crate::commands::input;
 
-/// One request body.
+/// A line, or a JSON value of several lines.
 pub struct Line {
-    /// Number in the file, from 1.
+    /// Number of its first line in the input, from 1.
     pub number: u64,
-    /// Bytes of the file up to and including this line.
+    /// Bytes of the input up to and including it.
     pub end: u64,
-    /// The body, whatever it is: the service says what is wrong with it.
+    /// Without its line end; whatever it is: who reads it says what is wrong with it.
     pub body: Vec<u8>,
 }
 
-impl Line {
-    /// SHA-256 of the body, lower-case hexadecimal.
-    pub fn fingerprint(&self) -> String {
-        Sha256::digest(&self.body).iter().map(|byte| format!("{byte:02x}")).collect()
-    }
-}
-
-/// The lines that are still to be sent; empty ones are passed over.
+/// The lines that are not empty.
 pub struct Lines {
     input: Box<dyn BufRead + Send>,
     total: Option<u64>,
     number: u64,
     end: u64,
+    /// Whether a value may go on in the next line.
+    spread: bool,
 }
 
 impl Lines {
-    /// Opens a file (`-`: standard input) behind what `done` says is done.
-    pub fn open(file: &Path, done: &Checkpoint) -> Result<Self> {
-        let mut lines = if file == Path::new("-") {
-            Self { input: Box::new(BufReader::new(stdin())), total: None, number: 0, end: 0 }
-        } else {
-            let opened = File::open(file).with_context(|| format!("cannot open {}", file.display()))?;
-            let total = opened.metadata().ok().map(|metadata| metadata.len());
-            Self { input: Box::new(BufReader::new(opened)), total, number: 0, end: 0 }
-        };
-        while lines.number < done.lines {
-            let line = lines.read()?;
-            let is_last = lines.number >= done.lines;
-            let unchanged = match &line {
-                Some(line) => !is_last || line.fingerprint() == done.last_fingerprint,
-                None => false,
-            };
-            ensure!(
-                unchanged,
-                "{} was changed since the import was interrupted: remove {} to send all of it",
-                file.display(),
-                done.place()
-            );
+    /// Opens a file (`-`: standard input) of one value a line.
+    pub fn open(file: &Path) -> Result<Self> {
+        let input::Input { reader, total } = input::open(file)?;
+        Ok(Self { input: reader, total, number: 0, end: 0, spread: false })
+    }
+
+    /// Opens a file of JSON: one value a line, or, when its first line is none, values spread over lines.
+    pub fn open_json(file: &Path) -> Result<Self> {
+        let mut lines = Self::open(file)?;
+        let mut beginning = Vec::new();
+        let mut has_content = false;
+        while !has_content && lines.input.read_until(b'\n', &mut beginning)? > 0 {
+            has_content = !beginning.trim_ascii().is_empty();
         }
+        lines.spread =
+            matches!(serde_json::from_slice::<IgnoredAny>(&beginning), Err(error) if error.is_eof());
+        lines.input = Box::new(std::io::BufReader::new(Cursor::new(beginning).chain(lines.input)));
         Ok(lines)
     }
 
@@ -66,21 +54,58 @@ impl Lines {
         self.total
     }
 
+    /// The next line; of values that are spread over lines the next value, or what is left when it is none.
     fn read(&mut self) -> Result<Option<Line>> {
         let mut body = Vec::new();
-        let bytes = self
-            .input
-            .read_until(b'\n', &mut body)
-            .with_context(|| format!("cannot read line {}", self.number + 1))?;
-        if bytes == 0 {
-            return Ok(None);
+        let mut brackets = Brackets::default();
+        let first = self.number + 1;
+        loop {
+            let begin = body.len();
+            let bytes = self
+                .input
+                .read_until(b'\n', &mut body)
+                .with_context(|| format!("cannot read line {}", self.number + 1))?;
+            if bytes == 0 && body.is_empty() {
+                return Ok(None);
+            }
+            self.number += u64::from(bytes > 0);
+            self.end += bytes as u64;
+            brackets.read(&body[begin..]);
+            if bytes == 0 || !self.spread || !brackets.are_open() {
+                break;
+            }
         }
-        self.number += 1;
-        self.end += bytes as u64;
         while matches!(body.last(), Some(b'\n' | b'\r')) {
             body.pop();
         }
-        Ok(Some(Line { number: self.number, end: self.end, body }))
+        Ok(Some(Line { number: first, end: self.end, body }))
+    }
+}
+
+/// How deep a JSON text is in brackets, those in strings not counted.
+#[derive(Default)]
+struct Brackets {
+    depth: i64,
+    in_string: bool,
+    escaped: bool,
+}
+
+impl Brackets {
+    fn read(&mut self, text: &[u8]) {
+        for byte in text {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' if self.in_string => self.escaped = true,
+                b'"' => self.in_string = !self.in_string,
+                b'{' | b'[' if !self.in_string => self.depth += 1,
+                b'}' | b']' if !self.in_string => self.depth -= 1,
+                _ => {}
+            }
+        }
+    }
+
+    fn are_open(&self) -> bool {
+        self.depth > 0 || self.in_string
     }
 }
 
@@ -93,6 +118,38 @@ impl Iterator for Lines {
                 Ok(Some(line)) if line.body.trim_ascii().is_empty() => {}
                 other => return other.transpose(),
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// First line, end, text.
+    type Value<'a> = (u64, u64, &'a str);
+
+    fn values(text: &str) -> Vec<(u64, u64, String)> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("input.json");
+        std::fs::write(&file, text).unwrap();
+        let lines = Lines::open_json(&file).unwrap().map(Result::unwrap);
+        lines.map(|line| (line.number, line.end, String::from_utf8(line.body).unwrap())).collect()
+    }
+
+    #[test]
+    fn json_is_read_line_by_line_or_value_by_value() {
+        let cases: [(&str, &[Value<'_>]); 5] = [
+            ("{\"a\":1}\n\n{\"b\":2}\n", &[(1, 8, "{\"a\":1}"), (3, 17, "{\"b\":2}")]),
+            // What is broken spoils its own line only.
+            ("{\"a\":1}\n{\"b\":\n{}\n", &[(1, 8, "{\"a\":1}"), (2, 14, "{\"b\":"), (3, 17, "{}")]),
+            ("{\n \"a\": \"}\\\"\"\n}\n{\n}\n", &[(1, 16, "{\n \"a\": \"}\\\"\"\n}"), (4, 20, "{\n}")]),
+            ("\n[\n{},\n{}]", &[(2, 10, "[\n{},\n{}]")]),
+            ("{\n\"a\":", &[(1, 6, "{\n\"a\":")]),
+        ];
+        for (text, expected) in cases {
+            let expected: Vec<_> = expected.iter().map(|(n, e, b)| (*n, *e, (*b).to_owned())).collect();
+            assert_eq!(values(text), expected, "{text:?}");
         }
     }
 }

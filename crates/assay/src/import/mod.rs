@@ -1,84 +1,121 @@
 //! `assay import`: sends conversations to a gateway, and can be interrupted and started again.
 //!
-//! Every line becomes one request with an idempotency key of its own, so that a retry after a lost answer gets the first
-//! answer again. How far the file is done is written down beside it.
+//! Every conversation becomes one request with an idempotency key of its own, so that a retry after a lost answer gets the
+//! first answer again. How far the file is done is written down beside it.
 
 mod checkpoint;
 mod client;
+mod formats;
+mod items;
 mod lines;
+mod reading;
 mod report;
 
+use std::fs::{File, TryLockError};
+use std::io::{Write, stderr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use assay_platform::runtime::blocking;
-use assay_platform::settings::client_variable;
 use futures_util::stream::{self, Stream, StreamExt};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use tokio::sync::mpsc;
-use url::Url;
 
 use self::checkpoint::Checkpoint;
-use self::client::{Answer, Client};
-use self::lines::{Line, Lines};
+use self::client::Answer;
+use self::formats::Format;
+use self::items::{Item, Items};
 use self::report::Refusals;
+use crate::api::Api;
 use crate::cli::ImportArguments;
-use crate::commands::PARTLY;
+use crate::commands::display::one_line;
+use crate::commands::{INTERRUPTED, PARTLY};
+use crate::signals::StopSignals;
 
-/// Lines read ahead of the requests.
+/// Conversations read ahead of the requests.
 const READ_AHEAD: usize = 64;
-
-const DEFAULT_URL: &str = "http://127.0.0.1:8080";
 
 /// Sends the file; 0 when every line is accepted or was before, 3 when some were refused.
 pub async fn run(arguments: ImportArguments) -> Result<ExitCode> {
-    let client = client(&arguments)?;
+    let format = reading::format(&arguments)?;
+    let api = Api::new(&arguments.service, arguments.attempts)?;
+    let _turn = take_turn(&arguments.file)?;
     if let Some(agents) = &arguments.agents {
-        register_agents(&client, agents).await?;
+        register_agents(&api, agents).await?;
     }
     let refused_path = arguments.refused.clone().unwrap_or_else(|| beside(&arguments.file, "refused.jsonl"));
-    let mut progress = Progress::resume(&arguments.file, client.destination(), &refused_path)?;
-    let lines = Lines::open(&arguments.file, &progress.checkpoint)?;
+    let reading = reading::describe(&arguments);
+    let mut progress = Progress::resume(&arguments.file, &api.destination(), &reading, &refused_path)?;
+    let items = Items::open(&arguments.file, format, &progress.checkpoint)?;
     // Before the first request, whose idempotency key holds the name of this import.
     progress.checkpoint.save()?;
     let run = progress.checkpoint.run.clone();
-    let bar = progress_bar(lines.total_bytes(), progress.checkpoint.bytes);
     let began = Instant::now();
+    let bar = Bar::new(&items, progress.checkpoint.bytes, began);
+    let mut stop = StopSignals::listen()?;
 
-    let mut answers = read_ahead(lines)
-        .map(|line| {
-            let (client, run) = (&client, &run);
+    let mut answers = read_ahead(items)
+        .map(|item| {
+            let (api, run) = (&api, &run);
             async move {
-                let line = line?;
-                let answer = client.send("/v1/assess", run, &line).await;
-                Ok::<_, anyhow::Error>((line, answer))
+                let item = item?;
+                let answer = client::send(api, "/v1/assess", run, &item).await;
+                Ok::<_, anyhow::Error>((item, answer))
             }
         })
         // Answers come in the order of the lines, so that what is written down as done is a prefix of the file.
         .buffered(arguments.concurrency.into())
         .boxed_local();
-    while let Some(sent) = answers.next().await {
-        let (line, answer) = sent?;
-        progress.record(&line, answer)?;
-        bar.set_position(progress.checkpoint.bytes);
-        bar.set_message(progress.checkpoint.summary.to_string());
+    loop {
+        let sent = tokio::select! {
+            sent = answers.next() => sent,
+            () = stop.next() => {
+                drop(bar);
+                progress.checkpoint.save()?;
+                writeln!(stderr(), "interrupted: start the same command again to go on")?;
+                return Ok(ExitCode::from(INTERRUPTED));
+            }
+        };
+        let Some((item, answer)) = sent.transpose()? else { break };
+        let told = progress.record(&item, answer)?;
+        bar.show(&progress.checkpoint, &item, &told)?;
     }
-    drop(answers);
-    bar.finish_and_clear();
+    drop((answers, bar));
     progress.finish()?;
     let summary = &progress.checkpoint.summary;
     summary.print(began.elapsed(), (summary.refused > 0).then_some(refused_path.as_path()))?;
     Ok(if summary.refused == 0 { ExitCode::SUCCESS } else { ExitCode::from(PARTLY) })
 }
 
-/// Reads lines on a thread of its own: a pipe that is slow to fill must not hold up requests under way.
-fn read_ahead(lines: Lines) -> impl Stream<Item = Result<Line>> {
+/// Two imports of one file at once would write down each other's progress. The lock ends with the process.
+fn take_turn(file: &Path) -> Result<Option<File>> {
+    if !can_be_resumed(file) {
+        return Ok(None);
+    }
+    let opened = File::open(file).with_context(|| format!("cannot open {}", file.display()))?;
+    match opened.try_lock() {
+        Err(TryLockError::WouldBlock) => bail!(
+            "another import of {} is running: wait for it, or stop it and start this one again to go on from there",
+            file.display()
+        ),
+        // Not every file system can lock; one import at a time is fine there, too.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(opened)),
+    }
+}
+
+/// Standard input and pipes are read once; one that is not there is told of by whoever opens it.
+fn can_be_resumed(file: &Path) -> bool {
+    file != Path::new("-") && std::fs::metadata(file).map_or(true, |metadata| metadata.is_file())
+}
+
+/// Reads on a thread of its own: a pipe that is slow to fill must not hold up requests under way.
+fn read_ahead(items: Items) -> impl Stream<Item = Result<Item>> {
     let (sender, receiver) = mpsc::channel(READ_AHEAD);
     let reader = blocking(move || {
-        for line in lines {
-            if sender.blocking_send(line).is_err() {
+        for item in items {
+            if sender.blocking_send(item).is_err() {
                 return;
             }
         }
@@ -97,33 +134,40 @@ struct Progress {
 }
 
 impl Progress {
-    fn resume(file: &Path, destination: &str, refused: &Path) -> Result<Self> {
-        let checkpoint = Checkpoint::load(file, destination)?;
+    fn resume(file: &Path, destination: &str, reading: &str, refused: &Path) -> Result<Self> {
+        let checkpoint = Checkpoint::load(file, destination, reading)?;
         let refusals = Refusals::open(refused, checkpoint.refused_bytes);
         Ok(Self { checkpoint, refusals })
     }
 
-    fn record(&mut self, line: &Line, answer: Result<Answer>) -> Result<()> {
+    /// Notes what became of a conversation; what a person should know of it.
+    fn record(&mut self, item: &Item, answer: Result<Answer>) -> Result<Vec<String>> {
         let answer = match answer {
             Ok(answer) => answer,
             Err(error) => {
                 self.checkpoint.save()?;
                 return Err(error.context(format!(
                     "stopped at line {}: start the same command again to go on from there",
-                    line.number
+                    item.place
                 )));
             }
         };
+        let summary = &mut self.checkpoint.summary;
+        let mut told = Vec::new();
         match answer {
-            Answer::Accepted => self.checkpoint.summary.accepted += 1,
-            Answer::Duplicate => self.checkpoint.summary.duplicate += 1,
+            Answer::Accepted => {
+                summary.accepted += 1;
+                told = item.request.as_ref().map_or_else(|_| Vec::new(), |request| summary.note(request));
+            }
+            Answer::Duplicate => summary.duplicate += 1,
             Answer::Refused(refusal) => {
-                self.refusals.write(line, &refusal)?;
+                self.refusals.write(item, &refusal)?;
                 self.checkpoint.refused_bytes = self.refusals.bytes();
-                self.checkpoint.summary.refused += 1;
+                summary.refused += 1;
             }
         }
-        self.checkpoint.advance(line)
+        self.checkpoint.advance(item)?;
+        Ok(told)
     }
 
     fn finish(&mut self) -> Result<()> {
@@ -132,29 +176,17 @@ impl Progress {
     }
 }
 
-fn client(arguments: &ImportArguments) -> Result<Client> {
-    let url = match (&arguments.url, client_variable("ASSAY_URL")) {
-        (Some(url), _) => url.clone(),
-        (None, Some(url)) => Url::parse(&url).context("ASSAY_URL")?,
-        (None, None) => Url::parse(DEFAULT_URL)?,
-    };
-    let Some(key) = arguments.key.clone().or_else(|| client_variable("ASSAY_API_KEY")) else {
-        bail!("an API key is needed: give --key or set ASSAY_API_KEY");
-    };
-    Client::new(&url, &key, arguments.attempts)
-}
-
 /// Registers agents; one that exists already is fine.
-async fn register_agents(client: &Client, file: &Path) -> Result<()> {
+async fn register_agents(api: &Api, file: &Path) -> Result<()> {
     let nothing = Checkpoint::none()?;
-    for line in Lines::open(file, &nothing)? {
-        let line = line?;
-        match client.send("/v1/agents", &nothing.run, &line).await? {
+    for item in Items::open(file, Format::Assay, &nothing)? {
+        let item = item?;
+        match client::send(api, "/v1/agents", &nothing.run, &item).await? {
             Answer::Accepted | Answer::Duplicate => {}
             Answer::Refused(refusal) => {
                 bail!(
                     "agent in line {} of {} was refused: {}",
-                    line.number,
+                    item.place,
                     file.display(),
                     refusal.describe()
                 )
@@ -173,13 +205,40 @@ fn beside(file: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn progress_bar(total: Option<u64>, position: u64) -> ProgressBar {
-    let style =
-        |template| ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    let bar = match total {
-        Some(total) => ProgressBar::new(total)
-            .with_style(style("{bar:30} {percent:>3}% {binary_bytes_per_sec} ETA {eta} {msg}")),
-        None => ProgressBar::no_length().with_style(style("{spinner} {binary_bytes} {msg}")),
-    };
-    bar.with_position(position)
+/// What a person at a terminal sees; nothing elsewhere.
+struct Bar {
+    bar: ProgressBar,
+    began: Instant,
+    sent: std::cell::Cell<u64>,
+}
+
+impl Bar {
+    fn new(items: &Items, position: u64, began: Instant) -> Self {
+        let style = |template| {
+            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+        };
+        let bar = match items.total_bytes() {
+            Some(total) => {
+                ProgressBar::new(total).with_style(style("{bar:30} {percent:>3}% ETA {eta} {msg}"))
+            }
+            None => ProgressBar::no_length().with_style(style("{spinner} {binary_bytes} {msg}")),
+        };
+        let bar = bar.with_position(position).with_finish(ProgressFinish::AndClear);
+        bar.reset_eta();
+        Self { bar, began, sent: std::cell::Cell::new(0) }
+    }
+
+    fn show(&self, checkpoint: &Checkpoint, item: &Item, told: &[String]) -> Result<()> {
+        self.sent.set(self.sent.get() + 1);
+        let rate = self.sent.get() as f64 / self.began.elapsed().as_secs_f64().max(0.001);
+        self.bar.set_position(checkpoint.bytes);
+        self.bar.set_message(format!("{rate:.0}/s {}", checkpoint.summary));
+        if told.is_empty() {
+            return Ok(());
+        }
+        self.bar.suspend(|| {
+            told.iter().try_for_each(|line| writeln!(stderr(), "line {}: {}", item.place, one_line(line)))
+        })?;
+        Ok(())
+    }
 }

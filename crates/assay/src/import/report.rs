@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use assay_contracts::conversation::MAX_MESSAGES;
 use serde::{Deserialize, Serialize};
 
 use super::client::Refusal;
-use super::lines::Line;
+use super::formats::{FIRST_KEPT, LAST_KEPT, Request};
+use super::items::{Item, Place};
 
 /// What became of the lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +23,15 @@ pub struct Summary {
     pub duplicate: u64,
     /// Any other answer that a retry would not change.
     pub refused: u64,
+    /// Accepted, but without some of their messages, because they had too many.
+    #[serde(default)]
+    pub shortened: u64,
+    /// Messages that were left out of these.
+    #[serde(default)]
+    pub messages_left_out: u64,
+    /// Other things that were told of accepted conversations.
+    #[serde(default)]
+    pub notices: u64,
 }
 
 impl fmt::Display for Summary {
@@ -34,10 +45,36 @@ impl fmt::Display for Summary {
 }
 
 impl Summary {
+    /// Counts what was done to make the request; what a person should know of it, in lines.
+    pub fn note(&mut self, request: &Request) -> Vec<String> {
+        let mut told = request.notices.clone();
+        self.notices += told.len() as u64;
+        if request.left_out > 0 {
+            self.shortened += 1;
+            self.messages_left_out += request.left_out as u64;
+            told.push(format!(
+                "more than {MAX_MESSAGES} messages: the first {FIRST_KEPT} and the last {LAST_KEPT} were sent, {} left out",
+                request.left_out
+            ));
+        }
+        told
+    }
+
     /// Prints it on standard output.
     pub fn print(&self, elapsed: Duration, refused: Option<&Path>) -> Result<()> {
         let mut output = std::io::stdout();
         writeln!(output, "{self} in {:.1} s", elapsed.as_secs_f64())?;
+        if self.shortened > 0 {
+            writeln!(
+                output,
+                "{} had more than {MAX_MESSAGES} messages: the first {FIRST_KEPT} and the last {LAST_KEPT} of each were sent, \
+                 {} messages were left out",
+                self.shortened, self.messages_left_out
+            )?;
+        }
+        if self.notices > 0 {
+            writeln!(output, "{} notices about accepted conversations, see standard error", self.notices)?;
+        }
         if let Some(path) = refused {
             writeln!(output, "refused lines and reasons: {}", path.display())?;
         }
@@ -56,6 +93,9 @@ pub struct Refusals {
 #[derive(Serialize)]
 struct RefusedLine<'a> {
     line: u64,
+    /// Which conversation of a page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    item: Option<u64>,
     #[serde(flatten)]
     refusal: &'a Refusal,
     /// What is not UTF-8 is replaced: the line number says where the original is.
@@ -73,9 +113,11 @@ impl Refusals {
         self.bytes
     }
 
-    /// Adds a line.
-    pub fn write(&mut self, line: &Line, refusal: &Refusal) -> Result<()> {
-        let refused = RefusedLine { line: line.number, refusal, body: String::from_utf8_lossy(&line.body) };
+    /// Adds a conversation.
+    pub fn write(&mut self, item: &Item, refusal: &Refusal) -> Result<()> {
+        let Place { line, item: in_page } = item.place;
+        let body = String::from_utf8_lossy(&item.original);
+        let refused = RefusedLine { line, item: (in_page > 0).then_some(in_page), refusal, body };
         let mut text = serde_json::to_string(&refused)?;
         text.push('\n');
         let path = self.path.clone();

@@ -3,6 +3,9 @@
 
 use std::ops::Range;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
 use super::job::StoredFile;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
@@ -31,6 +34,16 @@ impl FileView {
         format!("\"{}{variant}\"", self.file.sha256)
     }
 
+    /// The value of `Repr-Digest` (RFC 9530): the SHA-256 of the whole view, also beside a range of it. None for a view
+    /// whose digest was not computed when the file was written.
+    pub fn repr_digest(&self) -> Option<String> {
+        if !self.mark.is_empty() {
+            return None;
+        }
+        let digest = bytes_of_hex(&self.file.sha256)?;
+        Some(format!("sha-256=:{}:", STANDARD.encode(digest)))
+    }
+
     /// Where the file is stored.
     pub fn object_key(&self) -> &str {
         &self.file.object_key
@@ -43,6 +56,12 @@ impl FileView {
         let first = &self.mark[within_mark(range.start)..within_mark(range.end)];
         (first, range.start.saturating_sub(mark)..range.end.saturating_sub(mark))
     }
+}
+
+/// The bytes that hexadecimal digits stand for.
+fn bytes_of_hex(text: &str) -> Option<Vec<u8>> {
+    let pairs = text.len().is_multiple_of(2).then(|| text.as_bytes().chunks_exact(2))?;
+    pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }
 
 #[cfg(test)]
@@ -80,5 +99,12 @@ mod tests {
     fn the_two_views_differ_in_length_and_tag() {
         assert_eq!((view(false).length(), view(true).length()), (10, 13));
         assert_ne!(view(false).entity_tag(), view(true).entity_tag());
+    }
+
+    #[test]
+    fn the_digest_is_that_of_the_file_and_a_mark_has_none() {
+        // RFC 9530 writes a digest as base64 between colons.
+        assert_eq!(view(false).repr_digest().as_deref(), Some("sha-256=:qw==:"));
+        assert_eq!(view(true).repr_digest(), None);
     }
 }

@@ -24,6 +24,9 @@ use crate::domain::download_address::InvalidAddress;
 /// An address is a secret and a file holds what customers said: neither belongs into a cache.
 pub(super) const CACHING: &str = "private, no-store";
 
+/// The digest of the whole file (RFC 9530, section 3), for clients that fetch it in parts.
+const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
+
 /// `GET`: 200, 206, 304 or 416.
 pub(super) async fn send(
     request: HttpRequest,
@@ -90,6 +93,9 @@ fn describe_file(response: &mut HttpResponseBuilder, file: &FoundFile) {
         .insert_header((ETAG, file.view.entity_tag()))
         .insert_header((CACHE_CONTROL, CACHING))
         .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"));
+    if let Some(digest) = file.view.repr_digest() {
+        response.insert_header((REPR_DIGEST, digest));
+    }
 }
 
 fn is_known(request: &HttpRequest, file: &FoundFile) -> bool {

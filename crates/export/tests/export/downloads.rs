@@ -10,6 +10,8 @@ use reqwest::Response;
 use crate::stage::{Stage, header, problem};
 
 const CONTENT: &[u8] = b"ticket_id,subject\r\n1,\"\xC3\xBCber\"\r\n";
+/// As `openssl dgst -sha256 -binary | base64` tells it.
+const DIGEST: &str = "sha-256=:xWNkNiMZ+YCWYK3Yylb2mdrbMFTVHpohTW1LW+ONEls=:";
 const MARK: &[u8] = b"\xEF\xBB\xBF";
 
 async fn get(stage: &Stage, address: &str, headers: &[(&str, &str)]) -> Result<Response> {
@@ -43,6 +45,7 @@ async fn the_file_comes_with_all_that_a_browser_needs(stage: Stage) -> Result<()
         }
         let etag = header(response, "etag").unwrap_or_default();
         assert!(etag.len() == 66 && etag.starts_with('"') && etag.ends_with('"'), "{etag}");
+        assert_eq!(header(response, "repr-digest"), Some(DIGEST.to_owned()), "Repr-Digest");
     }
     assert_eq!(got.bytes().await?, CONTENT);
     assert_eq!(described.bytes().await?.len(), 0);
@@ -61,6 +64,11 @@ async fn a_byte_order_mark_is_part_of_length_tag_and_ranges(stage: Stage) -> Res
         let range = format!("bytes={first}-{last}");
         let response = get(&stage, &marked, &[("range", &range)]).await?;
         assert_eq!(response.status(), 206);
+        assert_eq!(
+            header(&response, "repr-digest"),
+            None,
+            "that of the file without the mark would be wrong"
+        );
         let content_range = format!("bytes {first}-{last}/{}", whole.len());
         assert_eq!(header(&response, "content-range"), Some(content_range));
         assert_eq!(response.bytes().await?, whole[first..=last], "{range}");
@@ -84,6 +92,7 @@ async fn one_byte_range_is_answered_alone(stage: Stage) -> Result<()> {
         assert_eq!(header(&response, "content-range"), Some(content_range));
         assert_eq!(header(&response, "content-length"), Some(expected.len().to_string()));
         assert!(header(&response, "etag").is_some());
+        assert_eq!(header(&response, "repr-digest"), Some(DIGEST.to_owned()), "that of the whole file");
         assert_eq!(response.bytes().await?, CONTENT[expected]);
     }
     for range in ["bytes=0-1,4-5", "lines=0-1", "bytes=9-1", "bytes=x"] {

@@ -10,13 +10,14 @@ use bytes::Bytes;
 use reqwest::header::HeaderMap;
 
 /// Headers of an answer that are the client's business.
-const RELAYED: [&str; 11] = [
+const RELAYED: [&str; 12] = [
     "content-type",
     "content-length",
     "content-disposition",
     "content-range",
     "accept-ranges",
     "etag",
+    "repr-digest",
     "cache-control",
     "location",
     "retry-after",

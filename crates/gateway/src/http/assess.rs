@@ -44,8 +44,8 @@ pub(crate) async fn assess(
 ) -> Result<HttpResponse, WebError> {
     let answer = submit(&request, payload, &gateway, &caller).await;
     metrics::imported(match &answer {
-        Ok(answer) => answer.status(),
-        Err(error) => error.status_code(),
+        Ok(answer) => answer.status().as_u16(),
+        Err(error) => error.status_code().as_u16(),
     });
     answer
 }

@@ -28,8 +28,10 @@ use crate::app::{Forward, forward};
         ("bom" = Option<String>, Query, description = "`1`: put a UTF-8 byte-order mark in front"),
     ),
     responses(
-        (status = 200, description = "The file (RFC 4180)", body = String, content_type = "text/csv; charset=utf-8"),
-        (status = 206, description = "A byte range of the file", body = String, content_type = "text/csv; charset=utf-8"),
+        (status = 200, description = "The file (RFC 4180)", body = String, content_type = "text/csv; charset=utf-8",
+         headers(("Repr-Digest" = String, description = "SHA-256 of the whole file (RFC 9530), also beside a range; absent with `bom=1`"))),
+        (status = 206, description = "A byte range of the file", body = String, content_type = "text/csv; charset=utf-8",
+         headers(("Repr-Digest" = String, description = "SHA-256 of the whole file, as with 200"))),
         (status = 304, description = "Not modified"),
         (status = 403, description = "The address was altered or has expired", body = Problem, content_type = "application/problem+json"),
         (status = 404, description = "The file is no longer kept", body = Problem, content_type = "application/problem+json"),

@@ -65,6 +65,12 @@ pub fn client_variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
+/// Whether the user wants no colours: `NO_COLOR` is set and not empty (no-color.org).
+#[allow(clippy::disallowed_methods, reason = "the one place that may")]
+pub fn minds_colours() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+}
+
 /// The configuration file named by [`CONFIG_FILE_VARIABLE`].
 #[allow(clippy::disallowed_methods, reason = "the one place that may")]
 pub fn configuration_file() -> Option<PathBuf> {

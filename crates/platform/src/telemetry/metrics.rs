@@ -4,21 +4,14 @@
 //! Labels have few values: never ids, addresses, or anything that callers choose. None is named as those that Prometheus or its
 //! operator give to every target (`service`, `job`, `instance`, `pod`, …).
 
-use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use actix_web::http::header::CONTENT_TYPE;
-use actix_web::{HttpResponse, web};
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
 use super::TelemetryError;
 use crate::runtime::{BoxError, CheckOutcome, Phase, Tasks, periodically};
-use crate::web::{ServerSettings, resource, serve_unwatched};
-
-/// Text exposition format of Prometheus.
-const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// What histograms took in since the last time is sorted into their buckets this often.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
@@ -38,8 +31,9 @@ const SCORING_SECONDS: &[f64] =
 /// Whether somebody counts: the recorder itself is one for each process.
 static IS_ON: AtomicBool = AtomicBool::new(false);
 
-/// The metrics of this process.
-pub(super) struct Metrics {
+/// The metrics of this process. Cloned freely; all clones are one.
+#[derive(Clone)]
+pub(crate) struct Metrics {
     handle: PrometheusHandle,
 }
 
@@ -62,24 +56,20 @@ impl Metrics {
         Ok(Self { handle })
     }
 
-    pub(super) fn serve(self, listener: TcpListener, tasks: &mut Tasks) -> std::io::Result<()> {
-        let upkeep = self.handle.clone();
+    /// What was counted, in Prometheus' text format.
+    pub(crate) fn render(&self) -> String {
+        self.handle.render()
+    }
+
+    /// Sorts what histograms took in into their buckets, again and again until the process ends.
+    pub(crate) fn keep_up(&self, tasks: &mut Tasks) {
+        let handle = self.handle.clone();
         tasks.spawn(Phase::Relay, "metrics upkeep", move |stop| {
             periodically("metrics upkeep", UPKEEP_INTERVAL, stop, move || {
-                upkeep.run_upkeep();
+                handle.run_upkeep();
                 async { Ok::<(), BoxError>(()) }
             })
         });
-        tracing::info!(address = %listener.local_addr()?, "metrics are served");
-        let settings = ServerSettings { workers: 1, max_connections: 64, ..ServerSettings::default() };
-        serve_unwatched(tasks, Phase::Relay, "metrics", listener, settings, move |app| {
-            let handle = self.handle.clone();
-            let scrape = move || {
-                let text = handle.render();
-                async { HttpResponse::Ok().insert_header((CONTENT_TYPE, TEXT_FORMAT)).body(text) }
-            };
-            app.service(resource("/metrics", vec![("GET", web::get().to(scrape))]));
-        })
     }
 }
 

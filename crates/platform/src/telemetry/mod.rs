@@ -16,6 +16,8 @@ use tracing_subscriber::fmt::format::FmtSpan;
 
 use self::metrics::Metrics;
 use crate::runtime::Tasks;
+use crate::settings::minds_colours;
+use crate::web::serve_metrics;
 
 /// How logs are written, and where metrics and traces are to be had.
 #[derive(Debug, Clone, Deserialize)]
@@ -96,13 +98,13 @@ pub fn start(settings: &TelemetrySettings, service: &'static str) -> Result<Tele
 }
 
 impl Telemetry {
-    /// Serves `/metrics`, where it is wanted. The last tasks to end, so that a shutdown can be watched.
+    /// Serves `/metrics`, where it is wanted.
     ///
     /// # Errors
     /// When the listener cannot be used.
     pub fn serve_metrics(&mut self, tasks: &mut Tasks) -> std::io::Result<()> {
         match self.metrics.take() {
-            Some((listener, metrics)) => metrics.serve(listener, tasks),
+            Some((listener, metrics)) => serve_metrics(tasks, listener, metrics),
             None => Ok(()),
         }
     }
@@ -125,10 +127,15 @@ fn start_log(settings: &TelemetrySettings) -> Result<(), TelemetryError> {
         .with_span_events(FmtSpan::NONE)
         .with_writer(std::io::stderr);
     let result = match settings.format {
-        LogFormat::Text => builder.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).try_init(),
+        LogFormat::Text => builder.with_ansi(has_colours()).try_init(),
         LogFormat::Json => builder.json().flatten_event(true).with_current_span(true).try_init(),
     };
     result.map_err(|_| TelemetryError::AlreadySet)
+}
+
+/// For people at a terminal who do not mind.
+fn has_colours() -> bool {
+    std::io::IsTerminal::is_terminal(&std::io::stderr()) && !minds_colours()
 }
 
 fn start_metrics(address: &str) -> Result<Option<(TcpListener, Metrics)>, TelemetryError> {

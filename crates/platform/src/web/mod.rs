@@ -4,6 +4,7 @@ mod body;
 mod body_memory;
 mod error;
 mod health;
+mod metrics;
 mod request;
 mod routes;
 mod server;
@@ -15,6 +16,7 @@ pub use self::body::{BodyLimits, LARGE_BODY, parse_body, read_body, read_held_bo
 pub use self::body_memory::{BodyMemory, HeldBody};
 pub use self::error::{PROBLEM_CONTENT_TYPE, WebError, body_error};
 pub use self::health::{healthz, readyz};
+pub(crate) use self::metrics::serve_metrics;
 pub use self::request::{REQUEST_ID_HEADER, TRACEPARENT_HEADER, request_middleware};
 pub use self::routes::{query_pairs, resource, route_not_found};
 pub(crate) use self::server::serve_unwatched;

@@ -1,0 +1,174 @@
+//! A client of the public API, for the commands that talk to a running service: it waits while the service is busy or
+//! away, and says what to do where it cannot go on.
+
+mod problem;
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use assay_platform::settings::client_variable;
+use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
+use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
+use url::Url;
+
+pub use self::problem::Problem;
+use crate::cli::ServiceArguments;
+
+const DEFAULT_URL: &str = "http://127.0.0.1:8080";
+
+/// Longest wait that a server may ask for.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(300);
+const REQUEST_DEADLINE: Duration = Duration::from_secs(60);
+const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
+const USER_AGENT: &str = concat!("assay-cli/", env!("CARGO_PKG_VERSION"));
+
+/// Attempts at a request of a command that a person waits for: some seconds.
+pub const ATTEMPTS: u16 = 6;
+
+/// A gateway and the key for it.
+pub struct Api {
+    http: Client,
+    url: String,
+    key: String,
+    attempts: u16,
+}
+
+/// One request.
+pub struct Call<'a> {
+    pub method: Method,
+    /// Below the address of the gateway, beginning with a slash.
+    pub path: &'a str,
+    /// JSON.
+    pub body: Option<Vec<u8>>,
+    pub idempotency_key: Option<&'a str>,
+}
+
+impl<'a> Call<'a> {
+    pub fn get(path: &'a str) -> Self {
+        Self { method: Method::GET, path, body: None, idempotency_key: None }
+    }
+}
+
+impl Api {
+    /// For the gateway and with the key of the command line or of the environment.
+    pub fn new(service: &ServiceArguments, attempts: u16) -> Result<Self> {
+        let url = match (&service.url, client_variable("ASSAY_URL")) {
+            (Some(url), _) => url.clone(),
+            (None, Some(url)) => Url::parse(&url)
+                .with_context(|| format!("ASSAY_URL is `{url}`: give an address like {DEFAULT_URL}"))?,
+            (None, None) => Url::parse(DEFAULT_URL)?,
+        };
+        let Some(key) = service.key.clone().or_else(|| client_variable("ASSAY_API_KEY")) else {
+            bail!(
+                "an API key is needed: set ASSAY_API_KEY or give --key; `assay keys create --organization NAME` makes one"
+            );
+        };
+        let mut credentials = HeaderValue::from_str(&format!("Bearer {key}"))
+            .context("the API key has characters that no key has: copy it again")?;
+        credentials.set_sensitive(true);
+        let headers = HeaderMap::from_iter([
+            (AUTHORIZATION, credentials),
+            (ACCEPT, HeaderValue::from_static("application/json")),
+        ]);
+        let http = Client::builder()
+            .default_headers(headers)
+            .timeout(REQUEST_DEADLINE)
+            .connect_timeout(CONNECT_DEADLINE)
+            .user_agent(USER_AGENT)
+            .build()?;
+        Ok(Self { http, url: url.as_str().trim_end_matches('/').to_owned(), key, attempts })
+    }
+
+    /// SHA-256 of the address and the key, lower-case hexadecimal.
+    pub fn destination(&self) -> String {
+        let digest = Sha256::digest(format!("{}\n{}", self.url, self.key).as_bytes());
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Sends a request until there is an answer that counts, whatever its status. A busy or absent service is asked
+    /// again, after as long as it says (`Retry-After`) or else after a growing pause. A request that is no `GET` needs an
+    /// idempotency key: its first answer may have been lost.
+    pub async fn send(&self, call: &Call<'_>) -> Result<Response> {
+        let mut pauses = pauses(self.attempts);
+        loop {
+            let (problem, asked_pause) = match self.request(call).send().await {
+                Ok(response) if is_temporary(response.status()) => {
+                    (format!("the service answered {}", response.status()), retry_after(&response))
+                }
+                Ok(response) => return Ok(response),
+                Err(error) => (self.unreachable(error), None),
+            };
+            let Some(pause) = pauses.next() else {
+                bail!("{problem} ({} attempts)", self.attempts);
+            };
+            tokio::time::sleep(asked_pause.unwrap_or(pause)).await;
+        }
+    }
+
+    /// Sends a request whose answer must be a success, and reads it.
+    pub async fn json<T: DeserializeOwned>(&self, call: &Call<'_>) -> Result<T> {
+        let response = self.send(call).await?;
+        if !response.status().is_success() {
+            return Err(Problem::read(response).await.into_error());
+        }
+        let body = response.bytes().await.context("the answer broke off")?;
+        serde_json::from_slice(&body)
+            .context("the answer cannot be read: do this command and the service have the same version?")
+    }
+
+    fn request(&self, call: &Call<'_>) -> RequestBuilder {
+        let mut request = self.http.request(call.method.clone(), format!("{}{}", self.url, call.path));
+        if let Some(key) = call.idempotency_key {
+            request = request.header("idempotency-key", key);
+        }
+        match &call.body {
+            Some(body) => request.header(CONTENT_TYPE, "application/json").body(body.clone()),
+            None => request,
+        }
+    }
+
+    fn unreachable(&self, error: reqwest::Error) -> String {
+        let is_away = error.is_connect();
+        let advice = if is_away {
+            ": is the service running? `make run` starts one; --url or ASSAY_URL says where another one is"
+        } else {
+            ""
+        };
+        format!("{} cannot be reached{advice}: {:#}", self.url, anyhow::Error::new(error.without_url()))
+    }
+}
+
+/// A client without the key, for addresses that the service gives out: they are good for anybody. A file takes as long to
+/// come as it takes; only silence ends it.
+pub fn client_without_key() -> Result<Client> {
+    let client = Client::builder()
+        .read_timeout(REQUEST_DEADLINE)
+        .connect_timeout(CONNECT_DEADLINE)
+        .user_agent(USER_AGENT)
+        .build()?;
+    Ok(client)
+}
+
+/// Pauses between so many attempts.
+pub fn pauses(attempts: u16) -> ExponentialBackoff {
+    ExponentialBuilder::default()
+        .with_jitter()
+        .with_min_delay(Duration::from_millis(200))
+        .with_max_delay(Duration::from_secs(15))
+        .with_max_times(usize::from(attempts).saturating_sub(1))
+        .build()
+}
+
+/// Whether the same request may be answered otherwise a moment later.
+pub fn is_temporary(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 408 | 429 | 500 | 502 | 503 | 504)
+}
+
+/// Seconds to wait (RFC 9110, section 10.2.3); the form with a date is not used by this service.
+fn retry_after(response: &Response) -> Option<Duration> {
+    let seconds = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds).min(MAX_RETRY_AFTER))
+}

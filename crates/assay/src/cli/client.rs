@@ -1,0 +1,186 @@
+//! Arguments of the commands that talk to a running service.
+
+use std::path::PathBuf;
+
+use assay_contracts::conversation::AiTool;
+use assay_contracts::export::ExportKind;
+use assay_contracts::time::Timestamp;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand, ValueEnum};
+use url::Url;
+
+/// Behind the help of `assay export`.
+pub const EXPORT_EXAMPLES: &str = "\
+Examples:
+  assay export --kind axis --from 2026-01-01 --to 2026-02-01 --out january.csv
+  assay export --kind resolution_audit --out - | gzip > audit.csv.gz
+
+Days are days in UTC. --to is the first moment that is no longer included.";
+
+/// Behind the short help of `assay import`.
+pub const IMPORT_EXAMPLES: &str = "\
+Examples:
+  assay import --agents agents.jsonl conversations.jsonl
+  assay import --format zendesk --ai-agent my-bot --ai-author 360001 tickets.jsonl
+  assay import --format intercom --ai-agent my-bot conversations.json
+
+`assay import --help` describes the formats.";
+
+/// Behind the long help of `assay import`.
+pub const IMPORT_FORMATS: &str = "\
+Examples:
+  assay import --agents agents.jsonl conversations.jsonl
+  assay import --format zendesk --ai-agent my-bot --ai-author 360001 tickets.jsonl
+  assay import --format intercom --ai-agent my-bot conversations.json
+
+Formats, examples are in examples/:
+  assay: request bodies of POST /v1/assess, one a line, sent as they are.
+  zendesk: tickets with their comments, {\"ticket\": {..}, \"comments\": [..], \"users\": [..]}, as \"Show Ticket\" and \"List \
+Comments\" with include=users answer; or tickets that hold their comments themselves. What is not public becomes an internal \
+comment. The requester and the roles of the users tell who is a customer and who a teammate, --ai-author who is an AI agent.
+  intercom: conversations as \"Retrieve a conversation\" answers. Notes become internal comments, parts without a text \
+system events, bots the agent of --ai-agent, and bots of workflows (from_ai_agent: false) the system.
+
+Of a helpdesk, conversations come one a line, in an array, or in a page ({\"tickets\": [..]}, {\"conversations\": [..]}), and \
+JSON may be spread over lines. Messages are sorted by time, HTML becomes text, attachments become their names. What cannot be \
+told, such as an author without a role, is refused with a reason and never guessed.";
+
+/// Where the service is, and who asks.
+#[derive(Args)]
+#[command(next_help_heading = "Service")]
+pub struct ServiceArguments {
+    /// Address of the gateway [default: ASSAY_URL or http://127.0.0.1:8080].
+    #[arg(long, value_name = "URL")]
+    pub url: Option<Url>,
+    /// API key [default: ASSAY_API_KEY, which other users of this machine cannot see].
+    #[arg(long, value_name = "KEY")]
+    pub key: Option<String>,
+}
+
+#[derive(Args)]
+pub struct ImportArguments {
+    /// Conversations in the format of --format; `-` for standard input, `.gz` is unpacked.
+    pub file: PathBuf,
+    /// What the file holds.
+    #[arg(long, value_enum, default_value_t = ImportFormat::Assay)]
+    pub format: ImportFormat,
+    /// AI agents to be registered first: request bodies of POST /v1/agents, one a line.
+    #[arg(long, value_name = "FILE")]
+    pub agents: Option<PathBuf>,
+    /// Requests under way at most.
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub concurrency: u16,
+    /// Attempts at one request while the service is busy or away.
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u16).range(1..))]
+    pub attempts: u16,
+    /// Where refused conversations are written, with reasons [default: FILE.refused.jsonl].
+    #[arg(long, value_name = "FILE")]
+    pub refused: Option<PathBuf>,
+    /// The helpdesk's account: ticket ids are unique within it.
+    #[arg(long, value_name = "ID", help_heading = "Helpdesks")]
+    pub account: Option<String>,
+    /// External id of the registered agent that the AI authors are.
+    #[arg(long, value_name = "AGENT", help_heading = "Helpdesks")]
+    pub ai_agent: Option<String>,
+    /// Author id of an AI agent in the helpdesk, with the registered agent that it is, unless that is --ai-agent; repeatable.
+    #[arg(long, value_name = "ID[=AGENT]", help_heading = "Helpdesks")]
+    pub ai_author: Vec<String>,
+    /// Tool that AI messages are labelled with.
+    #[arg(long, value_name = "TOOL", help_heading = "Helpdesks", value_parser = PossibleValuesParser::new(AiTool::ALL.iter().map(|tool| tool.as_str())))]
+    pub ai_tool: Option<String>,
+    #[command(flatten)]
+    pub service: ServiceArguments,
+}
+
+impl ImportArguments {
+    /// Whether anything is said that a helpdesk's export leaves open.
+    pub fn is_mapped(&self) -> bool {
+        self.account.is_some()
+            || self.ai_agent.is_some()
+            || self.ai_tool.is_some()
+            || !self.ai_author.is_empty()
+    }
+}
+
+/// What a file of conversations holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ImportFormat {
+    /// Request bodies of POST /v1/assess, one a line.
+    Assay,
+    /// Tickets with their comments and users, as Zendesk's API answers them.
+    Zendesk,
+    /// Conversations with their parts, as Intercom's API answers them.
+    Intercom,
+}
+
+impl ImportFormat {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Assay => "assay",
+            Self::Zendesk => "zendesk",
+            Self::Intercom => "intercom",
+        }
+    }
+}
+
+/// Without any of them, `assay export` runs the role of this name.
+#[derive(Args)]
+#[command(group = clap::ArgGroup::new("what").args(["kind", "id"]))]
+pub struct ExportArguments {
+    /// What is exported: AXIS scores, or the audit of resolutions. Without it, and without --id, the role `export` is run.
+    #[arg(long, value_parser = kinds(), conflicts_with = "id")]
+    pub kind: Option<ExportKind>,
+    /// Conversations that began at this time or later: a day in UTC, or a time like 2026-01-31T09:30:00+01:00.
+    #[arg(long, value_name = "TIME", value_parser = Timestamp::parse, requires = "kind")]
+    pub from: Option<Timestamp>,
+    /// Conversations that began before this time.
+    #[arg(long, value_name = "TIME", value_parser = Timestamp::parse, requires = "kind")]
+    pub to: Option<Timestamp>,
+    /// Fetch an export that was created before.
+    #[arg(long, value_name = "EXPORT")]
+    pub id: Option<String>,
+    /// Where the file is written; `-` for standard output [default: assay-KIND[-FROM][-TO].csv].
+    #[arg(long, value_name = "FILE", requires = "what")]
+    pub out: Option<PathBuf>,
+    /// Replace the file when it exists.
+    #[arg(long, requires = "what")]
+    pub force: bool,
+    /// Wait so long for the export to be complete.
+    #[arg(long, value_name = "SECONDS", default_value_t = 3_600, requires = "what")]
+    pub timeout: u64,
+    #[command(flatten)]
+    pub service: ServiceArguments,
+}
+
+impl ExportArguments {
+    /// Whether a file is asked for; otherwise the role is.
+    pub fn is_for_a_file(&self) -> bool {
+        self.kind.is_some() || self.id.is_some() || self.service.url.is_some() || self.service.key.is_some()
+    }
+}
+
+fn kinds() -> impl TypedValueParser<Value = ExportKind> {
+    let names = [
+        PossibleValue::new(ExportKind::Axis.as_str()),
+        PossibleValue::new(ExportKind::ResolutionAudit.as_str()).alias("resolution-audit"),
+    ];
+    PossibleValuesParser::new(names)
+        .try_map(|name| ExportKind::from_name(&name.replace('-', "_")).ok_or("there is no such kind"))
+}
+
+#[derive(Subcommand)]
+pub enum TicketsCommand {
+    /// Show a ticket and its evaluation: scores with reasons and quotes, the audit, warnings.
+    Show {
+        /// Id of the ticket, as in the receipt of its import and in exports.
+        id: String,
+        /// Only the evaluation.
+        #[arg(long)]
+        evaluation: bool,
+        /// As the API answers, for programs.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        service: ServiceArguments,
+    },
+}

@@ -1,0 +1,143 @@
+//! The help of `assay` itself: commands in groups, examples, environment, exit codes. The help of every command is clap's.
+
+use std::fmt::Write;
+
+use clap::{Command, CommandFactory};
+
+use super::Cli;
+
+/// Every command that is not hidden. `export` is two: with options and without.
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("Use it", &["import", "export", "tickets", "score"]),
+    (
+        "Run it",
+        &[
+            "standalone",
+            "migrate",
+            "gateway",
+            "ingest",
+            "agent-registry",
+            "scoring-worker",
+            "export",
+            "export-worker",
+        ],
+    ),
+    ("Operate it", &["keys", "retention", "dead-letter", "outbox", "capacity", "healthcheck"]),
+    ("Judge and adapt the scorer", &["evaluate", "fit", "judge"]),
+    ("Make it known", &["completions", "reference", "openapi", "help"]),
+];
+
+const EXPORT_ROLE: &str = "Without options, run export: the read model and the export jobs";
+
+const EXAMPLES: [(&str, &str); 5] = [
+    ("assay standalone", "everything in one process; prints a key"),
+    ("assay import --agents agents.jsonl conversations.jsonl", "agents first, then conversations"),
+    ("assay export --kind axis --from 2026-01-01 --to 2026-02-01 --out january.csv", "the scores of January"),
+    ("assay tickets show ID", "one conversation's scores, with reasons"),
+    ("assay score conversations.jsonl | jq .axis.score", "without a server"),
+];
+
+const ENVIRONMENT: [(&str, &str); 5] = [
+    ("ASSAY_URL", "address of the gateway, for commands that use a service"),
+    ("ASSAY_API_KEY", "key for it"),
+    ("ASSAY_CONFIG", "a settings file, for commands that run or operate one"),
+    ("ASSAY_SECTION__KEY", "one setting; config/default.toml describes all of them"),
+    ("NO_COLOR", "when set, help and logs have no colours"),
+];
+
+const EXIT_CODES: [(&str, &str); 7] = [
+    ("0", "done; for what runs until it is stopped: stopped in order"),
+    ("1", "failed; standard error says why and what to do"),
+    ("2", "wrong usage"),
+    ("3", "done in part: some conversations were refused (import, score)"),
+    ("4", "what was waited for did not come in time (export)"),
+    ("130", "interrupted: at once by a second signal, or a command that uses a service by the first"),
+    ("141", "whoever read standard output had enough"),
+];
+
+/// The command line, with its help.
+pub fn command() -> Command {
+    let mut command = Cli::command();
+    // The command `help` comes into being here.
+    command.build();
+    let groups: Vec<String> = GROUPS
+        .iter()
+        .map(|(title, names)| {
+            let lines: Vec<_> = names.iter().map(|name| (*name, about(&command, title, name))).collect();
+            section(&command, title, &lines)
+        })
+        .collect();
+    let told = |lines: &[(&'static str, &str)]| -> Vec<(&'static str, String)> {
+        lines.iter().map(|(name, about)| (*name, (*about).to_owned())).collect()
+    };
+    let after = [
+        examples(&command),
+        section(&command, "Environment", &told(&ENVIRONMENT)),
+        section(&command, "Exit codes", &told(&EXIT_CODES)),
+    ];
+    let groups = groups.join("\n");
+    let header = *command.get_styles().get_header();
+    command
+        .help_template(format!(
+            "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}\n{header}Options:{header:#}\n{{options}}{{after-help}}"
+        ))
+        .after_help(after.join("\n").trim_end().to_owned())
+}
+
+fn about(command: &Command, group: &str, name: &str) -> String {
+    if (group, name) == ("Run it", "export") {
+        return EXPORT_ROLE.to_owned();
+    }
+    let about = command.find_subcommand(name).and_then(Command::get_about);
+    about.map(ToString::to_string).unwrap_or_default()
+}
+
+fn section(command: &Command, title: &str, lines: &[(&str, String)]) -> String {
+    let (header, literal) = (command.get_styles().get_header(), command.get_styles().get_literal());
+    let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+    let mut text = format!("{header}{title}:{header:#}\n");
+    for (name, about) in lines {
+        // Writing into a text cannot fail.
+        let _ = writeln!(text, "  {literal}{name:width$}{literal:#}  {about}");
+    }
+    text
+}
+
+fn examples(command: &Command) -> String {
+    let (header, literal) = (command.get_styles().get_header(), command.get_styles().get_literal());
+    let mut text = format!("{header}Examples:{header:#}\n");
+    for (example, about) in EXAMPLES {
+        let _ = writeln!(text, "  {literal}{example}{literal:#}\n      {about}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let command = command();
+        let mut commands: Vec<&str> =
+            command.get_subcommands().filter(|sub| !sub.is_hide_set()).map(Command::get_name).collect();
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        commands.sort_unstable();
+        grouped.sort_unstable();
+        grouped.dedup();
+        assert_eq!(commands, grouped);
+    }
+
+    #[test]
+    fn the_command_line_is_sound() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn every_example_is_a_command_line() {
+        for (example, _) in EXAMPLES {
+            let words = example.split(" | ").next().unwrap().split(' ');
+            command().try_get_matches_from(words).unwrap_or_else(|error| panic!("{example}: {error}"));
+        }
+    }
+}

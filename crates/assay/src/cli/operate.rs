@@ -1,0 +1,179 @@
+//! Arguments of the commands of whoever runs Assay.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+#[derive(Args)]
+pub struct StandaloneArguments {
+    /// Address to listen on [default: gateway.listen, 127.0.0.1:8080].
+    #[arg(long)]
+    pub listen: Option<SocketAddr>,
+    /// Folder for databases, files and secrets; made when missing.
+    #[arg(long, default_value = "./data")]
+    pub data_dir: PathBuf,
+}
+
+#[derive(Subcommand)]
+pub enum KeysCommand {
+    /// Create a key and print it, alone, on standard output. It is shown once.
+    #[command(
+        after_help = "Example:\n  export ASSAY_API_KEY=$(assay keys create --organization acme --data-dir ./data)"
+    )]
+    Create {
+        /// The organization it belongs to; created when missing.
+        #[arg(long)]
+        organization: String,
+        /// What it is for.
+        #[arg(long, default_value = "command line")]
+        name: String,
+        /// What it may do, separated by commas: assess, agents, tickets, exports, admin [default: all but admin].
+        #[arg(long, value_delimiter = ',')]
+        scopes: Vec<String>,
+        /// Days until it expires [default: never].
+        #[arg(long)]
+        expires_in_days: Option<u32>,
+        #[command(flatten)]
+        place: RegistryPlace,
+    },
+    /// List keys; the keys themselves are not stored and cannot be shown.
+    List {
+        /// Only those of this organization.
+        #[arg(long)]
+        organization: Option<String>,
+        /// As a JSON array, for programs; times are epoch milliseconds.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        place: RegistryPlace,
+    },
+    /// Revoke a key by its id. It stops working within half a minute.
+    Revoke {
+        /// Id of the key, as in the list.
+        id: String,
+        #[command(flatten)]
+        place: RegistryPlace,
+    },
+}
+
+#[derive(Subcommand)]
+pub enum RetentionCommand {
+    /// Give an organization periods of its own; the services follow within the hour. What is removed does not come back.
+    #[command(group = clap::ArgGroup::new("periods").required(true).multiple(true))]
+    Set {
+        /// The organization.
+        #[arg(long)]
+        organization: String,
+        /// Days that transcripts and their tickets are kept: a number, `forever`, or `default` for that of the installation.
+        #[arg(long, value_name = "N|forever|default", group = "periods")]
+        transcripts_days: Option<String>,
+        /// The same for evaluations and their rows in exports to come, counted from the import.
+        #[arg(long, value_name = "N|forever|default", group = "periods")]
+        evaluations_days: Option<String>,
+        /// The same for files of exports, counted from their completion.
+        #[arg(long, value_name = "N|forever|default", group = "periods")]
+        files_days: Option<String>,
+        #[command(flatten)]
+        place: RegistryPlace,
+    },
+    /// Show the periods of organizations, in days; those in parentheses are the installation's.
+    Show {
+        /// Only those of this organization.
+        #[arg(long)]
+        organization: Option<String>,
+        #[command(flatten)]
+        place: RegistryPlace,
+    },
+}
+
+#[derive(Args)]
+pub struct RegistryPlace {
+    /// Data folder of a standalone [default: the database of registry.database_url].
+    #[arg(long)]
+    pub data_dir: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+pub enum DeadLetterCommand {
+    /// List what was given up: how much, since when and why. Never shows contents.
+    List {
+        #[command(flatten)]
+        place: DeadLetterPlace,
+    },
+    /// Print the content of one, alone, on standard output. It may hold personal data.
+    Show {
+        /// Id of the dead letter, as in the list.
+        id: String,
+        #[command(flatten)]
+        place: DeadLetterPlace,
+    },
+    /// Deliver dead letters again, beginning with their first attempt.
+    Retry {
+        #[command(flatten)]
+        chosen: ChosenDeadLetters,
+        #[command(flatten)]
+        place: DeadLetterPlace,
+    },
+    /// Remove dead letters for good.
+    Drop {
+        #[command(flatten)]
+        chosen: ChosenDeadLetters,
+        #[command(flatten)]
+        place: DeadLetterPlace,
+    },
+}
+
+#[derive(Args)]
+pub struct ChosenDeadLetters {
+    /// Ids of dead letters, as in the list.
+    #[arg(value_name = "ID", required_unless_present = "all", conflicts_with = "all")]
+    pub ids: Vec<String>,
+    /// All that there are.
+    #[arg(long)]
+    pub all: bool,
+}
+
+#[derive(Args)]
+pub struct DeadLetterPlace {
+    /// Only those of this queue, or on the local bus of this service's outbox [default: of all].
+    #[arg(long, value_name = "NAME")]
+    pub queue: Option<String>,
+    #[command(flatten)]
+    pub services: ServicesPlace,
+}
+
+#[derive(Subcommand)]
+pub enum OutboxCommand {
+    /// Show how many events wait in each service, since when and why.
+    Status {
+        #[command(flatten)]
+        place: ServicesPlace,
+    },
+}
+
+#[derive(Args)]
+pub struct ServicesPlace {
+    /// Data folder of a standalone [default: the bus and the databases of the settings].
+    #[arg(long)]
+    pub data_dir: Option<PathBuf>,
+}
+
+#[derive(Args, Clone)]
+pub struct CapacityArguments {
+    /// Conversations imported on an ordinary day.
+    #[arg(long)]
+    pub conversations_per_day: u64,
+    /// How many times the average the busiest hour brings.
+    #[arg(long, default_value_t = 4.0)]
+    pub peak_factor: f64,
+    /// Mean size of a conversation as it is sent, in bytes.
+    #[arg(long, default_value_t = 5_000)]
+    pub body_bytes: u64,
+    /// Days that transcripts are kept.
+    #[arg(long, default_value_t = 365)]
+    pub transcript_days: u32,
+    /// Days that evaluations are kept.
+    #[arg(long, default_value_t = 365)]
+    pub evaluation_days: u32,
+}

@@ -1,0 +1,360 @@
+//! Text out of the HTML of chat messages and mails: paragraphs, lists, links and entities, nothing more. It reads any
+//! text to its end and never fails.
+
+use std::borrow::Cow;
+
+/// Elements that begin and end a line of their own.
+const BLOCKS: [&str; 20] = [
+    "address",
+    "article",
+    "blockquote",
+    "dd",
+    "div",
+    "dl",
+    "dt",
+    "figure",
+    "footer",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "header",
+    "p",
+    "pre",
+    "section",
+    "table",
+];
+
+/// Elements that begin and end a line, with no empty line around them.
+const LINES: [&str; 4] = ["li", "ol", "tr", "ul"];
+
+/// Elements whose content nobody reads.
+const HIDDEN: [&str; 4] = ["head", "script", "style", "title"];
+
+const ENTITIES: [(&str, char); 24] = [
+    ("amp", '&'),
+    ("lt", '<'),
+    ("gt", '>'),
+    ("quot", '"'),
+    ("apos", '\''),
+    ("nbsp", ' '),
+    ("ndash", '–'),
+    ("mdash", '—'),
+    ("hellip", '…'),
+    ("lsquo", '‘'),
+    ("rsquo", '’'),
+    ("sbquo", '‚'),
+    ("ldquo", '“'),
+    ("rdquo", '”'),
+    ("bdquo", '„'),
+    ("laquo", '«'),
+    ("raquo", '»'),
+    ("bull", '•'),
+    ("middot", '·'),
+    ("copy", '©'),
+    ("reg", '®'),
+    ("trade", '™'),
+    ("euro", '€'),
+    ("pound", '£'),
+];
+
+/// Bytes, with `&` and `;`.
+const LONGEST_REFERENCE: usize = 12;
+
+/// What a person would read.
+pub fn text_of(html: &str) -> String {
+    let mut text = Text::default();
+    let mut links: Vec<(String, usize)> = Vec::new();
+    let mut rest = html;
+    // Behind it no tag ends: looking for its end at every `<` would take the square of the length.
+    let last_end = html.rfind('>');
+    while let Some(at) = rest.find('<') {
+        text.add(&rest[..at]);
+        rest = &rest[at..];
+        if let Some(comment) = rest.strip_prefix("<!--") {
+            rest = comment.split_once("-->").map_or("", |(_, behind)| behind);
+            continue;
+        }
+        let may_be_tag = last_end > Some(html.len() - rest.len());
+        let Some(tag) = may_be_tag.then(|| Tag::at_the_beginning_of(rest)).flatten() else {
+            // A lone bracket, as in "a < b".
+            text.add("<");
+            rest = &rest[1..];
+            continue;
+        };
+        rest = &rest[tag.length..];
+        match (tag.name.as_str(), tag.is_end) {
+            (name, false) if HIDDEN.contains(&name) => rest = behind_end_of(rest, name),
+            ("br", _) => text.break_line(),
+            ("a", false) => links.push((tag.attribute("href").unwrap_or_default(), text.written.len())),
+            ("a", true) => {
+                if let Some((address, begin)) = links.pop() {
+                    text.add_address(&address, begin);
+                }
+            }
+            ("img", _) => text.add(
+                &tag.attribute("alt")
+                    .filter(|alt| !alt.is_empty())
+                    .map_or_else(|| " [image] ".to_owned(), |alt| format!(" [image: {alt}] ")),
+            ),
+            ("li", false) => {
+                text.begin_line();
+                text.add("- ");
+            }
+            (name, _) if BLOCKS.contains(&name) || LINES.contains(&name) => text.begin_line(),
+            ("td" | "th", true) => text.add(" "),
+            _ => {}
+        }
+    }
+    text.add(rest);
+    text.finish()
+}
+
+/// What has been read so far, white space as a browser shows it.
+#[derive(Default)]
+struct Text {
+    written: String,
+    /// White space came, and is written before the next word.
+    space: bool,
+}
+
+impl Text {
+    fn add(&mut self, raw: &str) {
+        for character in decoded(raw).chars() {
+            if character.is_whitespace() {
+                self.space = true;
+                continue;
+            }
+            if self.space && !self.written.is_empty() && !self.written.ends_with(['\n', ' ']) {
+                self.written.push(' ');
+            }
+            self.space = false;
+            self.written.push(character);
+        }
+        // A list's mark keeps its space.
+        if raw == "- " {
+            self.written.push(' ');
+            self.space = false;
+        }
+    }
+
+    /// Where a link leads, unless its text says so.
+    fn add_address(&mut self, address: &str, begin: usize) {
+        let shown = self.written.get(begin..).unwrap_or_default().trim();
+        let bare = address.trim_start_matches("mailto:").trim_end_matches('/');
+        let is_told = shown.contains(bare) || !bare.starts_with("http");
+        if !is_told && !shown.is_empty() {
+            self.written.push_str(&format!(" ({address})"));
+        }
+    }
+
+    fn break_line(&mut self) {
+        self.written.push('\n');
+        self.space = false;
+    }
+
+    fn begin_line(&mut self) {
+        if !self.written.is_empty() && !self.written.ends_with('\n') {
+            self.break_line();
+        }
+        self.space = false;
+    }
+
+    /// Without white space at the ends of lines, and with one empty line at most between two others.
+    fn finish(self) -> String {
+        let mut text = String::with_capacity(self.written.len());
+        let mut empty_lines = 0;
+        for line in self.written.lines().map(str::trim_end) {
+            if line.is_empty() {
+                empty_lines += 1;
+                continue;
+            }
+            if !text.is_empty() {
+                text.push_str(if empty_lines > 0 { "\n\n" } else { "\n" });
+            }
+            empty_lines = 0;
+            text.push_str(line);
+        }
+        text
+    }
+}
+
+struct Tag<'a> {
+    name: String,
+    is_end: bool,
+    attributes: &'a str,
+    /// Bytes, with both brackets.
+    length: usize,
+}
+
+impl<'a> Tag<'a> {
+    fn at_the_beginning_of(html: &'a str) -> Option<Self> {
+        let inside = html.strip_prefix('<')?;
+        let is_end = inside.starts_with('/');
+        let named = if is_end { &inside[1..] } else { inside };
+        if !named.starts_with(|first: char| first.is_ascii_alphabetic() || first == '!' || first == '?') {
+            return None;
+        }
+        let length = end_of_tag(html)?;
+        let content = &html[..length - 1][1 + usize::from(is_end)..];
+        let name_length = content.find(|c: char| c.is_whitespace() || c == '/').unwrap_or(content.len());
+        let (name, attributes) = content.split_at(name_length);
+        Some(Self { name: name.to_ascii_lowercase(), is_end, attributes, length })
+    }
+
+    fn attribute(&self, wanted: &str) -> Option<String> {
+        let mut rest = self.attributes;
+        while let Some((before, behind)) = rest.split_once('=') {
+            let name = before.split_whitespace().next_back().unwrap_or_default();
+            let behind = behind.trim_start();
+            let (value, next) = match behind.chars().next() {
+                Some(quote @ ('"' | '\'')) => behind[1..].split_once(quote).unwrap_or((&behind[1..], "")),
+                _ => behind.split_once(char::is_whitespace).unwrap_or((behind, "")),
+            };
+            if name.eq_ignore_ascii_case(wanted) {
+                return Some(decoded(value).trim().to_owned());
+            }
+            rest = next;
+        }
+        None
+    }
+}
+
+/// Where a tag ends: brackets in quoted attributes do not end it.
+fn end_of_tag(html: &str) -> Option<usize> {
+    let mut quote = None;
+    for (at, byte) in html.bytes().enumerate() {
+        match (quote, byte) {
+            (None, b'>') => return Some(at + 1),
+            (None, b'"' | b'\'') => quote = Some(byte),
+            (Some(open), byte) if open == byte => quote = None,
+            _ => {}
+        }
+    }
+    // A quote that is never closed: the next bracket will do.
+    html.find('>').map(|at| at + 1)
+}
+
+fn behind_end_of<'a>(html: &'a str, name: &str) -> &'a str {
+    let end = format!("</{name}");
+    let at =
+        html.as_bytes().windows(end.len()).position(|window| window.eq_ignore_ascii_case(end.as_bytes()));
+    // The end begins with an ASCII character, so that the text can be cut there.
+    at.and_then(|at| html[at..].split_once('>')).map_or("", |(_, behind)| behind)
+}
+
+/// With character references resolved; an unknown one stays as it is.
+fn decoded(text: &str) -> Cow<'_, str> {
+    if !text.contains('&') {
+        return Cow::Borrowed(text);
+    }
+    let mut decoded = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('&') {
+        decoded.push_str(&rest[..at]);
+        rest = &rest[at..];
+        // No further than references are long: texts may hold many `&` and no `;`.
+        let end = rest.bytes().take(LONGEST_REFERENCE).position(|byte| byte == b';');
+        let reference = end.map(|end| &rest[1..end]);
+        match reference.and_then(|name| Some((character(name)?, name.len() + 2))) {
+            Some((character, length)) => {
+                decoded.push(character);
+                rest = &rest[length..];
+            }
+            None => {
+                decoded.push('&');
+                rest = &rest[1..];
+            }
+        }
+    }
+    decoded.push_str(rest);
+    Cow::Owned(decoded)
+}
+
+fn character(name: &str) -> Option<char> {
+    let Some(number) = name.strip_prefix('#') else {
+        return ENTITIES.iter().find(|(known, _)| *known == name).map(|(_, character)| *character);
+    };
+    let code = match number.strip_prefix(['x', 'X']) {
+        Some(hexadecimal) => u32::from_str_radix(hexadecimal, 16).ok()?,
+        None => number.parse().ok()?,
+    };
+    // NUL cannot be stored.
+    char::from_u32(code).filter(|character| *character != '\0')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_would_read_this() {
+        let cases = [
+            ("", ""),
+            ("plain", "plain"),
+            ("<p>Hi  there,</p>\n<p>all\n good &amp; well?</p>", "Hi there,\nall good & well?"),
+            ("one<br>two<br/>three", "one\ntwo\nthree"),
+            ("one<br><br>two", "one\n\ntwo"),
+            ("<ul><li>first</li><li>second</li></ul>end", "- first\n- second\nend"),
+            (
+                "see <a href=\"https://x.example/a?b=1&amp;c=2\">our page</a>.",
+                "see our page (https://x.example/a?b=1&c=2).",
+            ),
+            ("<a href='https://x.example/'>https://x.example</a>", "https://x.example"),
+            ("<a href=\"mailto:a@x.example\">a@x.example</a>", "a@x.example"),
+            ("<img src=\"x\" alt=\"A > B\"> below", "[image: A > B] below"),
+            ("<img src=x>", "[image]"),
+            ("a < b and 3<4 & 5 &unknown; &#65;&#x42;&#0;", "a < b and 3<4 & 5 &unknown; AB&#0;"),
+            ("<style>p { color: red }</style><p>x</p><SCRIPT>alert(1)</Script>y", "x\ny"),
+            ("<!-- not shown --><b>bold</b>ly", "boldly"),
+            ("<div class=\"zd-comment\"><p dir=\"auto\">Done.&nbsp;</p></div>", "Done."),
+            ("<table><tr><td>a</td><td>b</td></tr><tr><td>c</td></tr></table>", "a b\nc"),
+            ("unfinished <a href=\"x", "unfinished <a href=\"x"),
+            ("über <em>Straße</em> ß", "über Straße ß"),
+        ];
+        for (html, text) in cases {
+            assert_eq!(text_of(html), text, "{html}");
+        }
+    }
+
+    #[test]
+    fn any_text_is_read_to_its_end() {
+        let pieces = [
+            "<", ">", "<p", "</", "&", "&#", ";", "\"", "'", "=", " ", "ä", "<a href", "<!--", "-->",
+            "<script", "x",
+        ];
+        for one in pieces {
+            for two in pieces {
+                for three in pieces {
+                    for four in pieces {
+                        text_of(&format!("{one}{two}{three}{four}"));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_made_to_be_slow_is_not() {
+        for piece in [
+            "<",
+            "<a",
+            "<a \"",
+            "&",
+            "<style></style>",
+            "<!--",
+            "<a href=http://x>",
+            "</a>",
+            "<p>",
+            "<li>",
+            "\"'",
+        ] {
+            for end in ["", ">", "-->"] {
+                // Minutes each, if the time grew with the square of the length.
+                text_of(&(piece.repeat(1_000_000 / piece.len()) + end));
+            }
+        }
+    }
+}

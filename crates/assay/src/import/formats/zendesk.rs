@@ -1,0 +1,208 @@
+//! Zendesk: tickets with their comments, as its Support API answers them (developer.zendesk.com, pages "Tickets", "Ticket
+//! Comments", "Users", "Side-Loading" and "Incremental Exports").
+//!
+//! One conversation is either what "Show Ticket" and "List Comments" (with `include=users`) answer, put into one object,
+//! `{"ticket": {…}, "comments": […], "users": […]}`, or a ticket that holds its `comments` itself. Several of them may come
+//! in an array, or as a page `{"tickets": […], "users": […]}`, whose `users` count for all of its tickets.
+//!
+//! - A comment with `public: false` is an internal comment, any other a message.
+//! - The author is an AI agent when the user said so; the customer when it is the ticket's requester, or a user whose `role`
+//!   is `end-user`; a teammate when the role is `agent` or `admin`; the system when the id is -1, as in Zendesk.
+//! - The text is `plain_body`, else `body`, else that of `html_body`.
+
+use std::collections::BTreeMap;
+
+use assay_contracts::conversation::{Author, Message, MessageKind};
+use assay_contracts::time::Timestamp;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::html::text_of;
+use super::{AiAuthors, Converted, Draft, Id, Mapping, Request, attachments_text, parse};
+
+const SOURCE: &str = "zendesk";
+
+/// The author of what Zendesk did by itself.
+const SYSTEM_AUTHOR: &str = "-1";
+
+#[derive(Deserialize)]
+struct Ticket {
+    id: Id,
+    #[serde(default)]
+    subject: Option<String>,
+    #[serde(default)]
+    requester_id: Option<Id>,
+    /// Some exports name people in the ticket itself.
+    #[serde(default)]
+    requester: Option<User>,
+    #[serde(default)]
+    submitter: Option<User>,
+    #[serde(default)]
+    assignee: Option<User>,
+    #[serde(default)]
+    comments: Option<Vec<Comment>>,
+}
+
+#[derive(Deserialize)]
+struct Comment {
+    id: Id,
+    #[serde(default)]
+    author_id: Option<Id>,
+    created_at: String,
+    #[serde(default)]
+    public: Option<bool>,
+    #[serde(default)]
+    plain_body: Option<String>,
+    #[serde(default)]
+    body: Option<String>,
+    #[serde(default)]
+    html_body: Option<String>,
+    #[serde(default)]
+    attachments: Vec<Attachment>,
+}
+
+#[derive(Deserialize)]
+struct Attachment {
+    #[serde(default)]
+    file_name: Option<String>,
+}
+
+#[derive(Deserialize, Clone)]
+struct User {
+    id: Id,
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
+    role: Option<String>,
+}
+
+/// The conversations in a line or document.
+pub fn convert(line: Vec<u8>, mapping: &Mapping) -> Vec<Converted> {
+    parse(line, "tickets", |item, page| request_of(item, &page["users"], mapping))
+}
+
+fn request_of(mut item: Value, page_users: &Value, mapping: &Mapping) -> Result<Request, String> {
+    if !item.is_object() {
+        return Err("it is no JSON object".to_owned());
+    }
+    let (comments, users) = (item["comments"].take(), item["users"].take());
+    let ticket = match item.get_mut("ticket") {
+        Some(ticket) => ticket.take(),
+        None => item,
+    };
+    if !ticket.is_object() {
+        return Err("it is no ticket: `ticket` or a ticket's own members are expected".to_owned());
+    }
+    let mut ticket: Ticket = read(&ticket, "ticket")?;
+    let comments: Option<Vec<Comment>> = read(&comments, "comments")?;
+    let comments = comments.or_else(|| ticket.comments.take());
+    let comments = comments.ok_or_else(|| {
+        format!("ticket {} has no `comments`: add those of \"List Comments\" to it", ticket.id.text())
+    })?;
+    let mut people = People::new(&ticket, &mapping.ai);
+    for users in [page_users, &users] {
+        people.add(read::<Option<Vec<User>>>(users, "users")?.unwrap_or_default());
+    }
+    let mut draft = Draft {
+        ticket_id: ticket.id.text(),
+        subject: ticket.subject,
+        messages: Vec::new(),
+        notices: Vec::new(),
+    };
+    for comment in comments {
+        let id = comment.id.text();
+        match message_of(comment, &people)? {
+            Some(message) => draft.messages.push(message),
+            None => draft.notices.push(format!("comment {id} has no text and was left out")),
+        }
+    }
+    draft.into_request(SOURCE, mapping.account.as_deref())
+}
+
+fn read<'v, T: Deserialize<'v>>(value: &'v Value, what: &str) -> Result<T, String> {
+    T::deserialize(value).map_err(|error| format!("its `{what}` is not as in Zendesk's API: {error}"))
+}
+
+fn message_of(comment: Comment, people: &People<'_>) -> Result<Option<Message>, String> {
+    let external_id = comment.id.text();
+    let timestamp = Timestamp::parse(&comment.created_at)
+        .map_err(|error| format!("comment {external_id}: created_at `{}` {error}", comment.created_at))?;
+    let text = text_in(&comment);
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let author_id =
+        comment.author_id.ok_or_else(|| format!("comment {external_id} has no author_id"))?.into_text();
+    let author = people.author(&author_id).map_err(|reason| format!("comment {external_id}: {reason}"))?;
+    let ai_tool = people.ai.tool.filter(|_| matches!(author, Author::Ai { .. }));
+    let kind = if comment.public == Some(false) { MessageKind::Comment } else { MessageKind::Message };
+    Ok(Some(Message { author, content: text, external_id, timestamp, kind, ai_tool }))
+}
+
+fn text_in(comment: &Comment) -> String {
+    let plain = [&comment.plain_body, &comment.body].into_iter().flatten();
+    let text = plain
+        // The plain text of a rich one keeps this reference of it.
+        .map(|text| text.replace("&nbsp;", " ").trim().to_owned())
+        .find(|text| !text.is_empty())
+        .or_else(|| comment.html_body.as_deref().map(text_of))
+        .unwrap_or_default();
+    if !text.is_empty() {
+        return text;
+    }
+    attachments_text(comment.attachments.iter().map(|file| file.file_name.as_deref().unwrap_or("file")))
+}
+
+/// Who wrote in a ticket.
+struct People<'a> {
+    ai: &'a AiAuthors,
+    requester: Option<String>,
+    known: BTreeMap<String, User>,
+}
+
+impl<'a> People<'a> {
+    fn new(ticket: &Ticket, ai: &'a AiAuthors) -> Self {
+        let requester = ticket.requester_id.as_ref().or(ticket.requester.as_ref().map(|user| &user.id));
+        let mut people = Self { ai, requester: requester.map(Id::text), known: BTreeMap::new() };
+        let named = [&ticket.requester, &ticket.submitter, &ticket.assignee];
+        people.add(named.into_iter().flatten().cloned().collect());
+        people
+    }
+
+    fn add(&mut self, users: Vec<User>) {
+        for user in users {
+            let id = user.id.text();
+            // One who is told with a role is told better.
+            if user.role.is_some() || !self.known.contains_key(&id) {
+                self.known.insert(id, user);
+            }
+        }
+    }
+
+    fn author(&self, id: &str) -> Result<Author, String> {
+        let user = self.known.get(id);
+        let name = user.and_then(|user| user.name.clone()).filter(|name| !name.trim().is_empty());
+        let external_id = id.to_owned();
+        if let Some(agent) = self.ai.agents.get(id) {
+            return Ok(Author::Ai { id: None, external_id: Some(agent.clone()), name });
+        }
+        if id == SYSTEM_AUTHOR {
+            return Ok(Author::System { external_id: None, name: None });
+        }
+        // An agent who asks for something is a customer in that ticket.
+        if self.requester.as_deref() == Some(id) {
+            return Ok(Author::Contact { external_id, name });
+        }
+        match user.and_then(|user| user.role.as_deref()) {
+            Some("end-user") => Ok(Author::Contact { external_id, name }),
+            Some("agent" | "admin") => Ok(Author::Teammate { external_id, name }),
+            Some(other) => Err(format!("user {id} has the role `{other}`, which Zendesk does not document")),
+            None => Err(format!(
+                "author {id} is not the requester, and `users` does not tell the role: ask for comments with include=users"
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

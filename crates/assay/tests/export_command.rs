@@ -1,0 +1,326 @@
+//! `assay export` against a service that does what a good one does not: connections break, addresses expire, files are
+//! damaged on their way. A stand-in plays the service, one connection a request.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Output};
+use std::sync::{Arc, Mutex};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+const ID: &str = "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11";
+const FILE: &[u8] = b"ticket_id,subject\r\n1,\"two\r\nlines\"\r\n2,plain\r\n";
+const TAG: &str = "\"one\"";
+
+/// What the stand-in does with requests for the file, one after the other; the last one counts for all that follow.
+#[derive(Clone)]
+enum Answer {
+    /// All that was asked for.
+    Whole,
+    /// Closes the connection after so many bytes of the file.
+    CutAfter(usize),
+    /// Another file, which it has become.
+    Replaced,
+    /// The same length, other bytes, with the digest of the good ones.
+    Damaged,
+    /// Without `Repr-Digest`.
+    WithoutDigest,
+    /// A problem.
+    Problem(u16, &'static str),
+}
+
+/// A request as it came: its first line, and its headers in lower case.
+type Seen = Arc<Mutex<Vec<(String, String)>>>;
+
+struct StandIn {
+    url: String,
+    seen: Seen,
+}
+
+impl StandIn {
+    fn new(statuses: &[Value], answers: &[Answer]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let seen = Seen::default();
+        let (mut statuses, mut answers) = (statuses.to_vec(), answers.to_vec());
+        let (base, log) = (url.clone(), Arc::clone(&seen));
+        // Ends with the process of the test.
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let stream = stream.unwrap();
+                let (line, headers) = read_request(&stream);
+                log.lock().unwrap().push((line.clone(), headers.clone()));
+                if line.contains("/file") {
+                    let answer = next(&mut answers);
+                    send_file(stream, &answer, &headers);
+                } else {
+                    let state = if line.starts_with("POST") {
+                        json!({"status": "pending"})
+                    } else {
+                        next(&mut statuses)
+                    };
+                    let status = if line.starts_with("POST") { 201 } else { 200 };
+                    send(
+                        stream,
+                        status,
+                        "application/json",
+                        "",
+                        export(&base, &state).to_string().as_bytes(),
+                    );
+                }
+            }
+        });
+        Self { url, seen }
+    }
+
+    fn export(&self, folder: &std::path::Path, more: &[&str]) -> Output {
+        let arguments = ["export", "--kind", "axis", "--url", &self.url, "--key", "some-key"];
+        Command::new(env!("CARGO_BIN_EXE_assay"))
+            .args(arguments)
+            .args(more)
+            .current_dir(folder)
+            .output()
+            .unwrap()
+    }
+
+    /// The requests for the file.
+    fn downloads(&self) -> Vec<String> {
+        let seen = self.seen.lock().unwrap();
+        seen.iter().filter(|(line, _)| line.contains("/file")).map(|(_, headers)| headers.clone()).collect()
+    }
+}
+
+fn next<T: Clone>(script: &mut Vec<T>) -> T {
+    if script.len() > 1 { script.remove(0) } else { script[0].clone() }
+}
+
+fn export(base: &str, state: &Value) -> Value {
+    let mut export =
+        json!({"id": ID, "kind": "axis", "format": "csv", "filters": {}, "created_at": 1, "updated_at": 1});
+    export.as_object_mut().unwrap().extend(state.as_object().unwrap().clone());
+    if state["status"] == "complete" && state.get("gone").is_none() {
+        export["download_url"] = json!(format!("{base}/file?signature=x"));
+    }
+    export
+}
+
+fn complete() -> Value {
+    json!({"status": "complete"})
+}
+
+fn read_request(stream: &TcpStream) -> (String, String) {
+    let mut reader = BufReader::new(stream);
+    let mut lines = Vec::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        if line.trim().is_empty() {
+            break;
+        }
+        lines.push(line.trim().to_owned());
+    }
+    let headers = lines[1..].join("\n").to_lowercase();
+    let length = headers
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: "))
+        .map_or(0, |n| n.parse().unwrap());
+    reader.read_exact(&mut vec![0; length]).unwrap();
+    (lines[0].clone(), headers)
+}
+
+fn send_file(stream: TcpStream, answer: &Answer, headers: &str) {
+    let digest = format!("Repr-Digest: sha-256=:{}:\r\n", STANDARD.encode(Sha256::digest(FILE)));
+    let tagged = |tag: &str, digest: &str| format!("ETag: {tag}\r\n{digest}");
+    match answer {
+        Answer::Whole => send_range(stream, headers, FILE, &tagged(TAG, &digest), FILE.len()),
+        Answer::CutAfter(bytes) => send_range(stream, headers, FILE, &tagged(TAG, &digest), *bytes),
+        Answer::Damaged => {
+            let mut damaged = FILE.to_vec();
+            damaged[20] ^= 1;
+            send_range(stream, headers, &damaged, &tagged(TAG, &digest), FILE.len());
+        }
+        Answer::Replaced => {
+            let other = b"ticket_id,subject\r\n3,other\r\n";
+            let digest = format!("Repr-Digest: sha-256=:{}:\r\n", STANDARD.encode(Sha256::digest(other)));
+            send(stream, 200, "text/csv", &tagged("\"two\"", &digest), other);
+        }
+        Answer::WithoutDigest => send(stream, 200, "text/csv", &tagged(TAG, ""), FILE),
+        Answer::Problem(status, code) => {
+            let body = json!({"status": status, "code": code, "detail": "as the test wants it"}).to_string();
+            send(stream, *status, "application/problem+json", "", body.as_bytes());
+        }
+    }
+}
+
+fn send_range(mut stream: TcpStream, headers: &str, file: &[u8], more: &str, cut: usize) {
+    let first = headers.lines().find_map(|line| line.strip_prefix("range: bytes=")?.strip_suffix('-'));
+    let first: usize = first.map_or(0, |first| first.parse().unwrap());
+    let status = if first > 0 { "206 Partial Content" } else { "200 OK" };
+    let length = file.len();
+    let range = if first > 0 {
+        format!("Content-Range: bytes {first}-{}/{length}\r\n", length - 1)
+    } else {
+        String::new()
+    };
+    let rest = &file[first..];
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Length: {}\r\n{range}{more}Connection: close\r\n\r\n",
+        rest.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(&rest[..rest.len().min(cut)]).unwrap();
+}
+
+fn send(mut stream: TcpStream, status: u16, media_type: &str, more: &str, body: &[u8]) {
+    let length = body.len();
+    let head = format!(
+        "HTTP/1.1 {status} x\r\nContent-Type: {media_type}\r\nContent-Length: {length}\r\n{more}Connection: close\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(body).unwrap();
+}
+
+#[track_caller]
+fn assert_ends(output: &Output, code: i32, told: &[&str]) {
+    assert_eq!(output.status.code(), Some(code), "{output:?}");
+    let text = String::from_utf8_lossy(&output.stderr);
+    for part in told {
+        assert!(text.contains(part), "{part:?} is not in {text:?}");
+    }
+}
+
+#[track_caller]
+fn assert_nothing_left(folder: &std::path::Path) {
+    let names: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(names.is_empty(), "{names:?}");
+}
+
+#[test]
+fn a_broken_connection_is_taken_up_where_it_broke() {
+    let stand_in = StandIn::new(&[complete()], &[Answer::CutAfter(5), Answer::CutAfter(9), Answer::Whole]);
+    let folder = tempfile::tempdir().unwrap();
+    assert_ends(&stand_in.export(folder.path(), &[]), 0, &["2 rows", "SHA-256 verified", "assay-axis.csv"]);
+    assert_eq!(std::fs::read(folder.path().join("assay-axis.csv")).unwrap(), FILE);
+    let downloads = stand_in.downloads();
+    assert_eq!(downloads.len(), 3, "{downloads:?}");
+    for (headers, begin) in downloads.iter().zip([0, 5, 14]) {
+        let range = format!("range: bytes={begin}-");
+        assert_eq!(headers.contains(&range), begin > 0, "{headers}");
+        assert_eq!(headers.contains("if-range: \"one\""), begin > 0, "{headers}");
+        assert!(!headers.contains("authorization"), "the key went to whoever holds the file: {headers}");
+    }
+}
+
+#[test]
+fn a_file_that_became_another_one_is_fetched_anew() {
+    let stand_in = StandIn::new(&[complete()], &[Answer::CutAfter(30), Answer::Replaced]);
+    let folder = tempfile::tempdir().unwrap();
+    assert_ends(&stand_in.export(folder.path(), &["--out", "x.csv"]), 0, &["1 row,"]);
+    assert_eq!(std::fs::read(folder.path().join("x.csv")).unwrap(), b"ticket_id,subject\r\n3,other\r\n");
+    // What was printed cannot be taken back.
+    let stand_in = StandIn::new(&[complete()], &[Answer::CutAfter(30), Answer::Replaced]);
+    assert_ends(&stand_in.export(folder.path(), &["--out", "-"]), 1, &["cannot be taken back"]);
+}
+
+#[test]
+fn a_damaged_file_gets_no_name() {
+    let stand_in = StandIn::new(&[complete()], &[Answer::Damaged]);
+    let folder = tempfile::tempdir().unwrap();
+    assert_ends(&stand_in.export(folder.path(), &[]), 1, &["damaged", "SHA-256"]);
+    assert_nothing_left(folder.path());
+}
+
+#[test]
+fn a_file_without_a_checksum_is_told_as_not_verified() {
+    let stand_in = StandIn::new(&[complete()], &[Answer::WithoutDigest]);
+    let folder = tempfile::tempdir().unwrap();
+    let output = stand_in.export(folder.path(), &["--out", "-"]);
+    assert_ends(&output, 0, &["not verified: no checksum", "standard output"]);
+    assert_eq!(output.stdout, FILE);
+    assert_nothing_left(folder.path());
+}
+
+#[test]
+fn an_expired_address_is_replaced_by_a_fresh_one() {
+    let stand_in = StandIn::new(&[complete()], &[Answer::Problem(403, "invalid-signature"), Answer::Whole]);
+    let folder = tempfile::tempdir().unwrap();
+    assert_ends(&stand_in.export(folder.path(), &[]), 0, &["2 rows"]);
+}
+
+#[test]
+fn what_cannot_be_fetched_says_why_and_leaves_nothing() {
+    let failed = json!({"status": "failed", "error_message": "the store was full"});
+    let gone = json!({"status": "complete", "gone": true});
+    let cases = [
+        (failed, Answer::Whole, vec![ID, "failed", "the store was full"]),
+        (gone, Answer::Whole, vec!["no longer kept", "create the export again"]),
+        (complete(), Answer::Problem(404, "export-file-gone"), vec!["as the test wants it", "404"]),
+    ];
+    for (status, answer, told) in cases {
+        let stand_in = StandIn::new(&[status], &[answer]);
+        let folder = tempfile::tempdir().unwrap();
+        assert_ends(&stand_in.export(folder.path(), &[]), 1, &told);
+        assert_nothing_left(folder.path());
+    }
+}
+
+#[test]
+fn an_export_that_takes_too_long_can_be_fetched_later() {
+    let stand_in = StandIn::new(&[json!({"status": "running"})], &[Answer::Whole]);
+    let folder = tempfile::tempdir().unwrap();
+    let output = stand_in.export(folder.path(), &["--timeout", "1"]);
+    assert_ends(
+        &output,
+        4,
+        &["not complete after 1 s", &format!("assay export --id {ID} --out assay-axis.csv")],
+    );
+    let stand_in = StandIn::new(&[complete()], &[Answer::Whole]);
+    let arguments = ["export", "--id", ID, "--url", &stand_in.url, "--key", "some-key", "--out", "later.csv"];
+    let output = Command::new(env!("CARGO_BIN_EXE_assay"))
+        .args(arguments)
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert_ends(&output, 0, &["2 rows", "later.csv"]);
+}
+
+#[test]
+fn a_file_that_is_there_stays_unless_it_is_to_be_replaced() {
+    let stand_in = StandIn::new(&[complete()], &[Answer::Whole]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("assay-axis.csv");
+    std::fs::write(&path, "mine").unwrap();
+    assert_ends(&stand_in.export(folder.path(), &[]), 1, &["assay-axis.csv exists", "--force"]);
+    assert!(stand_in.seen.lock().unwrap().is_empty(), "an export was created for nothing");
+    assert_eq!(std::fs::read(&path).unwrap(), b"mine");
+    assert_ends(&stand_in.export(folder.path(), &["--force"]), 0, &[]);
+    assert_eq!(std::fs::read(&path).unwrap(), FILE);
+    let missing = stand_in.export(folder.path(), &["--out", "nowhere/x.csv"]);
+    assert_ends(&missing, 1, &["there is no folder nowhere"]);
+}
+
+#[test]
+fn a_command_line_that_cannot_be_meant_is_refused() {
+    let stand_in = StandIn::new(&[complete()], &[Answer::Whole]);
+    let folder = tempfile::tempdir().unwrap();
+    let turned = stand_in.export(folder.path(), &["--from", "2026-02-01", "--to", "2026-01-01"]);
+    assert_ends(&turned, 2, &["--from 2026-02-01", "exchange"]);
+    assert_ends(&stand_in.export(folder.path(), &["--from", "yesterday"]), 2, &["--from", "2026-01-31"]);
+    assert_ends(&stand_in.export(folder.path(), &["--id", ID]), 2, &["--kind"]);
+    // Without --kind and --id it would be the role.
+    for option in [&["--timeout", "5"][..], &["--force"], &["--url", "http://127.0.0.1:9", "--key", "k"]] {
+        let arguments = [&["export"][..], option].concat();
+        let output = Command::new(env!("CARGO_BIN_EXE_assay"))
+            .args(arguments)
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        assert_ends(&output, 2, &["--kind"]);
+    }
+    assert!(stand_in.seen.lock().unwrap().is_empty());
+}

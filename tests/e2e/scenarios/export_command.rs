@@ -1,0 +1,222 @@
+//! `assay export` and `assay tickets show`: what a person at a terminal does with what was scored.
+
+use std::fs;
+use std::process::Output;
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+
+use crate::harness::{Cases, LIMIT, Stack, Table, conversation, edited, set};
+
+/// 2025-11-20T00:53:20Z, the date of the conversations.
+const DAY: &str = "2025-11-20";
+const DAY_AFTER: &str = "2025-11-21";
+
+/// Files, filters, tickets, interruption.
+pub async fn run(stack: &mut Stack) -> Result<()> {
+    let api = stack.api()?;
+    let mut tickets = Vec::new();
+    for number in 0..3 {
+        tickets.push(api.import(&conversation(&format!("export-command-{number}"))).await?);
+    }
+    for ticket in &tickets {
+        api.evaluation(ticket).await?;
+    }
+    let mut cases = Cases::default();
+    cases.check("a file", file(stack, &tickets).await);
+    cases.check("standard output", standard_output(stack).await);
+    cases.check("filters", filters(stack).await);
+    cases.check("a refused key", refused_key(stack).await);
+    cases.check("an export of another organization", foreign(stack).await);
+    cases.check("an interruption", interruption(stack).await);
+    cases.check("a ticket", ticket(stack, &tickets[0]).await);
+    cases.check("a ticket with an AI", ticket_with_ai(stack).await);
+    cases.check("tickets that are not there", unknown_ticket(stack).await);
+    cases.finish()
+}
+
+async fn file(stack: &Stack, tickets: &[String]) -> Result<()> {
+    for kind in ["axis", "resolution_audit"] {
+        let name = format!("{kind}.csv");
+        let output = assay(stack, &["export", "--kind", kind, "--out", &name]).await?;
+        succeeds(&output, &["3 rows", "length and SHA-256 verified", &name])?;
+        ensure!(output.stdout.is_empty(), "{output:?}");
+        let table = Table::read(&fs::read(stack.folder().join(&name))?)?;
+        for ticket in tickets {
+            table.row("ticket_id", ticket)?;
+        }
+    }
+    let output = assay(stack, &["export", "--kind", "axis", "--out", "axis.csv"]).await?;
+    fails(&output, 1, &["axis.csv exists", "--force"])?;
+    succeeds(
+        &assay(stack, &["export", "--kind", "axis", "--out", "axis.csv", "--force"]).await?,
+        &["3 rows"],
+    )?;
+    let left: Vec<_> =
+        fs::read_dir(stack.folder())?.map(|entry| Ok(entry?.file_name())).collect::<Result<_>>()?;
+    ensure!(!left.iter().any(|name| name.to_string_lossy().ends_with(".part")), "{left:?}");
+    Ok(())
+}
+
+async fn standard_output(stack: &Stack) -> Result<()> {
+    let output = assay(stack, &["export", "--kind", "axis", "--out", "-"]).await?;
+    succeeds(&output, &["3 rows", "standard output"])?;
+    ensure!(Table::read(&output.stdout)?.rows.len() == 3, "{output:?}");
+    Ok(())
+}
+
+/// Half-open, days in UTC; the name of the file tells them.
+async fn filters(stack: &Stack) -> Result<()> {
+    let table: [(&str, &str, &str, &str); 4] = [
+        (DAY, DAY_AFTER, "3 rows", "assay-axis-2025-11-20-2025-11-21.csv"),
+        (DAY_AFTER, "2026-01-01", "no conversations in this range", "assay-axis-2025-11-21-2026-01-01.csv"),
+        (
+            "2025-11-20T00:53:20Z",
+            "2025-11-20T00:53:20.001Z",
+            "3 rows",
+            "assay-axis-2025-11-20T005320Z-2025-11-20T005320.001Z.csv",
+        ),
+        (
+            DAY,
+            "2025-11-20T01:53:20+01:00",
+            "no conversations",
+            "assay-axis-2025-11-20-2025-11-20T005320Z.csv",
+        ),
+    ];
+    for (from, to, told, name) in table {
+        let output = assay(stack, &["export", "--kind", "axis", "--from", from, "--to", to]).await?;
+        succeeds(&output, &[told, name]).with_context(|| format!("{from} to {to}"))?;
+        let table = Table::read(&fs::read(stack.folder().join(name))?)?;
+        ensure!(table.rows.len() == if told == "3 rows" { 3 } else { 0 }, "{from} to {to}");
+    }
+    Ok(())
+}
+
+async fn refused_key(stack: &Stack) -> Result<()> {
+    let arguments = ["export", "--kind", "axis", "--out", "refused.csv", "--url", stack.base_url()];
+    let refused =
+        stack.assay(&[&arguments[..], &["--key", "no-such-key-but-long-enough"]].concat()).output().await?;
+    fails(&refused, 1, &["401", "assay keys create"])?;
+    let scoped = stack.create_key(&["--organization", "default", "--scopes", "assess"]).await?;
+    let scoped = stack.assay(&[&arguments[..], &["--key", &scoped]].concat()).output().await?;
+    fails(&scoped, 1, &["403", "exports", "--scopes"])?;
+    ensure!(!stack.folder().join("refused.csv").exists(), "a file for a refused key");
+    let address = format!("http://127.0.0.1:{}", assay_testkit::free_port()?);
+    let away = stack.assay(&["export", "--kind", "axis", "--url", &address, "--key", "k"]).output().await?;
+    fails(&away, 1, &[&address, "is the service running"])
+}
+
+async fn foreign(stack: &Stack) -> Result<()> {
+    let export = stack.api_of("others").await?.export(&json!({"kind": "axis"})).await?;
+    let id = export["id"].as_str().context("id")?;
+    fails(&assay(stack, &["export", "--id", id, "--out", "foreign.csv"]).await?, 1, &["404"])?;
+    ensure!(!stack.folder().join("foreign.csv").exists(), "a file of others");
+    Ok(())
+}
+
+/// Ctrl-C ends the command, leaves nothing half-done, and says how to go on.
+async fn interruption(stack: &Stack) -> Result<()> {
+    // Nobody works on exports until the worker goes on; in standalone everything stands still.
+    let worker = if stack.names().contains(&"export-worker") { "export-worker" } else { "standalone" };
+    stack.signal(worker, Signal::SIGSTOP)?;
+    let mut command = stack.assay(&["export", "--kind", "axis", "--out", "interrupted.csv"]);
+    command.env("ASSAY_URL", stack.base_url()).env("ASSAY_API_KEY", stack.bootstrap_key());
+    let child = command.stderr(std::process::Stdio::piped()).spawn()?;
+    let pid = Pid::from_raw(i32::try_from(child.id().context("it has ended")?)?);
+    // Its signals are its own once it listens to them.
+    let listens = crate::harness::until("the command listens to signals", async || {
+        let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).context("SigCgt")?;
+        Ok((u64::from_str_radix(caught.trim(), 16)? & (1 << (Signal::SIGINT as u64 - 1)) != 0).then_some(()))
+    })
+    .await;
+    kill(pid, Signal::SIGINT)?;
+    let output = tokio::time::timeout(LIMIT, child.wait_with_output()).await;
+    stack.signal(worker, Signal::SIGCONT)?;
+    listens?;
+    fails(&output??, 130, &["interrupted"])?;
+    let left: Vec<_> =
+        fs::read_dir(stack.folder())?.map(|entry| Ok(entry?.file_name())).collect::<Result<_>>()?;
+    ensure!(!left.iter().any(|name| name.to_string_lossy().contains("interrupted.csv")), "{left:?}");
+    Ok(())
+}
+
+async fn ticket(stack: &Stack, id: &str) -> Result<()> {
+    let output = assay(stack, &["tickets", "show", id]).await?;
+    succeeds(&output, &[])?;
+    let text = String::from_utf8(output.stdout)?;
+    for part in [
+        id,
+        "(export-command-0)",
+        "Subject      Where is my refund?",
+        "2 customer, 1 human",
+        "AXIS         not applicable",
+    ] {
+        ensure!(text.contains(part), "{part:?} is not in {text}");
+    }
+    let output = assay(stack, &["tickets", "show", id, "--evaluation"]).await?;
+    ensure!(String::from_utf8(output.stdout)?.starts_with("Evaluation"), "the ticket, too");
+    let output = assay(stack, &["tickets", "show", id, "--json"]).await?;
+    let both: Value = serde_json::from_slice(&output.stdout)?;
+    ensure!(both["ticket"] == stack.api()?.get(&format!("/v1/tickets/{id}")).await?.expect(200)?, "{both}");
+    ensure!(both["evaluation"] == stack.api()?.evaluation(id).await?, "{both}");
+    let output = assay(stack, &["tickets", "show", id, "--json", "--evaluation"]).await?;
+    ensure!(serde_json::from_slice::<Value>(&output.stdout)? == both["evaluation"], "{output:?}");
+    Ok(())
+}
+
+async fn ticket_with_ai(stack: &Stack) -> Result<()> {
+    let api = stack.api()?;
+    api.register("shown").await?;
+    let ai = json!({"type": "ai", "external_id": "shown"});
+    let id = api.import(&edited(conversation("shown"), &[set("/messages/1/author", ai)])).await?;
+    let evaluation = api.evaluation(&id).await?;
+    let output = assay(stack, &["tickets", "show", &id]).await?;
+    succeeds(&output, &[])?;
+    let text = String::from_utf8(output.stdout)?;
+    let dimensions = &evaluation["axis"]["dimensions"];
+    for part in [
+        format!("AXIS         {:.1} ", evaluation["axis"]["score"].as_f64().context("score")?),
+        dimensions["resolution_accuracy"]["reason"].as_str().context("reason")?.to_owned(),
+        dimensions["interaction_effort"]["reason"].as_str().context("reason")?.to_owned(),
+        evaluation["resolution"]["reason"].as_str().context("reason")?.to_owned(),
+        "ai_only: shown".to_owned(),
+    ] {
+        ensure!(text.contains(&part), "{part:?} is not in {text}");
+    }
+    Ok(())
+}
+
+async fn unknown_ticket(stack: &Stack) -> Result<()> {
+    let foreign = stack.api_of("others").await?.import(&conversation("foreign")).await?;
+    for id in [foreign.as_str(), "no-such-ticket", "../exports", ""] {
+        fails(&assay(stack, &["tickets", "show", id]).await?, 1, &["404"]).with_context(|| id.to_owned())?;
+    }
+    Ok(())
+}
+
+async fn assay(stack: &Stack, arguments: &[&str]) -> Result<Output> {
+    let mut command = stack.assay(arguments);
+    command.env("ASSAY_URL", stack.base_url()).env("ASSAY_API_KEY", stack.bootstrap_key());
+    Ok(tokio::time::timeout(LIMIT, command.output()).await??)
+}
+
+fn succeeds(output: &Output, told: &[&str]) -> Result<()> {
+    fails(output, 0, told)
+}
+
+/// The exit code, and what standard error says.
+fn fails(output: &Output, code: i32, told: &[&str]) -> Result<()> {
+    ensure!(
+        output.status.code() == Some(code),
+        "exit code {:?} instead of {code}: {output:?}",
+        output.status.code()
+    );
+    let message = String::from_utf8_lossy(&output.stderr);
+    for part in told {
+        ensure!(message.contains(part), "{part:?} is not in {message:?}");
+    }
+    Ok(())
+}

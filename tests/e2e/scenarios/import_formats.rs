@@ -1,0 +1,253 @@
+//! `assay import --format …`: what helpdesks export, and conversations that are too long.
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+
+use crate::harness::{Cases, LIMIT, Stack, Table, conversation, edited, messages, set};
+
+const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/helpdesks");
+
+/// Helpdesks, long conversations, two imports at once, interruption by a signal.
+pub async fn run(stack: &mut Stack) -> Result<()> {
+    let mut cases = Cases::default();
+    cases.check("Zendesk", zendesk(stack).await);
+    cases.check("Intercom", intercom(stack).await);
+    cases.check("a page in which some are refused", refused_in_a_page(stack).await);
+    cases.check("long conversations", too_long(stack).await);
+    cases.check("a packed file", packed(stack).await);
+    cases.check("a pipe", pipe(stack).await);
+    cases.check("wrong usage", wrong_usage(stack).await);
+    cases.check("two at once", two_at_once(stack).await);
+    cases.check("another reading", another_reading(stack).await);
+    cases.check("a signal", interrupted(stack).await);
+    cases.finish()
+}
+
+/// The example file goes in, and comes out as a table that tells who answered.
+async fn zendesk(stack: &Stack) -> Result<()> {
+    stack.api()?.register("parcel-bot").await?;
+    let file = copied(stack, "zendesk.jsonl")?;
+    let options =
+        ["--format", "zendesk", "--account", "acme", "--ai-agent", "parcel-bot", "--ai-author", "9100"];
+    finishes(&import(stack, &file, &options).await?, 0, (3, 0, 0))?;
+    finishes(&import(stack, &file, &options).await?, 0, (0, 3, 0))?;
+    let table = exported(stack, &["4711", "4712", "4713"]).await?;
+    let row = table.row("external_ticket_id", "4711")?;
+    for (column, value) in [
+        ("source", "zendesk"),
+        ("source_account_id", "acme"),
+        ("subject", "Parcel not here"),
+        ("conversation_started_at", "2026-03-02T08:15:00.000Z"),
+        ("ai_involvement", "ai_only"),
+        ("customer_messages", "2"),
+        ("ai_messages", "1"),
+        ("internal_comments", "1"),
+    ] {
+        ensure!(row[column] == value, "{column} is {:?}", row[column]);
+    }
+    ensure!(table.row("external_ticket_id", "4712")?["ai_involvement"] == "no_ai", "ticket 4712");
+    Ok(())
+}
+
+async fn intercom(stack: &Stack) -> Result<()> {
+    stack.api()?.register("fin").await?;
+    let file = copied(stack, "intercom.json")?;
+    let refused = import(stack, &file, &["--format", "intercom"]).await?;
+    finishes(&refused, 3, (0, 0, 1))?;
+    let reason = fs::read_to_string(file.with_file_name("intercom.json.refused.jsonl"))?;
+    ensure!(reason.contains("--ai-agent") && reason.contains("unmappable"), "{reason}");
+    finishes(&import(stack, &file, &["--format", "intercom", "--ai-agent", "fin"]).await?, 0, (1, 0, 0))?;
+    let table = exported(stack, &["5501"]).await?;
+    let row = table.row("external_ticket_id", "5501")?;
+    ensure!(row["ai_involvement"] == "ai_assisted" && row["ai_tools"] == "[\"intercom\"]", "{row:?}");
+    ensure!(row["handoff_state"] == "completed", "{row:?}");
+    Ok(())
+}
+
+/// Each with the line and the place in its page.
+async fn refused_in_a_page(stack: &Stack) -> Result<()> {
+    let ticket = |id: u64, author: u64| {
+        json!({"id": id, "requester_id": 1, "comments": [
+            {"id": 1, "author_id": author, "created_at": "2026-01-01T00:00:00Z", "body": "Hello?"}]})
+    };
+    let page = json!({"tickets": [ticket(6001, 1), ticket(6002, 2), ticket(6003, 1)]});
+    let file = stack.folder().join("page.jsonl");
+    fs::write(&file, format!("{}\n{page}\nno JSON\n", ticket(6000, 1)))?;
+    finishes(&import(stack, &file, &["--format", "zendesk"]).await?, 3, (3, 0, 2))?;
+    let lines = fs::read_to_string(file.with_file_name("page.jsonl.refused.jsonl"))?;
+    let lines: Vec<Value> = lines.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    ensure!((&lines[0]["line"], &lines[0]["item"]) == (&json!(2), &json!(2)), "{}", lines[0]);
+    ensure!(lines[0]["detail"].as_str().is_some_and(|detail| detail.contains("author 2")), "{}", lines[0]);
+    let body: Value = serde_json::from_str(lines[0]["body"].as_str().context("body")?)?;
+    ensure!(body == ticket(6002, 2), "{body}");
+    ensure!((&lines[1]["line"], lines[1].get("item")) == (&json!(3), None), "{}", lines[1]);
+    Ok(())
+}
+
+/// The first ten and the last forty messages; it is told for each line and in the summary.
+async fn too_long(stack: &Stack) -> Result<()> {
+    let long = edited(conversation("long"), &[set("/messages", messages(63))]);
+    let file = stack.folder().join("long.jsonl");
+    fs::write(&file, format!("{}\n{long}\n", conversation("not-long")))?;
+    let output = import(stack, &file, &[]).await?;
+    finishes(&output, 0, (2, 0, 0))?;
+    let (told, summary) = (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
+    ensure!(told.contains("line 2: ") && told.contains("13 left out") && !told.contains("line 1"), "{told}");
+    ensure!(
+        summary.contains("1 had more than 50 messages") && summary.contains("13 messages were left out"),
+        "{summary}"
+    );
+    let table = exported(stack, &["long"]).await?;
+    ensure!(table.row("external_ticket_id", "long")?["customer_messages"] == "50", "not fifty messages");
+    Ok(())
+}
+
+async fn packed(stack: &Stack) -> Result<()> {
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut packed, format!("{}\n", conversation("packed")).as_bytes())?;
+    let file = stack.folder().join("packed.jsonl.gz");
+    fs::write(&file, packed.finish()?)?;
+    finishes(&import(stack, &file, &[]).await?, 0, (1, 0, 0))?;
+    let scored = stack.assay(&["score", file.to_str().context("text")?]).output().await?;
+    let evaluation: Value = serde_json::from_slice(&scored.stdout)?;
+    ensure!(evaluation["external_ticket_id"] == "packed", "{evaluation}");
+    Ok(())
+}
+
+/// A pipe by its name, as shells make them of `<(…)`: read once, nothing is written beside it.
+async fn pipe(stack: &Stack) -> Result<()> {
+    let pipe = stack.folder().join("pipe");
+    ensure!(tokio::process::Command::new("mkfifo").arg(&pipe).status().await?.success(), "mkfifo");
+    let mut command = command(stack, &pipe, &[])?;
+    let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn()?;
+    tokio::fs::write(&pipe, format!("{}\n", conversation("pipe"))).await?;
+    let output = tokio::time::timeout(LIMIT, child.wait_with_output()).await??;
+    finishes(&output, 0, (1, 0, 0))?;
+    ensure!(!pipe.with_file_name("pipe.progress.json").exists(), "a pipe cannot be resumed");
+    Ok(())
+}
+
+async fn wrong_usage(stack: &Stack) -> Result<()> {
+    let file = copied(stack, "zendesk.jsonl")?;
+    for (options, told) in [
+        (&["--account", "a"][..], "--format zendesk and intercom"),
+        (&["--format", "zendesk", "--ai-agent", "a"][..], "--ai-author"),
+        (&["--format", "intercom", "--ai-author", "7"][..], "--ai-author 7"),
+        (&["--format", "salesforce"][..], "zendesk"),
+    ] {
+        let output = import(stack, &file, options).await?;
+        ensure!(output.status.code() == Some(2), "{options:?}: {output:?}");
+        ensure!(String::from_utf8_lossy(&output.stderr).contains(told), "{options:?}: {output:?}");
+    }
+    Ok(())
+}
+
+async fn two_at_once(stack: &Stack) -> Result<()> {
+    let file = stack.folder().join("twice.jsonl");
+    fs::write(&file, format!("{}\n", conversation("at-once")))?;
+    // As the first one does it, for as long as this test wants.
+    let first = fs::File::open(&file)?;
+    first.try_lock()?;
+    let second = import(stack, &file, &[]).await?;
+    ensure!(second.status.code() == Some(1), "{second:?}");
+    let told = String::from_utf8_lossy(&second.stderr);
+    ensure!(told.contains("another import") && told.contains("twice.jsonl"), "{told}");
+    drop(first);
+    finishes(&import(stack, &file, &[]).await?, 0, (1, 0, 0))
+}
+
+/// What was begun with one mapping does not go on with another.
+async fn another_reading(stack: &Stack) -> Result<()> {
+    let file = copied(stack, "zendesk.jsonl")?;
+    let here = format!("{}\n{}", stack.base_url(), stack.bootstrap_key());
+    let destination =
+        sha2::Digest::finalize(sha2::Digest::chain_update(<sha2::Sha256 as sha2::Digest>::new(), here));
+    let destination: String = destination.iter().map(|byte| format!("{byte:02x}")).collect();
+    let done = json!({"run": "0", "destination": destination, "lines": 1, "bytes": 1, "last_fingerprint": "0",
+        "reading": "--format zendesk --account acme", "summary": {"accepted": 1, "duplicate": 0, "refused": 0}});
+    let progress = file.with_file_name("zendesk.jsonl.progress.json");
+    fs::write(&progress, done.to_string())?;
+    let output = import(stack, &file, &["--format", "zendesk", "--account", "other"]).await?;
+    fs::remove_file(&progress)?;
+    let told = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.code() == Some(1) && told.contains("--account acme"), "{output:?}");
+    Ok(())
+}
+
+/// Ctrl-C: what is done is written down, and the same command goes on.
+async fn interrupted(stack: &Stack) -> Result<()> {
+    const MANY: usize = 3_000;
+    let file = stack.folder().join("signal.jsonl");
+    let lines: String =
+        (0..MANY).map(|number| format!("{}\n", conversation(&format!("signal-{number}")))).collect();
+    fs::write(&file, lines)?;
+    let progress = file.with_file_name("signal.jsonl.progress.json");
+    let mut command = command(stack, &file, &[])?;
+    let child = command.stderr(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn()?;
+    let pid = Pid::from_raw(i32::try_from(child.id().context("it has ended")?)?);
+    let begun = tokio::time::timeout(LIMIT, async {
+        loop {
+            let done = fs::read(&progress).ok().and_then(|text| serde_json::from_slice::<Value>(&text).ok());
+            if done.is_some_and(|done| done["lines"].as_u64() >= Some(100)) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    });
+    begun.await?;
+    kill(pid, Signal::SIGINT)?;
+    let output = tokio::time::timeout(LIMIT, child.wait_with_output()).await??;
+    ensure!(output.status.code() == Some(130), "{output:?}");
+    ensure!(String::from_utf8_lossy(&output.stderr).contains("the same command again"), "{output:?}");
+    finishes(&import(stack, &file, &[]).await?, 0, (MANY, 0, 0))
+}
+
+fn copied(stack: &Stack, name: &str) -> Result<std::path::PathBuf> {
+    let file = stack.folder().join(name);
+    fs::copy(Path::new(EXAMPLES).join(name), &file)?;
+    Ok(file)
+}
+
+fn command(stack: &Stack, file: &Path, more: &[&str]) -> Result<tokio::process::Command> {
+    let arguments = [&["import", file.to_str().context("text")?], more].concat();
+    let mut command = stack.assay(&arguments);
+    command.env("ASSAY_URL", stack.base_url()).env("ASSAY_API_KEY", stack.bootstrap_key());
+    Ok(command)
+}
+
+async fn import(stack: &Stack, file: &Path, more: &[&str]) -> Result<Output> {
+    Ok(tokio::time::timeout(LIMIT, command(stack, file, more)?.output()).await??)
+}
+
+/// The exit code, and the summary in the first line of the output.
+fn finishes(output: &Output, code: i32, (accepted, duplicate, refused): (usize, usize, usize)) -> Result<()> {
+    let told = format!("{accepted} accepted, {duplicate} duplicate, {refused} refused in ");
+    ensure!(
+        output.status.code() == Some(code),
+        "exit code {:?} instead of {code}: {output:?}",
+        output.status.code()
+    );
+    ensure!(String::from_utf8_lossy(&output.stdout).starts_with(&told), "{told:?} is not in {output:?}");
+    Ok(())
+}
+
+/// What is in the export once these tickets are: an export holds what was evaluated when it was created.
+async fn exported(stack: &Stack, tickets: &[&str]) -> Result<Table> {
+    crate::harness::until(&format!("tickets {tickets:?} in an export"), async || {
+        let mut command = stack.assay(&["export", "--kind", "axis", "--out", "-"]);
+        command.env("ASSAY_URL", stack.base_url()).env("ASSAY_API_KEY", stack.bootstrap_key());
+        let output = command.output().await?;
+        ensure!(output.status.success(), "{output:?}");
+        let table = Table::read(&output.stdout)?;
+        let all_there = tickets.iter().all(|ticket| table.row("external_ticket_id", ticket).is_ok());
+        Ok(all_there.then_some(table))
+    })
+    .await
+}
