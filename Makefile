@@ -12,7 +12,8 @@ WEIGHTS = crates/scoring/weights/builtin.json
 # nextest runs tests in processes of their own and shows less noise; plain `cargo test` does where it is not installed.
 TEST_RUNNER = $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo "$(CARGO) nextest run" || echo "$(CARGO) test")
 
-.PHONY: changelog help run test flood lint chaos bench bench-scoring stack stack-down stack-key docs weights weights-check
+.PHONY: changelog help run test flood lint chaos bench bench-scoring stack stack-down stack-key docs weights weights-check \
+  compose-up compose-down compose-key compose-test
 
 help:
 	@echo "make run         build and start everything in one process on $(LISTEN), data in $(DATA_DIR)"
@@ -25,6 +26,9 @@ help:
 	@echo "make stack       every service as a process on PostgreSQL and RabbitMQ, in the foreground"
 	@echo "make stack-down  clean up after a stack that crashed"
 	@echo "make stack-key ORGANIZATION=acme   print a new API key of the running stack"
+	@echo "make compose-up      every service in containers: docker-compose.yml, with passwords made once; compose-down stops them"
+	@echo "make compose-key ORGANIZATION=acme   print a new API key of the containers"
+	@echo "make compose-test    bring docker-compose.yml up and check what it promises; without Docker, as root on Debian"
 	@echo "make weights     fit the scorer's weights again, from the conversations and labels in LABELLED"
 	@echo "make changelog VERSION=0.1.0   make CHANGELOG.md of the files in changes/"
 	@echo "make docs        write the generated documents under proto-docs/ anew"
@@ -37,6 +41,8 @@ test:
 	$(CARGO) build --workspace --tests
 	target/debug/assay-test-services --postgres --rabbit -- $(TEST_RUNNER) --workspace --no-fail-fast
 	scripts/schemathesis.sh target/debug/assay
+	scripts/s3-test.sh target/debug
+	scripts/kubernetes-test.sh
 
 # The tests of `make test` include a tenth of it.
 flood:
@@ -74,6 +80,19 @@ stack-down:
 stack-key:
 	@$(CARGO) build --quiet --release --bin assay --bin assay-stack
 	@target/release/assay-stack key --organization $(ORGANIZATION)
+
+compose-up:
+	deploy/docker/secrets.sh
+	docker compose up --build --detach --wait
+
+compose-down:
+	docker compose down
+
+compose-key:
+	@docker compose run --rm -T tools keys create --organization $(ORGANIZATION)
+
+compose-test:
+	scripts/compose-test.sh
 
 docs:
 	$(CARGO) run --bin assay -- openapi > proto-docs/openapi/assay.json

@@ -1,6 +1,8 @@
 //! The one place that reads configuration: the built-in defaults (`config/default.toml`, which is the reference),
 //! then a file, then the environment. A key that nobody knows is an error, wherever it comes from.
 
+mod value_files;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +21,22 @@ pub enum SettingsError {
     /// The named file is not there.
     #[error("configuration file {0} does not exist")]
     MissingFile(PathBuf),
+    /// A setting and the file with its value are both given.
+    #[error("{variable} and {variable}_FILE are both set: keep one of them")]
+    GivenTwice {
+        /// The variable without `_FILE`.
+        variable: String,
+    },
+    /// The file with the value of a setting cannot be used.
+    #[error("{variable} names the file {path}, which cannot be used: {reason}")]
+    ValueFile {
+        /// The variable, with `_FILE`.
+        variable: String,
+        /// As given.
+        path: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A key is unknown, missing or of the wrong type.
     #[error(
         "configuration cannot be used: {0} (every key is described in config/default.toml; \
@@ -62,7 +80,8 @@ pub fn configuration_file() -> Option<PathBuf> {
 /// Reads settings of type `T`, which must deny unknown fields all the way down.
 ///
 /// # Errors
-/// When the file is missing, or a key is unknown, missing or of the wrong type; the message names it.
+/// When a file is missing, a setting is given as a value and as a file, or a key is unknown, missing or of the wrong
+/// type; the message names it.
 pub fn load<T: DeserializeOwned>(
     defaults: &str,
     file: Option<&Path>,
@@ -75,6 +94,7 @@ pub fn load<T: DeserializeOwned>(
         }
         builder = builder.add_source(File::from(path).format(FileFormat::Toml));
     }
+    let environment = value_files::resolve(environment)?;
     let variables = Environment::with_prefix(ENVIRONMENT_PREFIX)
         .prefix_separator("_")
         .separator("__")
@@ -122,6 +142,18 @@ mod tests {
         assert!(error.contains("listn"), "{error}");
         let error = load_with("ASSAY_GATEWAY__MAX_BODY_BYTES", "many").unwrap_err().to_string();
         assert!(error.contains("max_body_bytes"), "{error}");
+    }
+
+    #[test]
+    fn a_value_may_stand_in_a_file() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "4096\n").unwrap();
+        let settings =
+            load_with("ASSAY_GATEWAY__MAX_BODY_BYTES_FILE", file.path().to_str().unwrap()).unwrap();
+        assert_eq!(settings.gateway.max_body_bytes, 4096);
+        // A setting that nobody knows is none by way of a file either.
+        let error = load_with("ASSAY_GATEWAY__LISTN_FILE", file.path().to_str().unwrap()).unwrap_err();
+        assert!(error.to_string().contains("listn"), "{error}");
     }
 
     #[test]

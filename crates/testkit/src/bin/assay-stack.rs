@@ -13,7 +13,8 @@ use clap::{Parser, Subcommand};
 /// Runs every role of Assay as a process of its own on PostgreSQL and RabbitMQ.
 ///
 /// ASSAY_STACK_DIR names the folder (.local/stack), ASSAY_GATEWAY__LISTEN the address (127.0.0.1:8080).
-/// ASSAY_POSTGRES_URL (an administrator's) and ASSAY_AMQP_URL name servers to use instead of private ones.
+/// ASSAY_POSTGRES_URL (an administrator's) and ASSAY_AMQP_URL name servers to use instead of private ones, ASSAY_OBJECTS__URL
+/// where files of exports are kept instead of the folder.
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {

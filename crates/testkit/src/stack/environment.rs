@@ -12,7 +12,7 @@ use super::{
     provision,
     secrets::Secrets,
     services::SERVICES,
-    settings::{GATEWAY_LISTEN, NOT_FOR_THE_EXECUTABLE},
+    settings::{GATEWAY_LISTEN, NOT_FOR_THE_EXECUTABLE, OBJECTS_URL},
     variables::Variables,
 };
 use crate::{ports::free_port, process::ProcessSpec};
@@ -23,10 +23,12 @@ pub(super) fn settings(
     backends: &Backends,
     secrets: &Secrets,
     gateway: GatewayAddress,
+    objects_url: Option<&str>,
 ) -> Result<Variables> {
     let mut settings = provision::settings(&backends.administrator, secrets)?;
     settings.insert("ASSAY_BUS__URL".to_owned(), backends.amqp_url.clone());
-    settings.insert("ASSAY_OBJECTS__URL".to_owned(), file_url(&folder.objects())?);
+    let objects_url = objects_url.map_or_else(|| file_url(&folder.objects()), |url| Ok(url.to_owned()))?;
+    settings.insert(OBJECTS_URL.to_owned(), objects_url);
     for service in SERVICES {
         let address = format!("127.0.0.1:{}", free_port()?);
         if let Some(url) = service.url {

@@ -13,6 +13,9 @@ const AMQP_URL: &str = "ASSAY_AMQP_URL";
 /// The address on which the gateway listens: a setting of the executable that the stack shares.
 pub(super) const GATEWAY_LISTEN: &str = "ASSAY_GATEWAY__LISTEN";
 
+/// Where files of exports are kept: another one.
+pub(super) const OBJECTS_URL: &str = "ASSAY_OBJECTS__URL";
+
 /// Variables for us alone. The `assay` executable refuses settings that it does not know.
 pub(super) const NOT_FOR_THE_EXECUTABLE: [&str; 5] =
     [FOLDER, POSTGRES_URL, AMQP_URL, POSTGRES_URL_VARIABLE, AMQP_URL_VARIABLE];
@@ -29,10 +32,12 @@ pub struct StackSettings {
     pub amqp_url: Option<String>,
     /// `HOST:PORT` on which the gateway listens; port 0 takes a free one.
     pub gateway_listen: String,
+    /// Where files of exports are kept, for example `s3://BUCKET/PREFIX`; by default in the stack's folder.
+    pub objects_url: Option<String>,
 }
 
 impl StackSettings {
-    /// Reads `ASSAY_STACK_DIR`, `ASSAY_POSTGRES_URL`, `ASSAY_AMQP_URL` and `ASSAY_GATEWAY__LISTEN`.
+    /// Reads `ASSAY_STACK_DIR`, `ASSAY_POSTGRES_URL`, `ASSAY_AMQP_URL`, `ASSAY_GATEWAY__LISTEN` and `ASSAY_OBJECTS__URL`.
     ///
     /// # Errors
     /// When one of them is not valid UTF-8.
@@ -42,6 +47,7 @@ impl StackSettings {
             postgres_url: text(POSTGRES_URL)?,
             amqp_url: text(AMQP_URL)?,
             gateway_listen: text(GATEWAY_LISTEN)?.unwrap_or_else(|| "127.0.0.1:8080".to_owned()),
+            objects_url: text(OBJECTS_URL)?,
         })
     }
 }

@@ -108,7 +108,8 @@ impl Stack<'_> {
         let secrets = Secrets::load_or_generate(&self.folder.secrets())?;
         let backends = Backends::start(supervisor, &self.folder, self.settings)?;
         provision::ensure_services(&backends.administrator, &secrets)?;
-        let settings = environment::settings(&self.folder, &backends, &secrets, self.gateway)?;
+        let objects_url = self.settings.objects_url.as_deref();
+        let settings = environment::settings(&self.folder, &backends, &secrets, self.gateway, objects_url)?;
         variables::write(&self.folder.environment(), &settings)?;
         self.migrate(supervisor, &settings)?;
         for service in SERVICES {

@@ -1,0 +1,284 @@
+//! What `deploy/` and `docker-compose.yml` say about settings, roles, ports and databases agrees with the code. What they
+//! mean to Docker and Kubernetes is checked by scripts/compose-test.sh and scripts/kubernetes-test.sh.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use assay_platform::objects::Objects;
+use serde_json::Value;
+
+/// Read by Docker Compose itself, or by the command line as a client: no settings.
+const NO_SETTINGS: [&str; 3] = ["ASSAY_IMAGE", "ASSAY_PUBLISH", "ASSAY_API_KEY"];
+
+/// The settings under `objects.options`: names of the store's library.
+const STORE_OPTIONS: &str = "ASSAY_OBJECTS__OPTIONS__";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// All that is deployed, by path from the root.
+fn deployed() -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for path in ["docker-compose.yml", ".env.example"] {
+        found.insert(path.to_owned(), read(path));
+    }
+    let mut folders = vec![root().join("deploy")];
+    while let Some(folder) = folders.pop() {
+        // Secrets of this machine's containers.
+        if folder.ends_with("deploy/docker/secrets") {
+            continue;
+        }
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_none_or(|extension| extension != "md") {
+                let name = path.strip_prefix(root()).unwrap().to_string_lossy().into_owned();
+                found.insert(name, fs::read_to_string(&path).unwrap());
+            }
+        }
+    }
+    assert!(found.len() > 20, "the files were not found");
+    found
+}
+
+/// The defaults, which have every setting.
+fn defaults() -> Value {
+    assay_platform::settings::load(&read("config/default.toml"), None, BTreeMap::new()).unwrap()
+}
+
+/// Every name that begins with `ASSAY_`; what is written for a reader, as in `ASSAY_…`, is none. Comments count.
+fn variables(text: &str) -> BTreeSet<String> {
+    let is_part = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    let starts = text.match_indices("ASSAY_").filter(|(at, _)| !text[..*at].ends_with(is_part));
+    let names = starts.map(|(at, _)| text[at..].chars().take_while(|c| is_part(*c)).collect::<String>());
+    names.filter(|name| name != "ASSAY_").collect()
+}
+
+/// Whether the executable knows the variable.
+fn is_setting(variable: &str, defaults: &Value) -> bool {
+    let variable = variable.strip_suffix("_FILE").unwrap_or(variable);
+    if let Some(option) = variable.strip_prefix(STORE_OPTIONS) {
+        let options = [
+            ("aws_region", "x"),
+            ("aws_access_key_id", "x"),
+            ("aws_secret_access_key", "x"),
+            (option, "true"),
+        ];
+        return Objects::open("s3://b", options.map(|(name, value)| (name.to_lowercase(), value.to_owned())))
+            .is_ok();
+    }
+    let keys = variable["ASSAY_".len()..].to_lowercase();
+    let setting = keys.split("__").try_fold(defaults, |section, key| section.get(key));
+    setting.is_some_and(|setting| !setting.is_object())
+}
+
+#[test]
+fn every_variable_that_is_set_is_a_setting() {
+    let defaults = defaults();
+    let mut seen = 0;
+    for (path, text) in deployed() {
+        for variable in variables(&text).iter().filter(|name| !NO_SETTINGS.contains(&name.as_str())) {
+            seen += 1;
+            assert!(is_setting(variable, &defaults), "{path}: {variable} is not in config/default.toml");
+        }
+    }
+    assert!(seen > 60, "only {seen} variables were found");
+    assert!(!is_setting("ASSAY_INGEST__DATABSE_URL_FILE", &defaults));
+    assert!(!is_setting("ASSAY_OBJECTS__OPTIONS__AWS_REGOIN", &defaults));
+}
+
+/// The roles of the executable as its commands are called.
+fn roles() -> Vec<String> {
+    let source = read("crates/assay/src/roles.rs");
+    let body = source.split_once("pub enum Role {").unwrap().1.split_once('}').unwrap().0;
+    let names = body.split(',').map(str::trim).filter(|name| !name.is_empty());
+    let kebab = |name: &str| {
+        name.chars().fold(String::new(), |mut text, c| {
+            if c.is_uppercase() && !text.is_empty() {
+                text.push('-');
+            }
+            text.push(c.to_ascii_lowercase());
+            text
+        })
+    };
+    let roles: Vec<String> = names.map(kebab).collect();
+    assert!(roles.len() >= 6, "the roles were not found: {roles:?}");
+    roles
+}
+
+/// The section of the settings that belongs to a role.
+fn section(role: &str) -> String {
+    match role {
+        "agent-registry" => "registry".to_owned(),
+        "scoring-worker" => "scoring".to_owned(),
+        role => role.replace('-', "_"),
+    }
+}
+
+/// The part of docker-compose.yml that describes a service.
+fn compose_service(compose: &str, name: &str) -> String {
+    let start = compose.find(&format!("\n  {name}:\n")).unwrap_or_else(|| panic!("no service {name}"));
+    let lines = compose[start + 1..].lines();
+    let mut part = vec![];
+    for (at, line) in lines.enumerate() {
+        if at > 0 && !line.starts_with("   ") && !line.is_empty() {
+            break;
+        }
+        part.push(line);
+    }
+    part.join("\n")
+}
+
+#[test]
+fn every_role_is_deployed_everywhere() {
+    let compose = read("docker-compose.yml");
+    let kustomization = read("deploy/kubernetes/base/kustomization.yaml");
+    let prometheus = read("deploy/observability/prometheus.yml");
+    let names = prometheus.split_once("names: [").unwrap().1.split_once(']').unwrap().0;
+    let scraped: Vec<&str> = names.split(',').map(str::trim).collect();
+    for role in roles() {
+        let service = compose_service(&compose, &role);
+        assert!(service.contains(&format!("command: [{role}]")), "docker-compose.yml does not run {role}");
+        assert!(kustomization.contains(&format!("- {role}.yaml\n")), "{role} is not in the kustomization");
+        let manifest = read(&format!("deploy/kubernetes/base/{role}.yaml"));
+        assert!(manifest.contains(&format!("args: [{role}]")), "no Deployment runs {role}");
+        assert!(manifest.contains("kind: PodDisruptionBudget"), "{role} has no budget of disruptions");
+        assert!(scraped.contains(&role.as_str()), "Prometheus does not ask {role}");
+    }
+}
+
+#[test]
+fn ports_are_those_of_the_settings() {
+    let (defaults, compose) = (defaults(), read("docker-compose.yml"));
+    let dockerfile = read("deploy/docker/Dockerfile");
+    let in_cluster = read("deploy/kubernetes/base/settings.env");
+    assert!(dockerfile.contains("ASSAY_TELEMETRY__METRICS_LISTEN=0.0.0.0:9464"), "metrics have another port");
+    assert!(
+        read("deploy/observability/prometheus.yml").contains("port: 9464\n"),
+        "Prometheus asks another port"
+    );
+    for role in roles() {
+        let section = section(&role);
+        let listen = defaults[&section]["listen"].as_str().unwrap();
+        let port = listen.rsplit_once(':').unwrap().1;
+        let variable = format!("ASSAY_{}__LISTEN=0.0.0.0:{port}", section.to_uppercase());
+        assert!(dockerfile.contains(&variable), "the image does not set {variable}");
+        let check = format!("http://127.0.0.1:{port}/readyz");
+        assert!(
+            compose_service(&compose, &role).contains(&check),
+            "docker-compose.yml does not ask {role} at {check}"
+        );
+        let manifest = read(&format!("deploy/kubernetes/base/{role}.yaml"));
+        assert!(manifest.contains(&format!("{{name: http, containerPort: {port}}}")), "{role}: another port");
+        assert!(
+            manifest.contains("{name: metrics, containerPort: 9464}"),
+            "{role}: metrics have another port"
+        );
+        if manifest.contains("kind: Service\n") {
+            assert!(
+                manifest.contains(&format!("{{name: http, port: {port}, targetPort: http}}")),
+                "{role}: another port"
+            );
+        }
+        if role != "gateway" && defaults["services"].get(format!("{section}_url")).is_some() {
+            let key = format!("ASSAY_SERVICES__{}_URL", section.to_uppercase());
+            assert!(
+                in_cluster.contains(&format!("{key}=http://{role}:{port}\n")),
+                "{key} leads elsewhere in Kubernetes"
+            );
+            assert!(
+                compose.contains(&format!("{key}: http://{role}:{port}\n")),
+                "{key} leads elsewhere in compose"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_service_gets_its_role_and_its_schema_in_the_database() {
+    let (defaults, compose) = (defaults(), read("docker-compose.yml"));
+    let cluster = read("deploy/kubernetes/components/operators/postgres.yaml");
+    let mut seen = 0;
+    for (schema, settings) in defaults.as_object().unwrap() {
+        let Some(url) = settings.get("database_url").and_then(Value::as_str).filter(|url| !url.is_empty())
+        else {
+            continue;
+        };
+        seen += 1;
+        let role = url.split_once("://").unwrap().1.split_once('@').unwrap().0;
+        assert_eq!(role, format!("assay_{schema}"), "secrets.sh makes the role's name so");
+        for script in ["deploy/docker/secrets.sh", "deploy/kubernetes/secrets.sh"] {
+            let script_text = read(script);
+            let made = script_text.split_once("for service in ").unwrap().1.split_once(';').unwrap().0;
+            assert!(made.split(' ').any(|name| name == schema), "{script} makes no password for {role}");
+        }
+        assert!(cluster.contains(&format!("- CREATE ROLE {role} LOGIN\n")), "CloudNativePG: no role {role}");
+        assert!(
+            cluster.contains(&format!("- CREATE SCHEMA {schema} AUTHORIZATION {role}\n")),
+            "no schema {schema}"
+        );
+        assert!(
+            cluster.contains(&format!("{{name: {role}, ensure: present")),
+            "CloudNativePG: no password for {role}"
+        );
+        let variable = format!("ASSAY_{}__DATABASE_URL_FILE", schema.to_uppercase());
+        assert!(
+            compose_service(&compose, "migrate").contains(&variable),
+            "compose does not migrate {schema}"
+        );
+        assert!(
+            read("deploy/kubernetes/base/migrate.yaml").contains(&variable),
+            "the Job does not migrate {schema}"
+        );
+    }
+    assert!(seen >= 4, "the databases were not found");
+}
+
+#[test]
+fn both_ways_to_run_postgresql_make_roles_by_the_same_script() {
+    let (docker, dev) = ("deploy/docker/postgres/roles.sh", "deploy/kubernetes/overlays/dev/roles.sh");
+    assert!(read(docker) == read(dev), "cp {docker} {dev}");
+}
+
+#[test]
+fn queues_that_workers_are_scaled_by_exist() {
+    let scaled = read("deploy/kubernetes/components/autoscaling/queues.yaml");
+    let namespace = defaults()["bus"]["namespace"].as_str().unwrap().to_owned();
+    for queue in [assay_scoring_worker::QUEUE, assay_export_worker::QUEUE] {
+        assert!(
+            scaled.contains(&format!("queueName: {namespace}.{queue}\n")),
+            "nothing is scaled by {queue}"
+        );
+    }
+    assert_eq!(scaled.matches("queueName:").count(), 2);
+}
+
+/// Images, and the bases they are built from, have a version.
+#[test]
+fn every_image_has_a_version() {
+    let mut seen = 0;
+    for (path, text) in deployed() {
+        for line in text.lines().map(|line| line.trim().trim_start_matches("- ")) {
+            let Some(image) = line.strip_prefix("image: ").or_else(|| line.strip_prefix("imageName: "))
+            else {
+                continue;
+            };
+            seen += 1;
+            // The overlay says which one.
+            let is_ours = image == "assay" || image == "${ASSAY_IMAGE:-assay:local}";
+            let has_version =
+                image.rsplit_once(':').is_some_and(|(_, tag)| tag != "latest" && tag.contains('.'));
+            assert!(is_ours || has_version, "{path}: {image}");
+        }
+    }
+    assert!(seen > 10, "only {seen} images were found");
+}

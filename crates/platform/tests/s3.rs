@@ -1,0 +1,122 @@
+//! Files in an S3 store that runs: what `scripts/s3-test.sh` starts, and names by a variable.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::ops::Range;
+
+use assay_platform::objects::{ObjectError, Objects};
+use bytes::Bytes;
+use futures_util::StreamExt;
+
+/// S3's least size of a part that is not the last.
+const PART: usize = 5 * 1024 * 1024;
+
+#[allow(clippy::disallowed_methods, reason = "the address of the server that the script starts")]
+fn open(prefix: &str) -> Objects {
+    let endpoint = std::env::var("ASSAY_TEST_S3_ENDPOINT").expect("run scripts/s3-test.sh");
+    let options = [
+        ("aws_endpoint", endpoint.as_str()),
+        ("aws_allow_http", "true"),
+        ("aws_region", "us-east-1"),
+        ("aws_access_key_id", "id"),
+        ("aws_secret_access_key", "secret"),
+    ];
+    let options = options.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    Objects::open(&format!("s3://assay/{prefix}"), options).unwrap()
+}
+
+fn content(bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|index| (index % 251) as u8).collect()
+}
+
+async fn read(objects: &Objects, key: &str, range: Range<u64>) -> Vec<u8> {
+    let mut stream = objects.read(key, range).await.unwrap();
+    let mut content = Vec::new();
+    while let Some(chunk) = stream.next().await {
+        content.extend_from_slice(&chunk.unwrap());
+    }
+    content
+}
+
+async fn write(objects: &Objects, key: &str, content: &[u8]) -> assay_platform::objects::WrittenObject {
+    let mut writer = objects.create(key).await.unwrap();
+    // In pieces of which none ends where a part ends.
+    for piece in content.chunks(777_777) {
+        writer.write(Bytes::copy_from_slice(piece)).await.unwrap();
+    }
+    writer.finish().await.unwrap()
+}
+
+#[tokio::test]
+#[ignore = "needs an S3 server: scripts/s3-test.sh"]
+async fn a_file_of_several_parts_appears_when_it_is_complete_and_not_before() {
+    let objects = open("several-parts");
+    let content = content(2 * PART + 12_345);
+    let mut writer = objects.create("exports/a.csv").await.unwrap();
+    for piece in content.chunks(777_777) {
+        writer.write(Bytes::copy_from_slice(piece)).await.unwrap();
+    }
+    assert!(matches!(objects.size("exports/a.csv").await, Err(ObjectError::NotFound(_))));
+    assert!(matches!(objects.read("exports/a.csv", 0..1).await, Err(ObjectError::NotFound(_))));
+    let written = writer.finish().await.unwrap();
+    assert_eq!(written.bytes, content.len() as u64);
+    assert_eq!(objects.size("exports/a.csv").await.unwrap(), written.bytes);
+    assert!(read(&objects, "exports/a.csv", 0..written.bytes).await == content);
+}
+
+#[tokio::test]
+#[ignore = "needs an S3 server: scripts/s3-test.sh"]
+async fn any_range_of_bytes_is_read() {
+    let objects = open("ranges");
+    let content = content(PART + 100);
+    write(&objects, "a.csv", &content).await;
+    let length = content.len() as u64;
+    // Across the border of two parts, the first and the last byte.
+    let border = PART as u64;
+    for range in [0..1, border - 7..border + 7, length - 1..length, 0..length] {
+        let expected = &content[range.start as usize..range.end as usize];
+        assert!(read(&objects, "a.csv", range.clone()).await == expected, "{range:?}");
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs an S3 server: scripts/s3-test.sh"]
+async fn what_is_given_up_half_way_never_appears() {
+    let objects = open("given-up");
+    let mut writer = objects.create("a.csv").await.unwrap();
+    writer.write(Bytes::from(content(PART + 1))).await.unwrap();
+    writer.abort().await.unwrap();
+    assert!(matches!(objects.size("a.csv").await, Err(ObjectError::NotFound(_))));
+    // Its key can be written to afterwards, and a second attempt replaces the first.
+    write(&objects, "a.csv", b"first").await;
+    write(&objects, "a.csv", b"second!").await;
+    assert_eq!(read(&objects, "a.csv", 0..7).await, b"second!");
+}
+
+#[tokio::test]
+#[ignore = "needs an S3 server: scripts/s3-test.sh"]
+async fn an_empty_file_is_a_file() {
+    let objects = open("empty");
+    let written = write(&objects, "a.csv", b"").await;
+    assert_eq!(written.bytes, 0);
+    assert_eq!(objects.size("a.csv").await.unwrap(), 0);
+}
+
+#[tokio::test]
+#[ignore = "needs an S3 server: scripts/s3-test.sh"]
+async fn a_deleted_file_is_gone_and_deleting_it_again_is_fine() {
+    let objects = open("deleted");
+    write(&objects, "a.csv", b"x").await;
+    objects.delete("a.csv").await.unwrap();
+    assert!(matches!(objects.size("a.csv").await, Err(ObjectError::NotFound(_))));
+    assert!(matches!(objects.read("a.csv", 0..1).await, Err(ObjectError::NotFound(_))));
+    objects.delete("a.csv").await.unwrap();
+}
+
+#[tokio::test]
+#[ignore = "needs an S3 server: scripts/s3-test.sh"]
+async fn a_prefix_keeps_installations_apart() {
+    let (one, other) = (open("one"), open("other"));
+    write(&one, "a.csv", b"x").await;
+    assert!(matches!(other.size("a.csv").await, Err(ObjectError::NotFound(_))));
+}

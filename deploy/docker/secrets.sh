@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Makes the passwords and keys that docker-compose.yml mounts, each once: what is there already stays as it is.
+# Usage: deploy/docker/secrets.sh [FOLDER]
+set -euo pipefail
+folder=${1:-$(cd "$(dirname "$0")" && pwd)/secrets}
+
+# The folder keeps everybody else of this machine out. The files in it are mounted one by one into containers, where users
+# with other numbers than ours have to read them.
+mkdir -p "$folder"
+chmod 0700 "$folder"
+
+random() { od -An -N32 -tx1 /dev/urandom | tr -d ' \n'; }
+
+# keep NAME CONTENT: never overwrites, and never leaves half a file.
+keep() {
+  [ -e "$folder/$1" ] && return
+  printf '%s\n' "$2" >"$folder/.$1.new"
+  chmod 0644 "$folder/.$1.new"
+  mv "$folder/.$1.new" "$folder/$1"
+}
+
+keep service_token_secret "$(random)"
+keep signing_keys "k1:$(random)"
+keep postgres_password "$(random)"
+keep grafana_password "$(random)"
+
+# RabbitMQ reads its first user from a file of settings; services read theirs from an address. They are made together.
+if [ ! -e "$folder/rabbitmq_conf" ]; then
+  password=$(random)
+  rm -f "$folder/bus_url"
+  keep bus_url "amqp://assay:$password@rabbitmq:5672/%2f"
+  keep rabbitmq_conf "default_user = assay
+default_pass = $password
+vm_memory_high_watermark.absolute = 512MB
+disk_free_limit.absolute = 1GB"
+fi
+
+# A role of the database for each service, `postgres/roles.sh` makes them when the database is made.
+roles=""
+for service in registry ingest scoring export; do
+  if [ ! -e "$folder/${service}_database_url" ]; then
+    keep "${service}_database_url" "postgres://assay_$service:$(random)@postgres:5432/assay"
+  fi
+  password=$(sed 's#^postgres://[^:]*:\([^@]*\)@.*#\1#' "$folder/${service}_database_url")
+  roles+="assay_$service $service $password"$'\n'
+done
+rm -f "$folder/database_roles"
+keep database_roles "${roles%$'\n'}"
+
+if [ ! -e "$folder/s3_identities" ]; then
+  secret=$(random)
+  rm -f "$folder/s3_secret_access_key"
+  keep s3_secret_access_key "$secret"
+  keep s3_identities '{"identities": [{"name": "assay", "credentials": [{"accessKey": "assay", "secretKey": "'"$secret"'"}],
+  "actions": ["Read:assay", "Write:assay", "List:assay"]}]}'
+fi
+echo "secrets are in $folder"

@@ -1,0 +1,193 @@
+# shellcheck shell=bash disable=SC2154 # part of scripts/compose-test.sh
+# What a user does, and what must be true of the containers.
+
+roles=(gateway agent-registry ingest scoring-worker export export-worker)
+url=http://127.0.0.1:$port
+
+await_healthy() {
+  local state="" id
+  for _ in $(seq 180); do
+    id=$(container "$1")
+    state=$([ -n "$id" ] && "$docker" inspect --format '{{.State.Health.Status}}' "$id" || echo absent)
+    [ "$state" = healthy ] && return
+    sleep 0.5
+  done
+  fail "$1 is $state after 90 seconds"
+}
+
+call() { outside curl --silent --show-error --fail --max-time 20 --header "Authorization: Bearer $key" "$@"; }
+
+field() { python3 -c 'import json, sys; print(json.load(sys.stdin).get(sys.argv[1], ""))' "$1"; }
+
+# The way of the README of deploy/docker, with the executable of the image as client.
+import_and_export() {
+  key=$(compose run --rm -T tools keys create --organization acme 2>/dev/null)
+  [[ $key == asy_* ]] || fail "no key was printed"
+  conversations=$(wc -l <"$root/examples/conversations.jsonl")
+  "$docker" run --rm --interactive --network container:"$(container gateway)" --read-only --tmpfs /tmp \
+    --volume "$work/project/examples:/examples:ro" --env ASSAY_API_KEY="$key" assay-compose-test:local \
+    import --agents /examples/agents.jsonl --refused /tmp/refused - <"$root/examples/conversations.jsonl" >"$work/out" 2>&1 \
+    || fail "the import failed: $(cat "$work/out")"
+  grep -q "$conversations accepted" "$work/out" || fail "the import accepted others than $conversations: $(cat "$work/out")"
+  import_by_curl
+  download
+}
+
+# Each line once more by way of the published port: a 202, or a 409 that names the ticket there is.
+import_by_curl() {
+  local line status accepted=0
+  while IFS= read -r line; do
+    status=$(outside curl --silent --output "$work/answer" --write-out '%{http_code}' --max-time 20 \
+      --header "Authorization: Bearer $key" --header 'Content-Type: application/json' --data-binary "$line" "$url/v1/assess")
+    case $status in
+      202 | 409) accepted=$((accepted + 1)) ;;
+      *) fail "an import was answered $status: $(cat "$work/answer")" ;;
+    esac
+  done <"$root/examples/conversations.jsonl"
+  [ "$accepted" -eq "$conversations" ] || fail "$accepted of $conversations conversations are there"
+  echo "$conversations conversations are there"
+}
+
+download() {
+  local id status="" rows
+  id=$(call --header 'Content-Type: application/json' --data '{"kind":"axis"}' "$url/v1/evaluations/exports" | field id)
+  for _ in $(seq 240); do
+    status=$(call "$url/v1/evaluations/exports/$id" | field status)
+    [ "$status" = complete ] && break
+    [ "$status" = failed ] && fail "the export failed"
+    sleep 0.25
+  done
+  [ "$status" = complete ] || fail "the export is $status after a minute"
+  call --location --output "$work/axis.csv" "$url/v1/evaluations/exports/$id/download"
+  rows=$(python3 -c 'import csv, sys; print(sum(1 for _ in csv.reader(open(sys.argv[1], newline="", encoding="utf-8"))) - 1)' "$work/axis.csv")
+  [ "$rows" -eq "$conversations" ] || fail "the file has $rows rows for $conversations conversations"
+  echo "a file of $rows rows downloaded"
+}
+
+inspect() { "$docker" inspect --format "$2" "$(container "$1")"; }
+
+check_containers() {
+  local service
+  for service in "${roles[@]}" postgres rabbitmq; do
+    [ "$(inspect "$service" '{{.HostConfig.ReadonlyRootfs}}')" = true ] || fail "$service can write to its root"
+    [ "$(inspect "$service" '{{.HostConfig.CapDrop}}')" = "[ALL]" ] || fail "$service keeps capabilities"
+    [[ $(inspect "$service" '{{.HostConfig.SecurityOpt}}') == *no-new-privileges* ]] || fail "$service may gain privileges"
+    [ "$(inspect "$service" '{{.HostConfig.Memory}}')" -gt 0 ] || fail "$service has no limit of memory"
+    check_process "$service"
+  done
+  # Not only said: the executable itself is refused.
+  if compose exec -T -e ASSAY_TELEMETRY__METRICS_LISTEN= gateway /usr/local/bin/assay standalone --listen 127.0.0.1:0 --data-dir /etc/data \
+    >"$work/out" 2>&1; then
+    fail "the gateway's container could write to /etc"
+  fi
+  grep -qi 'read-only' "$work/out" || fail "a write to /etc was refused for another reason: $(cat "$work/out")"
+  echo "no root, no capabilities, nothing to write to"
+}
+
+# By the kernel's own account, where the containers are processes of this machine.
+check_process() {
+  local status
+  status=/proc/$(inspect "$1" '{{.State.Pid}}')/status
+  [ -n "$daemon" ] || return 0
+  grep -q '^Uid:.*\b0\b' "$status" && fail "$1 runs as root"
+  grep -q '^CapEff:[[:space:]]*0*$' "$status" || fail "$1 has capabilities: $(grep ^CapEff "$status")"
+}
+
+check_published() {
+  local published
+  published=$("$docker" ps --filter label=com.docker.compose.project=assay-compose-test --format '{{.Names}} {{.Ports}}' | grep -- '->' || true)
+  [ "$(wc -l <<<"$published")" -eq 1 ] || fail "more than the gateway is published: $published"
+  [[ $published == *gateway*"127.0.0.1:$port->8080/tcp"* ]] || fail "published otherwise than for this machine alone: $published"
+  echo "published: $published"
+}
+
+# A line of a secret file must stand in nothing that Docker or the kernel shows of a container.
+check_secrets() {
+  local secret id shown=$work/shown
+  for id in $("$docker" ps --quiet --filter label=com.docker.compose.project=assay-compose-test); do
+    "$docker" inspect "$id"
+    "$docker" logs "$id" 2>&1
+    [ -z "$daemon" ] || tr '\0' '\n' <"/proc/$("$docker" inspect --format '{{.State.Pid}}' "$id")/environ"
+  done >"$shown"
+  compose config >>"$shown"
+  "$docker" history --no-trunc assay-compose-test:local >>"$shown"
+  local found=0
+  # Every password and key is 64 hexadecimal digits.
+  for secret in $(cat "$secrets"/* | grep -oE '[0-9a-f]{64}' | sort -u); do
+    found=$((found + 1))
+    if grep -q "$secret" "$shown"; then fail "a secret is shown: $(grep -l "$secret" "$secrets"/*)"; fi
+  done
+  [ "$found" -ge 9 ] || fail "only $found secrets were looked for"
+  echo "$found secrets looked for in what Docker shows, in environments and in logs: none is there"
+}
+
+check_database() {
+  local psql=(compose exec -T postgres psql --no-psqlrc --quiet --tuples-only)
+  local ingest_url
+  ingest_url=$(cat "$secrets/ingest_database_url")
+  "${psql[@]}" "$ingest_url" --command 'SELECT 1 FROM ingest.conversations LIMIT 0' >/dev/null 2>"$work/out" \
+    || fail "ingest's role cannot read its own schema: $(cat "$work/out")"
+  if "${psql[@]}" "$ingest_url" --command 'SELECT 1 FROM registry.api_keys LIMIT 0' >/dev/null 2>"$work/out"; then
+    fail "ingest's role reads another service's schema"
+  fi
+  grep -q 'permission denied' "$work/out" || fail "refused for another reason: $(cat "$work/out")"
+  if "${psql[@]}" "postgres://assay_ingest:wrong@postgres:5432/assay" --command 'SELECT 1' >/dev/null 2>&1; then
+    fail "the database takes any password"
+  fi
+  # Run again, as after an upgrade that brings a service: nothing changes, nothing fails.
+  compose exec -T postgres /docker-entrypoint-initdb.d/roles.sh
+  echo "each role of the database reads its own schema only"
+}
+
+# By what Prometheus itself says, asked from inside its container: it is not published.
+check_metrics() {
+  local id up="" wanted=$((${#roles[@]} + 1))
+  compose --profile observability up --detach --no-build prometheus >/dev/null 2>&1
+  await_healthy prometheus
+  id=$(container prometheus)
+  for _ in $(seq 60); do
+    up=$("$docker" exec "$id" wget --quiet --output-document=- "http://127.0.0.1:9090/api/v1/query?query=up" \
+      | python3 -c 'import json, sys; print(sum(r["value"][1] == "1" for r in json.load(sys.stdin)["data"]["result"]))')
+    [ "$up" -eq "$wanted" ] && break
+    sleep 1
+  done
+  [ "$up" -eq "$wanted" ] || fail "Prometheus reads $up of $wanted processes"
+  "$docker" exec "$id" wget --quiet --output-document=- "http://127.0.0.1:9090/api/v1/rules" | grep -q AssayProcessDown \
+    || fail "Prometheus has no alerts"
+  echo "$up processes are read, the alerts are there"
+}
+
+check_return() {
+  local service pid
+  if [ -z "$daemon" ]; then
+    skip "killing processes: the containers may run on another machine"
+    return
+  fi
+  for service in gateway ingest scoring-worker rabbitmq; do
+    pid=$(inspect "$service" '{{.State.Pid}}')
+    # Not by `docker kill`, after which no policy restarts a container.
+    kill -9 "$pid"
+    for _ in $(seq 100); do
+      [ "$(inspect "$service" '{{.State.Running}} {{.State.Pid}}')" != "true $pid" ] && break
+      sleep 0.1
+    done
+  done
+  for service in rabbitmq "${roles[@]}"; do await_healthy "$service"; done
+  import_by_curl
+  download
+}
+
+check_restart() {
+  compose stop >/dev/null 2>&1
+  local service code
+  for service in "${roles[@]}"; do
+    code=$("$docker" inspect --format '{{.State.ExitCode}}' "$("$docker" ps --all --quiet \
+      --filter label=com.docker.compose.project=assay-compose-test --filter "label=com.docker.compose.service=$service" \
+      --filter label=com.docker.compose.oneoff=False)")
+    [ "$code" = 0 ] || fail "$service ended with $code"
+  done
+  compose up --detach --no-build >/dev/null 2>&1
+  for service in "${roles[@]}"; do await_healthy "$service"; done
+  import_by_curl
+  download
+}

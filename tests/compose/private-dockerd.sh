@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Starts a Docker daemon that shares nothing with the machine's own: folder, socket and network are its own. It ends with
+# the process whose id it writes. Usage: private-dockerd.sh FOLDER; the socket is FOLDER/docker.sock, the id in FOLDER/pid.
+set -euo pipefail
+folder=$1
+mkdir -p "$folder/data" "$folder/exec"
+rm -f "$folder/docker.sock" "$folder/pid"
+# In a network namespace of its own, so that neither addresses nor packet filters of the machine are touched.
+setsid unshare --net sh -c 'ip link set lo up && exec "$@"' sh \
+  dockerd --data-root "$folder/data" --exec-root "$folder/exec" --pidfile "$folder/pid" \
+  --host "unix://$folder/docker.sock" >"$folder/log" 2>&1 &
+started=$!
+for _ in $(seq 300); do
+  if docker --host "unix://$folder/docker.sock" info >/dev/null 2>&1; then
+    exit 0
+  fi
+  kill -0 "$started" 2>/dev/null || break
+  sleep 0.1
+done
+echo "the Docker daemon did not start; the end of $folder/log:" >&2
+tail -n 15 "$folder/log" >&2
+kill "$started" 2>/dev/null || true
+exit 1
