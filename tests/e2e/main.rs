@@ -54,6 +54,7 @@ on_both_stacks! {
     a_deleted_ticket_is_gone_everywhere_and_its_identity_stays_used = crate::scenarios::deletion::run,
     metrics_tell_what_happened_and_are_all_documented = crate::scenarios::metrics::run,
     one_trace_leads_from_the_import_to_the_row_of_the_export = crate::scenarios::traces::run,
+    the_commands_of_the_readme_do_what_it_says = crate::scenarios::readme::run,
     a_browser_shows_the_reference_of_the_api = crate::scenarios::reference_page::run,
     personal_data_is_in_no_log = crate::scenarios::personal_data::run,
     the_retention_command_sets_and_shows_periods = crate::scenarios::retention_command::run,

@@ -21,6 +21,7 @@ pub mod limits;
 pub mod metrics;
 pub mod outages;
 pub mod personal_data;
+pub mod readme;
 pub mod reference_page;
 pub mod retention_command;
 pub mod service_tokens;
