@@ -37,7 +37,7 @@ fi
 
 # A role of the database for each service, `postgres/roles.sh` makes them when the database is made.
 roles=""
-for service in registry ingest scoring export; do
+for service in registry ingest scoring export webhooks; do
   if [ ! -e "$folder/${service}_database_url" ]; then
     keep "${service}_database_url" "postgres://assay_$service:$(random)@postgres:5432/assay"
   fi

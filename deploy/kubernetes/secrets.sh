@@ -27,7 +27,7 @@ secret assay-service-token Opaque secret "$(random)"
 secret assay-signing-keys Opaque keys "k1:$(random)"
 
 roles=""
-for service in registry ingest scoring export; do
+for service in registry ingest scoring export webhooks; do
   password=$(random)
   secret "assay-database-$service" Opaque url "postgres://assay_$service:$password@$postgres:5432/assay"
   if [ $# -eq 0 ]; then

@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154 # part of scripts/compose-test.sh
 # What a user does, and what must be true of the containers.
 
-roles=(gateway agent-registry ingest scoring-worker export export-worker)
+roles=(gateway agent-registry ingest scoring-worker export export-worker webhooks)
 url=http://127.0.0.1:$port
 
 await_healthy() {

@@ -21,14 +21,16 @@ CALLS = {
     ("ingest", "agent-registry", 8081),
     ("scoring-worker", "agent-registry", 8081),
     ("scoring-worker", "ingest", 8082),
+    ("gateway", "webhooks", 8086),
+    ("scoring-worker", "webhooks", 8086),
     ("export", "agent-registry", 8081),
     ("export", "scoring-worker", 8083),
     ("export-worker", "agent-registry", 8081),
 }
-ON_POSTGRES = {"migrate", "agent-registry", "ingest", "scoring-worker", "export", "export-worker"}
+ON_POSTGRES = {"migrate", "agent-registry", "ingest", "scoring-worker", "export", "export-worker", "webhooks"}
 ON_RABBITMQ = ON_POSTGRES - {"migrate"}
 # Reach the internet, at these ports: nobody else does.
-TO_THE_INTERNET = {"export": {443}, "export-worker": {443}}
+TO_THE_INTERNET = {"export": {443}, "export-worker": {443}, "webhooks": {80, 443, 8443}}
 
 faults = []
 
@@ -137,7 +139,7 @@ def is_open(policies, direction, one, other, port):
     side = "to" if direction == "Egress" else "from"
     for policy in chosen:
         for rule in policy.get(direction.lower(), []):
-            if "ports" in rule and port not in [entry["port"] for entry in rule["ports"]]:
+            if "ports" in rule and not any(entry["port"] <= port <= entry.get("endPort", entry["port"]) for entry in rule["ports"]):
                 continue
             if any(peer_is(peer, other) for peer in rule.get(side, [])):
                 return True
@@ -184,7 +186,7 @@ def check_internet(policies, name, labels, has_bucket):
         for address in ("93.184.216.34", "2606:2800:220:1::1"):
             if is_open(policies, "Egress", labels, address, port) != (port in wanted):
                 fault(f"{name}: port {port} of the internet should {'' if port in wanted else 'not '}be open")
-        for address in ("10.1.2.3", "169.254.169.254", "192.168.1.1", "172.20.0.1", "127.0.0.1", "fd00::1", "fe80::1"):
+        for address in ("10.1.2.3", "169.254.169.254", "192.168.1.1", "172.20.0.1", "127.0.0.1", "fd00::1", "fe80::1", "::1"):
             if is_open(policies, "Egress", labels, address, port):
                 fault(f"{name} may talk to the private address {address}")
 

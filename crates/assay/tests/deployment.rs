@@ -253,13 +253,13 @@ fn both_ways_to_run_postgresql_make_roles_by_the_same_script() {
 fn queues_that_workers_are_scaled_by_exist() {
     let scaled = read("deploy/kubernetes/components/autoscaling/queues.yaml");
     let namespace = defaults()["bus"]["namespace"].as_str().unwrap().to_owned();
-    for queue in [assay_scoring_worker::QUEUE, assay_export_worker::QUEUE] {
+    for queue in [assay_scoring_worker::QUEUE, assay_export_worker::QUEUE, assay_webhooks::QUEUE] {
         assert!(
             scaled.contains(&format!("queueName: {namespace}.{queue}\n")),
             "nothing is scaled by {queue}"
         );
     }
-    assert_eq!(scaled.matches("queueName:").count(), 2);
+    assert_eq!(scaled.matches("queueName:").count(), 3);
 }
 
 /// Images, and the bases they are built from, have a version.
