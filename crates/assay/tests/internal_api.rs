@@ -7,11 +7,15 @@ use assay_contracts::agent::{Agent, NewAgent};
 use assay_contracts::conversation::Conversation;
 use assay_contracts::export::{DownloadAddress, Export, NewExport};
 use assay_contracts::internal::{
-    Deletion, FindAgents, FoundAgents, Progress, ReadTranscripts, ResolveKey, ResolvedKey, RetentionPage,
-    Transcripts,
+    Deletion, FindAgents, FoundAgents, InterestPage, Progress, ReadTranscripts, ResolveKey, ResolvedKey,
+    RetentionPage, Transcripts,
 };
 use assay_contracts::page::Page;
 use assay_contracts::ticket::{ImportReceipt, Ticket};
+use assay_contracts::webhook::{
+    CreatedWebhook, NewWebhook, Webhook, WebhookChange, WebhookDelivery, WebhookDeliveryDetails,
+    WebhookSecret,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -96,6 +100,16 @@ fn both_ends_read_the_examples() {
             ("createExport", true) => NewExport::parse(example.to_string().as_bytes()).is_ok(),
             ("createExport" | "readExport", false) => same::<Export>(&example),
             ("downloadExport", false) => same::<DownloadAddress>(&example),
+            ("listInterest", false) => same::<InterestPage>(&example),
+            ("createWebhook", true) => NewWebhook::parse(example.to_string().as_bytes()).is_ok(),
+            ("createWebhook", false) => same::<CreatedWebhook>(&example),
+            ("listWebhooks", false) => same::<Page<Webhook>>(&example),
+            ("changeWebhook", true) => WebhookChange::parse(example.to_string().as_bytes()).is_ok(),
+            ("readWebhook" | "changeWebhook", false) => same::<Webhook>(&example),
+            ("readWebhookSecret" | "rotateWebhookSecret", false) => same::<WebhookSecret>(&example),
+            ("listWebhookDeliveries", false) => same::<Page<WebhookDelivery>>(&example),
+            ("readWebhookDelivery", false) => same::<WebhookDeliveryDetails>(&example),
+            ("testWebhook" | "replayWebhookDelivery", false) => same::<WebhookDelivery>(&example),
             (other, _) => panic!("{other}: which types does it have?"),
         };
         assert!(read, "{id}: {example}");
