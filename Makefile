@@ -97,6 +97,7 @@ compose-test:
 docs:
 	$(CARGO) run --bin assay -- openapi > proto-docs/openapi/assay.json
 	$(CARGO) run --bin assay -- reference > proto-docs/cli.md
+	deploy/kubernetes/prometheus-rule.sh > deploy/kubernetes/components/monitoring/prometheus-rule.yaml
 
 # After every change of phrases or features: the engine refuses weights that were fitted for others.
 weights:

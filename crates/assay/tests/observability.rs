@@ -63,8 +63,16 @@ fn commands_and_settings_of_runbooks_exist() {
                 let help = Command::new(env!("CARGO_BIN_EXE_assay")).args(subcommands).arg("--help").output();
                 assert!(help.unwrap().status.success(), "{}: {quoted}", path.display());
             }
-            let sections =
-                ["bus.", "ingest.", "gateway.", "scoring.", "export_worker.", "telemetry.", "services."];
+            let sections = [
+                "bus.",
+                "ingest.",
+                "gateway.",
+                "scoring.",
+                "export_worker.",
+                "telemetry.",
+                "services.",
+                "webhooks.",
+            ];
             if sections.iter().any(|section| quoted.starts_with(section)) && !quoted.contains('*') {
                 let key = quoted.rsplit('.').next().unwrap();
                 assert!(settings.contains(&format!("\n{key} = ")), "{}: {quoted}", path.display());

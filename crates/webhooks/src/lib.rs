@@ -8,6 +8,7 @@ mod config;
 mod consume;
 pub mod domain;
 mod http;
+mod metrics;
 mod start;
 pub mod store;
 

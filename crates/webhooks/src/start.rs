@@ -17,6 +17,7 @@ use crate::consume::{AnnouncementsHandler, subscription};
 use crate::domain::address::{AddressRules, InvalidNetwork};
 use crate::domain::schedule::{InvalidSchedule, Schedule};
 use crate::http::{self, Services};
+use crate::metrics;
 use crate::store::{WebhookStore, webhook_store};
 use crate::{Config, MIGRATIONS, SCHEMA};
 
@@ -73,6 +74,7 @@ pub async fn migrate(config: &Config) -> Result<Vec<String>, DatabaseError> {
 pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
     let Dependencies { listener, tokens, signing_keys, bus } = dependencies;
     check(config)?;
+    metrics::describe();
     let (rules, schedule) = (Arc::new(config.address_rules()?), config.schedule()?);
     let database = Database::open(&config.database(), SCHEMA)?;
     let store = webhook_store(&database);

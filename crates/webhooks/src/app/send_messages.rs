@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::future::pending;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use assay_contracts::ids::WebhookId;
 use assay_platform::db::DatabaseError;
@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::Poster;
 use crate::domain::attempt::Claim;
 use crate::domain::schedule::{Schedule, Verdict};
+use crate::metrics;
 use crate::store::{ClaimTerms, Settlement, WebhookStore};
 
 /// A hold lasts so much longer than an attempt can take, for the database to be told of it.
@@ -142,11 +143,13 @@ impl Sender {
 
     async fn deliver(&self, claim: Claim) -> WebhookId {
         let endpoint_id = claim.endpoint_id;
+        let began = Instant::now();
         let attempt = self.poster.post(&claim).await;
         let now = now();
         // Without randomness attempts are not spread, which is no reason not to make them.
         let lot = random_bytes::<1>().map_or(0.0, |[byte]| f64::from(byte) / 255.0);
         let verdict = self.schedule.verdict(&attempt, claim.number_in_round(), now, lot);
+        metrics::attempted(&verdict, began.elapsed());
         tracing::debug!(delivery = %claim.id, webhook = %endpoint_id, ?attempt, ?verdict, "webhook attempted");
         match verdict {
             Verdict::Gone => tracing::warn!(webhook = %endpoint_id, "webhook disabled: it answered 410"),
