@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod beside;
+
 use assay_contracts::announcement::{EvaluationAnnounced, EvaluationRetracted, ExportFinished};
 use assay_contracts::event::{
     AgentCreated, ConversationAccepted, ConversationDeleted, ConversationEvaluated, ConversationsExpired,
@@ -10,20 +12,9 @@ use assay_contracts::event::{
 };
 use serde_json::Value;
 
+use beside::PublicApi;
+
 const DOCUMENT: &str = include_str!("../../../proto-docs/asyncapi/assay.json");
-
-/// Schemas of events refer to those of the public API, in the document beside.
-struct PublicApi;
-
-impl jsonschema::Retrieve for PublicApi {
-    fn retrieve(
-        &self,
-        uri: &jsonschema::Uri<String>,
-    ) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
-        assert_eq!(uri.as_str(), "https://docs.invalid/openapi/assay.json");
-        Ok(serde_json::from_str(include_str!("../../../proto-docs/openapi/assay.json"))?)
-    }
-}
 
 fn document() -> Value {
     serde_json::from_str(DOCUMENT).unwrap()

@@ -14,6 +14,7 @@ use assay_contracts::event::{
     EvaluationDeleted, Event, ExportRequested,
 };
 use assay_contracts::export::NewExport;
+use assay_contracts::webhook::NewWebhook;
 use assay_messaging::Delivery;
 
 fn files(folder: &str) -> Vec<(String, Vec<u8>)> {
@@ -63,6 +64,7 @@ fn bodies_that_were_accepted_still_are() {
             "assess" => Conversation::parse(&body).map(|_| ()),
             "agents" => NewAgent::parse(&body).map(|_| ()),
             "exports" => NewExport::parse(&body).map(|_| ()),
+            "webhooks" => NewWebhook::parse(&body).map(|_| ()),
             other => panic!("{name}: {other} is no kind of body"),
         };
         assert!(parsed.is_ok(), "{name}: {parsed:?}");

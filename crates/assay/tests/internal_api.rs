@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod beside;
+
 use assay_contracts::agent::{Agent, NewAgent};
 use assay_contracts::conversation::Conversation;
 use assay_contracts::export::{DownloadAddress, Export, NewExport};
@@ -20,20 +22,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use beside::PublicApi;
+
 const DOCUMENT: &str = include_str!("../../../proto-docs/openapi/internal.json");
-
-/// The public document lies beside it.
-struct PublicApi;
-
-impl jsonschema::Retrieve for PublicApi {
-    fn retrieve(
-        &self,
-        uri: &jsonschema::Uri<String>,
-    ) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
-        assert_eq!(uri.as_str(), "https://docs.invalid/openapi/assay.json");
-        Ok(serde_json::from_str(include_str!("../../../proto-docs/openapi/assay.json"))?)
-    }
-}
 
 fn document() -> Value {
     serde_json::from_str(DOCUMENT).unwrap()

@@ -38,10 +38,12 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
     Ok(())
 }
 
-/// Debian's chromium, or none.
+/// Chromium as Debian names it, or what it is built into elsewhere.
 fn browser() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join("chromium")).find(|file| file.is_file())
+    let find =
+        |name| std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file());
+    ["chromium", "google-chrome", "google-chrome-stable"].into_iter().find_map(find)
 }
 
 /// What the page looks like when its scripts have run.

@@ -100,8 +100,8 @@ fn write_plan(out: &mut impl Write, arguments: &CapacityArguments, plan: &Plan) 
     }
     writeln!(
         out,
-        "\nCores at the peak, planned to be half busy. agent-registry and export-worker need next to nothing between\n\
-         exports: two replicas of each, and one core for each export that is written at the same time.\n"
+        "\nCores at the peak, planned to be half busy. agent-registry, export-worker and webhooks need next to nothing\n\
+         between exports: two replicas of each, and one core for each export that is written at the same time.\n"
     )?;
     writeln!(out, "storage")?;
     let days = |days: u32| format!("{days} days");

@@ -23,7 +23,7 @@ pub struct ServiceOutbox {
 
 pub async fn run(command: OutboxCommand) -> Result<()> {
     match command {
-        OutboxCommand::Status { place } => status(&open_all(&settings_at(&place)?).await?).await,
+        OutboxCommand::Status { place } => status(&settings_at(&place)?).await,
     }
 }
 
@@ -39,18 +39,22 @@ pub fn settings_at(place: &ServicesPlace) -> Result<Settings> {
 
 /// The outboxes of all services that have one. Changes nothing: whoever only looks must not migrate.
 pub async fn open_all(settings: &Settings) -> Result<Vec<ServiceOutbox>> {
-    let services = [
-        (assay_agent_registry::SCHEMA, settings.registry.database()),
-        (assay_ingest::SCHEMA, settings.ingest.database()),
-        (assay_scoring_worker::SCHEMA, settings.scoring.database()),
-        (assay_export::SCHEMA, settings.export.database()),
-    ];
     let mut outboxes = Vec::new();
-    for (service, database) in services {
+    for (service, database) in databases(settings) {
         let outbox = open(service, &database).await.with_context(|| format!("outbox of {service}"))?;
         outboxes.push(ServiceOutbox { service, outbox });
     }
     Ok(outboxes)
+}
+
+/// The services that have an outbox. (Webhooks publishes nothing.)
+fn databases(settings: &Settings) -> [(&'static str, DatabaseSettings); 4] {
+    [
+        (assay_agent_registry::SCHEMA, settings.registry.database()),
+        (assay_ingest::SCHEMA, settings.ingest.database()),
+        (assay_scoring_worker::SCHEMA, settings.scoring.database()),
+        (assay_export::SCHEMA, settings.export.database()),
+    ]
 }
 
 async fn open(service: &'static str, settings: &DatabaseSettings) -> Result<Outbox> {
@@ -61,15 +65,37 @@ async fn open(service: &'static str, settings: &DatabaseSettings) -> Result<Outb
     Ok(Outbox::new(database))
 }
 
-async fn status(outboxes: &[ServiceOutbox]) -> Result<()> {
+/// A line for each service; what can be seen is shown when a database cannot be reached, too.
+async fn status(settings: &Settings) -> Result<()> {
     let mut output = stdout();
     writeln!(output, "{:10}  {:>8}  {:>8}  {:>8}  LAST ERROR", "SERVICE", "PENDING", "OLDEST", "DEAD")?;
-    for ServiceOutbox { service, outbox } in outboxes {
-        let status = outbox.status().await.with_context(|| format!("outbox of {service}"))?;
-        let oldest = status.oldest_pending.map_or_else(|| "-".to_owned(), |moment| age(moment, now()));
-        let last_error = status.last_error.as_deref().map_or_else(|| "-".to_owned(), one_line);
-        let (pending, dead) = (status.pending, status.dead);
-        writeln!(output, "{service:10}  {pending:>8}  {oldest:>8}  {dead:>8}  {last_error}")?;
+    let mut unseen = Vec::new();
+    for (service, database) in databases(settings) {
+        let status = async { Ok::<_, anyhow::Error>(open(service, &database).await?.status().await?) };
+        match status.await {
+            Ok(status) => {
+                let oldest =
+                    status.oldest_pending.map_or_else(|| "-".to_owned(), |moment| age(moment, now()));
+                let last_error = status.last_error.as_deref().map_or_else(|| "-".to_owned(), one_line);
+                let (pending, dead) = (status.pending, status.dead);
+                writeln!(output, "{service:10}  {pending:>8}  {oldest:>8}  {dead:>8}  {last_error}")?;
+            }
+            Err(error) => {
+                writeln!(
+                    output,
+                    "{service:10}  {:>8}  {:>8}  {:>8}  {}",
+                    "?",
+                    "?",
+                    "?",
+                    one_line(&format!("{error:#}"))
+                )?;
+                unseen.push(service);
+            }
+        }
     }
-    Ok(())
+    if unseen.is_empty() {
+        return Ok(());
+    }
+    let unseen = unseen.join(", ");
+    bail!("the outbox of {unseen} cannot be seen from here: run this where all databases can be reached")
 }

@@ -5,14 +5,13 @@ use std::time::Duration;
 use actix_web::web::{Data, Json, Path, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use assay_contracts::export::{DownloadAddress, Export, NewExport};
-use assay_contracts::fault::Fault;
 use assay_contracts::internal::PUBLIC_BASE_URL_HEADER;
-use assay_contracts::page::{DEFAULT_LIMIT, MAX_LIMIT, Page};
+use assay_contracts::page::Page;
 use assay_contracts::problem::{Problem, ProblemCode};
 use assay_contracts::tenant::Scope;
 use assay_platform::db::idempotency::{self, Fingerprint, IdempotencyKey};
 use assay_platform::web::{
-    BodyLimits, Caller, WebError, body_error, give_stored_answer, query_pairs, read_body,
+    BodyLimits, Caller, WebError, body_error, give_stored_answer, page_parameters, query_pairs, read_body,
 };
 
 use super::Services;
@@ -50,7 +49,7 @@ pub(super) async fn list(
 ) -> Result<Json<Page<Export>>, WebError> {
     let organization_id = caller.tenant(Scope::Exports)?.organization_id;
     let base = public_base(&request)?;
-    let (cursor, limit) = page_parameters(&request)?;
+    let (cursor, limit) = page_parameters(&mut query_pairs(&request, &["cursor", "limit"])?)?;
     let request = ListExports { organization_id, cursor, limit };
     Ok(Json(list_exports(services.store.as_ref(), &services.keys, &base, request).await?))
 }
@@ -77,32 +76,6 @@ pub(super) async fn download(
     let organization_id = caller.tenant(Scope::Exports)?.organization_id;
     let base = public_base(&request)?;
     Ok(Json(find_download(services.store.as_ref(), &services.keys, &base, organization_id, &id).await?))
-}
-
-/// `cursor`, at least one character, and `limit`, 1 to [`MAX_LIMIT`].
-fn page_parameters(request: &HttpRequest) -> Result<(Option<String>, u32), WebError> {
-    let mut query = query_pairs(request, &["cursor", "limit"])?;
-    let limit = match query.get("limit") {
-        None => DEFAULT_LIMIT,
-        // Digits alone: `parse` would also take a sign.
-        Some(text) => Some(text)
-            .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))
-            .and_then(|text| text.parse().ok())
-            .filter(|limit| (1..=MAX_LIMIT).contains(limit))
-            .ok_or_else(|| invalid_parameter("limit", "must be an integer from 1 to 100"))?,
-    };
-    let cursor = query.remove("cursor");
-    if cursor.as_deref() == Some("") {
-        return Err(invalid_parameter("cursor", "must not be empty: leave it out for the first page"));
-    }
-    Ok((cursor, limit))
-}
-
-fn invalid_parameter(name: &str, detail: &str) -> WebError {
-    let fault = Fault { pointer: name.to_owned(), detail: detail.to_owned() };
-    Problem::new(ProblemCode::InvalidRequest, format!("query parameter `{name}` {detail}"))
-        .with_errors(vec![fault])
-        .into()
 }
 
 /// Without it no address could be shown; the gateway sets it on every call.

@@ -14,6 +14,7 @@ mod postgres;
 mod readiness;
 mod sqlite;
 mod static_sql;
+mod stored_id;
 
 use std::time::Duration;
 
@@ -27,6 +28,7 @@ pub use self::postgres::Postgres;
 pub use self::readiness::register_readiness;
 pub use self::sqlite::Sqlite;
 pub use self::static_sql::{StaticSql, static_sql};
+pub use self::stored_id::StoredId;
 
 /// How long a caller waits for a connection before it is told that the database is unavailable.
 const CONNECTION_DEADLINE: Duration = Duration::from_millis(900);

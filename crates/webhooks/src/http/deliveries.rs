@@ -5,7 +5,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use assay_contracts::page::Page;
 use assay_contracts::tenant::Scope;
 use assay_contracts::webhook::{WebhookDelivery, WebhookDeliveryDetails};
-use assay_platform::web::{Caller, WebError, query_pairs};
+use assay_platform::web::{Caller, WebError, page_parameters, query_pairs};
 
 use super::errors::delivery_not_found;
 use super::webhooks::webhook_id;
@@ -23,7 +23,7 @@ pub(super) async fn list(
     let endpoint_id = webhook_id(&id)?;
     let mut query = query_pairs(&request, &["cursor", "limit", "status"])?;
     let status = parameters::status(&query)?;
-    let (cursor, limit) = parameters::page(&mut query)?;
+    let (cursor, limit) = page_parameters(&mut query)?;
     let request = ListDeliveries { organization_id, endpoint_id, status, cursor, limit };
     Ok(Json(list_deliveries(services.store.as_ref(), &services.keys, request).await?))
 }

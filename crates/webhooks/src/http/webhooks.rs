@@ -11,11 +11,11 @@ use assay_contracts::tenant::Scope;
 use assay_contracts::webhook::{NewWebhook, Webhook, WebhookChange, WebhookSecret};
 use assay_platform::db::idempotency::{self, Fingerprint, IdempotencyKey};
 use assay_platform::web::{
-    BodyLimits, Caller, WebError, body_error, give_stored_answer, query_pairs, read_body,
+    BodyLimits, Caller, WebError, body_error, give_stored_answer, page_parameters, query_pairs, read_body,
 };
 
+use super::Services;
 use super::errors::not_found;
-use super::{Services, parameters};
 use crate::app::{
     CreateWebhook, ListWebhooks, change_webhook, create_webhook, delete_webhook, list_webhooks, read_webhook,
     rotate_secret, show_secret,
@@ -50,7 +50,7 @@ pub(super) async fn list(
     request: HttpRequest,
 ) -> Result<Json<Page<Webhook>>, WebError> {
     let organization_id = caller.tenant(Scope::Webhooks)?.organization_id;
-    let (cursor, limit) = parameters::page(&mut query_pairs(&request, &["cursor", "limit"])?)?;
+    let (cursor, limit) = page_parameters(&mut query_pairs(&request, &["cursor", "limit"])?)?;
     let request = ListWebhooks { organization_id, cursor, limit };
     Ok(Json(list_webhooks(services.store.as_ref(), &services.keys, request).await?))
 }

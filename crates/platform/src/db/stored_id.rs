@@ -1,0 +1,49 @@
+//! Ids as stores hold them that use the same columns on both databases.
+
+use diesel::backend::Backend;
+use diesel::deserialize::{self, FromSql, FromSqlRow};
+use diesel::expression::AsExpression;
+use diesel::pg::Pg;
+use diesel::serialize::{self, IsNull, Output, ToSql};
+use diesel::sql_types::{Text, Uuid as SqlUuid};
+use diesel::sqlite::Sqlite;
+use uuid::Uuid;
+
+/// An id: `uuid` in PostgreSQL, a lower-case text in SQLite; both sort alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromSqlRow, AsExpression)]
+#[diesel(sql_type = SqlUuid)]
+#[diesel(sql_type = Text)]
+pub struct StoredId(pub Uuid);
+
+impl StoredId {
+    /// The same id.
+    pub fn of(id: impl Into<Uuid>) -> Self {
+        Self(id.into())
+    }
+}
+
+impl FromSql<SqlUuid, Pg> for StoredId {
+    fn from_sql(value: <Pg as Backend>::RawValue<'_>) -> deserialize::Result<Self> {
+        <Uuid as FromSql<SqlUuid, Pg>>::from_sql(value).map(Self)
+    }
+}
+
+impl ToSql<SqlUuid, Pg> for StoredId {
+    fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Pg>) -> serialize::Result {
+        <Uuid as ToSql<SqlUuid, Pg>>::to_sql(&self.0, out)
+    }
+}
+
+impl FromSql<Text, Sqlite> for StoredId {
+    fn from_sql(value: <Sqlite as Backend>::RawValue<'_>) -> deserialize::Result<Self> {
+        let text = <String as FromSql<Text, Sqlite>>::from_sql(value)?;
+        Ok(Self(Uuid::try_parse(&text)?))
+    }
+}
+
+impl ToSql<Text, Sqlite> for StoredId {
+    fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Sqlite>) -> serialize::Result {
+        out.set_value(self.0.to_string());
+        Ok(IsNull::No)
+    }
+}

@@ -1,0 +1,38 @@
+//! Parameters of lists: which page, and how long.
+
+use std::collections::BTreeMap;
+
+use assay_contracts::fault::Fault;
+use assay_contracts::page::{DEFAULT_LIMIT, MAX_LIMIT};
+use assay_contracts::problem::{Problem, ProblemCode};
+
+use super::error::WebError;
+
+/// `cursor`, at least one character, and `limit`, 1 to [`MAX_LIMIT`], of a query as [`super::query_pairs`] reads it.
+///
+/// # Errors
+/// 400 that names the parameter.
+pub fn page_parameters(query: &mut BTreeMap<String, String>) -> Result<(Option<String>, u32), WebError> {
+    let limit = match query.get("limit") {
+        None => DEFAULT_LIMIT,
+        // Digits alone: `parse` would also take a sign.
+        Some(text) => Some(text)
+            .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))
+            .and_then(|text| text.parse().ok())
+            .filter(|limit| (1..=MAX_LIMIT).contains(limit))
+            .ok_or_else(|| invalid_parameter("limit", "must be an integer from 1 to 100"))?,
+    };
+    let cursor = query.remove("cursor");
+    if cursor.as_deref() == Some("") {
+        return Err(invalid_parameter("cursor", "must not be empty: leave it out for the first page"));
+    }
+    Ok((cursor, limit))
+}
+
+/// 400: what is wrong with a parameter of the query.
+pub fn invalid_parameter(name: &str, detail: &str) -> WebError {
+    let fault = Fault { pointer: name.to_owned(), detail: detail.to_owned() };
+    Problem::new(ProblemCode::InvalidRequest, format!("query parameter `{name}` {detail}"))
+        .with_errors(vec![fault])
+        .into()
+}
