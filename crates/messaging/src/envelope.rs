@@ -109,6 +109,11 @@ impl OutgoingEvent {
         &self.payload
     }
 
+    /// The name of its topic.
+    pub fn topic(&self) -> &str {
+        &self.topic
+    }
+
     /// Its id.
     pub fn id(&self) -> EventId {
         self.id

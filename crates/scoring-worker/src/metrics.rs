@@ -33,6 +33,12 @@ pub(crate) fn evaluated(outcome: &EvaluationOutcome) {
     counter!("assay_evaluations_total", "status" => status, "scorer" => scorer).increment(1);
 }
 
+/// So many conversations can no longer be evaluated.
+pub(crate) fn failed(conversations: usize) {
+    let conversations = u64::try_from(conversations).unwrap_or(u64::MAX);
+    counter!("assay_evaluations_total", "status" => "failed", "scorer" => "none").increment(conversations);
+}
+
 /// Says what is counted here. What alerts watch begins at zero, so that the first one is seen as one.
 pub(crate) fn describe() {
     for (status, scorer) in [("failed", "none"), ("scored", "builtin"), ("scored", "fallback")] {

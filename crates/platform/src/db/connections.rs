@@ -114,6 +114,9 @@ impl Connections {
         }
         let connected = self.pool.get_timeout(patience.max(Duration::from_millis(1)));
         lock(&self.state).refused_at = connected.is_err().then(Instant::now);
+        if connected.is_err() {
+            self.used.unavailable();
+        }
         connected.map_err(|error| DatabaseError::Unavailable(error.to_string()))
     }
 

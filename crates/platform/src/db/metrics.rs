@@ -1,6 +1,7 @@
 //! What is counted of the use of a database. A service's file of SQLite has as many connections as its pool, of which one
 //! writes at a time.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
@@ -8,9 +9,22 @@ use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 /// The connections of one pool, or of several that follow each other. Cloned freely.
 #[derive(Clone)]
 pub(super) struct Use {
+    _limit: Arc<Limit>,
     used: Gauge,
     wait: Histogram,
     unavailable: Counter,
+}
+
+/// What a pool adds to the connections that there may be: a process may have several pools on one database.
+struct Limit {
+    limits: Gauge,
+    connections: f64,
+}
+
+impl Drop for Limit {
+    fn drop(&mut self) {
+        self.limits.decrement(self.connections);
+    }
 }
 
 /// A connection that is used, for as long as it lives.
@@ -20,8 +34,11 @@ impl Use {
     /// Of `database`, with `limit` connections at most.
     pub(super) fn of(database: &str, limit: u32) -> Self {
         let database = database.to_owned();
-        gauge!("assay_database_connections_limit", "database" => database.clone()).set(f64::from(limit));
+        let limits = gauge!("assay_database_connections_limit", "database" => database.clone());
+        let connections = f64::from(limit);
+        limits.increment(connections);
         Self {
+            _limit: Arc::new(Limit { limits, connections }),
             used: gauge!("assay_database_connections_used", "database" => database.clone()),
             wait: histogram!("assay_database_wait_seconds", "database" => database.clone()),
             unavailable: counter!("assay_database_unavailable_total", "database" => database),

@@ -81,7 +81,10 @@ impl Sqlite {
     }
 
     fn connection(&self) -> Result<PooledConnection<Manager>, DatabaseError> {
-        self.pool.get().map_err(|error| DatabaseError::Unavailable(error.to_string()))
+        self.pool.get().map_err(|error| {
+            self.used.unavailable();
+            DatabaseError::Unavailable(error.to_string())
+        })
     }
 
     pub(super) async fn ping(&self) -> Result<(), DatabaseError> {

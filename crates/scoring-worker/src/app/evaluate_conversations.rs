@@ -140,6 +140,7 @@ impl EvaluateConversations {
                 verdicts.extend(all.map(|event| (event.event_id, Err(EvaluateError::Stopped))));
                 continue;
             };
+            metrics::evaluated(&outcome);
             match new_evaluation(
                 first.event_id,
                 first.context.clone(),

@@ -1,6 +1,7 @@
 //! Giving up conversations whose transcripts are gone: each has one evaluation, and it says why it failed.
 
-use assay_contracts::event::{ConversationsExpired, EvaluationOutcome};
+use assay_contracts::evaluation::Evaluation;
+use assay_contracts::event::{ConversationEvaluated, ConversationsExpired, EvaluationOutcome, Event};
 use assay_contracts::ids::EventId;
 
 use assay_messaging::outbox::Handover;
@@ -8,6 +9,7 @@ use assay_messaging::outbox::Handover;
 use super::Interest;
 use super::handle_error::HandleError;
 use super::new_evaluation::new_evaluation;
+use crate::metrics;
 use crate::store::EvaluationStore;
 
 /// What a person reads.
@@ -28,6 +30,10 @@ pub(crate) async fn fail_expired(
             failures.push(new_evaluation(event_id, None, organization_id, ticket, outcome, interest)?);
         }
     }
-    store.record(failures, Handover::NONE).await?;
+    let events = store.record(failures, Handover::NONE).await?;
+    // Most of the conversations were evaluated in time, and are passed over.
+    let failed =
+        events.iter().filter(|event| event.topic() == ConversationEvaluated::<Box<Evaluation>>::TOPIC.name);
+    metrics::failed(failed.count());
     Ok(())
 }

@@ -12,7 +12,6 @@ use assay_scoring::SCORER_VERSION;
 use serde_json::value::to_raw_value;
 
 use super::interest::Interest;
-use crate::metrics;
 use crate::store::{NewEvaluation, Status};
 
 /// An evaluation cannot be written as JSON.
@@ -35,7 +34,6 @@ pub(super) fn new_evaluation(
     outcome: EvaluationOutcome,
     interest: &Interest,
 ) -> Result<NewEvaluation, UnwritableEvaluation> {
-    metrics::evaluated(&outcome);
     let told = interest.includes(organization_id).then(|| in_short(&outcome));
     let (status, outcome) = match outcome {
         EvaluationOutcome::Evaluated { evaluation } => {

@@ -118,7 +118,12 @@ async fn fetch(
     bar.set_length(announced.length);
     let mut content = response.bytes_stream();
     while let Some(piece) = content.next().await {
-        sink.write(&piece.map_err(broken)?)?;
+        match piece.map_err(broken) {
+            Ok(piece) => sink.write(&piece)?,
+            // Everything has come; only the end of the answer was lost.
+            Err(_) if sink.bytes() == announced.length => break,
+            Err(error) => return Err(error),
+        }
         bar.set_position(sink.bytes());
     }
     Ok(announced)

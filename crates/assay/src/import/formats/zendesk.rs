@@ -10,6 +10,7 @@
 //!   is `end-user`; a teammate when the role is `agent` or `admin`; the system when the id is -1, as in Zendesk.
 //! - The text is `plain_body`, else `body`, else that of `html_body`.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use assay_contracts::conversation::{Author, Message, MessageKind};
@@ -78,10 +79,23 @@ struct User {
 
 /// The conversations in a line or document.
 pub fn convert(line: Vec<u8>, mapping: &Mapping) -> Vec<Converted> {
-    parse(line, "tickets", |item, page| request_of(item, &page["users"], mapping))
+    // A page names its users once for all of its tickets: so they are read once.
+    let users: OnceCell<Result<Users, String>> = OnceCell::new();
+    parse(line, "tickets", |item, page| {
+        let of_page = users.get_or_init(|| read_users(&page["users"])).as_ref().map_err(String::clone)?;
+        request_of(item, of_page, mapping)
+    })
 }
 
-fn request_of(mut item: Value, page_users: &Value, mapping: &Mapping) -> Result<Request, String> {
+/// By their ids.
+type Users = BTreeMap<String, User>;
+
+fn read_users(users: &Value) -> Result<Users, String> {
+    let users = read::<Option<Vec<User>>>(users, "users")?.unwrap_or_default();
+    Ok(users.into_iter().map(|user| (user.id.text(), user)).collect())
+}
+
+fn request_of(mut item: Value, of_page: &Users, mapping: &Mapping) -> Result<Request, String> {
     if !item.is_object() {
         return Err("it is no JSON object".to_owned());
     }
@@ -99,10 +113,8 @@ fn request_of(mut item: Value, page_users: &Value, mapping: &Mapping) -> Result<
     let comments = comments.ok_or_else(|| {
         format!("ticket {} has no `comments`: add those of \"List Comments\" to it", ticket.id.text())
     })?;
-    let mut people = People::new(&ticket, &mapping.ai);
-    for users in [page_users, &users] {
-        people.add(read::<Option<Vec<User>>>(users, "users")?.unwrap_or_default());
-    }
+    let mut people = People::new(&ticket, of_page, &mapping.ai);
+    people.add(read::<Option<Vec<User>>>(&users, "users")?.unwrap_or_default());
     let mut draft = Draft {
         ticket_id: ticket.id.text(),
         subject: ticket.subject,
@@ -157,13 +169,15 @@ fn text_in(comment: &Comment) -> String {
 struct People<'a> {
     ai: &'a AiAuthors,
     requester: Option<String>,
-    known: BTreeMap<String, User>,
+    /// Those whom the ticket itself names.
+    known: Users,
+    of_page: &'a Users,
 }
 
 impl<'a> People<'a> {
-    fn new(ticket: &Ticket, ai: &'a AiAuthors) -> Self {
+    fn new(ticket: &Ticket, of_page: &'a Users, ai: &'a AiAuthors) -> Self {
         let requester = ticket.requester_id.as_ref().or(ticket.requester.as_ref().map(|user| &user.id));
-        let mut people = Self { ai, requester: requester.map(Id::text), known: BTreeMap::new() };
+        let mut people = Self { ai, requester: requester.map(Id::text), known: Users::new(), of_page };
         let named = [&ticket.requester, &ticket.submitter, &ticket.assignee];
         people.add(named.into_iter().flatten().cloned().collect());
         people
@@ -179,8 +193,14 @@ impl<'a> People<'a> {
         }
     }
 
+    /// What the ticket says of somebody goes first, unless only the page tells the role.
+    fn user(&self, id: &str) -> Option<&User> {
+        let (named, of_page) = (self.known.get(id), self.of_page.get(id));
+        named.filter(|user| user.role.is_some()).or(of_page).or(named)
+    }
+
     fn author(&self, id: &str) -> Result<Author, String> {
-        let user = self.known.get(id);
+        let user = self.user(id);
         let name = user.and_then(|user| user.name.clone()).filter(|name| !name.trim().is_empty());
         let external_id = id.to_owned();
         if let Some(agent) = self.ai.agents.get(id) {
