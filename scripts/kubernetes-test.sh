@@ -72,7 +72,8 @@ for overlay in deploy/kubernetes/overlays/*; do
 done
 deploy/kubernetes/secrets.sh >"$work/secrets.production.yaml"
 deploy/kubernetes/secrets.sh --dev >"$work/secrets.dev.yaml"
-"$tools/bin/kubernetes-validate" --strict --quiet --no-warn "$work"/*.yaml deploy/kubernetes/examples/ingress.yaml
+"$tools/bin/kubernetes-validate" --strict --quiet --no-warn "$work"/*.yaml deploy/kubernetes/examples/ingress.yaml \
+  deploy/kubernetes/examples/tools.yaml
 for overlay in deploy/kubernetes/overlays/*; do
   name=$(basename "$overlay")
   "$tools/bin/python" tests/kubernetes/overlay.py "$work/$name.yaml" "$work/secrets.$name.yaml" >"$work/operators.json"
