@@ -1,7 +1,7 @@
 //! Sends what is due: many messages at the same time, to no endpoint more than its share.
 
 use std::collections::HashMap;
-use std::future::pending;
+use std::future::{pending, ready};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use assay_contracts::ids::WebhookId;
 use assay_platform::db::DatabaseError;
 use assay_platform::runtime::{BoxError, new_id, now, random_bytes, within};
-use futures_util::StreamExt;
+use futures_util::future::join;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{Stream, StreamExt};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -23,8 +24,9 @@ use crate::store::{ClaimTerms, Settlement, WebhookStore};
 /// A hold lasts so much longer than an attempt can take, for the database to be told of it.
 const LEASE_MARGIN: Duration = Duration::from_secs(15);
 
-/// How long a process that was asked to stop waits for the attempts under way; the rest is handed back.
-const LAST_DEADLINE: Duration = Duration::from_secs(8);
+/// How long a process that was asked to stop waits for the attempts under way, while it hands back what it took last. Attempts
+/// that take longer are dropped, and made again by others when their holds end. Well below `shutdown.phase_seconds`.
+const LAST_DEADLINE: Duration = Duration::from_secs(12);
 
 /// Attempts at recording an attempt: a short outage of the database must not cost a second delivery.
 const SETTLE_ATTEMPTS: u32 = 3;
@@ -97,15 +99,16 @@ pub(crate) async fn send_messages(sender: Arc<Sender>, stop: CancellationToken) 
             claiming = Some(sender.claim(&held));
         }
     }
-    // A claim that is under way may be committed: what it took is handed back.
-    if let Some(claiming) = claiming
-        && let Some(Ok(claims)) = within(LAST_DEADLINE, claiming).await
-        && let Err(error) = sender.store.hand_back(claims, now()).await
-    {
-        tracing::warn!(cause = %error, "messages could not be handed back: their holds end by themselves");
-    }
-    within(LAST_DEADLINE, async { while under_way.next().await.is_some() {} }).await;
+    wind_up(sender.hand_back(claiming), under_way).await;
     Ok(())
+}
+
+/// Both at the same time: attempts go on only while they are polled.
+async fn wind_up(hand_back: impl Future<Output = ()>, under_way: impl Stream<Item = WebhookId>) {
+    let last = join(hand_back, under_way.for_each(|_| ready(())));
+    if within(LAST_DEADLINE, last).await.is_none() {
+        tracing::warn!("webhooks were still being sent: they are sent again when their holds end");
+    }
 }
 
 fn release(held: &mut HashMap<WebhookId, usize>, endpoint: WebhookId) {
@@ -139,6 +142,18 @@ impl Sender {
         };
         let store = self.store.clone();
         Box::pin(async move { store.claim(terms).await })
+    }
+
+    /// A claim that is under way may be committed: what it took is handed back.
+    async fn hand_back(&self, claiming: Option<Claiming>) {
+        let Some(claiming) = claiming else { return };
+        let handed_back = match claiming.await {
+            Ok(claims) => self.store.hand_back(claims, now()).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = handed_back {
+            tracing::warn!(cause = %error, "messages could not be handed back: their holds end by themselves");
+        }
     }
 
     async fn deliver(&self, claim: Claim) -> WebhookId {
@@ -177,5 +192,35 @@ impl Sender {
             tokio::time::sleep(SETTLE_PAUSE).await;
         }
         tracing::error!(delivery = %settlement.claim.id, "attempt at a webhook was not recorded: it is made again");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use futures_util::stream;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn attempts_come_to_their_end_while_the_database_does_not_answer() {
+        let is_done = AtomicBool::new(false);
+        let attempt = stream::once(async {
+            tokio::time::sleep(LAST_DEADLINE / 2).await;
+            is_done.store(true, Ordering::Relaxed);
+            new_id()
+        });
+        let begun = tokio::time::Instant::now();
+        wind_up(pending(), attempt).await;
+        assert!(is_done.load(Ordering::Relaxed));
+        assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_attempt_without_an_answer_does_not_hold_up_the_process() {
+        let begun = tokio::time::Instant::now();
+        wind_up(ready(()), stream::pending()).await;
+        assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
     }
 }
