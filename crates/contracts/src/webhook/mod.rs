@@ -266,9 +266,9 @@ pub enum AttemptError {
     Status,
     /// There was no answer in time.
     Timeout,
-    /// The host's name has no address.
+    /// The host's name has no address, or none that webhooks may be sent to.
     NameNotResolved,
-    /// The host has no address that webhooks may be sent to.
+    /// Webhooks may not be sent to the URL itself, whatever its host's name leads to.
     AddressRefused,
     /// No connection, or one that broke off; also when the certificate is not valid.
     ConnectionFailed,

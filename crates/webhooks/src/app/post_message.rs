@@ -87,7 +87,12 @@ impl Poster {
             .header("webhook-timestamp", seconds.to_string())
             .header("webhook-signature", signatures(&secrets, claim.id, seconds, &claim.payload))
             .body(claim.payload.clone());
-        request.send().await.map_err(|error| kind_of(&error))
+        request.send().await.map_err(|error| {
+            if is_of_refused_name(&error) {
+                tracing::info!(webhook = %claim.endpoint_id, "webhook not called: its name leads to no address that may be");
+            }
+            kind_of(&error)
+        })
     }
 }
 
@@ -117,21 +122,27 @@ impl Resolve for CheckedResolver {
     }
 }
 
+/// What the owner of an endpoint is told. A name that leads only into a private network has no address, as for everybody
+/// outside: a word of its own would tell which names exist inside. Only our log knows better.
 fn kind_of(error: &reqwest::Error) -> AttemptError {
-    let mut source: Option<&(dyn Error + 'static)> = error.source();
-    while let Some(cause) = source {
-        if cause.is::<RefusedName>() {
-            return AttemptError::AddressRefused;
-        }
-        source = cause.source();
-    }
     if error.is_timeout() {
         AttemptError::Timeout
-    } else if error.is_dns() {
+    } else if error.is_dns() || is_of_refused_name(error) {
         AttemptError::NameNotResolved
     } else {
         AttemptError::ConnectionFailed
     }
+}
+
+fn is_of_refused_name(error: &reqwest::Error) -> bool {
+    let mut source = error.source();
+    while let Some(cause) = source {
+        if cause.is::<RefusedName>() {
+            return true;
+        }
+        source = cause.source();
+    }
+    false
 }
 
 async fn read_some(mut response: Response) {
@@ -168,6 +179,18 @@ mod tests {
         assert!(error.is::<RefusedName>(), "{error}");
         let found: Vec<SocketAddr> = resolve("127.0.0.0/8").await.unwrap().collect();
         assert!(!found.is_empty() && found.iter().all(|address| address.is_ipv4()), "{found:?}");
+    }
+
+    #[tokio::test]
+    async fn a_name_inside_is_told_from_one_that_does_not_exist_by_us_alone() {
+        let rules = Arc::new(AddressRules::new(false, "").unwrap());
+        let http = Client::builder().no_proxy().dns_resolver(CheckedResolver { rules }).build().unwrap();
+        let failure = async |url: &str| http.post(url).send().await.unwrap_err();
+        let inside = failure("http://localhost:9/").await;
+        let nowhere = failure("http://nobody.invalid:9/").await;
+        assert!(is_of_refused_name(&inside) && !is_of_refused_name(&nowhere), "{inside:?} {nowhere:?}");
+        assert_eq!(kind_of(&inside), AttemptError::NameNotResolved);
+        assert_eq!(kind_of(&nowhere), AttemptError::NameNotResolved);
     }
 
     #[test]
