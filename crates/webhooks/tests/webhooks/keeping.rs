@@ -6,6 +6,7 @@ use assay_contracts::webhook::{DeliveryStatus, WebhookChange, WebhookEvent};
 use assay_platform::auth::SigningKeys;
 use assay_platform::runtime::new_id;
 use assay_testkit::on_both_databases;
+use assay_webhooks::domain::message::Message;
 use assay_webhooks::domain::position::Position;
 use assay_webhooks::domain::schedule::Verdict;
 use assay_webhooks::domain::secret::{SECRET_BYTES, SealedSecrets, Secret};
@@ -15,14 +16,21 @@ use crate::stage::{LIMIT, NOW, Stage, later};
 
 const DAY: i64 = 24 * 60 * 60;
 
+/// How often two things are done at the same moment, so that they meet.
+const ROUNDS: usize = 40;
+
 on_both_databases! { Stage {
     an_endpoint_is_read_as_it_was_made_by_its_organization_alone,
     an_organization_has_so_many_endpoints_and_no_more,
     pages_go_from_the_newest_to_the_oldest,
     a_change_is_kept,
+    of_two_changes_at_the_same_time_none_is_lost,
+    a_change_does_not_bring_back_what_is_being_deleted,
     an_event_makes_one_message_however_often_it_comes,
     only_those_who_want_evaluations_are_interested,
     a_retracted_ticket_is_told_nothing_and_what_was_told_is_erased,
+    a_replay_while_its_ticket_is_retracted_sends_nothing,
+    what_slipped_by_a_retraction_is_erased_and_what_was_delivered_stays_so,
     a_deleted_endpoint_is_gone_at_once_and_its_messages_follow,
     old_messages_are_removed,
     a_rotation_keeps_the_secret_before_until_its_time_is_over,
@@ -86,6 +94,39 @@ async fn a_change_is_kept(stage: Stage) -> Result<()> {
     Ok(())
 }
 
+async fn of_two_changes_at_the_same_time_none_is_lost(stage: Stage) -> Result<()> {
+    let endpoint = stage.create().await?;
+    let change = |change| stage.store.change(stage.organization_id, endpoint.id, change, NOW);
+    for round in 0..ROUNDS {
+        let (url, description) = (format!("https://{round}.example.com/"), format!("Round {round}"));
+        let (one, other) = futures_util::future::join(
+            change(WebhookChange { url: Some(url.clone()), ..WebhookChange::default() }),
+            change(WebhookChange { description: Some(description.clone()), ..WebhookChange::default() }),
+        )
+        .await;
+        assert!(one?.is_some() && other?.is_some());
+        let found = stage.find(endpoint.id).await?;
+        assert_eq!((found.url, found.description), (url, Some(description)));
+    }
+    Ok(())
+}
+
+async fn a_change_does_not_bring_back_what_is_being_deleted(stage: Stage) -> Result<()> {
+    for _ in 0..ROUNDS {
+        let endpoint = stage.create().await?;
+        let change = WebhookChange { enabled: Some(true), ..WebhookChange::default() };
+        let (deleted, changed) = futures_util::future::join(
+            stage.store.delete(stage.organization_id, endpoint.id, NOW),
+            stage.store.change(stage.organization_id, endpoint.id, change, NOW),
+        )
+        .await;
+        assert!(deleted? && changed.is_ok());
+        let brought_back = "UPDATE endpoints SET enabled = FALSE WHERE enabled";
+        assert_eq!(stage.execute(brought_back).await?, 0);
+    }
+    Ok(())
+}
+
 async fn an_event_makes_one_message_however_often_it_comes(stage: Stage) -> Result<()> {
     let (one, other) = (stage.create().await?, stage.create().await?);
     let event = stage.announced(new_id());
@@ -134,6 +175,45 @@ async fn a_retracted_ticket_is_told_nothing_and_what_was_told_is_erased(stage: S
     let claims = stage.store.claim(stage.terms(NOW, 9, 9)).await?;
     assert!(claims.len() == 1 && claims[0].payload.contains(&other.to_string()), "{claims:?}");
     assert_eq!(stage.log(endpoint.id, None).await?.len(), 3);
+    Ok(())
+}
+
+async fn a_replay_while_its_ticket_is_retracted_sends_nothing(stage: Stage) -> Result<()> {
+    let endpoint = stage.create().await?;
+    for _ in 0..ROUNDS {
+        let ticket = new_id();
+        stage.store.take_in(vec![stage.announced(ticket)], NOW, NOW).await?;
+        let claim = stage.claim_one(NOW).await?;
+        stage.settle(claim.clone(), 204, Verdict::Delivered, NOW).await?;
+        let (replayed, retracted) = futures_util::future::join(
+            stage.store.replay(stage.organization_id, endpoint.id, claim.id, NOW),
+            stage.store.take_in(vec![Received::Retracted(new_id(), ticket, NOW)], NOW, NOW),
+        )
+        .await;
+        retracted?;
+        assert!(matches!(replayed?, Replayed::Queued | Replayed::Erased));
+        assert_eq!(stage.log(endpoint.id, Some(DeliveryStatus::Pending)).await?, []);
+        assert_eq!(stage.store.claim(stage.terms(NOW, 9, 9)).await?, []);
+    }
+    Ok(())
+}
+
+async fn what_slipped_by_a_retraction_is_erased_and_what_was_delivered_stays_so(stage: Stage) -> Result<()> {
+    let (endpoint, ticket) = (stage.create().await?, new_id());
+    stage.store.take_in(vec![Received::Retracted(new_id(), ticket, NOW)], NOW, NOW).await?;
+    let (told, waiting) = (new_id(), new_id());
+    for (id, at) in [(told, NOW), (waiting, later(1))] {
+        let payload = "{}".to_owned();
+        let message = Message { event: WebhookEvent::EvaluationCompleted, ticket_id: Some(ticket), payload };
+        stage.store.add(&endpoint, id, message, at).await?;
+    }
+    let claim = stage.claim_one(NOW).await?;
+    assert!(stage.settle(claim, 204, Verdict::Delivered, NOW).await?);
+    assert_eq!(stage.store.prune(later(-DAY), later(1)).await?, 2);
+    for (id, status) in [(told, DeliveryStatus::Delivered), (waiting, DeliveryStatus::Failed)] {
+        let found = stage.store.find_delivery(stage.organization_id, endpoint.id, id).await?.unwrap();
+        assert_eq!((found.payload, found.delivery.status), (None, status));
+    }
     Ok(())
 }
 

@@ -22,6 +22,10 @@ on_both_databases! { Stage {
     an_endpoint_that_fails_for_days_is_disabled,
     an_endpoint_that_answers_410_is_disabled,
     a_replay_begins_the_schedule_anew_under_the_same_id,
+    a_message_without_words_is_not_sent,
+    a_late_answer_of_the_address_before_disables_nothing,
+    messages_given_up_at_the_address_before_count_no_more,
+    an_event_of_a_later_release_stops_nobodys_messages,
 } }
 
 async fn a_message_is_held_by_one_until_its_hold_ends(stage: Stage) -> Result<()> {
@@ -159,5 +163,70 @@ async fn a_replay_begins_the_schedule_anew_under_the_same_id(stage: Stage) -> Re
     // Who is sending it is not disturbed.
     assert_eq!(replay(claim.id).await?, Replayed::Queued);
     assert!(stage.settle(again, 204, Verdict::Delivered, later(61)).await?);
+    Ok(())
+}
+
+async fn a_message_without_words_is_not_sent(stage: Stage) -> Result<()> {
+    stage.create().await?;
+    stage.announce(2).await?;
+    assert_eq!(stage.execute("UPDATE deliveries SET payload = NULL").await?, 2);
+    let claims = stage.store.claim(stage.terms(NOW, 9, 9)).await?;
+    assert!(claims.is_empty(), "{claims:?}");
+    Ok(())
+}
+
+async fn a_late_answer_of_the_address_before_disables_nothing(stage: Stage) -> Result<()> {
+    let endpoint = stage.create().await?;
+    stage.announce(3).await?;
+    let [gone, failing, delivered] = [(); 3].map(|()| stage.claim_one(NOW));
+    let (gone, failing, delivered) = (gone.await?, failing.await?, delivered.await?);
+    let elsewhere =
+        WebhookChange { url: Some("https://new.example.com/".into()), ..WebhookChange::default() };
+    stage.store.change(stage.organization_id, endpoint.id, elsewhere, NOW).await?;
+    assert!(stage.settle(gone, 410, Verdict::Gone, later(1)).await?);
+    assert!(stage.settle(failing, 500, Verdict::RetryAt(later(9)), later(1)).await?);
+    let found = stage.find(endpoint.id).await?;
+    assert_eq!((found.enabled, found.disabled_reason, found.failing_since), (true, None, None));
+    // Nor does it say that the new address works.
+    let other = stage.claim_one(later(9)).await?;
+    stage.settle(other, 500, Verdict::RetryAt(later(20)), later(9)).await?;
+    assert!(stage.settle(delivered, 204, Verdict::Delivered, later(10)).await?);
+    assert_eq!(stage.find(endpoint.id).await?.failing_since, Some(later(9)));
+    Ok(())
+}
+
+async fn messages_given_up_at_the_address_before_count_no_more(stage: Stage) -> Result<()> {
+    let day = 24 * 60 * 60;
+    let endpoint = stage.create().await?;
+    stage.announce(6).await?;
+    let first = stage.claim_one(NOW).await?;
+    stage.settle(first, 500, Verdict::GivenUp, NOW).await?;
+    let late = stage.store.claim(stage.terms(later(6 * day), 9, 9)).await?;
+    assert_eq!(late.len(), 5);
+    let elsewhere =
+        WebhookChange { url: Some("https://new.example.com/".into()), ..WebhookChange::default() };
+    stage.store.change(stage.organization_id, endpoint.id, elsewhere, later(6 * day)).await?;
+    for claim in late {
+        assert!(stage.settle(claim, 500, Verdict::GivenUp, later(6 * day)).await?);
+    }
+    assert!(stage.find(endpoint.id).await?.enabled);
+    Ok(())
+}
+
+async fn an_event_of_a_later_release_stops_nobodys_messages(stage: Stage) -> Result<()> {
+    let endpoint = stage.create().await?;
+    let changed =
+        stage.execute("UPDATE endpoints SET events = 'evaluation.completed ticket.reopened'").await?;
+    assert_eq!(changed, 1);
+    let other = stage.create().await?;
+    stage.announce(1).await?;
+    let claims = stage.store.claim(stage.terms(NOW, 9, 9)).await?;
+    let told: HashSet<_> = claims.iter().map(|claim| claim.endpoint_id).collect();
+    assert_eq!(told, HashSet::from([endpoint.id, other.id]));
+    // What this release does not know is not taken away by a change of something else.
+    let change = WebhookChange { description: Some("Support".into()), ..WebhookChange::default() };
+    stage.store.change(stage.organization_id, endpoint.id, change, NOW).await?;
+    let kept = "UPDATE endpoints SET updated_at = 0 WHERE events LIKE '%ticket.reopened'";
+    assert_eq!(stage.execute(kept).await?, 1);
     Ok(())
 }

@@ -12,6 +12,7 @@ use assay_contracts::ids::{OrganizationId, TicketId, WebhookDeliveryId, WebhookI
 use assay_contracts::time::Timestamp;
 use assay_contracts::webhook::{DeliveryStatus, WebhookDelivery, WebhookEvent};
 use assay_platform::auth::SigningKeys;
+use assay_platform::db::Database;
 use assay_platform::runtime::new_id;
 use assay_testkit::ServiceDatabase;
 use assay_webhooks::domain::attempt::{Attempt, Claim};
@@ -23,6 +24,7 @@ use assay_webhooks::store::{
     ClaimTerms, Created, Creation, LogPage, Received, Settlement, WebhookStore, webhook_store,
 };
 use assay_webhooks::{MIGRATIONS, SCHEMA};
+use diesel::{RunQueryDsl as _, sql_query};
 
 pub const NOW: Timestamp = Timestamp::saturating_from_millis(1_795_158_000_000);
 pub const LIMIT: u32 = 5;
@@ -36,7 +38,8 @@ pub struct Stage {
     pub store: Arc<dyn WebhookStore>,
     pub organization_id: OrganizationId,
     pub keys: SigningKeys,
-    _database: ServiceDatabase,
+    database: Database,
+    _place: ServiceDatabase,
 }
 
 impl Stage {
@@ -48,10 +51,23 @@ impl Stage {
         Self::at(ServiceDatabase::postgres(SCHEMA, MIGRATIONS).await?)
     }
 
-    fn at(database: ServiceDatabase) -> Result<Self> {
+    fn at(place: ServiceDatabase) -> Result<Self> {
         let keys = SigningKeys::parse(&"k1:0123456789abcdef0123456789abcdef".to_owned().into())?;
-        let store = webhook_store(&database.open(SCHEMA)?);
-        Ok(Self { store, organization_id: new_id(), keys, _database: database })
+        let database = place.open(SCHEMA)?;
+        let store = webhook_store(&database);
+        Ok(Self { store, organization_id: new_id(), keys, database, _place: place })
+    }
+
+    /// Runs a statement that the store would not; how many rows it changed.
+    pub async fn execute(&self, statement: &'static str) -> Result<usize> {
+        match &self.database {
+            Database::Postgres(postgres) => {
+                postgres.run(move |c| sql_query(statement).execute(c).map_err(anyhow::Error::from)).await
+            }
+            Database::Sqlite(sqlite) => {
+                sqlite.write(move |c| sql_query(statement).execute(c).map_err(anyhow::Error::from)).await
+            }
+        }
     }
 
     /// An endpoint that is not stored yet.

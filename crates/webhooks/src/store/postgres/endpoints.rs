@@ -125,7 +125,7 @@ pub(super) fn page(
             .filter(endpoints::created_at.le(moment))
             .filter(endpoints::created_at.lt(moment).or(endpoints::id.lt(StoredId(id))));
     }
-    query.load::<EndpointRecord>(connection)?.into_iter().map(Endpoint::try_from).collect()
+    Ok(query.load::<EndpointRecord>(connection)?.into_iter().map(Endpoint::from).collect())
 }
 
 pub(super) fn find(
@@ -140,7 +140,24 @@ pub(super) fn find(
         .filter(endpoints::deleted_at.is_null())
         .first(connection)
         .optional()?;
-    found.map(Endpoint::try_from).transpose()
+    Ok(found.map(Endpoint::from))
+}
+
+/// The endpoint, which nobody else changes or deletes before the end of the transaction.
+fn hold(
+    connection: &mut PgConnection,
+    organization_id: OrganizationId,
+    id: WebhookId,
+) -> Result<Option<Endpoint>, DatabaseError> {
+    let found: Option<EndpointRecord> = endpoints::table
+        .find(StoredId::of(id))
+        .select(ENDPOINT)
+        .filter(endpoints::organization_id.eq(StoredId::of(organization_id)))
+        .filter(endpoints::deleted_at.is_null())
+        .for_update()
+        .get_result(connection)
+        .optional()?;
+    Ok(found.map(Endpoint::from))
 }
 
 pub(super) fn change(
@@ -150,16 +167,21 @@ pub(super) fn change(
     change: WebhookChange,
     now: Timestamp,
 ) -> Result<Option<Endpoint>, DatabaseError> {
-    let Some(found) = find(connection, organization_id, id)? else { return Ok(None) };
-    let is_decided = change.enabled.is_some();
+    let Some(found) = hold(connection, organization_id, id)? else { return Ok(None) };
+    let (is_decided, are_chosen) = (change.enabled.is_some(), change.events.is_some());
     let endpoint = found.changed(change, now);
+    // Else they stay as they are: some may be known to a later release only.
+    let events = are_chosen.then(|| {
+        (
+            endpoints::events.eq(event_names(&endpoint)),
+            endpoints::wants_evaluations.eq(endpoint.wants_evaluations()),
+        )
+    });
     diesel::update(endpoints::table.find(StoredId::of(id)))
-        .filter(endpoints::deleted_at.is_null())
         .set((
             endpoints::url.eq(&endpoint.url),
             endpoints::description.eq(&endpoint.description),
-            endpoints::events.eq(event_names(&endpoint)),
-            endpoints::wants_evaluations.eq(endpoint.wants_evaluations()),
+            events,
             endpoints::low_score_tenths.eq(tenths(endpoint.low_score_below)),
             endpoints::updated_at.eq(endpoint.updated_at.as_millis()),
         ))

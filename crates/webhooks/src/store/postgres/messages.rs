@@ -8,8 +8,11 @@ use assay_contracts::webhook::{WebhookAttempt, WebhookDelivery};
 use assay_messaging::inbox::record_postgres;
 use assay_platform::db::DatabaseError;
 use assay_platform::runtime::new_id;
+use diesel::dsl::{Eq, sql};
+use diesel::expression::SqlLiteral;
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
+use diesel::sql_types::Text;
 
 use super::endpoints::ENDPOINT;
 use super::schema::{attempts, deliveries, endpoints, retractions};
@@ -38,6 +41,12 @@ const DELIVERY: DeliveryColumns = (
     deliveries::attempts,
     deliveries::due_at,
     deliveries::created_at,
+);
+
+type Erasure = (
+    Eq<deliveries::payload, Option<String>>,
+    Eq<deliveries::status, SqlLiteral<Text>>,
+    Eq<deliveries::lease, Option<StoredId>>,
 );
 
 /// A message of one endpoint that is not stored yet.
@@ -104,7 +113,7 @@ fn endpoints_of(
         .filter(endpoints::enabled)
         .filter(endpoints::deleted_at.is_null())
         .load(connection)?;
-    found.into_iter().map(Endpoint::try_from).collect()
+    Ok(found.into_iter().map(Endpoint::from).collect())
 }
 
 fn insert(
@@ -144,12 +153,16 @@ fn retract(connection: &mut PgConnection, ticket_id: TicketId, at: Timestamp) ->
         ))
         .on_conflict_do_nothing()
         .execute(connection)?;
-    let of_ticket = || deliveries::table.filter(deliveries::ticket_id.eq(Some(StoredId::of(ticket_id))));
-    diesel::update(of_ticket().filter(deliveries::status.eq("pending")))
-        .set((deliveries::status.eq("failed"), deliveries::lease.eq(None::<StoredId>)))
-        .execute(connection)?;
-    diesel::update(of_ticket()).set(deliveries::payload.eq(None::<String>)).execute(connection)?;
+    let of_ticket = deliveries::table.filter(deliveries::ticket_id.eq(Some(StoredId::of(ticket_id))));
+    // One statement: between two, a replay could make a message pending that loses its words.
+    diesel::update(of_ticket).set(erasure()).execute(connection)?;
     Ok(())
+}
+
+/// What is left of a message whose ticket was deleted: how it went, if it was sent.
+pub(super) fn erasure() -> Erasure {
+    const STATUS: &str = "CASE WHEN status = 'pending' THEN 'failed' ELSE status END";
+    (deliveries::payload.eq(None), deliveries::status.eq(sql::<Text>(STATUS)), deliveries::lease.eq(None))
 }
 
 fn retracted(
@@ -226,14 +239,12 @@ pub(super) fn replay(
     id: WebhookDeliveryId,
     now: Timestamp,
 ) -> Result<Replayed, DatabaseError> {
-    let found = find(connection, organization_id, endpoint_id, id)?;
-    let Some(found) = found else { return Ok(Replayed::NotFound) };
-    if found.payload.is_none() {
-        return Ok(Replayed::Erased);
-    }
     // Not what is being sent at this moment: its attempt is the one that was asked for.
     let is_free = deliveries::lease.is_null().or(deliveries::due_at.le(now.as_millis()));
     diesel::update(deliveries::table.find(StoredId::of(id)))
+        .filter(deliveries::endpoint_id.eq(StoredId::of(endpoint_id)))
+        .filter(deliveries::organization_id.eq(StoredId::of(organization_id)))
+        .filter(deliveries::payload.is_not_null())
         .filter(is_free)
         .set((
             deliveries::status.eq("pending"),
@@ -242,5 +253,10 @@ pub(super) fn replay(
             deliveries::lease.eq(None::<StoredId>),
         ))
         .execute(connection)?;
-    Ok(Replayed::Queued)
+    // Looked at last: what is erased from here on waits for this transaction, and finds the message pending.
+    match find(connection, organization_id, endpoint_id, id)? {
+        None => Ok(Replayed::NotFound),
+        Some(found) if found.payload.is_none() => Ok(Replayed::Erased),
+        Some(_) => Ok(Replayed::Queued),
+    }
 }

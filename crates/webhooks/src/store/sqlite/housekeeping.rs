@@ -8,6 +8,7 @@ use diesel::dsl::{exists, not};
 use diesel::prelude::*;
 use diesel::sqlite::SqliteConnection;
 
+use super::messages::erasure;
 use super::schema::{deliveries, endpoints, retractions};
 use crate::store::record::StoredId;
 
@@ -81,11 +82,7 @@ fn erase_retracted(connection: &mut SqliteConnection, now: Timestamp) -> Result<
         .filter(retractions::deleted_at.gt(now.plus_millis(-SECOND_LOOK_MILLIS).as_millis()));
     let erased = diesel::update(deliveries::table.filter(deliveries::ticket_id.eq_any(recent)))
         .filter(deliveries::payload.is_not_null())
-        .set((
-            deliveries::payload.eq(None::<String>),
-            deliveries::status.eq("failed"),
-            deliveries::lease.eq(None::<StoredId>),
-        ))
+        .set(erasure())
         .execute(connection)?;
     let forgotten = retractions::table
         .filter(retractions::deleted_at.lt(now.plus_millis(-DELETIONS_REMEMBERED_MILLIS).as_millis()));

@@ -45,6 +45,7 @@ fn with_due_messages(
     let due = deliveries::table
         .filter(deliveries::endpoint_id.eq(endpoints::id))
         .filter(sql::<Bool>(IS_PENDING))
+        .filter(deliveries::payload.is_not_null())
         .filter(deliveries::due_at.le(terms.now.as_millis()));
     let found: Vec<EndpointRecord> = endpoints::table
         .select(ENDPOINT)
@@ -55,7 +56,7 @@ fn with_due_messages(
         .order(sql::<NotSelectable>("random()"))
         .limit(i64::try_from(terms.limit).unwrap_or(i64::MAX))
         .load(connection)?;
-    found.into_iter().map(Endpoint::try_from).collect()
+    Ok(found.into_iter().map(Endpoint::from).collect())
 }
 
 fn claim_of(
@@ -68,11 +69,12 @@ fn claim_of(
         .select(deliveries::id)
         .filter(deliveries::endpoint_id.eq(StoredId::of(endpoint.id)))
         .filter(sql::<Bool>(IS_PENDING))
+        .filter(deliveries::payload.is_not_null())
         .filter(deliveries::due_at.le(terms.now.as_millis()))
         .order((deliveries::due_at, deliveries::id))
         .limit(i64::try_from(limit).unwrap_or(i64::MAX))
         .load(connection)?;
-    let held: Vec<(StoredId, Option<String>, i32, i32)> =
+    let held: Vec<(StoredId, String, i32, i32)> =
         diesel::update(deliveries::table.filter(deliveries::id.eq_any(due)))
             .set((
                 deliveries::due_at.eq(terms.until.as_millis()),
@@ -80,20 +82,20 @@ fn claim_of(
             ))
             .returning((
                 deliveries::id,
-                deliveries::payload,
+                // Nobody erases what this transaction holds.
+                deliveries::payload.assume_not_null(),
                 deliveries::attempts,
                 deliveries::earlier_attempts,
             ))
             .get_results(connection)?;
-    let claim = |(id, payload, attempts, earlier): (StoredId, Option<String>, i32, i32)| Claim {
+    let claim = |(id, payload, attempts, earlier): (StoredId, String, i32, i32)| Claim {
         id: id.0.into(),
         lease: terms.lease,
         endpoint_id: endpoint.id,
         organization_id: endpoint.organization_id,
         url: endpoint.url.clone(),
         secrets: endpoint.secrets.clone(),
-        // What was erased is not pending.
-        payload: payload.unwrap_or_default(),
+        payload,
         attempts: u32::try_from(attempts).unwrap_or_default(),
         earlier_attempts: u32::try_from(earlier).unwrap_or_default(),
     };
@@ -123,6 +125,7 @@ pub(super) fn settle(
         return Ok(false);
     }
     note_attempt(connection, settlement)?;
+    // Each of these counts only while the endpoint has the address that was called: its owner may have changed it meanwhile.
     match verdict {
         Verdict::Delivered => note_success(connection, claim)?,
         Verdict::RetryAt(_) => note_failure(connection, claim, *now)?,
@@ -157,6 +160,7 @@ fn note_attempt(connection: &mut SqliteConnection, settlement: &Settlement) -> R
 /// Writes nothing while all goes well.
 fn note_success(connection: &mut SqliteConnection, claim: &Claim) -> Result<(), DatabaseError> {
     diesel::update(endpoints::table.find(StoredId::of(claim.endpoint_id)))
+        .filter(endpoints::url.eq(&claim.url))
         .filter(endpoints::failing_since.is_not_null())
         .set((endpoints::failing_since.eq(None::<i64>), endpoints::given_up.eq(0)))
         .execute(connection)?;
@@ -169,6 +173,7 @@ fn note_failure(
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
     diesel::update(endpoints::table.find(StoredId::of(claim.endpoint_id)))
+        .filter(endpoints::url.eq(&claim.url))
         .filter(endpoints::failing_since.is_null())
         .set(endpoints::failing_since.eq(now.as_millis()))
         .execute(connection)?;
@@ -177,11 +182,14 @@ fn note_failure(
 
 fn note_given_up(connection: &mut SqliteConnection, settlement: &Settlement) -> Result<(), DatabaseError> {
     let Settlement { claim, failing_since_before, now, .. } = settlement;
-    let (since, given_up): (Option<i64>, i32) =
+    let counted: Option<(Option<i64>, i32)> =
         diesel::update(endpoints::table.find(StoredId::of(claim.endpoint_id)))
+            .filter(endpoints::url.eq(&claim.url))
             .set(endpoints::given_up.eq(endpoints::given_up + 1))
             .returning((endpoints::failing_since, endpoints::given_up))
-            .get_result(connection)?;
+            .get_result(connection)
+            .optional()?;
+    let Some((since, given_up)) = counted else { return Ok(()) };
     let is_long_enough =
         failing_since_before.zip(since).is_some_and(|(before, since)| since <= before.as_millis());
     if is_long_enough && u32::try_from(given_up).is_ok_and(|given_up| given_up >= GIVEN_UP_AT_LEAST) {
@@ -197,6 +205,7 @@ fn disable(
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
     diesel::update(endpoints::table.find(StoredId::of(claim.endpoint_id)))
+        .filter(endpoints::url.eq(&claim.url))
         .filter(endpoints::enabled)
         .set((
             endpoints::enabled.eq(false),
