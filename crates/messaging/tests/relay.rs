@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 mod support;
+#[macro_use]
+#[path = "support/relaying.rs"]
+mod relaying;
 #[path = "../src/test_databases.rs"]
 mod test_databases;
 
@@ -11,39 +14,17 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::Result;
 use assay_contracts::ids::EventId;
-use assay_messaging::outbox::{Handover, Outbox, enqueue_postgres, enqueue_sqlite, relay};
-use assay_messaging::{Bus, Delivery, Handler, MIGRATIONS, Outcome, OutgoingEvent, inbox};
-use assay_platform::db::{Database, DatabaseError, Migrations};
+use assay_messaging::outbox::Outbox;
+use assay_messaging::{Bus, Delivery, Handler, Outcome, OutgoingEvent, inbox};
+use assay_platform::db::{Database, DatabaseError};
 use assay_platform::runtime::now;
 use async_trait::async_trait;
-use tokio_util::sync::CancellationToken;
 
+use relaying::{TABLES, enqueue, run_stopped_relay, start_relay};
 use support::{
-    ACCEPTED, Running, Scripted, accepted, behind_a_proxy, connected, eventually, local_bus, publish,
-    publish_all, rabbit_bus,
+    ACCEPTED, Running, Scripted, accepted, behind_a_proxy, eventually, local_bus, publish, publish_all,
+    rabbit_bus,
 };
-
-static TABLES: [Migrations; 1] = [MIGRATIONS];
-
-/// Runs each of the named checks on each pair of a database and a bus.
-macro_rules! on_every_stack {
-    ($($check:ident),+ $(,)?) => {
-        on_every_stack!(@ postgres_and_rabbit, postgres, rabbit_bus()?, $($check),+);
-        on_every_stack!(@ postgres_and_local_bus, postgres, local_bus(), $($check),+);
-        on_every_stack!(@ sqlite_and_rabbit, sqlite, rabbit_bus()?, $($check),+);
-        on_every_stack!(@ sqlite_and_local_bus, sqlite, local_bus(), $($check),+);
-    };
-    (@ $stack:ident, $database:ident, $bus:expr, $($check:ident),+) => {
-        mod $stack {
-            use super::*;
-            $(#[tokio::test]
-            async fn $check() -> anyhow::Result<()> {
-                let fresh = test_databases::$database(&TABLES).await?;
-                super::$check(fresh.database.clone(), $bus).await
-            })+
-        }
-    };
-}
 
 on_every_stack!(
     committed_events_reach_their_consumer_and_leave_the_outbox,
@@ -52,9 +33,6 @@ on_every_stack!(
     a_failed_attempt_is_followed_by_another,
     relays_share_an_outbox,
     a_relay_that_is_stopped_publishes_what_is_due,
-    events_that_are_handed_over_are_published_without_being_looked_for,
-    events_that_are_written_for_a_relay_and_not_handed_over_rest_until_their_claim_ends,
-    without_a_relay_events_are_not_claimed_for_one,
 );
 
 async fn committed_events_reach_their_consumer_and_leave_the_outbox(
@@ -163,84 +141,6 @@ async fn a_relay_that_is_stopped_publishes_what_is_due(database: Database, bus: 
     consumer.stop().await
 }
 
-async fn events_that_are_handed_over_are_published_without_being_looked_for(
-    database: Database,
-    bus: Bus,
-) -> Result<()> {
-    let handler = Scripted::done();
-    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
-    // While its queue is not there events are returned, and of those on the way meanwhile some are published once more.
-    connected(&bus).await?;
-    let outbox = Outbox::new(database.clone());
-    let relay = start_relay(&outbox, &bus);
-    let handover = open_handover(&outbox).await?;
-    let events: Vec<OutgoingEvent> = (0..600).map(|_| accepted()).collect();
-    enqueue_for(&database, &events, handover).await?;
-    outbox.hand_over(handover, events.clone());
-    handler.wait_for_all(&events).await?;
-    eventually("an empty outbox", || async { Ok(outbox.status().await?.pending == 0) }).await?;
-    relay.stop().await?;
-    consumer.stop().await?;
-    assert_eq!(handler.deliveries().len(), events.len(), "an event was published twice");
-    Ok(())
-}
-
-async fn events_that_are_written_for_a_relay_and_not_handed_over_rest_until_their_claim_ends(
-    database: Database,
-    bus: Bus,
-) -> Result<()> {
-    let handler = Scripted::done();
-    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
-    let outbox = Outbox::new(database.clone());
-    let relay = start_relay(&outbox, &bus);
-    let handover = open_handover(&outbox).await?;
-    let (forgotten, other) = (accepted(), accepted());
-    enqueue_for(&database, std::slice::from_ref(&forgotten), handover).await?;
-    enqueue(&database, std::slice::from_ref(&other)).await?;
-    outbox.wake();
-    handler.wait_for_all(std::slice::from_ref(&other)).await?;
-    assert!(!handler.ids().contains(&forgotten.id()), "the claim was not respected");
-    // As the next start of a process does that knows that no relay lives.
-    outbox.end_claims().await?;
-    handler.wait_for_all(&[forgotten, other]).await?;
-    relay.stop().await?;
-    consumer.stop().await
-}
-
-async fn without_a_relay_events_are_not_claimed_for_one(database: Database, bus: Bus) -> Result<()> {
-    let outbox = Outbox::new(database.clone());
-    assert_eq!(outbox.handover(), Handover::NONE);
-    let relay = start_relay(&outbox, &bus);
-    open_handover(&outbox).await?;
-    relay.stop().await?;
-    assert_eq!(outbox.handover(), Handover::NONE);
-    Ok(())
-}
-
-#[tokio::test]
-async fn events_that_were_handed_over_in_an_outage_are_not_held_by_a_claim() -> Result<()> {
-    let fresh = test_databases::sqlite(&TABLES).await?;
-    let outbox = Outbox::new(fresh.database.clone());
-    let (proxy, bus) = behind_a_proxy().await?;
-    let handler = Scripted::done();
-    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
-    publish(&bus, &accepted()).await?;
-    let relay = start_relay(&outbox, &bus);
-    let handover = open_handover(&outbox).await?;
-    proxy.cut();
-    eventually("the outage to be noticed", || async { Ok(bus.ping().await.is_err()) }).await?;
-    let events: Vec<OutgoingEvent> = (0..300).map(|_| accepted()).collect();
-    enqueue_for(&fresh.database, &events, handover).await?;
-    outbox.hand_over(handover, events.clone());
-    relay.stop().await?;
-    // Another relay finds them at once.
-    proxy.heal();
-    eventually("the broker to be back", || async { Ok(bus.ping().await.is_ok()) }).await?;
-    run_stopped_relay(&Outbox::new(fresh.database.clone()), &bus).await?;
-    handler.wait_for_all(&events).await?;
-    consumer.stop().await
-}
-
 #[tokio::test]
 async fn on_the_local_bus_a_rejected_event_is_dead_in_the_outbox_until_it_is_retried() -> Result<()> {
     let fresh = test_databases::sqlite(&TABLES).await?;
@@ -343,44 +243,6 @@ async fn events_wait_in_the_outbox_while_the_broker_is_away() -> Result<()> {
     eventually("an empty outbox", || async { Ok(outbox.status().await?.pending == 0) }).await?;
     relay.stop().await?;
     consumer.stop().await
-}
-
-fn start_relay(outbox: &Outbox, bus: &Bus) -> Running {
-    let (outbox, bus) = (outbox.clone(), bus.clone());
-    Running::start(|stop| relay(outbox, bus, stop))
-}
-
-/// A relay that finds itself stopped when it starts: its last flush and nothing else.
-async fn run_stopped_relay(outbox: &Outbox, bus: &Bus) -> Result<()> {
-    let stopped = CancellationToken::new();
-    stopped.cancel();
-    relay(outbox.clone(), bus.clone(), stopped).await.map_err(anyhow::Error::from_boxed)
-}
-
-/// Once the relay takes events.
-async fn open_handover(outbox: &Outbox) -> Result<Handover> {
-    eventually("the relay to take events", || async { Ok(outbox.handover() != Handover::NONE) }).await?;
-    Ok(outbox.handover())
-}
-
-async fn enqueue(database: &Database, events: &[OutgoingEvent]) -> Result<(), DatabaseError> {
-    enqueue_for(database, events, Handover::NONE).await
-}
-
-async fn enqueue_for(
-    database: &Database,
-    events: &[OutgoingEvent],
-    handover: Handover,
-) -> Result<(), DatabaseError> {
-    let events = events.to_vec();
-    match database {
-        Database::Postgres(postgres) => {
-            postgres.run(move |connection| enqueue_postgres(connection, &events, handover)).await
-        }
-        Database::Sqlite(sqlite) => {
-            sqlite.write(move |connection| enqueue_sqlite(connection, &events, handover)).await
-        }
-    }
 }
 
 /// A consumer as it should be: it works on what its inbox did not hold.
