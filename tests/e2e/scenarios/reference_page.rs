@@ -1,5 +1,6 @@
 //! `/docs` in a real browser: it shows every operation, and asks nobody else for anything.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
@@ -28,6 +29,7 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
 
     let Some(browser) = browser() else {
         ensure!(std::env::var_os("CI").is_none(), "no browser: install Debian's package chromium");
+        writeln!(std::io::stderr(), "skipped: no browser, install Debian's package chromium")?;
         return Ok(());
     };
     let shown = show(&browser, stack, &format!("{}/docs/", stack.base_url())).await?;
