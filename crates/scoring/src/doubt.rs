@@ -71,7 +71,7 @@ const fn keeps(flag: Flag) -> f64 {
         Flag::PossiblePromptInjection | Flag::TruncatedTranscript => 0.75,
         Flag::ShortConversation => 0.8,
         Flag::NoCustomerMessages => 0.3,
-        Flag::NoAiMessages => 1.0,
+        Flag::NoAiMessages | Flag::JudgeDisagrees => 1.0,
     }
 }
 

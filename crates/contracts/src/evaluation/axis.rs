@@ -46,7 +46,7 @@ pub struct Dimension {
     pub signals: Vec<Signal>,
 }
 
-/// Handoff smoothness: by rules, since no public labels exist for it.
+/// Handoff smoothness: by rules, since no public labels exist for it, or as a judge found it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct HandoffDimension {
     /// 1.0–5.0; 5.0 when no handoff was needed.
@@ -61,7 +61,7 @@ pub struct HandoffDimension {
     pub signals: Vec<Signal>,
     /// Whether a handoff was asked for, promised or made.
     pub applicable: bool,
-    /// How the score was found: always `rules`.
+    /// How the score was found: `rules` or `judge`.
     pub basis: String,
 }
 

@@ -28,7 +28,7 @@ named_enum!(
     ScorerKind, "snake_case" {
         /// The built-in engine.
         Builtin = "builtin",
-        /// An LLM judge, over the facts of the built-in engine and within its rules.
+        /// An LLM judge, over the facts that the built-in engine reads off the transcript.
         Judge = "judge",
         /// The built-in engine, because the judge that should have been used could not be.
         Fallback = "fallback",
@@ -74,7 +74,8 @@ named_enum!(
         UnusableAnswer = "unusable_answer",
         /// The answer rested on quotes that are not in the conversation, and so did its repair.
         UnsupportedQuotes = "unsupported_quotes",
-        /// The answer says the opposite of what the rules read off the conversation, as one does that obeys it.
+        /// The answer said the opposite of what the rules read off the conversation. Only in evaluations of before the judge
+        /// was believed; none is made with it any more.
         ContradictsRules = "contradicts_rules",
         /// The day's spending cap is reached.
         SpendingCap = "spending_cap",

@@ -46,6 +46,8 @@ named_enum!(
         Ai = "ai",
         /// A human teammate.
         Human = "human",
+        /// The customer alone, without what they were told.
+        Customer = "customer",
         /// Nobody.
         None = "none",
         /// It cannot be told.
@@ -205,5 +207,7 @@ named_enum!(
         NoAiMessages = "NO_AI_MESSAGES",
         /// The customer did not write.
         NoCustomerMessages = "NO_CUSTOMER_MESSAGES",
+        /// The judge and the built-in scorer differ on status, solver or charge, or by more than a point in a score.
+        JudgeDisagrees = "JUDGE_DISAGREES",
     }
 );

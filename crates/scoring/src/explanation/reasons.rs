@@ -119,6 +119,7 @@ impl Narrator<'_> {
         let who = match verdict.resolved_by {
             ResolvedBy::Ai => "the AI agent",
             ResolvedBy::Human => "a human teammate",
+            ResolvedBy::Customer => "the customer alone",
             ResolvedBy::None | ResolvedBy::Unknown => "somebody who cannot be told from the transcript",
         };
         let first = match (verdict.basis, verdict.status) {
@@ -182,7 +183,10 @@ impl Narrator<'_> {
             Flag::UnsupportedLanguage => Some("The language is not covered, so a person should look."),
             Flag::MixedAuthors => Some("Some items have several authors and prove nothing."),
             Flag::TruncatedTranscript => Some("The transcript seems to be incomplete."),
-            Flag::ShortConversation | Flag::NoAiMessages | Flag::NoCustomerMessages => None,
+            Flag::ShortConversation
+            | Flag::NoAiMessages
+            | Flag::NoCustomerMessages
+            | Flag::JudgeDisagrees => None,
         })
     }
 }
