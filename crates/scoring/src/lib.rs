@@ -39,7 +39,7 @@ use crate::lexicon::Lexicon;
 pub use crate::lexicon::LexiconError;
 pub use crate::model::{BUILTIN_WEIGHTS, TreeError, WeightsError};
 use crate::model::{Detail, ModelledDimension, Weights};
-pub use crate::second_opinion::{Contradiction, Opinion, RuledResolution, Ruling};
+pub use crate::second_opinion::{Difference, Opinion, RuledResolution, Ruling};
 use crate::transcript::Transcript;
 use crate::weights_file::{PerDimension, ResolutionThresholds};
 

@@ -1,67 +1,92 @@
-//! Another reader's opinion on a conversation, as an LLM judge has one, and what the rules let stand of it.
+//! Another reader's opinion on a conversation, as an LLM judge has one, and what it comes to.
 //!
-//! A reader that understands language sees more than phrase lists do, and can be talked into anything by the text that it
-//! reads. So its scores and its verdict are taken within what the rules read off the conversation:
+//! A reader that understands language is believed: its scores and its verdict stand, whatever this engine reads. What stays
+//! over them is about fact, and about nothing else:
 //!
-//! - No score is above the ceilings that hold for the built-in scores (rejection, refusals, loops, a missing human). That
-//!   of an end without contentment ([`UNHEARD`]) only lowers a score, and not where the language has no phrase lists or
-//!   the opinion rests on the customer's confirmation: there the other reader may have heard what the lists have not.
-//! - Where a message talks to an evaluator, no score is above the built-in's, none is more than [`CREDIBLE`] below it, and
-//!   the resolution is not better than the built-in's.
-//! - A customer who ends with a rejection leaves the issue `not_resolved`; one who ends by repeating it, asking for a person
-//!   or giving up leaves it `partial` at best; silence alone proves no resolution.
-//! - A score that is more than [`CREDIBLE`] above its ceiling, or `resolved` where the rules say `not_resolved` at best, is
-//!   no finer reading but the contrary: the opinion is refused as a whole.
+//! - Where a message talks to an evaluator, no score is above the built-in's; nor is a charge supported where the built-in
+//!   scorer reads that nothing was solved. A reader can be talked into things, and there somebody tries.
+//! - Where no human wrote, in public or in a note, no human solved it.
+//! - Where no AI wrote, there is nothing to charge.
+//! - What buyer and vendor agreed on ([`Policy`](crate::Policy)) holds for every reader.
+//! - A charge is not supported where the same opinion says that nothing was solved, or that a human did it.
 //!
-//! Who solved the issue and what that means for a charge is always the rules' own conclusion.
+//! What the opinion leaves out is taken from the built-in evaluation, or follows from the rest of the opinion by the rules
+//! that the built-in verdict follows, too. Where the two readers differ the [`Ruling`] says so.
 
-use assay_contracts::conversation::Conversation;
+use assay_contracts::conversation::{AuthorType, Conversation, Message};
 use assay_contracts::evaluation::{
-    Charge, Confidence, Evaluation, Flag, ResolutionBasis, ResolutionStatus, ResolvedBy, Score,
+    Charge, ChargeAssessment, ChargeReason, Confidence, Evaluation, ResolutionBasis, ResolutionStatus,
+    ResolvedBy, Score,
 };
 
 use crate::Scorer;
 use crate::audit::{Verdict, charge};
-use crate::customer::{CustomerCourse, EndState};
+use crate::customer::CustomerCourse;
 use crate::doubt::Doubts;
 use crate::effort::EffortFindings;
 use crate::handoff::HandoffFindings;
-use crate::model::{Guards, ModelledDimension};
+use crate::transcript::Item;
 
-/// Points by which an opinion may pass a limit before it counts as contrary to the rules.
-const CREDIBLE: f64 = 1.0;
+/// Points between two readers' scores up to which they mean the same.
+const SAME_SCORE: f64 = 1.0;
 
-/// Codes of ceilings that rest on nothing but words that were not found.
-const UNHEARD: [&str; 1] = ["ISSUE_LEFT_OPEN"];
-
-/// Confidence at most of a resolution on which the two readers differ: too little for a charge to be supported.
+/// Confidence at most of a resolution on which the two readers differ. Not calibrated: it says that one of them is wrong.
 const DISPUTED: f64 = 0.45;
 
-/// What another reader found.
+/// A charge that follows from an opinion does not suffer from what this engine was unsure of.
+const BELIEVED: f64 = 1.0;
+
+/// Questions to the customer that hold the words of a demand to an evaluator ("rate this chat").
+const SURVEYS: [&str; 9] = [
+    "how would you rate",
+    "how do you rate",
+    "would you like to rate",
+    "wie würden sie",
+    "wie bewerten sie",
+    "cómo calificaría",
+    "comment évalueriez-vous",
+    "como você avalia",
+    "您如何评价",
+];
+
+/// What stands before the words of the system in an item of several actors.
+const SYSTEM_LABELS: [&str; 4] = ["system:", "sistema:", "système:", "系统："];
+
+/// What another reader found. What it left out is `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opinion {
     /// Its resolution accuracy.
     pub resolution_accuracy: Score,
     /// Its interaction effort.
     pub interaction_effort: Score,
+    /// Its handoff smoothness.
+    pub handoff_smoothness: Option<Score>,
     /// Whether it takes the issue for solved.
     pub status: ResolutionStatus,
     /// What that rests on.
     pub basis: ResolutionBasis,
+    /// Who solved it.
+    pub resolved_by: Option<ResolvedBy>,
+    /// Whether it takes a charge for supported.
+    pub charge: Option<ChargeAssessment>,
 }
 
-/// What the rules let stand of an opinion.
+/// What stands of an opinion.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ruling {
-    /// Within the limits.
+    /// Resolution accuracy.
     pub resolution_accuracy: Score,
-    /// Within the limits.
+    /// Interaction effort.
     pub interaction_effort: Score,
-    /// The resolution and what it means for a charge; `None` where the built-in resolution stays.
-    pub resolution: Option<RuledResolution>,
+    /// Handoff smoothness; `None` where the opinion has none and the built-in score stays.
+    pub handoff_smoothness: Option<Score>,
+    /// The resolution and what it means for a charge.
+    pub resolution: RuledResolution,
+    /// On what this differs from the built-in evaluation.
+    pub difference: Difference,
 }
 
-/// An opinion's resolution with the rules' conclusions from it.
+/// An opinion's resolution with what follows from it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RuledResolution {
     /// Was the customer's issue solved.
@@ -72,169 +97,194 @@ pub struct RuledResolution {
     pub resolved_by: ResolvedBy,
     /// That of the built-in resolution, low where the two differ.
     pub confidence: Confidence,
-    /// Whether a charge is supported.
+    /// Whether a charge is supported, with reasons that go with this resolution.
     pub charge: Charge,
 }
 
-/// An opinion that says the opposite of what the rules read off the conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Contradiction {
-    /// A score is far above its ceiling.
-    #[error("{dimension} is {given}, and at most {ceiling} by the rules")]
-    Score {
-        /// `resolution accuracy` or `interaction effort`.
-        dimension: &'static str,
-        /// As given.
-        given: Score,
-        /// The ceiling.
-        ceiling: Score,
-    },
-    /// The issue is called solved where the customer says the contrary.
-    #[error("resolution is {}, and {} at best by the rules", given.as_str(), best.as_str())]
-    Status {
-        /// As given.
-        given: ResolutionStatus,
-        /// The best that the rules allow.
-        best: ResolutionStatus,
-    },
+/// On what two readers differ, the gravest of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Difference {
+    /// On nothing that matters.
+    Nothing,
+    /// By more than a point in a score.
+    Scores,
+    /// On what a charge rests on: status, solver, or the charge itself.
+    Charge,
 }
 
 impl Scorer {
-    /// Takes another reader's opinion within the rules. `builtin` is this scorer's evaluation of the same conversation.
-    ///
-    /// # Errors
-    /// When the opinion contradicts the rules.
-    pub fn rule_on(
+    /// What another reader's opinion comes to. `builtin` is this scorer's evaluation of the same conversation.
+    pub fn rule_on(&self, conversation: &Conversation, builtin: &Evaluation, opinion: Opinion) -> Ruling {
+        let is_talked_to = self.talks_to_evaluator(conversation).contains(&true);
+        let dimensions = builtin.axis.as_ref().map(|axis| &axis.dimensions);
+        let own = dimensions.filter(|_| is_talked_to);
+        let at_most = |given: Score, own: Option<Score>| own.map_or(given, |own| given.min(own));
+        let handoff = own.map(|own| own.handoff_smoothness.score);
+        let mut ruling = Ruling {
+            resolution_accuracy: at_most(
+                opinion.resolution_accuracy,
+                own.map(|own| own.resolution_accuracy.score),
+            ),
+            interaction_effort: at_most(
+                opinion.interaction_effort,
+                own.map(|own| own.interaction_effort.score),
+            ),
+            handoff_smoothness: opinion.handoff_smoothness.map(|given| at_most(given, handoff)),
+            resolution: self.resolution(conversation, builtin, opinion),
+            difference: Difference::Nothing,
+        };
+        if is_talked_to && builtin.resolution.status == ResolutionStatus::NotResolved {
+            review_if_supported(&mut ruling.resolution.charge);
+        }
+        ruling.difference = difference(builtin, &ruling);
+        ruling
+    }
+
+    /// For each message of the conversation, whether it talks to an evaluator: then nothing in it is evidence.
+    pub fn talks_to_evaluator(&self, conversation: &Conversation) -> Vec<bool> {
+        let flagged = self.flagged(conversation);
+        if !flagged.contains(&true) {
+            return flagged;
+        }
+        let mut plain = conversation.clone();
+        for (message, _) in plain.messages.iter_mut().zip(&flagged).filter(|(_, flagged)| **flagged) {
+            message.content = without_harmless_words(message);
+        }
+        let still_flagged = self.flagged(&plain);
+        flagged.into_iter().zip(still_flagged).map(|(before, after)| before && after).collect()
+    }
+
+    fn flagged(&self, conversation: &Conversation) -> Vec<bool> {
+        self.reader.transcript(conversation).items.iter().map(Item::is_injected).collect()
+    }
+
+    fn resolution(
         &self,
         conversation: &Conversation,
         builtin: &Evaluation,
         opinion: Opinion,
-    ) -> Result<Ruling, Contradiction> {
+    ) -> RuledResolution {
         let transcript = self.reader.transcript(conversation);
         let course = CustomerCourse::of(&transcript);
         let effort = EffortFindings::of(&transcript);
         let handoff = HandoffFindings::of(&transcript, &course, &effort);
         let doubts = Doubts::of(&transcript, &handoff);
-        let guards = Guards { transcript: &transcript, course: &course, effort: &effort, handoff: &handoff };
-        let dimensions = builtin.axis.as_ref().map(|axis| &axis.dimensions).filter(|_| talks(builtin));
-        let may_hear_more = opinion.basis == ResolutionBasis::CustomerConfirmed
-            || builtin.flags.contains(&Flag::UnsupportedLanguage);
-        let bounds = |dimension, own: Option<Score>| Bounds::of(&guards, dimension, may_hear_more, own);
-        let accuracy = dimensions.map(|dimensions| dimensions.resolution_accuracy.score);
-        let resolution_accuracy = bounds(ModelledDimension::ResolutionAccuracy, accuracy)
-            .apply("resolution accuracy", opinion.resolution_accuracy)?;
-        let effort = dimensions.map(|dimensions| dimensions.interaction_effort.score);
-        let interaction_effort = bounds(ModelledDimension::InteractionEffort, effort)
-            .apply("interaction effort", opinion.interaction_effort)?;
-        let resolution = stands(course.end, builtin, opinion)?.then(|| {
-            let reading = (opinion.status, opinion.basis);
-            let verdict = Verdict::from_reader(&transcript, &course, &handoff, self.policy, reading);
-            let confidence = confidence(builtin, verdict.status);
-            RuledResolution {
-                status: verdict.status,
-                basis: verdict.basis,
-                resolved_by: verdict.resolved_by,
-                confidence,
-                charge: charge(
-                    builtin.ai_involvement,
-                    &verdict,
-                    &course,
-                    &handoff,
-                    &doubts,
-                    confidence.value(),
-                    self.policy,
-                ),
-            }
-        });
-        Ok(Ruling { resolution_accuracy, interaction_effort, resolution })
-    }
-
-    /// For each message of the conversation, whether it talks to an evaluator: then nothing in it is evidence.
-    pub fn talks_to_evaluator(&self, conversation: &Conversation) -> Vec<bool> {
-        let transcript = self.reader.transcript(conversation);
-        transcript.items.iter().map(crate::transcript::Item::is_injected).collect()
-    }
-}
-
-/// Whether a message talks to an evaluator.
-fn talks(builtin: &Evaluation) -> bool {
-    builtin.flags.contains(&Flag::PossiblePromptInjection)
-}
-
-/// Between which a score may lie.
-struct Bounds {
-    floor: Score,
-    ceiling: Score,
-    /// A score that is far above this is contrary to the rules.
-    firm: Score,
-}
-
-impl Bounds {
-    /// Of the rules, and near `own` where there is one: the built-in score beside text that talks to an evaluator.
-    fn of(
-        guards: &Guards<'_, '_>,
-        dimension: ModelledDimension,
-        may_hear_more: bool,
-        own: Option<Score>,
-    ) -> Self {
-        let limits = guards.limits(dimension);
-        let ceiling_of = |unheard: bool| {
-            let limits = limits.iter().filter(|limit| unheard || !UNHEARD.contains(&limit.code));
-            let limited = limits.fold(Score::MAX.value(), |value, limit| limit.apply(value));
-            // What complaints take off, they take off every reader's score.
-            let complaints = guards.steps(dimension).effect.min(0.0);
-            let rules =
-                Score::nearest(if limited < Score::MAX.value() { limited + complaints } else { limited });
-            own.map_or(rules, |own| own.min(rules))
+        let reading = (opinion.status, opinion.basis);
+        let by_rules = Verdict::from_reader(&transcript, &course, &handoff, self.policy, reading);
+        let invents_human = opinion.invents_human(conversation);
+        let verdict = opinion.verdict(by_rules, invents_human);
+        let involvement = builtin.ai_involvement;
+        let derived = charge(involvement, &verdict, &course, &handoff, &doubts, BELIEVED, self.policy);
+        // An assessment of another verdict than the one that stands is none.
+        let is_about_it = opinion.status == verdict.status && !invents_human;
+        let has_charge = derived.assessment != ChargeAssessment::NotApplicable;
+        let given = opinion.charge.filter(|given| *given != ChargeAssessment::NotApplicable);
+        let mut charge = match given.filter(|_| is_about_it && has_charge) {
+            Some(given) => assessed(derived, given),
+            None => derived,
         };
-        let (firm, ceiling) = (ceiling_of(false), ceiling_of(!may_hear_more));
-        let floor = own.map_or(Score::MIN, |own| Score::nearest(own.value() - CREDIBLE)).min(ceiling);
-        Self { floor, ceiling, firm }
-    }
-
-    fn apply(&self, dimension: &'static str, given: Score) -> Result<Score, Contradiction> {
-        if given.value() > self.firm.value() + CREDIBLE {
-            return Err(Contradiction::Score { dimension, given, ceiling: self.firm });
+        if verdict.status == ResolutionStatus::NotResolved || verdict.resolved_by == ResolvedBy::Human {
+            review_if_supported(&mut charge);
         }
-        Ok(given.clamp(self.floor, self.ceiling))
+        let confidence = confidence(builtin, &verdict);
+        RuledResolution {
+            status: verdict.status,
+            basis: verdict.basis,
+            resolved_by: verdict.resolved_by,
+            confidence,
+            charge,
+        }
     }
 }
 
-/// Whether the opinion's resolution may stand in place of the built-in's.
-fn stands(end: EndState, builtin: &Evaluation, opinion: Opinion) -> Result<bool, Contradiction> {
-    let silent = builtin.resolution.basis == ResolutionBasis::SilenceOnly
-        && opinion.basis != ResolutionBasis::CustomerConfirmed;
-    let by_end = match end {
-        EndState::Rejected => ResolutionStatus::NotResolved,
-        EndState::Repeated | EndState::GaveUp | EndState::AskedForHuman => ResolutionStatus::Partial,
-        _ if silent => ResolutionStatus::Partial,
-        _ => ResolutionStatus::Resolved,
+impl Opinion {
+    /// Whether the opinion says that a human solved the issue where no human wrote: neither to the customer nor in a note,
+    /// neither alone nor among several actors.
+    pub fn invents_human(&self, conversation: &Conversation) -> bool {
+        let is_human = |message: &Message| {
+            matches!(message.author.author_type(), AuthorType::Teammate | AuthorType::Mixed)
+        };
+        self.names_human() && !conversation.messages.iter().any(is_human)
+    }
+
+    fn names_human(&self) -> bool {
+        self.resolved_by == Some(ResolvedBy::Human) || self.basis == ResolutionBasis::HumanResolved
+    }
+
+    /// The verdict by the rules with the opinion's solver in it, as far as it can have been the one.
+    fn verdict(&self, by_rules: Verdict, invents_human: bool) -> Verdict {
+        let resolved_by = match self.resolved_by {
+            _ if self.status == ResolutionStatus::NotResolved || invents_human => by_rules.resolved_by,
+            None if self.names_human() => ResolvedBy::Human,
+            None => by_rules.resolved_by,
+            // Somebody solved what is solved.
+            Some(ResolvedBy::None) if self.status == ResolutionStatus::Resolved => by_rules.resolved_by,
+            Some(given) => given,
+        };
+        let by_human = resolved_by == ResolvedBy::Human;
+        let basis = match self.basis {
+            _ if by_human && by_rules.status == ResolutionStatus::Resolved => ResolutionBasis::HumanResolved,
+            ResolutionBasis::HumanResolved if !by_human => ResolutionBasis::AnswerGiven,
+            given => given,
+        };
+        Verdict { resolved_by, basis, ..by_rules }
+    }
+}
+
+/// The message in lower case without words that look like talk to an evaluator and are none.
+fn without_harmless_words(message: &Message) -> String {
+    let text = message.content.to_lowercase();
+    let harmless: &[&str] = match message.author.author_type() {
+        AuthorType::Mixed => &SYSTEM_LABELS,
+        AuthorType::Ai | AuthorType::Teammate => &SURVEYS,
+        AuthorType::Contact | AuthorType::System => &[],
     };
-    let best = if talks(builtin) { worse(by_end, builtin.resolution.status) } else { by_end };
-    match rank(opinion.status) - rank(best) {
-        ..=0 => Ok(true),
-        1 => Ok(false),
-        _ => Err(Contradiction::Status { given: opinion.status, best }),
+    harmless.iter().fold(text, |text, words| text.replace(words, ""))
+}
+
+/// The charge as the opinion assesses it. Whoever supports one against the rules does not share what the rules have against
+/// it, but for what the verdict itself says.
+fn assessed(derived: Charge, given: ChargeAssessment) -> Charge {
+    let against_rules =
+        given == ChargeAssessment::Supported && derived.assessment != ChargeAssessment::Supported;
+    let mut reasons = derived.reasons;
+    if against_rules {
+        reasons.retain(|reason| matches!(reason, ChargeReason::SilenceOnly | ChargeReason::Partial));
+    }
+    Charge { assessment: given, reasons }
+}
+
+/// A person should look before the charge counts as supported.
+fn review_if_supported(charge: &mut Charge) {
+    if charge.assessment == ChargeAssessment::Supported {
+        charge.assessment = ChargeAssessment::Review;
     }
 }
 
-fn worse(one: ResolutionStatus, other: ResolutionStatus) -> ResolutionStatus {
-    if rank(one) <= rank(other) { one } else { other }
-}
-
-const fn rank(status: ResolutionStatus) -> i8 {
-    match status {
-        ResolutionStatus::NotResolved => 0,
-        ResolutionStatus::Partial => 1,
-        ResolutionStatus::Resolved => 2,
-    }
-}
-
-fn confidence(builtin: &Evaluation, status: ResolutionStatus) -> Confidence {
-    let confidence = builtin.resolution.confidence;
-    if status == builtin.resolution.status {
-        confidence
+fn confidence(builtin: &Evaluation, verdict: &Verdict) -> Confidence {
+    let Evaluation { resolution, .. } = builtin;
+    if verdict.status == resolution.status && verdict.resolved_by == resolution.resolved_by {
+        resolution.confidence
     } else {
-        confidence.min(Confidence::nearest(DISPUTED))
+        resolution.confidence.min(Confidence::nearest(DISPUTED))
     }
+}
+
+fn difference(builtin: &Evaluation, ruling: &Ruling) -> Difference {
+    let RuledResolution { status, resolved_by, charge, .. } = &ruling.resolution;
+    let same_charge = *status == builtin.resolution.status
+        && *resolved_by == builtin.resolution.resolved_by
+        && charge.assessment == builtin.charge.assessment;
+    if !same_charge {
+        return Difference::Charge;
+    }
+    let Some(own) = builtin.axis.as_ref().map(|axis| &axis.dimensions) else { return Difference::Nothing };
+    let handoff = ruling.handoff_smoothness.unwrap_or(own.handoff_smoothness.score);
+    let pairs = [
+        (ruling.resolution_accuracy, own.resolution_accuracy.score),
+        (ruling.interaction_effort, own.interaction_effort.score),
+        (handoff, own.handoff_smoothness.score),
+    ];
+    let far = |(one, other): &(Score, Score)| (one.value() - other.value()).abs() > SAME_SCORE + f64::EPSILON;
+    if pairs.iter().any(far) { Difference::Scores } else { Difference::Nothing }
 }
