@@ -1,6 +1,9 @@
 //! Reading what the judge answered: tolerant of form, strict about content.
 
-use assay_contracts::evaluation::{ResolutionBasis as Basis, ResolutionStatus as Status, Score};
+use assay_contracts::evaluation::{
+    ChargeAssessment, ResolutionBasis as Basis, ResolutionStatus as Status, ResolvedBy, Score,
+};
+use assay_scoring::Opinion;
 use serde_json::Value;
 
 use crate::lenient_json::{NoObject, find_object};
@@ -15,7 +18,20 @@ const QUOTES: usize = 8;
 pub(crate) struct Answer {
     pub resolution_accuracy: Part<Score>,
     pub interaction_effort: Part<Score>,
-    pub resolution: Part<(Status, Basis)>,
+    /// `None` where it was left out.
+    pub handoff_smoothness: Option<Part<Score>>,
+    pub resolution: Part<Resolved>,
+}
+
+/// Whether the issue was solved, by whom, and what that means for a charge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Resolved {
+    pub status: Status,
+    pub basis: Basis,
+    /// `None` where it was left out.
+    pub resolved_by: Option<ResolvedBy>,
+    /// `None` where it was left out.
+    pub charge: Option<ChargeAssessment>,
 }
 
 /// What was found, why, and in which words of the conversation.
@@ -52,6 +68,10 @@ pub(crate) enum AnswerFault {
     NoQuote { part: &'static str },
     #[error("\"resolution\" is based on the customer's confirmation and quotes no words of the customer")]
     NoConfirmation,
+    #[error(
+        "\"resolution\" says that a human solved it, and no human wrote, neither to the customer nor in a note"
+    )]
+    NoHuman,
 }
 
 impl AnswerFault {
@@ -75,8 +95,33 @@ impl Answer {
         Ok(Self {
             resolution_accuracy: part(&object, "resolution_accuracy", score)?,
             interaction_effort: part(&object, "interaction_effort", score)?,
+            handoff_smoothness: handoff(&object)?,
             resolution: part(&object, "resolution", resolution)?,
         })
+    }
+
+    /// What the answer says, without its words.
+    pub(crate) fn opinion(&self) -> Opinion {
+        let Resolved { status, basis, resolved_by, charge } = self.resolution.finding;
+        Opinion {
+            resolution_accuracy: self.resolution_accuracy.finding,
+            interaction_effort: self.interaction_effort.finding,
+            handoff_smoothness: self.handoff_smoothness.as_ref().map(|part| part.finding),
+            status,
+            basis,
+            resolved_by,
+            charge,
+        }
+    }
+}
+
+/// Whoever leaves the score out has nothing to say about it.
+fn handoff(object: &Value) -> Result<Option<Part<Score>>, AnswerFault> {
+    let name = "handoff_smoothness";
+    match object.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Object(members)) if members.get("score").is_none_or(Value::is_null) => Ok(None),
+        Some(_) => part(object, name, score).map(Some),
     }
 }
 
@@ -115,25 +160,46 @@ fn score(part: &Value, name: &str) -> Result<Score, AnswerFault> {
     }
 }
 
-fn resolution(part: &Value, name: &str) -> Result<(Status, Basis), AnswerFault> {
-    let word =
-        |member: &str| part[member].as_str().map(|text| text.trim().to_lowercase().replace([' ', '-'], "_"));
-    let status =
-        word("status").and_then(|word| Status::ALL.iter().copied().find(|status| status.as_str() == word));
-    let Some(status) = status else {
+fn resolution(part: &Value, name: &str) -> Result<Resolved, AnswerFault> {
+    let Some(status) = named(Status::ALL, Status::as_str, &part["status"]) else {
         return Err(fault(format!("{name}.status"), "must be resolved, partial or not_resolved"));
     };
-    let basis =
-        word("basis").and_then(|word| Basis::ALL.iter().copied().find(|basis| basis.as_str() == word));
     let rule = match status {
         Status::Resolved => "must be customer_confirmed, action_completed, answer_given or human_resolved",
         Status::Partial => "must be silence_only, answer_given, action_completed or escalated",
         Status::NotResolved => "must be customer_rejected, escalated or no_answer",
     };
-    basis
+    let basis = named(Basis::ALL, Basis::as_str, &part["basis"])
         .filter(|basis| goes_with(*basis, status))
-        .map(|basis| (status, basis))
-        .ok_or_else(|| fault(format!("{name}.basis"), rule))
+        .ok_or_else(|| fault(format!("{name}.basis"), rule))?;
+    let resolved_by =
+        optional(&part["resolved_by"], |value| named(ResolvedBy::ALL, ResolvedBy::as_str, value)).map_err(
+            |()| fault(format!("{name}.resolved_by"), "must be ai, human, customer, none or unknown"),
+        )?;
+    let charge = optional(&part["charge"], charge).map_err(|()| {
+        fault(format!("{name}.charge"), "must be supported, review, disputed or not_applicable")
+    })?;
+    Ok(Resolved { status, basis, resolved_by, charge })
+}
+
+/// The value with this name, in any case and with any blanks between its words.
+fn named<T: Copy>(all: &[T], name: impl Fn(T) -> &'static str, value: &Value) -> Option<T> {
+    let word = value.as_str()?.trim().to_lowercase().replace([' ', '-'], "_");
+    all.iter().copied().find(|candidate| name(*candidate) == word)
+}
+
+fn charge(value: &Value) -> Option<ChargeAssessment> {
+    let is_short = value.as_str().is_some_and(|text| matches!(text.trim(), "na" | "n/a" | "NA" | "N/A"));
+    if is_short {
+        return Some(ChargeAssessment::NotApplicable);
+    }
+    named(ChargeAssessment::ALL, ChargeAssessment::as_str, value)
+}
+
+/// A member that may be left out: absent, null or empty.
+fn optional<T>(value: &Value, read: impl Fn(&Value) -> Option<T>) -> Result<Option<T>, ()> {
+    let is_left_out = value.is_null() || value.as_str().is_some_and(|text| text.trim().is_empty());
+    if is_left_out { Ok(None) } else { read(value).map(Some).ok_or(()) }
 }
 
 const fn goes_with(basis: Basis, status: Status) -> bool {
@@ -180,7 +246,8 @@ mod tests {
             "case": "abc",
             "resolution_accuracy": {"score": 4.5, "reason": "Solved.", "quotes": quotes},
             "interaction_effort": {"score": 4, "reason": "Easy.", "quotes": quotes},
-            "resolution": {"status": "resolved", "basis": "answer_given", "reason": "Answered.", "quotes": quotes},
+            "handoff_smoothness": {"score": 3.5, "reason": "Slow.", "quotes": quotes},
+            "resolution": {"status": "resolved", "basis": "answer_given", "resolved_by": "ai", "charge": "supported", "reason": "Answered.", "quotes": quotes},
         })
     }
 
@@ -203,6 +270,9 @@ mod tests {
             with("/resolution_accuracy/score", json!(" 4,5 ")),
             with("/resolution/status", json!("Resolved")),
             with("/resolution/basis", json!("answer given")),
+            with("/resolution/resolved_by", json!(" AI")),
+            with("/resolution/charge", json!("Supported")),
+            with("/handoff_smoothness/score", json!("3.5")),
             with("/resolution/reason", json!(" Answered.\n")),
             with("/resolution/quotes/0/message", json!("#1")),
             with("/case", json!(" abc")),
@@ -225,6 +295,11 @@ mod tests {
             (with("/interaction_effort/score", json!("NaN")), "\"interaction_effort.score\""),
             (with("/interaction_effort", json!(4)), "\"interaction_effort\""),
             (with("/interaction_effort/reason", json!(" ")), "\"interaction_effort.reason\""),
+            (with("/handoff_smoothness", json!("smooth")), "\"handoff_smoothness\""),
+            (with("/handoff_smoothness/score", json!(0)), "\"handoff_smoothness.score\""),
+            (with("/resolution/resolved_by", json!("the bot")), "\"resolution.resolved_by\""),
+            (with("/resolution/resolved_by", json!(1)), "\"resolution.resolved_by\""),
+            (with("/resolution/charge", json!("yes")), "\"resolution.charge\""),
             (with("/resolution/status", json!("solved")), "\"resolution.status\""),
             (with("/resolution/basis", json!("customer_rejected")), "\"resolution.basis\""),
         ];
@@ -232,6 +307,29 @@ mod tests {
             let fault = parse(&answer).unwrap_err().to_string();
             assert!(fault.contains(place), "{place}: {fault}");
         }
+    }
+
+    #[test]
+    fn handoff_solver_and_charge_may_be_left_out() {
+        for left_out in [Value::Null, json!({}), json!({"score": null, "reason": "No handoff."})] {
+            let answer = parse(&with("/handoff_smoothness", left_out)).unwrap();
+            assert_eq!(answer.handoff_smoothness, None);
+        }
+        for left_out in [Value::Null, json!(""), json!(" ")] {
+            assert_eq!(parse(&with("/resolution/charge", left_out.clone())).unwrap().opinion().charge, None);
+            let answer = parse(&with("/resolution/resolved_by", left_out)).unwrap();
+            assert_eq!(answer.opinion().resolved_by, None);
+        }
+        let mut old = good();
+        old.as_object_mut().unwrap().remove("handoff_smoothness");
+        old["resolution"]
+            .as_object_mut()
+            .unwrap()
+            .retain(|name, _| name != "charge" && name != "resolved_by");
+        let opinion = parse(&old).unwrap().opinion();
+        assert_eq!((opinion.handoff_smoothness, opinion.resolved_by, opinion.charge), (None, None, None));
+        let charge = parse(&with("/resolution/charge", json!("n/a"))).unwrap().opinion().charge;
+        assert_eq!(charge, Some(ChargeAssessment::NotApplicable));
     }
 
     #[test]

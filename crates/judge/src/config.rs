@@ -18,6 +18,8 @@ pub struct JudgeConfig {
     pub url: String,
     /// The model.
     pub model: String,
+    /// What becomes of a charge on which the judge and the built-in scorer differ.
+    pub policy: JudgePolicy,
     /// Sent as bearer token; empty: none is sent.
     pub key: SecretString,
     /// For one judgement with all attempts and pauses, in milliseconds.
@@ -38,6 +40,17 @@ pub struct JudgeConfig {
     pub completion_usd_per_million_tokens: f64,
     /// Spent at most in a day (UTC) by this process, in US dollars; 0: no cap.
     pub daily_usd_cap: f64,
+}
+
+/// What becomes of a charge where the judge and the built-in scorer differ on status, solver or charge. That they differ is
+/// shown under either.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JudgePolicy {
+    /// A person looks: the charge goes to review.
+    Advise,
+    /// The judge's charge stands.
+    Decide,
 }
 
 /// The judge's settings cannot be used.
@@ -74,6 +87,7 @@ pub enum JudgeConfigError {
 pub(crate) struct Settings {
     pub url: Url,
     pub model: String,
+    pub policy: JudgePolicy,
     pub key: SecretString,
     pub timeout: Duration,
     pub concurrency: usize,
@@ -150,6 +164,7 @@ impl JudgeConfig {
         Ok(Settings {
             url: completions_url(&self.url)?,
             model: self.model.trim().to_owned(),
+            policy: self.policy,
             key: key.to_owned().into(),
             timeout,
             concurrency: self.concurrency,
@@ -190,6 +205,7 @@ pub(crate) mod tests {
         JudgeConfig {
             url: "https://judge.example/v1".to_owned(),
             model: "judge-1".to_owned(),
+            policy: JudgePolicy::Decide,
             key: "secret".to_owned().into(),
             timeout_milliseconds: 30_000,
             concurrency: 4,

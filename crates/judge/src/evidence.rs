@@ -1,7 +1,7 @@
 //! Looking up a judge's quotes: an exact substring of the named message, or nothing.
 
 use assay_contracts::conversation::{AuthorType, Conversation, Message, MessageKind};
-use assay_contracts::evaluation::{Evidence, ResolutionBasis};
+use assay_contracts::evaluation::{Evidence, ResolutionBasis, Score};
 
 use crate::answer::{Answer, AnswerFault, Part};
 
@@ -15,6 +15,8 @@ const SHORTEST_QUOTE: usize = 4;
 pub(crate) struct Quotes {
     pub resolution_accuracy: Vec<Evidence>,
     pub interaction_effort: Vec<Evidence>,
+    /// Empty where there is no score, or none that anything takes points off.
+    pub handoff_smoothness: Vec<Evidence>,
     pub resolution: Vec<Evidence>,
 }
 
@@ -28,9 +30,10 @@ pub(crate) fn look_up(
     let quotes = Quotes {
         resolution_accuracy: source.find(&answer.resolution_accuracy, "resolution_accuracy")?,
         interaction_effort: source.find(&answer.interaction_effort, "interaction_effort")?,
+        handoff_smoothness: source.handoff(answer.handoff_smoothness.as_ref())?,
         resolution: source.find(&answer.resolution, "resolution")?,
     };
-    let (_, basis) = answer.resolution.finding;
+    let basis = answer.resolution.finding.basis;
     let has_customer = quotes.resolution.iter().any(|quote| quote.author_type == AuthorType::Contact);
     if basis == ResolutionBasis::CustomerConfirmed && !has_customer {
         return Err(AnswerFault::NoConfirmation);
@@ -51,6 +54,15 @@ impl Source<'_> {
             found.extend(evidence.filter(|evidence| !found.contains(evidence)));
         }
         if found.is_empty() { Err(AnswerFault::NoQuote { part: name }) } else { Ok(found) }
+    }
+
+    /// That nobody needed a person is said by no words.
+    fn handoff(&self, part: Option<&Part<Score>>) -> Result<Vec<Evidence>, AnswerFault> {
+        let Some(part) = part else { return Ok(Vec::new()) };
+        match self.find(part, "handoff_smoothness") {
+            Err(AnswerFault::NoQuote { .. }) if part.finding == Score::MAX => Ok(Vec::new()),
+            found => found,
+        }
     }
 
     /// The message with this number, counted from 1, if its words count.
@@ -93,7 +105,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::answer::Quote;
+    use crate::answer::{Quote, Resolved};
 
     fn conversation() -> Conversation {
         let said = |id: &str, kind: &str, author: &str, content: &str| json!({"external_id": id, "kind": kind, "timestamp": 0, "author": {"type": author, "external_id": author}, "content": content});
@@ -166,13 +178,43 @@ mod tests {
         assert!(found[0].len() <= LONGEST_QUOTE && found[0].len() > LONGEST_QUOTE - 4, "{}", found[0].len());
     }
 
+    fn answer(score: Part<Score>, quotes: Vec<Quote>) -> Answer {
+        let finding = Resolved {
+            status: ResolutionStatus::Resolved,
+            basis: ResolutionBasis::CustomerConfirmed,
+            resolved_by: None,
+            charge: None,
+        };
+        Answer {
+            resolution_accuracy: score.clone(),
+            interaction_effort: score,
+            handoff_smoothness: None,
+            resolution: Part { finding, reason: String::new(), quotes },
+        }
+    }
+
+    #[test]
+    fn a_handoff_that_cost_points_is_quoted_and_one_that_nobody_needed_need_not_be() {
+        let quote = vec![Quote { message: 5, words: "ok".to_owned() }];
+        let score = |score, quotes| Part { finding: Score::nearest(score), reason: String::new(), quotes };
+        let mut answer = answer(score(4.0, quote.clone()), quote.clone());
+        let cases = [
+            (5.0, Vec::new(), true),
+            (5.0, quote.clone(), true),
+            (3.0, Vec::new(), false),
+            (3.0, quote, true),
+        ];
+        for (smoothness, quotes, is_used) in cases {
+            answer.handoff_smoothness = Some(score(smoothness, quotes));
+            assert_eq!(look_up(&answer, &conversation(), &TALKS).is_ok(), is_used, "{answer:?}");
+        }
+    }
+
     #[test]
     fn a_confirmation_is_in_the_customers_own_words() {
         let quote = |message, words: &str| vec![Quote { message, words: words.to_owned() }];
         let score = Part { finding: Score::MAX, reason: String::new(), quotes: quote(5, "ok") };
-        let finding = (ResolutionStatus::Resolved, ResolutionBasis::CustomerConfirmed);
-        let resolution = Part { finding, reason: String::new(), quotes: quote(6, "lang ülang") };
-        let mut answer = Answer { resolution_accuracy: score.clone(), interaction_effort: score, resolution };
+        let mut answer = answer(score, quote(6, "lang ülang"));
         assert_eq!(look_up(&answer, &conversation(), &TALKS), Err(AnswerFault::NoConfirmation));
         answer.resolution.quotes = quote(5, "ok");
         assert!(look_up(&answer, &conversation(), &TALKS).is_ok());

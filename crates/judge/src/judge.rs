@@ -1,9 +1,9 @@
 //! Judging a conversation: ask, read, look up, rule, and repair once what can be repaired.
 
 use assay_contracts::conversation::Conversation;
-use assay_contracts::evaluation::{Evaluation, FallbackReason, JudgeUse, ResolutionBasis};
+use assay_contracts::evaluation::{Evaluation, FallbackReason, JudgeUse};
 use assay_platform::runtime::within;
-use assay_scoring::{Contradiction, Opinion, Scorer};
+use assay_scoring::Scorer;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
@@ -32,8 +32,6 @@ pub(crate) enum NoJudgement {
     Ask(#[from] AskError),
     #[error("the answer cannot be used: {0}")]
     Answer(#[from] AnswerFault),
-    #[error("the answer contradicts the rules: {0}")]
-    Contradiction(#[from] Contradiction),
     #[error("there was no usable answer within {0} ms")]
     Timeout(u128),
     #[error("the endpoint is left alone after it failed")]
@@ -58,7 +56,6 @@ impl NoJudgement {
             Self::Ask(AskError::Cap(_)) => FallbackReason::SpendingCap,
             Self::Answer(fault) if fault.is_about_quotes() => FallbackReason::UnsupportedQuotes,
             Self::Answer(_) => FallbackReason::UnusableAnswer,
-            Self::Contradiction(_) => FallbackReason::ContradictsRules,
             Self::Timeout(_) => FallbackReason::Timeout,
             Self::LeftAlone => FallbackReason::Unavailable,
             Self::TooLong { .. } => FallbackReason::TranscriptTooLong,
@@ -103,11 +100,11 @@ impl Judge {
         let began = Instant::now();
         let mut tally = Tally::default();
         let result = self.judge(scorer, conversation, &builtin, &mut tally).await;
-        let model = &self.asker.settings.model;
+        let (model, policy) = (&self.asker.settings.model, self.asker.settings.policy);
         let latency_ms = if tally.attempts == 0 { 0 } else { millis_since(began) };
         let usage = |fallback_reason| tally.record(latency_ms, fallback_reason);
         match result {
-            Ok(judgement) => judged(builtin, judgement, model, usage(None)),
+            Ok(judgement) => judged(builtin, judgement, policy, model, usage(None)),
             Err(error) => {
                 report(&builtin, &error);
                 fallen_back(builtin, model, usage(Some(error.reason())))
@@ -123,7 +120,8 @@ impl Judge {
         builtin: &Evaluation,
         tally: &mut Tally,
     ) -> Result<Judgement, NoJudgement> {
-        let question = Question::about(conversation, builtin);
+        let talks_to_evaluator = scorer.talks_to_evaluator(conversation);
+        let question = Question::about(conversation, builtin, &talks_to_evaluator);
         let (bytes, limit) = (question.transcript_bytes(), self.asker.settings.max_transcript_bytes);
         if bytes > limit {
             return Err(NoJudgement::TooLong { bytes, limit });
@@ -132,8 +130,14 @@ impl Judge {
             return Err(NoJudgement::LeftAlone);
         }
         let timeout = self.asker.settings.timeout;
-        let bench =
-            Bench { asker: &self.asker, scorer, conversation, builtin, deadline: Instant::now() + timeout };
+        let bench = Bench {
+            asker: &self.asker,
+            scorer,
+            conversation,
+            builtin,
+            talks_to_evaluator: &talks_to_evaluator,
+            deadline: Instant::now() + timeout,
+        };
         let result = within(timeout, bench.judge(&question, tally)).await;
         let result = result.unwrap_or(Err(NoJudgement::Timeout(timeout.as_millis())));
         self.remember(&result);
@@ -174,6 +178,7 @@ struct Bench<'j> {
     scorer: &'j Scorer,
     conversation: &'j Conversation,
     builtin: &'j Evaluation,
+    talks_to_evaluator: &'j [bool],
     deadline: Instant,
 }
 
@@ -182,6 +187,8 @@ impl Bench<'_> {
     async fn judge(&self, question: &Question, tally: &mut Tally) -> Result<Judgement, NoJudgement> {
         let completion = self.asker.ask(question, self.deadline, tally).await?;
         let fault = match self.weigh(&completion, question) {
+            // Who a human is invented for can be mended, too, and by the rules if need be.
+            Ok(judgement) if self.invents_human(&judgement) => AnswerFault::NoHuman,
             Err(NoJudgement::Answer(fault)) => fault,
             other => return other,
         };
@@ -192,20 +199,13 @@ impl Bench<'_> {
 
     fn weigh(&self, completion: &Completion, question: &Question) -> Result<Judgement, NoJudgement> {
         let answer = Answer::parse(&completion.text, completion.is_cut_off, &question.case)?;
-        let (status, basis) = answer.resolution.finding;
-        if basis == ResolutionBasis::HumanResolved && self.builtin.counts.human == 0 {
-            let rule = "cannot be human_resolved: no human wrote to the customer";
-            return Err(AnswerFault::Member { member: "resolution.basis".to_owned(), rule }.into());
-        }
-        let quotes = look_up(&answer, self.conversation, &self.scorer.talks_to_evaluator(self.conversation))?;
-        let opinion = Opinion {
-            resolution_accuracy: answer.resolution_accuracy.finding,
-            interaction_effort: answer.interaction_effort.finding,
-            status,
-            basis,
-        };
-        let ruling = self.scorer.rule_on(self.conversation, self.builtin, opinion)?;
+        let quotes = look_up(&answer, self.conversation, self.talks_to_evaluator)?;
+        let ruling = self.scorer.rule_on(self.conversation, self.builtin, answer.opinion());
         Ok(Judgement { answer, quotes, ruling })
+    }
+
+    fn invents_human(&self, judgement: &Judgement) -> bool {
+        judgement.answer.opinion().invents_human(self.conversation)
     }
 }
 

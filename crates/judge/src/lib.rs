@@ -1,9 +1,10 @@
 //! The LLM judge: the second scorer, behind any OpenAI-compatible `POST {url}/chat/completions`.
 //!
-//! A judge's answer is laid over a built-in evaluation: it replaces the scores for resolution accuracy and interaction
-//! effort, the resolution, and their reasons, and adds its quotes. Everything that can be counted stays the built-in's, and
-//! so do the rules that no answer may contradict (`assay_scoring::Scorer::rule_on`). Without a usable answer the built-in
-//! evaluation stands, marked as a fall-back with its reason. Without `scoring.judge.url` nothing here is ever called.
+//! A judge's answer is laid over a built-in evaluation: it replaces the scores, the resolution, the charge, and their
+//! reasons, and adds its quotes. Everything that can be counted stays the built-in's, and a few rules about facts stay over
+//! the answer (`assay_scoring::Scorer::rule_on`); where the two scorers differ otherwise, that is shown, and the setting
+//! `policy` says whether a person shall look at the charge. Without a usable answer the built-in evaluation stands, marked as
+//! a fall-back with its reason. Without `scoring.judge.url` nothing here is ever called.
 //!
 //! What always holds:
 //! - the transcript is data: it travels apart from the instructions, encoded so that nothing in it can leave its place, and
@@ -26,6 +27,6 @@ mod retry;
 mod spending;
 mod trial;
 
-pub use self::config::{JudgeConfig, JudgeConfigError};
+pub use self::config::{JudgeConfig, JudgeConfigError, JudgePolicy};
 pub use self::judge::Judge;
 pub use self::trial::{TrialFault, TrialReport, try_out};

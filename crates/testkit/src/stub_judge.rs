@@ -41,6 +41,25 @@ pub struct Question {
     pub body: Value,
 }
 
+/// What a judge finds, in the names of the answer's members.
+#[derive(Debug, Clone, Copy)]
+pub struct Findings<'f> {
+    /// `resolution_accuracy`.
+    pub accuracy: f64,
+    /// `interaction_effort`.
+    pub effort: f64,
+    /// `handoff_smoothness`.
+    pub handoff: f64,
+    /// `resolution.status`.
+    pub status: &'f str,
+    /// `resolution.basis`.
+    pub basis: &'f str,
+    /// `resolution.resolved_by`; `None` leaves it open.
+    pub resolved_by: Option<&'f str>,
+    /// `resolution.charge`; `None` leaves it open.
+    pub charge: Option<&'f str>,
+}
+
 /// What the endpoint does with a request.
 #[derive(Debug, Clone)]
 pub enum Reply {
@@ -193,6 +212,18 @@ impl Question {
             "interaction_effort": {"score": effort, "reason": "The judge says how.", "quotes": quotes},
             "resolution": {"status": status, "basis": basis, "reason": "The judge says who.", "quotes": quotes},
         })
+    }
+
+    /// A whole answer with these findings, handoff, solver and charge among them. Quotes as in [`Question::answer`].
+    pub fn whole_answer(&self, findings: &Findings<'_>) -> Value {
+        let Findings { accuracy, effort, handoff, status, basis, resolved_by, charge } = *findings;
+        let mut answer = self.answer(accuracy, effort, status, basis);
+        let quotes = answer["resolution"]["quotes"].clone();
+        answer["handoff_smoothness"] =
+            json!({"score": handoff, "reason": "The judge says how it was passed on.", "quotes": quotes});
+        answer["resolution"]["resolved_by"] = json!(resolved_by);
+        answer["resolution"]["charge"] = json!(charge);
+        answer
     }
 
     fn transcript_message(&self) -> &str {

@@ -5,5 +5,7 @@
 mod answers;
 mod endpoints;
 mod limits;
+mod perfect_judge;
+mod rules;
 mod stage;
 mod trial;

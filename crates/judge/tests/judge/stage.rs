@@ -2,7 +2,7 @@
 
 use assay_contracts::conversation::Conversation;
 use assay_contracts::evaluation::{Evaluation, FallbackReason, ScorerKind};
-use assay_judge::{Judge, JudgeConfig};
+use assay_judge::{Judge, JudgeConfig, JudgePolicy};
 use assay_scoring::Scorer;
 use assay_testkit::stub_judge::{Question, Reply, StubJudge};
 use serde_json::{Value, json};
@@ -75,6 +75,7 @@ pub fn config(url: &str) -> JudgeConfig {
     JudgeConfig {
         url: url.to_owned(),
         model: "judge-1".to_owned(),
+        policy: JudgePolicy::Decide,
         key: "a-secret-key".to_owned().into(),
         timeout_milliseconds: 60_000,
         concurrency: 4,
