@@ -13,7 +13,7 @@ WEIGHTS = crates/scoring/weights/builtin.json
 TEST_RUNNER = $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo "$(CARGO) nextest run" || echo "$(CARGO) test")
 
 .PHONY: changelog help run test flood lint chaos bench bench-scoring stack stack-down stack-key docs weights weights-check \
-  compose-up compose-down compose-key compose-test
+  compose-up compose-down compose-key compose-test judge-test
 
 help:
 	@echo "make run         build and start everything in one process on $(LISTEN), data in $(DATA_DIR)"
@@ -29,6 +29,7 @@ help:
 	@echo "make compose-up      every service in containers: docker-compose.yml, with passwords made once; compose-down stops them"
 	@echo "make compose-key ORGANIZATION=acme   print a new API key of the containers"
 	@echo "make compose-test    bring docker-compose.yml up and check what it promises; without Docker, as root on Debian"
+	@echo "make judge-test      the judge against a real, very small model on this machine: a download of 100 MB, some minutes"
 	@echo "make weights     fit the scorer's weights again, from the conversations and labels in LABELLED"
 	@echo "make changelog VERSION=0.1.0   make CHANGELOG.md of the files in changes/"
 	@echo "make docs        write the generated documents under proto-docs/ anew"
@@ -93,6 +94,10 @@ compose-key:
 
 compose-test:
 	scripts/compose-test.sh
+
+judge-test:
+	$(CARGO) build -p assay --bin assay
+	scripts/judge-test.sh $(or $(CARGO_TARGET_DIR),target)/debug/assay
 
 docs:
 	$(CARGO) run --bin assay -- openapi > proto-docs/openapi/assay.json

@@ -45,12 +45,25 @@ pub struct JudgeConfig {
 /// What becomes of a charge where the judge and the built-in scorer differ on status, solver or charge. That they differ is
 /// shown under either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(try_from = "String")]
 pub enum JudgePolicy {
     /// A person looks: the charge goes to review.
     Advise,
     /// The judge's charge stands.
     Decide,
+}
+
+impl TryFrom<String> for JudgePolicy {
+    type Error = &'static str;
+
+    /// By its name in the settings.
+    fn try_from(name: String) -> Result<Self, Self::Error> {
+        match name.as_str() {
+            "advise" => Ok(Self::Advise),
+            "decide" => Ok(Self::Decide),
+            _ => Err("must be \"advise\" or \"decide\""),
+        }
+    }
 }
 
 /// The judge's settings cannot be used.
@@ -137,7 +150,7 @@ impl JudgeConfig {
             return fault("concurrency", "must be from 1 to 1024");
         }
         if self.max_answer_tokens < 64 {
-            return fault("max_answer_tokens", "must be at least 64: an answer has about 400");
+            return fault("max_answer_tokens", "must be at least 64: an answer has about 500");
         }
         if self.max_answer_bytes < 1024 || self.max_transcript_bytes < 1024 {
             return fault("max_answer_bytes and max_transcript_bytes", "must be at least 1024");
@@ -234,6 +247,15 @@ pub(crate) mod tests {
         for (given, asked) in cases {
             assert_eq!(completions_url(given).unwrap().as_str(), asked, "{given}");
         }
+    }
+
+    #[test]
+    fn a_policy_that_there_is_not_is_refused_with_those_that_there_are() {
+        let read = |word: &str| serde_json::from_value::<JudgePolicy>(word.into());
+        assert_eq!(read("advise").unwrap(), JudgePolicy::Advise);
+        assert_eq!(read("decide").unwrap(), JudgePolicy::Decide);
+        let fault = read("veto").unwrap_err().to_string();
+        assert!(fault.contains(r#""advise" or "decide""#), "{fault}");
     }
 
     type Change = fn(&mut JudgeConfig);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, ensure};
-use assay_testkit::stub_judge::{Question, Reply, StubJudge};
+use assay_testkit::stub_judge::{Findings, Question, Reply, StubJudge};
 use serde_json::{Value, json};
 
 use crate::harness::{Stack, Table, message};
@@ -34,12 +34,18 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
         ("ASSAY_SCORING__JUDGE__PROMPT_USD_PER_MILLION_TOKENS", "1.0".to_owned()),
         ("ASSAY_SCORING__JUDGE__COMPLETION_USD_PER_MILLION_TOKENS", "4".to_owned()),
     ];
-    let settings = settings.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let mut settings = settings.iter().map(|(name, value)| (*name, value.as_str())).collect::<Vec<_>>();
     stack.restart_with("scoring-worker", &settings).await?;
     let tried = stack.assay(&["judge", "test"]).output().await?;
     ensure!(tried.status.success(), "{tried:?}");
     ensure!(String::from_utf8_lossy(&tried.stdout).contains("0.001400 US dollars"), "{tried:?}");
     judged(&evaluation(stack, "with").await?, &builtin)?;
+
+    settings.push(("ASSAY_SCORING__JUDGE__POLICY", "advise"));
+    stack.restart_with("scoring-worker", &settings).await?;
+    let advised = evaluation(stack, "advised").await?;
+    ensure!(advised["resolution"]["resolved_by"] == "customer", "{}", advised["resolution"]);
+    ensure!(advised["charge"]["assessment"] == "review", "{}", advised["charge"]);
 
     is_broken.store(true, Ordering::SeqCst);
     fallen_back(&evaluation(stack, "without").await?, &builtin)?;
@@ -49,13 +55,23 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
     files(stack).await
 }
 
-/// Scores that the built-in scorer does not give.
+/// Findings that the built-in scorer does not have.
+const FOUND: Findings<'_> = Findings {
+    accuracy: 3.3,
+    effort: 2.7,
+    handoff: 4.2,
+    status: "resolved",
+    basis: "customer_confirmed",
+    resolved_by: Some("customer"),
+    charge: Some("disputed"),
+};
+
 fn answer(question: &Question) -> String {
     let is_trial = question.conversation()["subject"] == "Refund of order 4711";
     let answer = if is_trial {
         question.answer(1.2, 1.4, "not_resolved", "customer_rejected")
     } else {
-        question.answer(3.3, 2.7, "resolved", "customer_confirmed")
+        question.whole_answer(&FOUND)
     };
     answer.to_string()
 }
@@ -80,6 +96,11 @@ fn judged(evaluation: &Value, builtin: &Value) -> Result<()> {
     let dimensions = &evaluation["axis"]["dimensions"];
     ensure!(dimensions["resolution_accuracy"]["score"] == 3.3, "{dimensions}");
     ensure!(dimensions["interaction_effort"]["score"] == 2.7, "{dimensions}");
+    ensure!(dimensions["handoff_smoothness"]["score"] == 4.2, "{dimensions}");
+    ensure!(evaluation["axis"]["score"] == 3.4, "{}", evaluation["axis"]["score"]);
+    ensure!(evaluation["resolution"]["resolved_by"] == "customer", "{}", evaluation["resolution"]);
+    ensure!(evaluation["charge"]["assessment"] == "disputed", "{}", evaluation["charge"]);
+    ensure!(evaluation["flags"] == json!(["JUDGE_DISAGREES"]), "{}", evaluation["flags"]);
     for fact in ["counts", "ai_involvement", "handoff", "effort", "timeline", "ai_tools"] {
         ensure!(evaluation[fact] == builtin[fact], "{fact}: {}", evaluation[fact]);
     }
@@ -101,6 +122,11 @@ async fn files(stack: &Stack) -> Result<()> {
     for kind in ["axis", "resolution_audit"] {
         let export = api.export(&json!({"kind": kind})).await?;
         let table = Table::read(&api.file(&export).await?)?;
+        if kind == "resolution_audit" {
+            let solver =
+                table.row("external_ticket_id", "with")?.get("resolved_by").context("no such column")?;
+            ensure!(solver == "customer", "solved by {solver:?}");
+        }
         for (ticket, scorer) in [("before", "builtin"), ("with", "judge"), ("without", "fallback")] {
             let cell = table.row("external_ticket_id", ticket)?.get("scorer").context("no such column")?;
             ensure!(cell == scorer, "{kind}: {ticket} was scored by {cell:?}");

@@ -21,7 +21,7 @@ use assay_contracts::internal::{
     UnreadableTranscript,
 };
 use assay_contracts::tenant::{Scope, Scopes, Tenant};
-use assay_judge::JudgeConfig;
+use assay_judge::{JudgeConfig, JudgePolicy};
 use assay_messaging::{
     Bus, BusSettings, Delivery, Handler, Outcome, OutgoingEvent, PublishError, Subscription,
 };
@@ -303,6 +303,7 @@ fn config(database: &ServiceDatabase, judge_url: &str) -> Result<Config> {
         judge: JudgeConfig {
             url: judge_url.to_owned(),
             model: "judge-1".to_owned(),
+            policy: JudgePolicy::Decide,
             key: String::new().into(),
             timeout_milliseconds: 60_000,
             concurrency: 4,
