@@ -41,6 +41,7 @@ fn crates_import_only_what_they_may() {
         ("messaging", &["contracts", "platform"]),
         ("clients", &["contracts", "platform"]),
         ("scoring", &["contracts"]),
+        ("reader", &["contracts"]),
         ("judge", &["contracts", "platform", "scoring"]),
         ("scoring-fit", &["contracts", "scoring"]),
         ("testkit", &["platform"]),

@@ -1,0 +1,65 @@
+//! Whether the transcript supports an AI vendor's charge for the conversation.
+
+use assay_contracts::evaluation::{
+    AiInvolvement, Charge, ChargeAssessment, ChargeReason, HandoffRequester, HandoffState, ResolutionBasis,
+    ResolutionStatus, ResolvedBy,
+};
+
+use super::{Policy, Verdict};
+use crate::course::CustomerCourse;
+use crate::doubt::Doubts;
+use crate::handoff::HandoffFindings;
+
+/// Assesses the charge.
+pub(crate) fn charge(
+    involvement: AiInvolvement,
+    verdict: &Verdict,
+    course: &CustomerCourse,
+    handoff: &HandoffFindings,
+    doubts: &Doubts,
+    policy: Policy,
+) -> Charge {
+    if involvement == AiInvolvement::NoAi {
+        return Charge { assessment: ChargeAssessment::NotApplicable, reasons: Vec::new() };
+    }
+    let reasons = reasons(verdict, course, handoff);
+    let silence = verdict.basis == ResolutionBasis::SilenceOnly && !policy.silence_is_resolved;
+    let assessment = match (verdict.status, verdict.resolved_by) {
+        (_, ResolvedBy::Human) => ChargeAssessment::Disputed,
+        (ResolutionStatus::NotResolved, _) if doubts.calls_for_review() => ChargeAssessment::Review,
+        (ResolutionStatus::NotResolved, _) => ChargeAssessment::Disputed,
+        (ResolutionStatus::Resolved, ResolvedBy::Ai) if !silence && !doubts.calls_for_review() => {
+            ChargeAssessment::Supported
+        }
+        (ResolutionStatus::Resolved, ResolvedBy::Customer) => ChargeAssessment::Disputed,
+        (ResolutionStatus::Partial | ResolutionStatus::Resolved, _) => ChargeAssessment::Review,
+    };
+    Charge { assessment, reasons }
+}
+
+fn reasons(verdict: &Verdict, course: &CustomerCourse, handoff: &HandoffFindings) -> Vec<ChargeReason> {
+    let state = handoff.handoff.state;
+    let passed_on = state == HandoffState::Completed
+        || (state == HandoffState::RequestedNotCompleted && handoff.promised)
+        || verdict.basis == ResolutionBasis::Escalated;
+    let ignored = state == HandoffState::RequestedNotCompleted && handoff.customer_asked();
+    let planned = state == HandoffState::Completed
+        && handoff.handoff.requested_by == Some(HandoffRequester::System)
+        && !course.end.is_unhappy();
+    let silent = verdict.basis == ResolutionBasis::SilenceOnly
+        || (verdict.status == ResolutionStatus::Partial && verdict.basis == ResolutionBasis::ActionCompleted);
+    let partial = verdict.status == ResolutionStatus::Partial && !silent;
+    let cases = [
+        (verdict.resolved_by == ResolvedBy::Human, ChargeReason::HumanResolved),
+        (passed_on, ChargeReason::Escalated),
+        (verdict.basis == ResolutionBasis::CustomerRejected, ChargeReason::CustomerRejected),
+        (silent, ChargeReason::SilenceOnly),
+        (verdict.basis == ResolutionBasis::NoAnswer, ChargeReason::NoSubstantiveAnswer),
+        (ignored, ChargeReason::HumanRequestIgnored),
+        (course.reopened, ChargeReason::Reopened),
+        (partial, ChargeReason::Partial),
+        (planned, ChargeReason::PlannedHandoff),
+        (verdict.human_work_in_notes, ChargeReason::HumanWorkInNotes),
+    ];
+    cases.into_iter().filter(|(holds, _)| *holds).map(|(_, reason)| reason).collect()
+}

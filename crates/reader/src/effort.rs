@@ -1,0 +1,74 @@
+//! What the customer had to do.
+
+use assay_contracts::evaluation::Effort;
+
+use crate::reader::{Act, Reading};
+use crate::transcript::{Role, Transcript, shares_any};
+
+/// Customer's messages that share more than this part of their words say the same.
+const SAME_REQUEST: f64 = 0.5;
+/// Answers that share more than this part of their words are a loop.
+const SAME_ANSWER: f64 = 0.7;
+
+/// What the customer had to do, with the items that show it.
+#[derive(Debug, Default)]
+pub(crate) struct EffortFindings {
+    /// The counts of the evaluation.
+    pub effort: Effort,
+    /// Customer's items that repeat something.
+    pub repeats: Vec<usize>,
+    /// Answers that say what an earlier one said.
+    pub loops: Vec<usize>,
+}
+
+impl EffortFindings {
+    /// Counts turns, repetitions and questions.
+    pub(crate) fn of(transcript: &Transcript<'_>, reading: &Reading) -> Self {
+        let repeats: Vec<usize> = transcript
+            .customer
+            .iter()
+            .copied()
+            .filter(|index| {
+                let was_answered = transcript.answers.iter().any(|answer| answer < index);
+                was_answered
+                    && (reading.acts(*index).has(Act::Repeat)
+                        || transcript.likeness(*index) > SAME_REQUEST
+                        || gives_identifier_again(transcript, *index))
+            })
+            .collect();
+        let answers = transcript.answers.iter();
+        let clarifications = answers.filter(|index| reading.acts(**index).has(Act::AskBack)).count();
+        let effort = Effort {
+            customer_turns: turns(transcript),
+            repeated_information: repeats.len() as u32,
+            clarifications: clarifications as u32,
+        };
+        let answers = transcript.answers.iter().copied();
+        let loops = answers.filter(|index| transcript.likeness(*index) > SAME_ANSWER).collect();
+        Self { effort, repeats, loops }
+    }
+}
+
+/// Whether an identifier of the item was given by the customer before.
+fn gives_identifier_again(transcript: &Transcript<'_>, index: usize) -> bool {
+    let Some(item) = transcript.item(index) else { return false };
+    let mut earlier = transcript.items.iter().take(index).filter(|earlier| earlier.role == Role::Customer);
+    earlier.any(|earlier| shares_any(&earlier.identifiers, &item.identifiers))
+}
+
+/// Runs of the customer's messages; notes and events do not end a run.
+fn turns(transcript: &Transcript<'_>) -> u32 {
+    let mut turns = 0;
+    let mut in_turn = false;
+    for item in &transcript.items {
+        match item.role {
+            Role::Customer => {
+                turns += u32::from(!in_turn);
+                in_turn = true;
+            }
+            Role::Ai | Role::Human | Role::Mixed => in_turn = false,
+            Role::System | Role::Note => {}
+        }
+    }
+    turns
+}

@@ -1,0 +1,149 @@
+//! The order of the work: read, follow the customer, score, audit, explain.
+
+use assay_contracts::conversation::Conversation;
+use assay_contracts::evaluation::{
+    Axis, AxisBand, Confidence, Counts, Dimension, Dimensions, Evaluation, EvaluationStatus,
+    HandoffDimension, Resolution, SCHEMA_VERSION, Score, Scorer as ScorerRecord, ScorerKind,
+};
+
+use crate::audit::{Verdict, charge};
+use crate::course::{CustomerCourse, EndState};
+use crate::doubt::Doubts;
+use crate::effort::EffortFindings;
+use crate::explanation::{EvidenceBook, Narrator, handoff_signals, signals};
+use crate::facts;
+use crate::handoff::HandoffFindings;
+use crate::reader::{Reading, exponential};
+use crate::sentiment::sentiment;
+use crate::transcript::Transcript;
+use crate::{SCORER_VERSION, Scorer};
+
+/// Everything found out about one conversation, before it is written down.
+pub(crate) struct Findings<'a> {
+    pub transcript: Transcript<'a>,
+    pub reading: Reading,
+    pub course: CustomerCourse,
+    pub effort: EffortFindings,
+    pub handoff: HandoffFindings,
+    pub doubts: Doubts,
+}
+
+impl<'a> Findings<'a> {
+    /// Reads a conversation.
+    pub(crate) fn of(scorer: &Scorer, conversation: &'a Conversation) -> Self {
+        let transcript = scorer.transcript(conversation);
+        let reading = scorer.reader.read(&transcript);
+        let course = CustomerCourse::of(&transcript, &reading);
+        let effort = EffortFindings::of(&transcript, &reading);
+        let handoff = HandoffFindings::of(&transcript, &reading, &course, &effort);
+        let doubts = Doubts::of(&transcript, &handoff);
+        Self { transcript, reading, course, effort, handoff, doubts }
+    }
+
+    /// The built-in verdict, under the scorer's policy.
+    pub(crate) fn verdict(&self, scorer: &Scorer) -> Verdict {
+        let calibration = &scorer.reader.metadata().calibration;
+        Verdict::of(&self.transcript, &self.reading, &self.course, &self.handoff, calibration)
+            .under(scorer.policy, &self.handoff)
+    }
+}
+
+/// Evaluates one conversation.
+pub(crate) fn evaluate(scorer: &Scorer, conversation: &Conversation) -> Evaluation {
+    let findings = Findings::of(scorer, conversation);
+    let Findings { transcript, reading, course, effort, handoff, doubts } = &findings;
+    let counts = facts::counts(transcript);
+    let involvement = facts::involvement(&counts);
+    let narrator = Narrator { course, effort, handoff, doubts, involvement };
+    let verdict = findings.verdict(scorer);
+    let confidence = Confidence::nearest(verdict.certainty * doubts.factor());
+    let mut book = EvidenceBook::new(transcript);
+    let resolution = Resolution {
+        status: verdict.status,
+        resolved_by: verdict.resolved_by,
+        basis: verdict.basis,
+        customer_confirmed: course.end == EndState::Confirmed,
+        confidence,
+        reason: narrator.resolution(&verdict),
+        evidence: verdict.item.and_then(|item| book.quote(item)).into_iter().collect(),
+    };
+    let axis = is_scorable(&counts).then(|| axis(scorer, &findings, &verdict, &narrator, &mut book));
+    Evaluation {
+        external_ticket_id: conversation.ticket_id.clone(),
+        status: if axis.is_some() { EvaluationStatus::Scored } else { EvaluationStatus::NotApplicable },
+        schema_version: SCHEMA_VERSION,
+        transcript_sha256: facts::transcript_sha256(conversation),
+        language: transcript.language.code().to_owned(),
+        ai_involvement: involvement,
+        ai_tools: facts::ai_tools(transcript),
+        axis,
+        resolution,
+        charge: charge(involvement, &verdict, course, handoff, doubts, scorer.policy),
+        handoff: handoff.handoff.clone(),
+        sentiment: sentiment(transcript, reading, course),
+        effort: effort.effort,
+        counts,
+        timeline: facts::timeline(transcript),
+        evidence: book.into_evidence(),
+        flags: doubts.flags.clone(),
+        scorer: ScorerRecord {
+            kind: ScorerKind::Builtin,
+            version: SCORER_VERSION.to_owned(),
+            weights_sha256: scorer.model_sha256().to_owned(),
+            judge_model: None,
+            judge: None,
+        },
+    }
+}
+
+/// AXIS needs an AI agent who wrote and a customer who did.
+const fn is_scorable(counts: &Counts) -> bool {
+    counts.ai > 0 && counts.customer > 0
+}
+
+fn axis(
+    scorer: &Scorer,
+    findings: &Findings<'_>,
+    verdict: &Verdict,
+    narrator: &Narrator<'_>,
+    book: &mut EvidenceBook<'_, '_>,
+) -> Axis {
+    let Findings { transcript, reading, course, effort, handoff, doubts } = findings;
+    let metadata = scorer.reader.metadata();
+    // How often a score is within a point of the readers', by how sure the verdict is.
+    let confidence = |line: &[f64; 2]| {
+        let share = 1.0 / (1.0 + exponential(-(line[0] + line[1] * verdict.certainty)));
+        Confidence::nearest(share * doubts.factor())
+    };
+    let calibration = &metadata.calibration;
+    let accuracy_signals = signals(&metadata.effects.resolution_accuracy, transcript, reading, effort, book);
+    let resolution_accuracy = Dimension {
+        score: Score::nearest(reading.resolution_accuracy),
+        confidence: confidence(&calibration.resolution_accuracy),
+        reason: narrator.resolution_accuracy(&accuracy_signals),
+        signals: accuracy_signals,
+    };
+    let interaction_effort = Dimension {
+        score: Score::nearest(reading.interaction_effort),
+        confidence: confidence(&calibration.interaction_effort),
+        reason: narrator.interaction_effort(),
+        signals: signals(&metadata.effects.interaction_effort, transcript, reading, effort, book),
+    };
+    let handoff_smoothness = HandoffDimension {
+        score: Score::nearest(handoff.score),
+        confidence: confidence(&calibration.handoff_smoothness),
+        reason: narrator.handoff_smoothness(),
+        signals: handoff_signals(handoff, course, book),
+        applicable: handoff.applicable,
+        basis: "reader".to_owned(),
+    };
+    let two = [resolution_accuracy.score, interaction_effort.score];
+    let score = Score::mean(&[two[0], two[1], handoff_smoothness.score]).unwrap_or(Score::MIN);
+    let excluding_handoff = Score::mean(&two).unwrap_or(Score::MIN);
+    Axis {
+        score,
+        band: AxisBand::of(score),
+        excluding_handoff,
+        dimensions: Dimensions { resolution_accuracy, interaction_effort, handoff_smoothness },
+    }
+}

@@ -1,0 +1,104 @@
+//! Order numbers, e-mail addresses and the like.
+
+/// An identifier has at least so many digits.
+const IDENTIFIER_DIGITS: usize = 3;
+
+/// What was seen of the text between two spaces.
+#[derive(Debug, Default)]
+struct Chunk {
+    start: usize,
+    digits: usize,
+    at_sign: bool,
+}
+
+/// Calls `found` for each identifier, without the marks around it, and the byte offset of the text between spaces
+/// that it stands in, in order, until it returns false.
+pub(super) fn each_identifier<'t>(text: &'t str, mut found: impl FnMut(usize, &'t str) -> bool) {
+    if digits(text) < IDENTIFIER_DIGITS && !text.contains('@') {
+        return;
+    }
+    let mut chunk = Chunk::default();
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'0'..=b'9' => chunk.digits += 1,
+            b'@' => chunk.at_sign = true,
+            _ => {
+                let space = space_width(text, at, byte);
+                if space > 0 {
+                    if chunk.identifier(text, at).is_some_and(|bare| !found(chunk.start, bare)) {
+                        return;
+                    }
+                    chunk = Chunk { start: at + space, ..Chunk::default() };
+                }
+            }
+        }
+    }
+    if let Some(bare) = chunk.identifier(text, text.len()) {
+        found(chunk.start, bare);
+    }
+}
+
+/// ASCII digits of `text`, counted in sums of one byte, which compilers make fast.
+fn digits(text: &str) -> usize {
+    let sums = text.as_bytes().chunks(usize::from(u8::MAX));
+    sums.map(|bytes| usize::from(bytes.iter().map(|byte| u8::from(byte.is_ascii_digit())).sum::<u8>())).sum()
+}
+
+impl Chunk {
+    fn identifier<'t>(&self, text: &'t str, end: usize) -> Option<&'t str> {
+        let has_enough_digits = self.digits >= IDENTIFIER_DIGITS;
+        if !has_enough_digits && !self.at_sign {
+            return None;
+        }
+        let bare = text.get(self.start..end)?.trim_matches(|character: char| !character.is_alphanumeric());
+        (has_enough_digits || bare.contains('@') && bare.contains('.')).then_some(bare)
+    }
+}
+
+/// Bytes of the white space that begins at `at` with `byte`; 0 when it is none.
+fn space_width(text: &str, at: usize, byte: u8) -> usize {
+    match byte {
+        b' ' | b'\t'..=b'\r' => 1,
+        // The first bytes of all white space beyond ASCII.
+        0xC2 | 0xE1 | 0xE2 | 0xE3 => {
+            let character = text.get(at..).and_then(|rest| rest.chars().next());
+            character.filter(|character| character.is_whitespace()).map_or(0, char::len_utf8)
+        }
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identifiers(text: &str) -> Vec<(usize, &str)> {
+        let mut all = Vec::new();
+        each_identifier(text, |start, bare| {
+            all.push((start, bare));
+            all.len() < 3
+        });
+        all
+    }
+
+    #[test]
+    fn numbers_and_addresses_are_identifiers() {
+        assert_eq!(identifiers("Order #88123, in 22 parts"), [(6, "88123")]);
+        assert_eq!(identifiers("<ann@example.com>\u{A0}@ann a.b"), [(0, "ann@example.com")]);
+        assert_eq!(identifiers("A-1-2-3.\u{3000}x1y2z3"), [(0, "A-1-2-3"), (11, "x1y2z3")]);
+    }
+
+    #[test]
+    fn nothing_is_looked_for_behind_the_last_one_wanted() {
+        assert_eq!(identifiers("111 222 333 444"), [(0, "111"), (4, "222"), (8, "333")]);
+    }
+
+    #[test]
+    fn white_space_is_what_it_is_elsewhere() {
+        for character in ('\0'..=char::MAX).filter(|character| !character.is_ascii_digit()) {
+            let text = format!("{character}");
+            let width = space_width(&text, 0, text.as_bytes()[0]);
+            assert_eq!(width > 0, character.is_whitespace(), "{character:?}");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Which parts of a message are new and its author's own: quoted earlier text is not new evidence.
+
+/// Beginnings of lines behind which an e-mail client puts the earlier message, in lower case.
+const REPLY_SEPARATORS: [&str; 9] = [
+    "-----original message",
+    "-----mensaje original",
+    "-----ursprüngliche nachricht",
+    "-----message d'origine",
+    "-----mensagem original",
+    "-----原始邮件",
+    "________________________________",
+    "---------- forwarded",
+    "begin forwarded message",
+];
+
+/// How a line begins and ends in which an e-mail client says whose message follows ("On Monday, Support wrote:").
+const REPLY_HEADERS: [(&str, &str); 6] = [
+    ("on ", "wrote:"),
+    ("el ", "escribió:"),
+    ("am ", "schrieb:"),
+    ("le ", "a écrit :"),
+    ("em ", "escreveu:"),
+    ("在", "写道："),
+];
+
+/// Short lines with which a letter ends: what follows is a name, a telephone number or a legal notice.
+const SIGN_OFFS: [&str; 22] = [
+    "--",
+    "regards",
+    "kind regards",
+    "best regards",
+    "warm regards",
+    "with kind regards",
+    "many regards",
+    "sincerely",
+    "yours sincerely",
+    "yours faithfully",
+    "yours truly",
+    "best wishes",
+    "sent from ",
+    "sent via ",
+    "get outlook for",
+    "mit freundlichen grüßen",
+    "viele grüße",
+    "cordialement",
+    "saludos",
+    "un saludo",
+    "atenciosamente",
+    "此致",
+];
+/// Whether a line that begins with the byte can be one; blanks beyond ASCII may stand before it.
+const BEGINS_A_SIGN_OFF: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut at = 0;
+    while at < SIGN_OFFS.len() {
+        let first = SIGN_OFFS[at].as_bytes()[0];
+        table[first.to_ascii_lowercase() as usize] = true;
+        table[first.to_ascii_uppercase() as usize] = true;
+        at += 1;
+    }
+    let mut byte = 0x80;
+    while byte < table.len() {
+        table[byte] = true;
+        byte += 1;
+    }
+    table
+};
+/// A sign-off stands in a line of at most so many bytes.
+const LONGEST_SIGN_OFF: usize = 40;
+/// Blanks around it are expected to be at most so many.
+const LONGEST_BLANKS: usize = 20;
+
+/// Byte ranges of `text` that quote earlier messages or sign the message, in order.
+pub(crate) fn earlier_messages(text: &str) -> Vec<(usize, usize)> {
+    let mut ranges = Vec::new();
+    let mut start = 0;
+    while start < text.len() {
+        let end = text.get(start..).and_then(|rest| rest.find('\n')).map_or(text.len(), |at| start + at + 1);
+        match line_kind(text.get(start..end).unwrap_or("")) {
+            Line::Own => {}
+            Line::Quoted => add_range(&mut ranges, start, end),
+            Line::SignOff if start == 0 => {}
+            Line::Separator | Line::SignOff => {
+                add_range(&mut ranges, start, text.len());
+                return ranges;
+            }
+        }
+        start = end;
+    }
+    ranges
+}
+
+/// What a line is.
+enum Line {
+    Own,
+    Quoted,
+    /// Everything from here on is an earlier message.
+    Separator,
+    /// Everything from here on is a signature, unless nothing stands before it.
+    SignOff,
+}
+
+fn line_kind(line: &str) -> Line {
+    let first = line.trim_ascii_start().as_bytes().first().copied().unwrap_or(b' ');
+    // Most lines show by their first character or by their length that they are their author's own.
+    let may_separate = matches!(
+        first,
+        b'>' | b'-'
+            | b'_'
+            | b'A'
+            | b'B'
+            | b'E'
+            | b'L'
+            | b'O'
+            | b'a'
+            | b'b'
+            | b'e'
+            | b'l'
+            | b'o'
+            | 0x0B
+            | 0x80..
+    );
+    let may_sign_off =
+        line.len() <= LONGEST_SIGN_OFF + LONGEST_BLANKS && BEGINS_A_SIGN_OFF[usize::from(first)];
+    if !may_separate && !may_sign_off {
+        return Line::Own;
+    }
+    let bare = line.trim();
+    match bare {
+        _ if bare.starts_with('>') => Line::Quoted,
+        _ if may_separate && is_separator(bare) => Line::Separator,
+        _ if bare.len() <= LONGEST_SIGN_OFF && is_sign_off(bare) => Line::SignOff,
+        _ => Line::Own,
+    }
+}
+
+/// A sign-off is the whole line but for marks; "sent from" and the like may name a device.
+fn is_sign_off(line: &str) -> bool {
+    let first = line.as_bytes().first().copied().unwrap_or(b' ').to_ascii_lowercase();
+    SIGN_OFFS.iter().filter(|sign_off| sign_off.as_bytes().first() == Some(&first)).any(|sign_off| {
+        let begins = line
+            .as_bytes()
+            .get(..sign_off.len())
+            .is_some_and(|beginning| beginning.eq_ignore_ascii_case(sign_off.as_bytes()));
+        let names_more = sign_off.ends_with(' ') || sign_off.ends_with("for");
+        let rest = line.get(sign_off.len()..).unwrap_or("x");
+        begins && (names_more || !rest.contains(char::is_alphanumeric))
+    })
+}
+
+fn is_separator(line: &str) -> bool {
+    let begins_with = |beginning: &str| {
+        let same = |bytes: &[u8]| bytes.eq_ignore_ascii_case(beginning.as_bytes());
+        line.as_bytes().get(..beginning.len()).is_some_and(same)
+    };
+    REPLY_SEPARATORS.into_iter().any(begins_with)
+        || REPLY_HEADERS.iter().any(|(start, end)| line.ends_with(end) && begins_with(start))
+}
+
+/// Adds a range; one that follows directly on the last becomes part of it.
+fn add_range(ranges: &mut Vec<(usize, usize)>, start: usize, end: usize) {
+    match ranges.last_mut() {
+        Some(last) if last.1 == start => last.1 = end,
+        _ => ranges.push((start, end)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quoted_lines_and_everything_behind_a_reply_header_are_earlier_text() {
+        let text = "still broken\n> Thanks, it works\nbye\nOn Monday, Support wrote:\nGreat!";
+        let parts: Vec<&str> =
+            earlier_messages(text).into_iter().map(|(start, end)| &text[start..end]).collect();
+        assert_eq!(parts, ["> Thanks, it works\n", "On Monday, Support wrote:\nGreat!"]);
+    }
+
+    #[test]
+    fn reply_headers_are_known_in_other_languages() {
+        for header in [
+            "El lunes, Soporte escribió:",
+            "Am 3. März um 10:15 Uhr Support <a@example.com> schrieb:",
+            "Le lundi, Support a écrit :",
+            "Em segunda, Suporte escreveu:",
+            "在星期一，客服写道：",
+            "-----Ursprüngliche Nachricht-----",
+        ] {
+            let text = format!("x\n{header}\n123");
+            assert_eq!(earlier_messages(&text), [(2, text.len())], "{header}");
+        }
+    }
+
+    #[test]
+    fn a_signature_is_nobodys_message() {
+        let text = "It works now.\n\nKind regards,\nDr. Ann Bad, Helpful Ltd.";
+        assert_eq!(earlier_messages(text), [(15, text.len())]);
+        for own in [
+            "Regards to the team, it still fails",
+            "Kind regards",
+            "Sent from the wrong address again and again and again",
+        ] {
+            assert_eq!(earlier_messages(own), [], "{own}");
+        }
+        let sent = "No luck\nSent from my phone";
+        assert_eq!(earlier_messages(sent), [(8, sent.len())]);
+    }
+}
