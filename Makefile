@@ -13,6 +13,7 @@ WEIGHTS = crates/scoring/weights/builtin.json
 TEST_RUNNER = $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo "$(CARGO) nextest run" || echo "$(CARGO) test")
 
 .PHONY: changelog help run test flood lint chaos bench bench-scoring stack stack-down stack-key docs weights weights-check \
+  reader corpus-check benchmark \
   compose-up compose-down compose-key compose-test judge-test
 
 help:
@@ -31,6 +32,9 @@ help:
 	@echo "make compose-test    bring docker-compose.yml up and check what it promises; without Docker, as root on Debian"
 	@echo "make judge-test      the judge against a real, very small model on this machine: a download of 100 MB, some minutes"
 	@echo "make weights     fit the scorer's weights again, from the conversations and labels in LABELLED"
+	@echo "make reader      fit the reader of crates/reader again on corpus/: downloads scikit-learn, prints how well it agrees with readers"
+	@echo "make corpus-check    formats, figures and guards against templates of corpus/"
+	@echo "make benchmark   how well the scorer, and the reader beside it, agree with the readers of corpus/"
 	@echo "make changelog VERSION=0.1.0   make CHANGELOG.md of the files in changes/"
 	@echo "make docs        write the generated documents under proto-docs/ anew"
 
@@ -113,6 +117,33 @@ weights-check:
 	  $(CARGO) run --release -p assay-scoring-fit --example shipped -- $(LABELLED) target/weights.json \
 	  && cmp target/weights.json $(WEIGHTS) && echo "$(WEIGHTS) is what the fit gives, bit for bit"; \
 	else echo "skipped: $(LABELLED) is not there"; fi
+
+# After every change of the corpus, of what is seen of a conversation, or of the fit: the crate refuses a model that was fitted for
+# other features. Fitted on the part `train` alone, so that `make benchmark` measures what the model has not seen.
+TRAINING = target/training
+
+reader: corpus-check $(TRAINING)/venv/installed
+	python3 training/prepare.py $(TRAINING)
+	$(CARGO) run --release -p assay-reader --example reader_inputs < $(TRAINING)/bodies.jsonl > $(TRAINING)/inputs.jsonl
+	$(TRAINING)/venv/bin/python training/train.py $(TRAINING) --out crates/reader/model/reader.bin
+
+$(TRAINING)/venv/installed: training/requirements.txt
+	mkdir -p $(TRAINING)
+	python3 -m venv $(TRAINING)/venv
+	$(TRAINING)/venv/bin/pip install --quiet --disable-pip-version-check --requirement training/requirements.txt
+	touch $@
+
+corpus-check:
+	python3 training/check_corpus.py
+
+BENCHMARK = $(or $(CARGO_TARGET_DIR),target)/release/assay benchmark corpus
+
+benchmark:
+	@$(CARGO) build --quiet --release --bin assay
+	@for part in dev test; do \
+	  echo "== $$part: the scorer"; $(BENCHMARK) --part $$part || exit 1; \
+	  echo "== $$part: the reader"; $(BENCHMARK) --part $$part --reader crates/reader/model/reader.bin || exit 1; \
+	done
 
 changelog:
 	scripts/changelog.sh --version $(VERSION)

@@ -8,6 +8,7 @@
 //! bytes.
 
 mod boosting;
+mod corpus;
 mod data;
 mod evaluate;
 mod least_squares;
@@ -23,6 +24,7 @@ mod write;
 
 use assay_scoring::{LexiconError, ScorerError};
 
+pub use self::corpus::{Band, Benchmark, Corpus, Estimate, Figures, Part, SetOfConversations, benchmark};
 pub use self::data::{DataError, Label, Labels, Reviewed};
 pub use self::evaluate::evaluate;
 pub use self::local::{FEWEST_LABELS, LABELS_FOR_WORDS, WorseWeights, fit_local};

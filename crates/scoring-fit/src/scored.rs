@@ -1,5 +1,6 @@
 //! Labelled conversations as a scorer sees them.
 
+use assay_contracts::evaluation::Dimensions;
 use assay_scoring::Scorer;
 use assay_scoring::weights_file::PerDimension;
 
@@ -126,4 +127,13 @@ fn agreement(
         .filter_map(|example| Some((dimension.label(&example.label)?, value(example))))
         .collect();
     Agreement::of(&pairs)
+}
+
+/// The three scores of an evaluation: resolution accuracy, interaction effort, handoff smoothness.
+pub(crate) fn scores_of(dimensions: &Dimensions) -> [f64; 3] {
+    [
+        dimensions.resolution_accuracy.score.value(),
+        dimensions.interaction_effort.score.value(),
+        dimensions.handoff_smoothness.score.value(),
+    ]
 }

@@ -24,7 +24,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         ],
     ),
     ("Operate it", &["keys", "retention", "dead-letter", "outbox", "capacity", "healthcheck"]),
-    ("Judge and adapt the scorer", &["evaluate", "fit", "judge"]),
+    ("Judge and adapt the scorer", &["evaluate", "fit", "judge", "benchmark"]),
     ("Make it known", &["completions", "reference", "openapi", "help"]),
 ];
 

@@ -93,6 +93,8 @@ pub enum Command {
     },
     /// Adapt the scorer's weights to your reviewers: from 25 labelled conversations on.
     Fit(FitArguments),
+    /// Measure how well a scorer agrees with the readers of a corpus: for those who work on the scorer.
+    Benchmark(BenchmarkArguments),
     /// Reckon what an installation needs: processors, storage, brokers.
     Capacity(CapacityArguments),
     /// Exit with 0 when an address answers 200: for container health checks.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use assay_scoring_fit::Part;
 use clap::{Args, Subcommand};
 
 #[derive(Subcommand)]
@@ -47,4 +48,25 @@ pub enum FitCommand {
         #[arg(long)]
         out: PathBuf,
     },
+}
+
+#[derive(Args)]
+pub struct BenchmarkArguments {
+    /// Folder of writers.tsv, conversations/ and ratings/; corpus/ of the sources is one.
+    pub corpus: PathBuf,
+    /// Which writers: train, dev or test.
+    #[arg(long, default_value = "test", value_parser = Part::parse)]
+    pub part: Part,
+    /// Weights made by `assay fit` [default: the shipped ones].
+    #[arg(long, conflicts_with = "reader")]
+    pub weights: Option<PathBuf>,
+    /// A model of the reader, measured in place of the scorer; crates/reader/model/reader.bin of the sources is one.
+    #[arg(long)]
+    pub reader: Option<PathBuf>,
+    /// Measure the LLM judge of the settings (scoring.judge); it is asked about every conversation.
+    #[arg(long, conflicts_with = "reader")]
+    pub judge: bool,
+    /// As JSON, for programs.
+    #[arg(long)]
+    pub json: bool,
 }

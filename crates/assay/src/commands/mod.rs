@@ -1,5 +1,6 @@
 //! One file for each command that is more than a line.
 
+mod benchmark;
 mod dead_letter;
 pub mod display;
 mod evaluate;
@@ -80,6 +81,7 @@ pub async fn run(command: Command) -> Result<ExitCode> {
         Command::Score { file, weights } => return score::run(&file, weights.as_deref()),
         Command::Evaluate { reviewed, weights } => evaluate::run(&reviewed, weights.as_deref())?,
         Command::Fit(arguments) => fit::run(arguments)?,
+        Command::Benchmark(arguments) => benchmark::run(arguments).await?,
         Command::Capacity(arguments) => capacity::run(&arguments)?,
         Command::Healthcheck { url } => healthcheck::run(url).await?,
         Command::Completions { shell } => reference::completions(shell)?,

@@ -29,6 +29,14 @@ pub enum DataError {
         /// What is wrong, with the field.
         reason: String,
     },
+    /// A part of a corpus without anything to measure on.
+    #[error("{path} has no rated conversations in the part `{part}`: choose another part (train, dev, test)")]
+    NothingRated {
+        /// The folder.
+        path: PathBuf,
+        /// Which part.
+        part: String,
+    },
 }
 
 /// The bytes of a file, unpacked when its name ends in `.gz`.

@@ -1,6 +1,7 @@
 //! Agreement of scores with labels on the scale of 1 to 5.
 
-use super::ranks::{spearman, spearman_interval};
+use super::bootstrap::interval;
+use super::ranks::spearman;
 
 /// Fewer pairs say nothing.
 const FEWEST_PAIRS: usize = 3;
@@ -30,7 +31,7 @@ impl Agreement {
         Some(Self {
             count: pairs.len(),
             rho: spearman(pairs),
-            interval: spearman_interval(pairs),
+            interval: interval(pairs, spearman),
             error: error / pairs.len() as f64,
             kappa: weighted_kappa(pairs),
         })

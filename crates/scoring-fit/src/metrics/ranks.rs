@@ -1,11 +1,4 @@
-//! Spearman's rank correlation, with a bootstrap interval.
-
-use crate::random::SplitMix64;
-
-/// Resamples of a bootstrap.
-const RESAMPLES: usize = 400;
-/// Seed of the resamples.
-const SEED: u64 = 20_260_601;
+//! Spearman's rank correlation.
 
 /// Spearman's rho: Pearson's correlation of the ranks, ties sharing the mean of theirs. 0 when either side is
 /// constant, because then nothing goes together.
@@ -22,21 +15,6 @@ pub fn spearman(pairs: &[(f64, f64)]) -> f64 {
     }
     let scale = (square_one * square_other).sqrt();
     if scale > 0.0 { common / scale } else { 0.0 }
-}
-
-/// The 95 % interval of Spearman's rho, by percentiles of resamples drawn with a fixed seed.
-pub(super) fn spearman_interval(pairs: &[(f64, f64)]) -> (f64, f64) {
-    let mut random = SplitMix64::new(SEED);
-    let mut values: Vec<f64> = (0..RESAMPLES)
-        .map(|_| {
-            let drawn: Vec<(f64, f64)> =
-                pairs.iter().filter_map(|_| pairs.get(random.below(pairs.len())).copied()).collect();
-            spearman(&drawn)
-        })
-        .collect();
-    values.sort_by(f64::total_cmp);
-    let at = |share: f64| values.get((share * (RESAMPLES - 1) as f64).round() as usize).copied();
-    (at(0.025).unwrap_or(0.0), at(0.975).unwrap_or(0.0))
 }
 
 fn ranks(values: &[f64]) -> Vec<f64> {
@@ -67,15 +45,5 @@ mod tests {
         assert!((spearman(&pairs) - 3.0 / (4.5_f64 * 5.0).sqrt()).abs() < 1e-12);
         assert_eq!(spearman(&[(1.0, 3.0), (2.0, 2.0), (3.0, 1.0)]), -1.0);
         assert_eq!(spearman(&[(1.0, 3.0), (2.0, 3.0)]), 0.0);
-    }
-
-    #[test]
-    fn the_interval_holds_the_value_and_is_the_same_every_time() {
-        let pairs: Vec<(f64, f64)> =
-            (0..60).map(|index| (f64::from(index), f64::from(index * 7 % 60))).collect();
-        let (low, high) = spearman_interval(&pairs);
-        let rho = spearman(&pairs);
-        assert!(low < rho && rho < high && high - low < 0.7, "{low} {rho} {high}");
-        assert_eq!(spearman_interval(&pairs), (low, high));
     }
 }

@@ -1,0 +1,315 @@
+//! How well evaluations agree with the readers of a corpus.
+
+use assay_contracts::evaluation::{ChargeAssessment, Evaluation, ResolutionStatus, ResolvedBy};
+use serde::Serialize;
+
+use super::ratings::Rating;
+use super::{Corpus, Part, Rated, Wording};
+use crate::metrics::{interval, spearman};
+use crate::scored::scores_of;
+
+/// Fewer pairs give no rank correlation.
+const FEWEST_PAIRS: usize = 3;
+/// Bands of stated confidence.
+const BANDS: usize = 5;
+/// The language of writers who are not in the set `languages`.
+const ENGLISH: &str = "en";
+
+/// How well a scorer agrees with the readers, by sets of conversations.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Benchmark {
+    /// Which part of the corpus.
+    pub part: Part,
+    /// Version of the scorer.
+    pub scorer_version: String,
+    /// SHA-256 of the model and, where there are any, of the weights.
+    pub weights_sha256: String,
+    /// Rated conversations.
+    pub conversations: usize,
+    /// Those that got no scores, because no AI agent or no customer wrote; they count for verdicts alone.
+    pub without_scores: usize,
+    /// English ones by their wording, those in other languages, all.
+    pub sets: Vec<SetOfConversations>,
+    /// By the language of the writer, where it is not English; `mix` for writers of several.
+    pub languages: Vec<SetOfConversations>,
+    /// Five bands of the stated confidence of the resolution, lowest first.
+    pub reliability: Vec<Band>,
+}
+
+/// Figures of a set of conversations.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SetOfConversations {
+    /// Which set.
+    pub name: String,
+    /// Rated conversations.
+    pub conversations: usize,
+    /// The scorer beside the readers.
+    pub scorer: Figures,
+    /// Readers beside each other: means over pairs of readers. `None` where there is only one.
+    pub readers: Option<Figures>,
+}
+
+/// Spearman's rho of the three scores, and the share of three verdicts that is the same. `None` where it cannot be told.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Default)]
+pub struct Figures {
+    /// Rho with the mean of the readers.
+    pub resolution_accuracy: Option<Estimate>,
+    /// Rho with the mean of the readers.
+    pub interaction_effort: Option<Estimate>,
+    /// Rho with the mean of the readers.
+    pub handoff_smoothness: Option<Estimate>,
+    /// Share with the status that most readers give.
+    pub status: Option<Estimate>,
+    /// Share with the solver that most readers give.
+    pub solver: Option<Estimate>,
+    /// Share with the charge that most readers give.
+    pub charge: Option<Estimate>,
+}
+
+/// A figure with its 95 % interval, by a bootstrap of 1,000 draws of conversations.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Estimate {
+    /// Conversations that it is of.
+    pub conversations: usize,
+    /// The figure.
+    pub value: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// How often resolutions of a stated confidence are right.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Band {
+    /// Confidence from.
+    pub from: f64,
+    /// Confidence below; the last band holds 1.
+    pub to: f64,
+    /// Conversations.
+    pub conversations: usize,
+    /// Mean of the stated confidence; `None` without conversations.
+    pub stated: Option<f64>,
+    /// Share whose status is that of most readers; `None` without conversations.
+    pub right: Option<f64>,
+}
+
+/// A rated conversation and its evaluation.
+#[derive(Clone, Copy)]
+struct Case<'c> {
+    rated: &'c Rated,
+    evaluation: &'c Evaluation,
+}
+
+/// Measures evaluations of all conversations of a corpus, in its order.
+pub fn benchmark(corpus: &Corpus, evaluations: &[Evaluation]) -> Benchmark {
+    let cases: Vec<Case<'_>> =
+        corpus.rated.iter().zip(evaluations).map(|(rated, evaluation)| Case { rated, evaluation }).collect();
+    let scorer = evaluations.first().map(|evaluation| &evaluation.scorer);
+    Benchmark {
+        part: corpus.part,
+        scorer_version: scorer.map_or_else(String::new, |scorer| scorer.version.clone()),
+        weights_sha256: scorer.map_or_else(String::new, |scorer| scorer.weights_sha256.clone()),
+        conversations: cases.len(),
+        without_scores: cases.iter().filter(|case| case.evaluation.axis.is_none()).count(),
+        sets: sets(&cases),
+        languages: languages(&cases),
+        reliability: reliability(&cases),
+    }
+}
+
+fn sets(cases: &[Case<'_>]) -> Vec<SetOfConversations> {
+    let is_english = |case: &Case<'_>| case.rated.language == ENGLISH;
+    let worded = |wording: Wording| move |case: &Case<'_>| is_english(case) && case.rated.wording == wording;
+    [
+        set("everyday", cases, worded(Wording::Everyday)),
+        set("unusual", cases, worded(Wording::Unusual)),
+        set("languages", cases, |case| !is_english(case)),
+        set("tone", cases, worded(Wording::Tone)),
+        set("all", cases, |_| true),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn languages(cases: &[Case<'_>]) -> Vec<SetOfConversations> {
+    let mut names: Vec<&str> = cases.iter().map(|case| case.rated.language.as_str()).collect();
+    names.retain(|name| *name != ENGLISH);
+    names.sort_unstable();
+    names.dedup();
+    names.into_iter().filter_map(|name| set(name, cases, |case| case.rated.language == name)).collect()
+}
+
+/// `None` when it is empty.
+fn set(name: &str, cases: &[Case<'_>], is_in: impl Fn(&Case<'_>) -> bool) -> Option<SetOfConversations> {
+    let chosen: Vec<Case<'_>> = cases.iter().copied().filter(|case| is_in(case)).collect();
+    (!chosen.is_empty()).then(|| SetOfConversations {
+        name: name.to_owned(),
+        conversations: chosen.len(),
+        scorer: of_scorer(&chosen),
+        readers: of_readers(&chosen),
+    })
+}
+
+fn of_scorer(cases: &[Case<'_>]) -> Figures {
+    let [resolution_accuracy, interaction_effort, handoff_smoothness] = [0, 1, 2].map(|score| {
+        rho(cases.iter().filter_map(|case| {
+            let found = scores_of(&case.evaluation.axis.as_ref()?.dimensions);
+            Some((case.mean(score)?, found.get(score).copied()?))
+        }))
+    });
+    let verdicts = |right: fn(&Case<'_>) -> Option<bool>| share(cases.iter().filter_map(right));
+    Figures {
+        resolution_accuracy,
+        interaction_effort,
+        handoff_smoothness,
+        status: verdicts(|case| case.has_right_status()),
+        solver: verdicts(|case| {
+            let wanted = majority(case.ratings().map(|rating| rating.by), ResolvedBy::ALL)?;
+            Some(case.evaluation.resolution.resolved_by == wanted)
+        }),
+        charge: verdicts(|case| {
+            let wanted = majority(case.ratings().map(|rating| rating.charge), ChargeAssessment::ALL)?;
+            Some(case.evaluation.charge.assessment == wanted)
+        }),
+    }
+}
+
+/// Means over all pairs of readers.
+fn of_readers(cases: &[Case<'_>]) -> Option<Figures> {
+    let readers = cases.iter().map(|case| case.rated.ratings.len()).max().unwrap_or(0);
+    let mut pairs = Vec::new();
+    for one in 0..readers {
+        for other in one + 1..readers {
+            let both = |case: &Case<'_>| Some((case.rating(one)?, case.rating(other)?));
+            let rated: Vec<(Rating, Rating)> = cases.iter().filter_map(both).collect();
+            if !rated.is_empty() {
+                pairs.push(of_pair(&rated));
+            }
+        }
+    }
+    let mean = |of: fn(&Figures) -> Option<Estimate>| mean(pairs.iter().filter_map(of));
+    (!pairs.is_empty()).then(|| Figures {
+        resolution_accuracy: mean(|figures| figures.resolution_accuracy),
+        interaction_effort: mean(|figures| figures.interaction_effort),
+        handoff_smoothness: mean(|figures| figures.handoff_smoothness),
+        status: mean(|figures| figures.status),
+        solver: mean(|figures| figures.solver),
+        charge: mean(|figures| figures.charge),
+    })
+}
+
+/// Two readers beside each other.
+fn of_pair(rated: &[(Rating, Rating)]) -> Figures {
+    let [resolution_accuracy, interaction_effort, handoff_smoothness] = [0, 1, 2].map(|score: usize| {
+        let given = |rating: &Rating| rating.scores.get(score).copied().flatten();
+        rho(rated.iter().filter_map(|(one, other)| given(one).zip(given(other))))
+    });
+    Figures {
+        resolution_accuracy,
+        interaction_effort,
+        handoff_smoothness,
+        status: share(rated.iter().filter_map(|(one, other)| Some(one.status? == other.status?))),
+        solver: share(rated.iter().filter_map(|(one, other)| Some(one.by? == other.by?))),
+        charge: share(rated.iter().filter_map(|(one, other)| Some(one.charge? == other.charge?))),
+    }
+}
+
+fn reliability(cases: &[Case<'_>]) -> Vec<Band> {
+    let told: Vec<(f64, bool)> = cases
+        .iter()
+        .filter_map(|case| Some((case.evaluation.resolution.confidence.value(), case.has_right_status()?)))
+        .collect();
+    let band_of = |confidence: f64| ((confidence * BANDS as f64 + 1e-9) as usize).min(BANDS - 1);
+    let band = |band: usize| {
+        let within: Vec<(f64, bool)> =
+            told.iter().copied().filter(|(confidence, _)| band_of(*confidence) == band).collect();
+        let count = within.len() as f64;
+        let per_case = |sum: f64| (!within.is_empty()).then(|| sum / count);
+        Band {
+            from: band as f64 / BANDS as f64,
+            to: (band + 1) as f64 / BANDS as f64,
+            conversations: within.len(),
+            stated: per_case(within.iter().map(|(confidence, _)| confidence).sum()),
+            right: per_case(within.iter().filter(|(_, right)| *right).count() as f64),
+        }
+    };
+    (0..BANDS).map(band).collect()
+}
+
+impl Case<'_> {
+    fn ratings(&self) -> impl Iterator<Item = &Rating> {
+        self.rated.ratings.iter().flatten()
+    }
+
+    fn rating(&self, reader: usize) -> Option<Rating> {
+        self.rated.ratings.get(reader).copied().flatten()
+    }
+
+    /// The mean of what the readers give for a score.
+    fn mean(&self, score: usize) -> Option<f64> {
+        let given: Vec<f64> =
+            self.ratings().filter_map(|rating| rating.scores.get(score).copied().flatten()).collect();
+        (!given.is_empty()).then(|| given.iter().sum::<f64>() / given.len() as f64)
+    }
+
+    fn has_right_status(&self) -> Option<bool> {
+        let wanted = majority(self.ratings().map(|rating| rating.status), ResolutionStatus::ALL)?;
+        Some(self.evaluation.resolution.status == wanted)
+    }
+}
+
+/// What most readers say; among equals the first in `order`, as in fitting. `None` when nobody says anything.
+fn majority<T: Copy + PartialEq>(given: impl Iterator<Item = Option<T>>, order: &[T]) -> Option<T> {
+    let given: Vec<T> = given.flatten().collect();
+    let count = |value: T| given.iter().filter(|given| **given == value).count();
+    let most = order.iter().map(|value| count(*value)).max().filter(|most| *most > 0)?;
+    order.iter().copied().find(|value| count(*value) == most)
+}
+
+fn rho(pairs: impl Iterator<Item = (f64, f64)>) -> Option<Estimate> {
+    let pairs: Vec<(f64, f64)> = pairs.collect();
+    (pairs.len() >= FEWEST_PAIRS).then(|| estimate(&pairs, spearman))
+}
+
+fn share(right: impl Iterator<Item = bool>) -> Option<Estimate> {
+    let right: Vec<bool> = right.collect();
+    let share = |cases: &[bool]| cases.iter().filter(|right| **right).count() as f64 / cases.len() as f64;
+    (!right.is_empty()).then(|| estimate(&right, share))
+}
+
+fn estimate<T: Copy>(cases: &[T], figure: impl Fn(&[T]) -> f64) -> Estimate {
+    let value = figure(cases);
+    let (low, high) = interval(cases, figure);
+    Estimate { conversations: cases.len(), value, low, high }
+}
+
+/// The mean of figures and of the ends of their intervals; the conversations of the one with most.
+fn mean(estimates: impl Iterator<Item = Estimate>) -> Option<Estimate> {
+    let estimates: Vec<Estimate> = estimates.collect();
+    let count = estimates.len() as f64;
+    let mean = |of: fn(&Estimate) -> f64| estimates.iter().map(of).sum::<f64>() / count;
+    let conversations = estimates.iter().map(|estimate| estimate.conversations).max()?;
+    Some(Estimate {
+        conversations,
+        value: mean(|estimate| estimate.value),
+        low: mean(|estimate| estimate.low),
+        high: mean(|estimate| estimate.high),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_majority_is_what_most_readers_say_and_the_first_among_equals() {
+        use ResolutionStatus::{NotResolved, Partial, Resolved};
+        let of = |given: &[Option<ResolutionStatus>]| majority(given.iter().copied(), ResolutionStatus::ALL);
+        assert_eq!(of(&[Some(Partial), Some(NotResolved), Some(NotResolved)]), Some(NotResolved));
+        assert_eq!(of(&[Some(NotResolved), Some(Partial)]), Some(Partial));
+        assert_eq!(of(&[None, Some(Resolved)]), Some(Resolved));
+        assert_eq!(of(&[None]), None);
+    }
+}

@@ -1,0 +1,213 @@
+//! The project's corpus: conversations as they were written, ratings as readers gave them, and how well a scorer agrees
+//! with the readers.
+//!
+//! A corpus is a folder: `writers.tsv` says what each writer's conversations are for, `conversations/WRITER.txt` holds
+//! them, `ratings/WRITER.READER.txt` what one reader said of them.
+
+mod benchmark;
+mod conversations;
+mod ratings;
+mod report;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use assay_contracts::conversation::Conversation;
+use serde::Serialize;
+
+pub use self::benchmark::{Band, Benchmark, Estimate, Figures, SetOfConversations, benchmark};
+use self::conversations::read_conversations;
+use self::ratings::{Rating, read_ratings};
+use crate::data::DataError;
+
+/// What conversations are for. Nothing is fitted on `dev` or `test`, and nothing is chosen by `test`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// For fitting.
+    Train,
+    /// For choosing between fits.
+    Dev,
+    /// For the last measurement.
+    Test,
+}
+
+impl Part {
+    /// Every part.
+    pub const ALL: [Self; 3] = [Self::Train, Self::Dev, Self::Test];
+
+    /// As in `writers.tsv` and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Train => "train",
+            Self::Dev => "dev",
+            Self::Test => "test",
+        }
+    }
+
+    /// By its name.
+    pub fn parse(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|part| part.name() == name);
+        found.ok_or_else(|| format!("the part is `{name}`: it must be `train`, `dev` or `test`"))
+    }
+}
+
+/// How a writer was asked to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wording {
+    Everyday,
+    Unusual,
+    Tone,
+}
+
+impl Wording {
+    fn parse(name: &str) -> Result<Self, String> {
+        match name {
+            "everyday" => Ok(Self::Everyday),
+            "unusual" => Ok(Self::Unusual),
+            "tone" => Ok(Self::Tone),
+            _ => Err(format!("the wording is `{name}`: it must be `everyday`, `unusual` or `tone`")),
+        }
+    }
+}
+
+/// One line of `writers.tsv`.
+struct Writer {
+    name: String,
+    part: Part,
+    wording: Wording,
+    language: String,
+}
+
+/// A conversation with what readers said of it.
+#[derive(Debug)]
+struct Rated {
+    conversation: Conversation,
+    wording: Wording,
+    /// Of the writer; `mix` for several.
+    language: String,
+    /// By the place of the reader among those of the writer; `None` where that one did not rate it.
+    ratings: Vec<Option<Rating>>,
+}
+
+/// The rated conversations of one part of a corpus.
+#[derive(Debug)]
+pub struct Corpus {
+    part: Part,
+    rated: Vec<Rated>,
+}
+
+impl Corpus {
+    /// Reads one part.
+    ///
+    /// # Errors
+    /// When a file cannot be read, naming the file and the line that is wrong, or when nothing in the part is rated.
+    pub fn read(folder: &Path, part: Part) -> Result<Self, DataError> {
+        let writers = read_writers(&folder.join("writers.tsv"))?;
+        let rating_files = rating_files(folder, &writers)?;
+        let mut rated = Vec::new();
+        for writer in writers.into_iter().filter(|writer| writer.part == part) {
+            let of_writer = |path: &&PathBuf| writer_of(path).is_some_and(|name| name == writer.name);
+            let files: Vec<&PathBuf> = rating_files.iter().filter(of_writer).collect();
+            read_writer(folder, &writer, &files, &mut rated)?;
+        }
+        if rated.is_empty() {
+            return Err(DataError::NothingRated { path: folder.to_owned(), part: part.name().to_owned() });
+        }
+        Ok(Self { part, rated })
+    }
+
+    /// The conversations, in order.
+    pub fn conversations(&self) -> impl Iterator<Item = &Conversation> {
+        self.rated.iter().map(|rated| &rated.conversation)
+    }
+}
+
+/// Adds the rated conversations of a writer.
+fn read_writer(
+    folder: &Path,
+    writer: &Writer,
+    rating_files: &[&PathBuf],
+    rated: &mut Vec<Rated>,
+) -> Result<(), DataError> {
+    let conversations =
+        read_conversations(&folder.join("conversations").join(format!("{}.txt", writer.name)))?;
+    let mut by_reader = Vec::new();
+    for path in rating_files {
+        by_reader.push(read_ratings(path, &conversations)?);
+    }
+    for conversation in conversations {
+        let ratings: Vec<Option<Rating>> =
+            by_reader.iter_mut().map(|ratings| ratings.remove(&conversation.ticket_id)).collect();
+        if ratings.iter().any(Option::is_some) {
+            let language = writer.language.clone();
+            rated.push(Rated { conversation, wording: writer.wording, language, ratings });
+        }
+    }
+    Ok(())
+}
+
+fn read_writers(path: &Path) -> Result<Vec<Writer>, DataError> {
+    let mut names = BTreeSet::new();
+    let mut writers = Vec::new();
+    for (index, line) in read_text(path)?.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let refused = |reason: String| DataError::Line { path: path.to_owned(), line: index + 1, reason };
+        if index == 0 {
+            if !line.starts_with("writer\tpart\twording\tlanguage") {
+                return Err(refused("it must name the columns writer, part, wording, language".to_owned()));
+            }
+            continue;
+        }
+        let writer = writer(line).map_err(refused)?;
+        if !names.insert(writer.name.clone()) {
+            return Err(refused(format!("the writer {} was named before", writer.name)));
+        }
+        writers.push(writer);
+    }
+    Ok(writers)
+}
+
+fn writer(line: &str) -> Result<Writer, String> {
+    let fields: Vec<&str> = line.split('\t').collect();
+    let [name, part, wording, language, ..] = fields.as_slice() else {
+        return Err(format!("it has {} fields separated by tabs: at least four are needed", fields.len()));
+    };
+    if name.is_empty() || language.is_empty() {
+        return Err("the writer or the language is empty".to_owned());
+    }
+    let (part, wording) = (Part::parse(part)?, Wording::parse(wording)?);
+    Ok(Writer { name: (*name).to_owned(), part, wording, language: (*language).to_owned() })
+}
+
+/// All files of ratings, in order. One of a writer whom nobody knows is an error: it would be left out unseen.
+fn rating_files(folder: &Path, writers: &[Writer]) -> Result<Vec<PathBuf>, DataError> {
+    let ratings = folder.join("ratings");
+    let failed = |cause| DataError::File { path: ratings.clone(), cause };
+    let mut files = Vec::new();
+    for entry in fs::read_dir(&ratings).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.extension().is_some_and(|extension| extension == "txt") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    let unknown = |path: &&PathBuf| !writers.iter().any(|writer| writer_of(path) == Some(&writer.name));
+    match files.iter().find(unknown) {
+        Some(path) => {
+            let reason = "it must be called WRITER.READER.txt, of a writer of writers.tsv".to_owned();
+            Err(DataError::Line { path: path.clone(), line: 1, reason })
+        }
+        None => Ok(files),
+    }
+}
+
+/// The writer that a file of ratings, `WRITER.READER.txt`, is about.
+fn writer_of(path: &Path) -> Option<&str> {
+    let (writer, _reader) = path.file_stem()?.to_str()?.split_once('.')?;
+    Some(writer)
+}
+
+fn read_text(path: &Path) -> Result<String, DataError> {
+    fs::read_to_string(path).map_err(|cause| DataError::File { path: path.to_owned(), cause })
+}

@@ -1,0 +1,135 @@
+//! Measuring a scorer on a corpus: small ones that are written here, and the project's own.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::Path;
+
+use assay_contracts::evaluation::Evaluation;
+use assay_scoring::Scorer;
+use assay_scoring_fit::{Benchmark, Corpus, Part, benchmark};
+
+/// Two writers: an English one with two readers, a German one with one.
+fn corpus(folder: &Path) {
+    let write = |name: &str, text: &str| fs::write(folder.join(name), text).unwrap();
+    for name in ["conversations", "ratings"] {
+        fs::create_dir(folder.join(name)).unwrap();
+    }
+    write(
+        "writers.tsv",
+        "writer\tpart\twording\tlanguage\na\ttest\teveryday\ten\nb\ttest\ttone\tde\nc\ttrain\ttone\ten\n",
+    );
+    write(
+        "conversations/a.txt",
+        "### a-01 | shop | Order | chat\nC: Please cancel order 5521.\nA: I have cancelled order 5521.\n\
+         C: Perfect, that solved it. Thank you!\n= design: Solved.\n\
+         ### a-02 | shop | Refund | chat\nC: Where is my refund?\nA: Refunds take five days.\n\
+         C: No, that did not help. It is still not here.\n= design: Not solved.\n\
+         ### a-03 | shop | Advertisement | mail\nC: Buy our links\n= design: Nobody answered.\n\
+         ### a-04 | shop | Unrated | mail\nC: Hello\nA: Hello!\n= design: Nobody rated it.\n",
+    );
+    write(
+        "ratings/a.r1.txt",
+        "a-01 | 5 | 5 | 5 | resolved | ai | supported | confirmed\n  1 ask; 2 act; 3 confirm,thank\n\
+         a-02 | 1.5 | 3 | 5 | not_resolved | none | disputed | rejected\na-03 | - | - | - | - | - | na | spam\n",
+    );
+    write(
+        "ratings/a.r2.txt",
+        "a-01 | 5 | 4.5 | 5 | resolved | ai | supported | so they say\n\
+         a-02 | 2 | 3 | 4 | partial | none | disputed | an answer\na-03 | - | - | - | not_resolved | none | na | spam\n",
+    );
+    write(
+        "conversations/b.txt",
+        "### b-01 | Bank | Karte | chat\nC: Meine Karte ist gesperrt.\nA: Ich habe sie entsperrt.\n\
+         C: Danke, sie geht wieder!\n= design: Geloest.\n",
+    );
+    write("ratings/b.r1.txt", "b-01 | 5 | 5 | 5 | resolved | ai | supported | bestaetigt\n");
+    write("conversations/c.txt", "### c-01 | a | b | c\nC: x\n= design: y\n");
+}
+
+fn measured(folder: &Path, part: Part) -> Benchmark {
+    let corpus = Corpus::read(folder, part).unwrap();
+    let scorer = Scorer::builtin().unwrap();
+    let evaluations: Vec<Evaluation> =
+        corpus.conversations().map(|conversation| scorer.evaluate(conversation)).collect();
+    benchmark(&corpus, &evaluations)
+}
+
+#[test]
+fn sets_are_those_of_wordings_and_languages() {
+    let folder = tempfile::tempdir().unwrap();
+    corpus(folder.path());
+    let found = measured(folder.path(), Part::Test);
+    let sets: Vec<(&str, usize)> =
+        found.sets.iter().map(|set| (set.name.as_str(), set.conversations)).collect();
+    assert_eq!(sets, [("everyday", 3), ("languages", 1), ("all", 4)]);
+    assert_eq!(found.languages.iter().map(|set| set.name.as_str()).collect::<Vec<_>>(), ["de"]);
+    assert_eq!((found.conversations, found.without_scores), (4, 1));
+}
+
+#[test]
+fn unmistakable_conversations_are_right_and_what_nobody_rated_is_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    corpus(folder.path());
+    let found = measured(folder.path(), Part::Test);
+    let everyday = &found.sets[0];
+    let (status, charge) = (everyday.scorer.status.unwrap(), everyday.scorer.charge.unwrap());
+    // Of a-02 one reader says that it is solved in part, and the first among equals counts.
+    assert_eq!(status.conversations, 3);
+    assert!((status.value - 2.0 / 3.0).abs() < 1e-9, "{status:?}");
+    assert_eq!((charge.conversations, charge.value), (3, 1.0));
+    assert_eq!(everyday.scorer.resolution_accuracy, None, "two pairs have no rank correlation");
+    let readers = everyday.readers.unwrap();
+    assert_eq!(readers.status.unwrap().conversations, 2, "one of them says nothing of a-03");
+    assert!((readers.status.unwrap().value - 0.5).abs() < 1e-9);
+    assert_eq!(found.sets[1].readers, None);
+    let bands: usize = found.reliability.iter().map(|band| band.conversations).sum();
+    assert_eq!((found.reliability.len(), bands), (5, 4));
+}
+
+#[test]
+fn a_report_names_every_set_and_is_the_same_every_time() {
+    let folder = tempfile::tempdir().unwrap();
+    corpus(folder.path());
+    let found = measured(folder.path(), Part::Test);
+    assert_eq!(found, measured(folder.path(), Part::Test));
+    let text = found.to_string();
+    assert!(text.starts_with("test: 4 rated conversations, 1 of them without scores; scorer "), "{text}");
+    for name in ["everyday ", "languages ", "language de ", "  readers among themselves ", "0.8-1.0 "] {
+        assert!(text.lines().any(|line| line.starts_with(name)), "{name}: {text}");
+    }
+}
+
+#[test]
+fn a_corpus_that_is_not_whole_is_refused_with_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    corpus(folder.path());
+    let refused = |part: Part| Corpus::read(folder.path(), part).unwrap_err().to_string();
+    assert!(
+        refused(Part::Dev).contains("no rated conversations in the part `dev`"),
+        "{}",
+        refused(Part::Dev)
+    );
+    assert!(refused(Part::Train).contains("no rated conversations in the part `train`"));
+    fs::write(folder.path().join("ratings/z.r1.txt"), "").unwrap();
+    assert!(refused(Part::Test).contains("z.r1.txt, line 1: it must be called"), "{}", refused(Part::Test));
+    fs::remove_file(folder.path().join("ratings/z.r1.txt")).unwrap();
+    fs::write(folder.path().join("writers.tsv"), "writer\tpart\twording\tlanguage\na\ttests\ttone\ten\n")
+        .unwrap();
+    assert!(
+        refused(Part::Test).contains("writers.tsv, line 2: the part is `tests`"),
+        "{}",
+        refused(Part::Test)
+    );
+    fs::remove_file(folder.path().join("writers.tsv")).unwrap();
+    assert!(refused(Part::Test).contains("cannot read"), "{}", refused(Part::Test));
+}
+
+#[test]
+fn the_projects_own_corpus_is_sound() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
+    for part in Part::ALL {
+        let corpus = Corpus::read(&folder, part).unwrap();
+        assert!(corpus.conversations().count() > 100, "{part:?}");
+    }
+}
