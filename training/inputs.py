@@ -95,7 +95,7 @@ class Grams:
 
 
 def features(read, acts, facts):
-    """A conversation in numbers, as crates/reader/src/reader/course_features.rs computes them."""
+    """A conversation in numbers, as crates/scoring/src/reader/course_features.rs computes them."""
     roles, none = read.roles, np.zeros(len(ACTS))
     customer = [at for at, role in enumerate(roles) if role == "C"]
     answers = [at for at, role in enumerate(roles) if role in "AHM"]

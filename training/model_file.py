@@ -1,4 +1,4 @@
-"""The model file that crates/reader/src/reader/file.rs reads."""
+"""The model file that crates/scoring/src/reader/file.rs reads."""
 
 import hashlib
 import json

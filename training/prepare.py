@@ -2,7 +2,7 @@
 
     python3 training/prepare.py target/training
 
-writes `bodies.jsonl` (for the example `reader_inputs` of crates/reader) and `labels.jsonl`, one line each.
+writes `bodies.jsonl` (for the example `reader_inputs` of crates/scoring) and `labels.jsonl`, one line each.
 The changes are those of the phrase banks in crates/scoring/tests/metamorphic: a complaint added at the end makes a
 resolved issue an unresolved one, a confirmation the other way round, an agent's claim and a signature change nothing.
 """

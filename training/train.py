@@ -1,6 +1,6 @@
 """Fits the reader: what messages do, then what conversations were like.
 
-    python3 training/train.py target/training --out crates/reader/model/reader.bin
+    python3 training/train.py target/training --out crates/scoring/model/reader.bin
 
 `--parts train` says what it is fitted on; the other parts are reported. Several parts (`train,dev`) are for the model
 that ships. What messages do is predicted for every writer by models that have not seen that writer, and the second
@@ -133,7 +133,7 @@ class Outcome:
         return found
 
     def tables(self):
-        """The trees as crates/reader/src/reader/trees.rs reads them."""
+        """The trees as crates/scoring/src/reader/trees.rs reads them."""
         columns = {name: [] for name in ("feature", "threshold", "left", "right", "value")}
         roots, outputs, base, count = [], [], np.zeros(3 + len(STATUSES) + len(SOLVERS), np.float32), 0
         first = {"RA": 0, "IE": 1, "HS": 2, "status": 3, "by": 3 + len(STATUSES)}
@@ -166,7 +166,7 @@ def views(reads, acts):
 
 
 def charge_of(status, by, has_ai):
-    """What a status and a solver mean for a charge (crates/reader/src/audit/charge.rs)."""
+    """What a status and a solver mean for a charge (crates/scoring/src/audit/charge.rs)."""
     if not has_ai:
         return "na"
     if by == "human" or status == "not_resolved":

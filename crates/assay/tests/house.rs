@@ -41,7 +41,6 @@ fn crates_import_only_what_they_may() {
         ("messaging", &["contracts", "platform"]),
         ("clients", &["contracts", "platform"]),
         ("scoring", &["contracts"]),
-        ("reader", &["contracts"]),
         ("judge", &["contracts", "platform", "scoring"]),
         ("scoring-fit", &["contracts", "scoring"]),
         ("testkit", &["platform"]),

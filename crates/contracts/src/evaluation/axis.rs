@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::score::{Confidence, Score};
+use super::verdict::ResolutionStatus;
 
 /// The three scores and what is made of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -46,7 +47,7 @@ pub struct Dimension {
     pub signals: Vec<Signal>,
 }
 
-/// Handoff smoothness: by rules, since no public labels exist for it, or as a judge found it.
+/// Handoff smoothness, as the reader or a judge found it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct HandoffDimension {
     /// 1.0–5.0; 5.0 when no handoff was needed.
@@ -61,7 +62,7 @@ pub struct HandoffDimension {
     pub signals: Vec<Signal>,
     /// Whether a handoff was asked for, promised or made.
     pub applicable: bool,
-    /// How the score was found: `rules` or `judge`.
+    /// How the score was found: `reader` or `judge`.
     pub basis: String,
 }
 
@@ -77,7 +78,7 @@ pub struct Signal {
     pub evidence: Vec<usize>,
 }
 
-/// Bands of the AXIS score (ours).
+/// Bands of a conversation (ours): see [`AxisBand::of`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AxisBand {
@@ -92,8 +93,18 @@ pub enum AxisBand {
 }
 
 impl AxisBand {
-    /// The band that `score` falls into.
-    pub fn of(score: Score) -> Self {
+    /// The band of a conversation: by its AXIS, or without handoff smoothness where no handoff was in play, for nobody
+    /// has done well by not being needed. Never above `mixed` where the issue is not resolved.
+    pub fn of(score: Score, excluding_handoff: Score, handoff_in_play: bool, status: ResolutionStatus) -> Self {
+        let band = Self::of_score(if handoff_in_play { score } else { excluding_handoff });
+        match (status, band) {
+            (ResolutionStatus::NotResolved, Self::Excellent | Self::Good) => Self::Mixed,
+            (_, band) => band,
+        }
+    }
+
+    /// The band that one score falls into.
+    fn of_score(score: Score) -> Self {
         if score >= Score::nearest(4.5) {
             Self::Excellent
         } else if score >= Score::nearest(3.5) {

@@ -169,7 +169,7 @@ async fn what_an_answer_leaves_out_is_the_built_ins_or_follows_from_the_rest() {
     assert_eq!(evaluation.charge.assessment, ChargeAssessment::Supported);
     let derived = [
         (Findings { charge: None, ..BY_AI }, ChargeAssessment::Supported),
-        (Findings { charge: None, resolved_by: Some("customer"), ..BY_AI }, ChargeAssessment::Review),
+        (Findings { charge: None, resolved_by: Some("customer"), ..BY_AI }, ChargeAssessment::Disputed),
         (Findings { charge: None, status: "partial", ..BY_AI }, ChargeAssessment::Review),
         (Findings { charge: None, ..ABANDONED }, ChargeAssessment::Disputed),
         (Findings { charge: Some("not_applicable"), ..BY_AI }, ChargeAssessment::Supported),

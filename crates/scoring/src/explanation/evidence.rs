@@ -2,7 +2,7 @@
 
 use assay_contracts::evaluation::Evidence;
 
-use crate::transcript::{Found, Transcript};
+use crate::transcript::{Role, Transcript, earlier_messages};
 
 /// A quote is at most so many bytes: enough for a sentence.
 const LONGEST_QUOTE: usize = 200;
@@ -20,12 +20,12 @@ impl<'t, 'a> EvidenceBook<'t, 'a> {
         Self { transcript, quotes: Vec::new() }
     }
 
-    /// Quotes the sentence around `phrase` in the item at `index`; its beginning without a phrase.
-    pub(crate) fn quote(&mut self, index: usize, phrase: Option<Found>) -> Option<usize> {
+    /// Quotes the item at `index`: whole where it is short, else its last sentences for a customer, who comes to the
+    /// point at the end, and its first ones for everybody else.
+    pub(crate) fn quote(&mut self, index: usize) -> Option<usize> {
         let item = self.transcript.item(index)?;
         let content = item.message.content.as_str();
-        let around = phrase.map_or_else(|| first_character(content), |found| (found.start, found.end));
-        let (start, end) = sentence(content, around.0, around.1);
+        let (start, end) = passage(content, item.role == Role::Customer);
         let quote = content.get(start..end).filter(|quote| !quote.is_empty())?;
         let message_external_id = item.message.external_id.as_str();
         let author_type = item.message.author.author_type();
@@ -50,34 +50,45 @@ impl<'t, 'a> EvidenceBook<'t, 'a> {
     }
 }
 
-fn first_character(content: &str) -> (usize, usize) {
-    let start = content.len() - content.trim_start().len();
-    let length = content.get(start..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
-    (start, start + length)
+/// The part of a text to be quoted: at most [`LONGEST_QUOTE`] bytes, ending at a sentence where there is one, else at a
+/// word, without outer spaces.
+fn passage(content: &str, from_the_end: bool) -> (usize, usize) {
+    let (start, end) = own_part(content);
+    let text = content.get(start..end).unwrap_or("");
+    if text.len() <= LONGEST_QUOTE {
+        return (start, end);
+    }
+    if from_the_end {
+        let floor = text.ceil_char_boundary(text.len() - LONGEST_QUOTE);
+        let rest = text.get(floor..).unwrap_or("");
+        let cut = sentence_ends(rest).find(|at| *at < rest.len()).or_else(|| first_blank(rest)).unwrap_or(0);
+        let begin = floor + cut;
+        let spaces = text.get(begin..).map_or(0, |rest| rest.len() - rest.trim_start().len());
+        return (start + begin + spaces, end);
+    }
+    let part = text.get(..text.floor_char_boundary(LONGEST_QUOTE)).unwrap_or("");
+    let cut = sentence_ends(part).last().or_else(|| part.rfind(char::is_whitespace)).filter(|at| *at > 0);
+    let part = part.get(..cut.unwrap_or(part.len())).unwrap_or("").trim_end();
+    (start, start + part.len())
 }
 
-/// The sentence around `start..end`, cut to [`LONGEST_QUOTE`] at character boundaries, without outer spaces.
-fn sentence(content: &str, start: usize, end: usize) -> (usize, usize) {
-    let half = LONGEST_QUOTE.saturating_sub(end - start) / 2;
-    let floor = ceil_boundary(content, start.saturating_sub(half)).min(start);
-    let ceiling = floor_boundary(content, (end + half).min(content.len())).max(end);
-    let begin = sentence_ends(content, floor, start).last().unwrap_or(floor);
-    // From the phrase's last character on, which may itself end the sentence.
-    let last =
-        content.get(start..end).and_then(|phrase| phrase.chars().next_back()).map_or(0, char::len_utf8);
-    let finish = sentence_ends(content, end - last, ceiling).next().unwrap_or(ceiling);
-    let quote = content.get(begin..finish).unwrap_or("");
-    let begin = begin + (quote.len() - quote.trim_start().len());
-    (begin, begin + quote.trim().len())
+/// The text without outer spaces, and without the quoted messages and the signature behind it.
+fn own_part(content: &str) -> (usize, usize) {
+    let behind = earlier_messages(content).into_iter().next().map_or(content.len(), |(start, _)| start);
+    let own = content.get(..behind).filter(|own| !own.trim().is_empty()).unwrap_or(content);
+    let start = own.len() - own.trim_start().len();
+    (start, start + own.trim().len())
 }
 
-/// Offsets behind marks that end a sentence between `from` and `to`. A full stop inside of an address or a number
-/// ends none.
-fn sentence_ends(content: &str, from: usize, to: usize) -> impl Iterator<Item = usize> {
-    let part = content.get(from..to).unwrap_or("");
-    part.char_indices().filter_map(move |(at, character)| {
-        let behind = from + at + character.len_utf8();
-        let next = || content.get(behind..).and_then(|rest| rest.chars().next());
+fn first_blank(text: &str) -> Option<usize> {
+    text.find(char::is_whitespace)
+}
+
+/// Offsets behind marks that end a sentence. A full stop inside of an address or a number ends none.
+fn sentence_ends(text: &str) -> impl Iterator<Item = usize> {
+    text.char_indices().filter_map(move |(at, character)| {
+        let behind = at + character.len_utf8();
+        let next = || text.get(behind..).and_then(|rest| rest.chars().next());
         let ends = match character {
             '.' | '!' | '?' => next().is_none_or(char::is_whitespace),
             '\n' | '。' | '！' | '？' => true,
@@ -87,38 +98,35 @@ fn sentence_ends(content: &str, from: usize, to: usize) -> impl Iterator<Item = 
     })
 }
 
-fn floor_boundary(content: &str, mut at: usize) -> usize {
-    while !content.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
-}
-
-fn ceil_boundary(content: &str, mut at: usize) -> usize {
-    while !content.is_char_boundary(at) {
-        at += 1;
-    }
-    at
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_quote_is_the_sentence_around_the_phrase() {
-        let text = "Hello there. No, that did not fix it! Bye";
-        let at = text.find("did not").unwrap();
-        let (start, end) = sentence(text, at, at + 7);
-        assert_eq!(&text[start..end], "No, that did not fix it!");
-        assert_eq!(sentence("...", 0, 1), (0, 3));
-        assert_eq!(sentence("mail to ann@example.com now. Bye", 0, 4), (0, 28));
+    fn quoted(text: &str, from_the_end: bool) -> &str {
+        let (start, end) = passage(text, from_the_end);
+        &text[start..end]
     }
 
     #[test]
-    fn a_long_sentence_is_cut_at_character_boundaries() {
-        let text = "é".repeat(1_000);
-        let (start, end) = sentence(&text, 600, 602);
-        assert!(end - start <= LONGEST_QUOTE + 2 && text.get(start..end).is_some());
+    fn a_short_message_is_quoted_whole_without_its_signature() {
+        assert_eq!(quoted("  No, that did not fix it! \n", true), "No, that did not fix it!");
+        assert_eq!(quoted("It works.\n\nKind regards,\nAnn", true), "It works.");
+        assert_eq!(quoted("> only a quote", false), "> only a quote");
+    }
+
+    #[test]
+    fn a_long_message_is_quoted_at_whole_sentences() {
+        let text = format!("First things first. {} And so it works now.", "Something happened. ".repeat(30));
+        assert!(quoted(&text, true).starts_with("Something happened.") && quoted(&text, true).ends_with("now."));
+        assert!(quoted(&text, false).starts_with("First") && quoted(&text, false).ends_with("happened."));
+        assert!(quoted(&text, false).len() <= LONGEST_QUOTE && quoted(&text, true).len() <= LONGEST_QUOTE);
+    }
+
+    #[test]
+    fn without_a_sentence_a_quote_ends_at_a_word_and_without_words_at_a_character() {
+        let words = "word ".repeat(100);
+        assert!(quoted(&words, false).ends_with("word") && quoted(&words, true).starts_with("word"));
+        let letters = "é".repeat(1_000);
+        assert!(quoted(&letters, true).len() <= LONGEST_QUOTE && !quoted(&letters, false).is_empty());
     }
 }

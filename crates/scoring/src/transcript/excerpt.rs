@@ -12,8 +12,6 @@ const READ_AS_A_WHOLE: usize = 112 * 1024;
 #[derive(Debug)]
 pub(super) struct Excerpt<'a> {
     pub text: Cow<'a, str>,
-    /// From this offset of the excerpt on, offsets of the original are so many bytes higher.
-    end: Option<(usize, usize)>,
 }
 
 /// Bytes that may be read of each message of a conversation.
@@ -27,20 +25,12 @@ impl<'a> Excerpt<'a> {
     /// At most `most` bytes of `text`: three quarters from its beginning, the rest from its end.
     pub(super) fn of(text: &'a str, most: usize) -> Self {
         if text.len() <= most {
-            return Self { text: Cow::Borrowed(text), end: None };
+            return Self { text: Cow::Borrowed(text) };
         }
         let head = floor_boundary(text, most / 4 * 3);
         let tail = floor_boundary(text, text.len() - most / 4);
         let parts = [text.get(..head).unwrap_or(""), text.get(tail..).unwrap_or("")];
-        Self { text: Cow::Owned(parts.join("\n")), end: Some((head + 1, tail - head - 1)) }
-    }
-
-    /// The offset in the original.
-    pub(super) fn original(&self, at: usize) -> usize {
-        match self.end {
-            Some((from, shift)) if at >= from => at + shift,
-            _ => at,
-        }
+        Self { text: Cow::Owned(parts.join("\n")) }
     }
 }
 
@@ -61,9 +51,6 @@ mod tests {
         let excerpt = Excerpt::of(&text, 40);
         assert!(excerpt.text.starts_with("début é") && excerpt.text.ends_with(" fin"));
         assert!(excerpt.text.len() <= 41);
-        let at = excerpt.text.find("fin").unwrap();
-        assert_eq!(text.get(excerpt.original(at)..), Some("fin"));
-        assert_eq!(excerpt.original(2), 2);
     }
 
     #[test]

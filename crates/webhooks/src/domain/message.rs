@@ -303,7 +303,7 @@ mod tests {
             source_account_id: None,
             evaluation_id: new_id(),
             evaluated_at: Timestamp::saturating_from_millis(1_763_600_000_000),
-            outcome: AnnouncedOutcome::Scored { axis_score, axis_band: AxisBand::of(axis_score), audit },
+            outcome: AnnouncedOutcome::Scored { axis_score, axis_band: AxisBand::Poor, audit },
         }
     }
 
@@ -367,6 +367,17 @@ mod tests {
                 },
             })
         );
+    }
+
+    #[test]
+    fn the_band_is_that_of_the_evaluation_whatever_the_score_alone_would_say() {
+        let mut announced = evaluated(4.4, ChargeAssessment::Disputed);
+        let AnnouncedOutcome::Scored { axis_band, .. } = &mut announced.outcome else { panic!("not scored") };
+        *axis_band = AxisBand::Mixed;
+        let endpoint = endpoint(announced.organization_id, &[WebhookEvent::EvaluationCompleted]);
+        let message = Announcement::Evaluation(announced).messages_to(&endpoint).unwrap().remove(0);
+        let payload: Value = serde_json::from_str(&message.payload).unwrap();
+        assert_eq!(payload["data"]["axis"], json!({"score": 4.4, "band": "mixed"}));
     }
 
     #[test]
