@@ -48,10 +48,10 @@ pub const SCORER_VERSION: &str = "3.0.0";
 #[non_exhaustive]
 pub enum ScorerError {
     /// The model does not fit this version.
-    #[error("the reader's model cannot be used: {0}")]
+    #[error(transparent)]
     Model(#[from] ModelError),
     /// The list of phrases that talk to an evaluator is faulty.
-    #[error("the list of phrases for evaluators cannot be used: {0}")]
+    #[error("the list of phrases for evaluators cannot be used")]
     Injections(#[from] aho_corasick::BuildError),
 }
 
