@@ -8,6 +8,8 @@ use super::{Corpus, Part, Rated, Wording};
 use crate::metrics::{interval, spearman};
 use crate::scored::scores_of;
 
+/// Two readers are compared who read one in so many of the conversations in common, or more.
+const LEAST_SHARE_IN_COMMON: usize = 4;
 /// Fewer pairs give no rank correlation.
 const FEWEST_PAIRS: usize = 3;
 /// Bands of stated confidence.
@@ -176,7 +178,7 @@ fn of_scorer(cases: &[Case<'_>]) -> Figures {
     }
 }
 
-/// Means over all pairs of readers.
+/// Means over the pairs of readers who read enough in common: who read disagreements alone says nothing of agreement.
 fn of_readers(cases: &[Case<'_>]) -> Option<Figures> {
     let readers = cases.iter().map(|case| case.rated.ratings.len()).max().unwrap_or(0);
     let mut pairs = Vec::new();
@@ -184,7 +186,7 @@ fn of_readers(cases: &[Case<'_>]) -> Option<Figures> {
         for other in one + 1..readers {
             let both = |case: &Case<'_>| Some((case.rating(one)?, case.rating(other)?));
             let rated: Vec<(Rating, Rating)> = cases.iter().filter_map(both).collect();
-            if !rated.is_empty() {
+            if rated.len() * LEAST_SHARE_IN_COMMON >= cases.len() {
                 pairs.push(of_pair(&rated));
             }
         }
