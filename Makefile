@@ -5,22 +5,22 @@ LISTEN ?= $(or $(ASSAY_GATEWAY__LISTEN),127.0.0.1:8080)
 DATA_DIR ?= ./data
 ORGANIZATION ?= default
 CHAOS_SEEDS ?= 1
-# Public conversations with human ratings, see crates/scoring-fit/data/shipped.json.
-LABELLED ?= ../shared/data/dev
-WEIGHTS = crates/scoring/weights/builtin.json
+# Where the reader is fitted, and the model that ships.
+TRAINING = target/training
+READER = crates/scoring/model/reader.bin
+PYTHON = $(TRAINING)/venv/bin/python
 
 # nextest runs tests in processes of their own and shows less noise; plain `cargo test` does where it is not installed.
 TEST_RUNNER = $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo "$(CARGO) nextest run" || echo "$(CARGO) test")
 
-.PHONY: changelog help run test flood lint chaos bench bench-scoring stack stack-down stack-key docs weights weights-check \
-  reader corpus-check benchmark \
+.PHONY: changelog help run test flood lint chaos bench bench-scoring stack stack-down stack-key docs reader corpus-check benchmark \
   compose-up compose-down compose-key compose-test judge-test
 
 help:
 	@echo "make run         build and start everything in one process on $(LISTEN), data in $(DATA_DIR)"
 	@echo "make test        all tests, with a private PostgreSQL and RabbitMQ that they start themselves"
 	@echo "make flood       10,000 idle and 3,000 rude connections against both stacks, and what became of everybody"
-	@echo "make lint        formatting, clippy, licences and advisories"
+	@echo "make lint        formatting, clippy, licences and advisories, and the corpus"
 	@echo "make chaos       every fault there is, by the seeds in CHAOS_SEEDS=1,2,3, on both stacks: minutes for each seed"
 	@echo "make bench       the service beside the limits of PostgreSQL, RabbitMQ and SQLite, in one run: a table of ratios"
 	@echo "make bench-scoring   how long an evaluation takes, by conversation and for texts made to be slow"
@@ -31,10 +31,9 @@ help:
 	@echo "make compose-key ORGANIZATION=acme   print a new API key of the containers"
 	@echo "make compose-test    bring docker-compose.yml up and check what it promises; without Docker, as root on Debian"
 	@echo "make judge-test      the judge against a real, very small model on this machine: a download of 100 MB, some minutes"
-	@echo "make weights     fit the scorer's weights again, from the conversations and labels in LABELLED"
-	@echo "make reader      fit the reader of crates/reader again on corpus/: downloads scikit-learn, prints how well it agrees with readers"
+	@echo "make reader      fit the scorer's reader again on corpus/: downloads torch and scikit-learn, takes about an hour on two cores, prints how well it agrees with readers"
 	@echo "make corpus-check    formats, figures and guards against templates of corpus/"
-	@echo "make benchmark   how well the scorer, and the reader beside it, agree with the readers of corpus/"
+	@echo "make benchmark   how well the scorer agrees with the readers of corpus/, on what it was not fitted on"
 	@echo "make changelog VERSION=0.1.0   make CHANGELOG.md of the files in changes/"
 	@echo "make docs        write the generated documents under proto-docs/ anew"
 
@@ -60,6 +59,7 @@ lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) deny --all-features check
+	python3 training/check_corpus.py
 
 # nextest only: plain `cargo test` would run both at once.
 chaos:
@@ -108,27 +108,19 @@ docs:
 	$(CARGO) run --bin assay -- reference > proto-docs/cli.md
 	deploy/kubernetes/prometheus-rule.sh > deploy/kubernetes/components/monitoring/prometheus-rule.yaml
 
-# After every change of phrases or features: the engine refuses weights that were fitted for others.
-weights:
-	$(CARGO) run --release -p assay-scoring-fit --example shipped -- $(LABELLED) $(WEIGHTS)
-
-weights-check:
-	@if [ -d $(LABELLED) ]; then \
-	  $(CARGO) run --release -p assay-scoring-fit --example shipped -- $(LABELLED) target/weights.json \
-	  && cmp target/weights.json $(WEIGHTS) && echo "$(WEIGHTS) is what the fit gives, bit for bit"; \
-	else echo "skipped: $(LABELLED) is not there"; fi
-
-# After every change of the corpus, of what is seen of a conversation, or of the fit: the crate refuses a model that was fitted for
-# other features. Fitted on the part `train` alone, so that `make benchmark` measures what the model has not seen.
-TRAINING = target/training
-
+# After a change of the corpus, of what is read of a conversation, or of the fit: the engine refuses a model that was fitted for other
+# features. The encoder is fitted on the part `train` (about an hour on two cores), the second step on `dev`, so that
+# `make benchmark` on `test` measures what the model has not seen. The committed model was fitted with PUBLIC=FOLDER: public
+# conversations with scores by people, which are not part of the project (training/prepare.py). Without it the corpus alone is fitted on.
 reader: corpus-check $(TRAINING)/venv/installed
-	python3 training/prepare.py $(TRAINING)
-	$(CARGO) run --release -p assay-reader --example reader_inputs < $(TRAINING)/bodies.jsonl > $(TRAINING)/inputs.jsonl
-	$(TRAINING)/venv/bin/python training/train.py $(TRAINING) --out crates/reader/model/reader.bin
+	mkdir -p $(TRAINING)
+	$(PYTHON) training/base.py $(TRAINING)
+	$(PYTHON) training/prepare.py $(TRAINING) $(if $(PUBLIC),--public $(PUBLIC))
+	$(CARGO) run --release -p assay-scoring --example reader_inputs -- $(TRAINING)/base.assayenc < $(TRAINING)/bodies.jsonl > $(TRAINING)/inputs.jsonl
+	$(PYTHON) training/encoder.py $(TRAINING) --out $(TRAINING)/encoder.npz --predictions $(TRAINING)/predictions.npz
+	$(PYTHON) training/outcome.py $(TRAINING) --out $(READER)
 
 $(TRAINING)/venv/installed: training/requirements.txt
-	mkdir -p $(TRAINING)
 	python3 -m venv $(TRAINING)/venv
 	$(TRAINING)/venv/bin/pip install --quiet --disable-pip-version-check --requirement training/requirements.txt
 	touch $@
@@ -136,14 +128,11 @@ $(TRAINING)/venv/installed: training/requirements.txt
 corpus-check:
 	python3 training/check_corpus.py
 
-BENCHMARK = $(or $(CARGO_TARGET_DIR),target)/release/assay benchmark corpus
-
 benchmark:
 	@$(CARGO) build --quiet --release --bin assay
-	@for part in dev test; do \
-	  echo "== $$part: the scorer"; $(BENCHMARK) --part $$part || exit 1; \
-	  echo "== $$part: the reader"; $(BENCHMARK) --part $$part --reader crates/reader/model/reader.bin || exit 1; \
-	done
+	@$(or $(CARGO_TARGET_DIR),target)/release/assay benchmark corpus --part dev
+	@echo
+	@$(or $(CARGO_TARGET_DIR),target)/release/assay benchmark corpus --part test
 
 changelog:
 	scripts/changelog.sh --version $(VERSION)

@@ -1,16 +1,21 @@
-"""What the reader is trained on: the conversations of the corpus, and changed ones whose ratings follow from the change.
+"""What the reader is trained on: conversations with ratings, and changed ones whose ratings follow from the change.
 
-    python3 training/prepare.py target/training
+    python3 training/prepare.py target/training [--public FOLDER]
 
-writes `bodies.jsonl` (for the example `reader_inputs` of crates/reader) and `labels.jsonl`, one line each.
-The changes are those of the phrase banks in crates/scoring/tests/metamorphic: a complaint added at the end makes a
-resolved issue an unresolved one, a confirmation the other way round, an agent's claim and a signature change nothing.
+writes `bodies.jsonl` (for the example `reader_inputs` of crates/scoring) and `labels.jsonl`, one line each.
+The changes are those of the phrase banks in crates/scoring/tests/metamorphic and of corpus/endings.tsv: a complaint at
+the end makes a resolved issue an unresolved one, a confirmation the other way round; who confirms and comes back has an
+unresolved one, and what customers solve alone is resolved by them. That the customer wants nothing more, what an agent
+claims, what is said to an evaluator, a signature, capitals and typing errors change nothing. `--public` is a folder of public conversations
+with ratings by people (scores only), which are not part of the project; without it the reader is fitted on ours alone.
 """
 
 import argparse
 import copy
+import gzip
 import json
 import random
+from datetime import datetime
 from pathlib import Path
 
 import corpus
@@ -18,15 +23,32 @@ from corpus import CHARGES, SOLVERS, STATUSES, Item
 
 BANKS = Path(__file__).resolve().parent.parent / "crates/scoring/tests/metamorphic"
 LANGUAGES = ["en", "es", "de", "fr", "pt", "zh"]
-# Share of the training conversations that come once more with a change.
-CHANGED = 0.6
+# Share of the conversations of each part that come once more with a change.
+CHANGED = {"train": 0.3, "dev": 0.4, "test": 0.0}
+# Stock phrases that are fitted on by each step: few beside the conversations; complaints and confirmations among them
+# teach a verdict, the rest only what a message does.
+PHRASES = {"train": 900, "dev": 400}
+# Public conversations for each step, by set, and how their labels become scores (the sets' documentation).
+PUBLIC = {
+    "stc3_en": ({"train": 360, "dev": 657}, {"RA": ("A", 3, 1), "IE": ("E", 3, 1)}),
+    "reuse_sgd": ({"train": 200, "dev": 600}, {"RA": ("goal3", 1, 2)}),
+    "reuse_mwoz": ({"train": 180, "dev": 620}, {"RA": ("goal3", 1, 2)}),
+}
 COMPLAINTS = {"rejections": ["reject"], "sarcasm": ["irony", "reject"], "human_requests": ["person"], "complaint_repetitions": ["repeat", "reject"]}
+COMPLAINT_COUNTS = [3, 3, 2, 1]
+CAPITALS = (str.upper, str.lower, str.lower)
 
 
 def bank(name, language):
     """The phrases of a bank."""
     path = BANKS / f"{name}.{language}.txt"
     return [line.replace("\\n", "\n") for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def endings(kind, language):
+    """The texts of a kind that `corpus/endings.tsv` has: what agents ask at the end, what customers answer or come back with."""
+    lines = (corpus.ROOT / "endings.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    return [text for own, other, text in (line.split("\t") for line in lines) if (own, other) == (language, kind)]
 
 
 def one_hot(name, names):
@@ -45,21 +67,31 @@ def language_of(conversation):
     return max(counts, key=counts.get)
 
 
+def unresolved(label):
+    """Verdicts of a conversation that ends without a solution."""
+    label["status"], label["by"] = one_hot("not_resolved", STATUSES), one_hot("none", SOLVERS)
+    label["charge"] = one_hot("disputed", CHARGES)
+
+
+def at_most(label, name, most):
+    if label[name] is not None:
+        label[name] = max(1.0, min(most, label[name]))
+
+
 def complain(label, acts, items, language, chance):
     """The customer complains at the end."""
-    name = chance.choice(list(COMPLAINTS))
+    name = chance.choices(list(COMPLAINTS), COMPLAINT_COUNTS)[0]
     text = chance.choice(bank(name, language))
     if name == "complaint_repetitions":
         first = next(item.text for item in items if item.author == "C")
         text = f"{text} {first}"
     items.append(Item("C", chance.choice([30, 120, 900]), text))
     acts[len(items)] = [COMPLAINTS[name]]
-    label["RA"] = max(1.0, min(label["RA"] - 1.0, 2.0 if name != "human_requests" else 2.2))
-    label["IE"] = max(1.0, label["IE"] - 0.5)
-    label["status"], label["by"] = one_hot("not_resolved", STATUSES), one_hot("none", SOLVERS)
-    label["charge"] = one_hot("disputed", CHARGES)
+    at_most(label, "RA", min(label["RA"] - 1.0, 2.0 if name != "human_requests" else 2.2))
+    at_most(label, "IE", (label["IE"] or 5.0) - 0.5)
+    unresolved(label)
     if name == "human_requests":
-        label["HS"] = min(label["HS"], 1.5)
+        at_most(label, "HS", 1.5)
 
 
 def confirm(label, acts, items, language, chance):
@@ -73,10 +105,42 @@ def confirm(label, acts, items, language, chance):
     label["charge"] = one_hot("disputed" if human else "supported", CHARGES)
 
 
+def come_back(label, acts, items, language, chance):
+    """The customer confirms, and comes back with the same issue."""
+    confirm(label, acts, items, language, chance)
+    items.append(Item("C", chance.choice([7200, 86400, 2 * 86400]), chance.choice(endings("again", language))))
+    acts[len(items)] = [["back", "reject"]]
+    label["RA"] = 1.7
+    at_most(label, "IE", (label["IE"] or 5.0) - 0.7)
+    unresolved(label)
+
+
+def solve_alone(label, acts, items, language, chance):
+    """The customer solves the issue without help."""
+    items.append(Item("C", chance.choice([120, 900, 3600]), chance.choice(endings("alone", language))))
+    acts[len(items)] = [["confirm"]]
+    label["RA"] = 3.4
+    label["status"], label["by"], label["charge"] = one_hot("resolved", STATUSES), one_hot("customer", SOLVERS), one_hot("disputed", CHARGES)
+
+
+def want_nothing_more(label, acts, items, language, chance):
+    """The agent asks whether there is anything else, and there is not: which neither confirms nor rejects."""
+    items.append(Item("A", 30, chance.choice(endings("more", language))))
+    acts[len(items)] = [["close"]]
+    items.append(Item("C", 30, chance.choice(endings("no", language))))
+    acts[len(items)] = [["accept"]]
+
+
 def claim(label, acts, items, language, chance):
     """The AI claims at the end that all is well."""
     items.append(Item("A", chance.choice([20, 60]), chance.choice(bank("agent_claims", language))))
     acts[len(items)] = [["close", "claim"]]
+
+
+def talk_to_evaluator(label, acts, items, language, chance):
+    """The customer's last words are for an evaluator."""
+    items.append(Item("C", 60, chance.choice(bank("customer_injections", language))))
+    acts[len(items)] = [["off"]]
 
 
 def sign(label, acts, items, language, chance):
@@ -86,20 +150,47 @@ def sign(label, acts, items, language, chance):
     items[last].text += "\n\n" + chance.choice(bank("neutral_additions", language))
 
 
-def changed(conversation, label, chance):
-    """A changed conversation and what holds for it; None where the change does not fit."""
-    items, label = copy.deepcopy(conversation.items), copy.deepcopy(label)
+def write_carelessly(label, acts, items, language, chance):
+    """The customer writes in capitals or without any, and with typing errors."""
+    case, errors = chance.choice([*CAPITALS, str]), chance.choice([0, 0.02, 0.05])
+    for item in items:
+        if item.author == "C":
+            item.text = mistyped(case(item.text), errors, chance)
+
+
+def mistyped(text, share, chance):
+    """The text with that share of its letters left out, doubled or swapped with the next."""
+    letters = list(text)
+    for at in range(len(letters) - 1):
+        if letters[at].isalpha() and letters[at].isascii() and chance.random() < share:
+            follows = letters[at + 1]
+            letters[at], letters[at + 1] = chance.choice([("", follows), (letters[at] * 2, follows), (follows, letters[at])])
+    return "".join(letters)
+
+
+# Each change and how often it is made beside the others.
+CHANGES = {complain: 6, confirm: 3, come_back: 2, solve_alone: 1, want_nothing_more: 2, claim: 2, talk_to_evaluator: 1, sign: 4, write_carelessly: 3}
+
+
+def acts_of(conversation):
+    """What readers say of each item, by its place."""
     acts = {}
     for rating in conversation.ratings:
         for place, codes in rating.acts.items():
             acts.setdefault(place, []).append(codes)
+    return acts
+
+
+def changed(conversation, label, chance):
+    """A changed conversation and what holds for it; None where nothing fits."""
+    items, label, acts = copy.deepcopy(conversation.items), copy.deepcopy(label), acts_of(conversation)
     authors = {item.author for item in items}
-    if not {"A", "C"} <= authors or None in (label["RA"], label["IE"], label["HS"]) or len(items) >= 49:
+    if not {"A", "C"} <= authors or label["RA"] is None or len(items) >= 48:
         return None
-    ends_with_customer = [item.author for item in items if item.author not in "SN"][-1] == "C"
-    # A conversation that nobody answered has nothing to confirm.
-    changes = [complain, complain, confirm, sign, sign] + [claim] * ends_with_customer
-    change = chance.choice(changes)
+    # What an agent adds behind a customer's last word could answer it; behind its own it only claims.
+    waits = [item.author for item in items if item.author not in "SN"][-1] == "C"
+    weights = [count * (change is not want_nothing_more or not waits) for change, count in CHANGES.items()]
+    change = chance.choices(list(CHANGES), weights)[0]
     change(label, acts, items, language_of(conversation), chance)
     return items, label, acts
 
@@ -110,10 +201,65 @@ def phrases():
     return [line.split("\t") for line in lines]
 
 
+def label_of_phrase(codes):
+    """What a conversation of a request, an answer and this phrase is like; nothing where the phrase does not say."""
+    label = {name: None for name in corpus.SCORES} | {name: [] for name in ("status", "by", "charge")}
+    if codes[0] in ("reject", "person", "quit", "back", "repeat", "irony"):
+        verdict = {"status": one_hot("not_resolved", STATUSES), "by": one_hot("none", SOLVERS), "charge": one_hot("disputed", CHARGES)}
+        return label | verdict | {"RA": 1.7, "IE": 3.0}
+    if codes[0] == "confirm":
+        verdict = {"status": one_hot("resolved", STATUSES), "by": one_hot("ai", SOLVERS), "charge": one_hot("supported", CHARGES)}
+        return label | verdict | {"RA": 4.7, "IE": 4.5}
+    return label
+
+
+def phrase_conversations(conversations, number, chance):
+    """Yields the opening of a conversation with a stock phrase behind it, and what is known of it."""
+    openings = {}
+    for conversation in conversations:
+        authors = [item.author for item in conversation.items if item.author in "CA"]
+        if authors[:2] == ["C", "A"]:
+            openings.setdefault(language_of(conversation), []).append(conversation)
+    for language, acts, phrase in chance.sample(phrases(), number):
+        conversation, codes = chance.choice(openings[language]), acts.split(",")
+        first, answer = [item for item in conversation.items if item.author in "CA"][:2]
+        items = [first, answer, Item("C", 60, phrase)] if codes[0] in corpus.CUSTOMER_ACTS else [first, Item("A", 30, phrase)]
+        yield conversation, items, label_of_phrase(codes), {len(items): [codes]}
+
+
+def public_conversations(folder, chance):
+    """Yields public conversations with what people say of them, and the part that each is for."""
+    for name, (numbers, scores) in PUBLIC.items():
+        with gzip.open(folder / f"{name}.labels.jsonl.gz", "rt") as lines:
+            rated = {label["ticket_id"]: label for label in map(json.loads, lines) if label["split"] == "train"}
+        with gzip.open(folder / f"{name}.jsonl.gz", "rt") as lines:
+            bodies = [body for body in map(json.loads, lines) if body["ticket_id"] in rated]
+        chance.shuffle(bodies)
+        for at, body in enumerate(bodies[: sum(numbers.values())]):
+            split = "train" if at < numbers["train"] else "dev"
+            label = {score: None for score in corpus.SCORES} | {verdict: [] for verdict in ("status", "by", "charge")}
+            label |= {score: base + unit * rated[body["ticket_id"]][key] for score, (key, base, unit) in scores.items()}
+            yield public_conversation(name, split, body), label
+
+
+def public_conversation(name, split, body):
+    """A conversation in the form of ours; `ai` and `contact` are all that write in the public sets."""
+    letters = {"ai": "A", "contact": "C"}
+    times = [moment(message["timestamp"]) for message in body["messages"]]
+    gaps = [0, *(int(later - earlier) for earlier, later in zip(times, times[1:]))]
+    items = [Item(letters[message["author"]["type"]], gap, message["content"]) for message, gap in zip(body["messages"], gaps)]
+    return corpus.Conversation(body["ticket_id"], f"{name}-{len(items) % 7}", split, "public", "en", "", "", "chat", items)
+
+
+def moment(timestamp):
+    """Seconds of a timestamp in milliseconds or as text."""
+    return timestamp / 1000 if isinstance(timestamp, int) else datetime.fromisoformat(timestamp.replace("Z", "+00:00")).timestamp()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--rounds", type=int, default=2, help="how often changed conversations are drawn")
+    parser.add_argument("--public", type=Path)
     arguments = parser.parse_args()
     chance = random.Random(12)
     conversations = [conversation for conversation in corpus.load() if conversation.ratings]
@@ -129,29 +275,19 @@ def main():
             bodies.write(json.dumps(body, ensure_ascii=False) + "\n")
             labels.write(json.dumps({**entry, **label}) + "\n")
 
+        def write_with_change(conversation, label):
+            write(conversation.id, conversation, conversation.items, label, acts_of(conversation), False)
+            if chance.random() < CHANGED[conversation.split] and (other := changed(conversation, label, chance)):
+                write(f"{conversation.id}+", conversation, *other, True)
+
         for conversation in conversations:
-            label, acts = corpus.label(conversation), {}
-            for rating in conversation.ratings:
-                for place, codes in rating.acts.items():
-                    acts.setdefault(place, []).append(codes)
-            write(conversation.id, conversation, conversation.items, label, acts, False)
-            for round_ in range(arguments.rounds):
-                if chance.random() < CHANGED and (other := changed(conversation, label, chance)):
-                    write(f"{conversation.id}+{round_}", conversation, *other, True)
-        openings = {}
-        for conversation in conversations:
-            authors = [item.author for item in conversation.items if item.author in "CA"]
-            if conversation.split == "train" and authors[:2] == ["C", "A"]:
-                openings.setdefault(language_of(conversation), []).append(conversation)
-        for number, (language, acts, phrase) in enumerate(phrases()):
-            if language not in openings:
-                continue
-            conversation = chance.choice(openings[language])
-            first, answer = [item for item in conversation.items if item.author in "CA"][:2]
-            codes = acts.split(",")
-            items = [first, answer, Item("C", 60, phrase)] if codes[0] in corpus.CUSTOMER_ACTS else [first, Item("A", 30, phrase)]
-            label = {name: None for name in corpus.SCORES} | {name: [] for name in ("status", "by", "charge")}
-            write(f"phrase-{number}", conversation, items, label, {len(items): [codes]}, True)
+            write_with_change(conversation, corpus.label(conversation))
+        for part, number in PHRASES.items():
+            own = [conversation for conversation in conversations if conversation.split == part]
+            for at, (conversation, *made) in enumerate(phrase_conversations(own, number, chance)):
+                write(f"phrase-{part}-{at}", conversation, *made, True)
+        for conversation, label in public_conversations(arguments.public, chance) if arguments.public else ():
+            write_with_change(conversation, label)
     print(f"{len(conversations)} conversations")
 
 

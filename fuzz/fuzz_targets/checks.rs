@@ -6,7 +6,7 @@ use assay_contracts::conversation::Conversation;
 use assay_contracts::evaluation::Evaluation;
 use assay_scoring::Scorer;
 
-static SCORER: LazyLock<Scorer> = LazyLock::new(|| Scorer::builtin().expect("the lists ship with the crate"));
+static SCORER: LazyLock<Scorer> = LazyLock::new(|| Scorer::builtin().expect("the model ships with the crate"));
 
 /// Evaluates a conversation twice and checks what came out.
 pub fn evaluate(conversation: &Conversation) {
@@ -24,8 +24,6 @@ pub fn evaluate(conversation: &Conversation) {
     assert_eq!(read, evaluation);
     let again = serde_json::to_string(&SCORER.evaluate(conversation)).expect("an evaluation is JSON");
     assert_eq!(again, json, "the same conversation, another evaluation");
-    let features = SCORER.features(conversation);
-    let is_sound = |value: f64| value.is_finite() && value >= 0.0;
-    assert!(features.values.iter().all(|feature| is_sound(feature.value)), "{features:?}");
-    assert!((0.0..=1.0).contains(&features.detail), "{features:?}");
+    let inputs = SCORER.adjustment_inputs(conversation);
+    assert!(inputs.iter().all(|input| input.is_finite()), "{inputs:?}");
 }

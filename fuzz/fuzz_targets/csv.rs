@@ -37,7 +37,7 @@ static EVALUATION: LazyLock<Evaluation> = LazyLock::new(|| {
         message(2, &customer, "Yes, it works again, thank you!"),
     ]});
     let conversation = Conversation::parse(body.to_string().as_bytes()).expect("a good conversation");
-    let evaluation = Scorer::builtin().expect("the lists ship with the crate").evaluate(&conversation);
+    let evaluation = Scorer::builtin().expect("the model ships with the crate").evaluate(&conversation);
     assert!(!evaluation.resolution.evidence.is_empty(), "the verdict quotes nothing: {evaluation:?}");
     evaluation
 });

@@ -1,4 +1,5 @@
-//! `assay fit`, `assay evaluate` and `assay score --weights`, as a person would use them.
+//! `assay fit`, `assay evaluate`, `assay weights`, `assay benchmark` and `assay score --weights`, as a person would use
+//! them.
 
 #![allow(
     clippy::unwrap_used,
@@ -74,6 +75,14 @@ fn weights_are_fitted_measured_and_used() {
     let report = text(&fitted.stdout);
     assert!(report.contains("28 labelled conversations") && report.contains("written: "), "{report}");
 
+    let shown = assay(&["weights", &weights]);
+    assert!(shown.status.success(), "{}", text(&shown.stderr));
+    let shown = text(&shown.stdout);
+    assert!(shown.starts_with("fitted on 28 conversations, for the model "), "{shown}");
+    assert!(
+        shown.lines().any(|line| line.starts_with("resolution accuracy") && line.ends_with("as shipped"))
+    );
+
     let measure = |extra: &[&str]| {
         let files = ["evaluate", "--conversations", &conversations, "--labels", &labels];
         let output = assay(&[&files[..], extra].concat());
@@ -129,6 +138,32 @@ fn weights_that_do_not_fit_are_refused_with_their_file() {
 }
 
 #[test]
+fn the_projects_corpus_is_measured_for_people_and_for_programs() {
+    let corpus = Path::new(MANIFEST).join("../../corpus");
+    let corpus = corpus.to_str().unwrap();
+    let output = assay(&["benchmark", corpus, "--part", "dev"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).starts_with("dev: "), "{}", text(&output.stdout));
+    let model = Path::new(MANIFEST).join("../scoring/model/reader.bin");
+    let output = assay(&["benchmark", corpus, "--part", "dev", "--model", model.to_str().unwrap(), "--json"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let sets = found["sets"].as_array().unwrap();
+    let all = sets.iter().find(|set| set["name"] == "all").unwrap();
+    assert_eq!(all["conversations"], found["conversations"]);
+    let rho = &all["scorer"]["resolution_accuracy"];
+    let [low, value, high] = ["low", "value", "high"].map(|name| rho[name].as_f64().unwrap());
+    assert!(0.3 < low && low < value && value < high && high < 1.0, "{rho}");
+}
+
+#[test]
+fn a_part_that_there_is_not_is_wrong_usage() {
+    let output = assay(&["benchmark", "corpus", "--part", "all"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("it must be `train`, `dev` or `test`"), "{}", text(&output.stderr));
+}
+
+#[test]
 fn public_data_are_measured_where_they_are() {
     let data = Path::new(MANIFEST).join("../../../shared/data/dev");
     if !data.is_dir() {
@@ -159,5 +194,6 @@ fn public_data_are_measured_where_they_are() {
     assert!(report.contains("100 labelled conversations"), "{report}");
     let line = report.lines().find(|line| line.starts_with("resolution accuracy ")).unwrap();
     let rho: f64 = line.split_whitespace().nth(3).unwrap().parse().unwrap();
-    assert!(rho > 0.5, "{report}");
+    // How well it agrees stands in crates/scoring-fit/tests/goals.rs; here only that it is measured.
+    assert!(rho.abs() <= 1.0, "{report}");
 }

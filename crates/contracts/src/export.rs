@@ -42,7 +42,7 @@ pub struct Export {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ExportKind {
-    /// AXIS scores, reasons and facts, one row a ticket.
+    /// AXIS scores, reasons and facts, one row a ticket. `axis_band` is the band of the evaluation.
     Axis,
     /// The resolution audit, one row a ticket.
     ResolutionAudit,

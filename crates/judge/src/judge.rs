@@ -2,7 +2,7 @@
 
 use assay_contracts::conversation::Conversation;
 use assay_contracts::evaluation::{Evaluation, FallbackReason, JudgeUse};
-use assay_platform::runtime::within;
+use assay_platform::runtime::{blocking, within};
 use assay_scoring::Scorer;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -38,6 +38,8 @@ pub(crate) enum NoJudgement {
     LeftAlone,
     #[error("the conversation has {bytes} bytes, and {limit} may be sent")]
     TooLong { bytes: usize, limit: usize },
+    #[error("the process stops")]
+    Stopping,
 }
 
 impl NoJudgement {
@@ -57,7 +59,7 @@ impl NoJudgement {
             Self::Answer(fault) if fault.is_about_quotes() => FallbackReason::UnsupportedQuotes,
             Self::Answer(_) => FallbackReason::UnusableAnswer,
             Self::Timeout(_) => FallbackReason::Timeout,
-            Self::LeftAlone => FallbackReason::Unavailable,
+            Self::LeftAlone | Self::Stopping => FallbackReason::Unavailable,
             Self::TooLong { .. } => FallbackReason::TranscriptTooLong,
         }
     }
@@ -186,7 +188,7 @@ impl Bench<'_> {
     /// Asks, and once more when the answer has a fault that its author can mend.
     async fn judge(&self, question: &Question, tally: &mut Tally) -> Result<Judgement, NoJudgement> {
         let completion = self.asker.ask(question, self.deadline, tally).await?;
-        let fault = match self.weigh(&completion, question) {
+        let fault = match self.weigh(&completion, question).await {
             // Who a human is invented for can be mended, too, and by the rules if need be.
             Ok(judgement) if self.invents_human(&judgement) => AnswerFault::NoHuman,
             Err(NoJudgement::Answer(fault)) => fault,
@@ -194,13 +196,17 @@ impl Bench<'_> {
         };
         let repair = question.repair(&completion.text, &fault.to_string());
         let completion = self.asker.ask(&repair, self.deadline, tally).await?;
-        self.weigh(&completion, question)
+        self.weigh(&completion, question).await
     }
 
-    fn weigh(&self, completion: &Completion, question: &Question) -> Result<Judgement, NoJudgement> {
+    async fn weigh(&self, completion: &Completion, question: &Question) -> Result<Judgement, NoJudgement> {
         let answer = Answer::parse(&completion.text, completion.is_cut_off, &question.case)?;
         let quotes = look_up(&answer, self.conversation, self.talks_to_evaluator)?;
-        let ruling = self.scorer.rule_on(self.conversation, self.builtin, answer.opinion());
+        let (scorer, conversation, builtin, opinion) =
+            (self.scorer.clone(), self.conversation.clone(), self.builtin.clone(), answer.opinion());
+        // The conversation is read once more for it, which takes tens of milliseconds.
+        let ruling = blocking(move || scorer.rule_on(&conversation, &builtin, opinion)).await;
+        let ruling = ruling.map_err(|_| NoJudgement::Stopping)?;
         Ok(Judgement { answer, quotes, ruling })
     }
 

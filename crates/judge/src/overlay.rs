@@ -56,7 +56,7 @@ pub(crate) fn judged(
             BY_JUDGE.clone_into(&mut smoothness.basis);
             Seat::of_handoff(smoothness).give(given, ruled, book.indices(quotes.handoff_smoothness));
         }
-        add_up(axis);
+        add_up(axis, ruling.resolution.status);
     }
     let ruled = ruling.resolution;
     let resolution = &mut evaluation.resolution;
@@ -117,7 +117,7 @@ impl<'d> Seat<'d> {
         Self { score, confidence, reason, signals }
     }
 
-    /// The judge's score beside the built-in signals: together they still add up to the score. One that was limited is the
+    /// The judge's score beside the built-in signals, with its difference to the built-in score. One that was limited is the
     /// built-in score, and keeps its reason.
     fn give(self, given: Part<Score>, ruled: Score, evidence: Vec<usize>) {
         let own = self.score.value();
@@ -143,13 +143,15 @@ fn hundredths(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
 }
 
-fn add_up(axis: &mut Axis) {
+/// AXIS and its band, of the three scores and whether the issue was solved.
+fn add_up(axis: &mut Axis, status: ResolutionStatus) {
     let dimensions = &axis.dimensions;
     let two = [dimensions.resolution_accuracy.score, dimensions.interaction_effort.score];
     let three = [two[0], two[1], dimensions.handoff_smoothness.score];
     axis.score = Score::mean(&three).unwrap_or(Score::MIN);
-    axis.band = AxisBand::of(axis.score);
     axis.excluding_handoff = Score::mean(&two).unwrap_or(Score::MIN);
+    axis.band =
+        AxisBand::of(axis.score, axis.excluding_handoff, dimensions.handoff_smoothness.applicable, status);
 }
 
 /// The evaluation's quotes, each kept once.

@@ -166,7 +166,7 @@ fn in_words(error: &NoJudgement, settings: &Settings) -> String {
              choose a faster model",
             settings.url
         ),
-        NoJudgement::LeftAlone | NoJudgement::TooLong { .. } => error.to_string(),
+        NoJudgement::LeftAlone | NoJudgement::TooLong { .. } | NoJudgement::Stopping => error.to_string(),
     }
 }
 

@@ -4,12 +4,11 @@ use assay_scoring::Scorer;
 
 use crate::FitError;
 use crate::data::Reviewed;
-use crate::metrics::{Agreement, Confusion};
-use crate::scored::{Dimension, ScoredExample, bare_agreement, confusion, engine_agreement, score};
+use crate::scored::{Dimension, ScoredExample, agreement_with_labels, confusion, score};
 use crate::table_text::{TextTable, confusion as confusion_text};
 
-/// Measures any scorer on labelled conversations: rho with an interval, error and weighted kappa of both dimensions,
-/// and the confusion of whether the issue was solved.
+/// Measures any scorer on labelled conversations: rho with an interval, error and weighted kappa of every score, and the
+/// confusion of whether the issue was solved.
 ///
 /// # Errors
 /// When no conversation has a label and a score.
@@ -33,36 +32,27 @@ pub(crate) fn without_score(reviewed: &Reviewed, scored: &[ScoredExample]) -> St
     }
 }
 
+/// Whether the issue was solved, by the audit; nothing where nobody labelled it.
+pub(crate) fn classes(scored: &[ScoredExample]) -> String {
+    confusion(scored).map_or_else(String::new, |found| {
+        let (all, mean) = (found.accuracy(), found.macro_accuracy());
+        let title = format!("\nresolution by the audit: accuracy {all:.3}, mean over classes {mean:.3}\n");
+        title + &confusion_text(&found)
+    })
+}
+
 fn agreements(scored: &[ScoredExample]) -> String {
     let mut table = TextTable::new(&["", "n", "rho [95 %]", "MAE", "kappa"]);
-    let mut row = |name: String, agreement: Option<Agreement>| {
-        if let Some(found) = agreement {
+    for dimension in Dimension::ALL {
+        if let Some(found) = agreement_with_labels(scored, dimension) {
             table.row(vec![
-                name,
+                dimension.name().to_owned(),
                 found.count.to_string(),
                 format!("{:.3} [{:.2}, {:.2}]", found.rho, found.interval.0, found.interval.1),
                 format!("{:.2}", found.error),
                 format!("{:.2}", found.kappa),
             ]);
         }
-    };
-    for dimension in Dimension::BOTH {
-        row(dimension.name().to_owned(), engine_agreement(scored, dimension));
-        row(format!("{}, models alone", dimension.name()), bare_agreement(scored, dimension));
     }
     table.text()
-}
-
-fn classes(scored: &[ScoredExample]) -> String {
-    let mut text = String::new();
-    let mut add = |name: &str, found: Option<Confusion>| {
-        if let Some(found) = found {
-            let (all, mean) = (found.accuracy(), found.macro_accuracy());
-            text.push_str(&format!("\n{name}: accuracy {all:.3}, mean over classes {mean:.3}\n"));
-            text.push_str(&confusion_text(&found));
-        }
-    };
-    add("resolution by the audit", confusion(scored, |example| Some(example.audit)));
-    add("resolution by the score", confusion(scored, |example| example.by_score));
-    text
 }

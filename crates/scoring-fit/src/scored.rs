@@ -2,24 +2,82 @@
 
 use assay_contracts::evaluation::Dimensions;
 use assay_scoring::Scorer;
-use assay_scoring::weights_file::PerDimension;
 
 use crate::data::{Example, Label};
-use crate::metrics::{Agreement, Class, Confusion, best_thresholds};
+use crate::metrics::{Agreement, Class, Confusion};
+
+/// Which of the three scores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dimension {
+    /// Was the issue solved correctly?
+    ResolutionAccuracy,
+    /// How little the customer had to do.
+    InteractionEffort,
+    /// How seamless the passage to a human was.
+    HandoffSmoothness,
+}
+
+impl Dimension {
+    /// All of them, in the order of an adjustment's inputs.
+    pub const ALL: [Self; 3] = [Self::ResolutionAccuracy, Self::InteractionEffort, Self::HandoffSmoothness];
+
+    /// For people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ResolutionAccuracy => "resolution accuracy",
+            Self::InteractionEffort => "interaction effort",
+            Self::HandoffSmoothness => "handoff smoothness",
+        }
+    }
+
+    /// The value that belongs to it, of three in the order of [`Dimension::ALL`].
+    pub(crate) const fn of<T: Copy>(self, values: &[T; 3]) -> T {
+        match self {
+            Self::ResolutionAccuracy => values[0],
+            Self::InteractionEffort => values[1],
+            Self::HandoffSmoothness => values[2],
+        }
+    }
+
+    /// What a reviewer gave.
+    pub(crate) const fn label(self, label: &Label) -> Option<f64> {
+        match self {
+            Self::ResolutionAccuracy => label.resolution_accuracy,
+            Self::InteractionEffort => label.interaction_effort,
+            Self::HandoffSmoothness => label.handoff_smoothness,
+        }
+    }
+
+    /// What a score is fitted to. A reviewer who only says whether the issue was solved says roughly how accurately.
+    pub(crate) fn target(self, label: &Label) -> Option<f64> {
+        let by_class = label.resolution.filter(|_| self == Self::ResolutionAccuracy);
+        self.label(label).or_else(|| {
+            by_class.map(|class| match class {
+                Class::NotResolved => 1.5,
+                Class::Partial => 3.0,
+                Class::Resolved => 4.5,
+            })
+        })
+    }
+}
 
 /// What a scorer says about a labelled conversation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ScoredExample {
     pub label: Label,
-    pub end: &'static str,
-    /// The whole engine's scores, 1.0–5.0 in tenths.
-    pub scores: PerDimension<f64>,
-    /// What the models say before the guards.
-    pub estimates: PerDimension<f64>,
+    /// 1.0–5.0 in tenths, in the order of [`Dimension::ALL`].
+    pub scores: [f64; 3],
     /// By the audit.
     pub audit: Class,
-    /// By the resolution-accuracy score, where the weights have thresholds.
-    pub by_score: Option<Class>,
+}
+
+/// The three scores of an evaluation, in the order of [`Dimension::ALL`].
+pub(crate) fn scores_of(dimensions: &Dimensions) -> [f64; 3] {
+    [
+        dimensions.resolution_accuracy.score.value(),
+        dimensions.interaction_effort.score.value(),
+        dimensions.handoff_smoothness.score.value(),
+    ]
 }
 
 /// Scores examples; those that have no AXIS are left out.
@@ -27,113 +85,42 @@ pub(crate) fn score<'e>(
     scorer: &Scorer,
     examples: impl IntoIterator<Item = &'e Example>,
 ) -> Vec<ScoredExample> {
-    let thresholds = scorer.resolution_thresholds();
     let scored = |example: &Example| {
         let evaluation = scorer.evaluate(&example.conversation);
-        let dimensions = evaluation.axis?.dimensions;
-        let scores = PerDimension {
-            resolution_accuracy: dimensions.resolution_accuracy.score.value(),
-            interaction_effort: dimensions.interaction_effort.score.value(),
-        };
         Some(ScoredExample {
             label: example.label,
-            end: example.end,
-            scores,
-            estimates: scorer.estimate(&example.conversation),
+            scores: scores_of(&evaluation.axis?.dimensions),
             audit: Class::of_status(evaluation.resolution.status),
-            by_score: thresholds.map(|found| Class::of_score(scores.resolution_accuracy, found)),
         })
     };
     examples.into_iter().filter_map(scored).collect()
 }
 
-/// Which of the two dimensions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Dimension {
-    ResolutionAccuracy,
-    InteractionEffort,
+/// Agreement with what reviewers gave in points.
+pub(crate) fn agreement_with_labels(scored: &[ScoredExample], dimension: Dimension) -> Option<Agreement> {
+    agreement(scored, dimension, |label| dimension.label(label))
 }
 
-impl Dimension {
-    pub(crate) const BOTH: [Self; 2] = [Self::ResolutionAccuracy, Self::InteractionEffort];
-
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::ResolutionAccuracy => "resolution accuracy",
-            Self::InteractionEffort => "interaction effort",
-        }
-    }
-
-    /// The part of a pair that belongs to it.
-    pub(crate) fn of<T>(self, pair: &PerDimension<T>) -> &T {
-        match self {
-            Self::ResolutionAccuracy => &pair.resolution_accuracy,
-            Self::InteractionEffort => &pair.interaction_effort,
-        }
-    }
-
-    pub(crate) const fn label(self, label: &Label) -> Option<f64> {
-        match self {
-            Self::ResolutionAccuracy => label.resolution_accuracy,
-            Self::InteractionEffort => label.interaction_effort,
-        }
-    }
+/// Agreement with what is fitted to.
+pub(crate) fn agreement_with_targets(scored: &[ScoredExample], dimension: Dimension) -> Option<Agreement> {
+    agreement(scored, dimension, |label| dimension.target(label))
 }
 
-/// Agreement of the whole engine's scores.
-pub(crate) fn engine_agreement(scored: &[ScoredExample], dimension: Dimension) -> Option<Agreement> {
-    agreement(scored, dimension, |example| *dimension.of(&example.scores))
-}
-
-/// Agreement of the models alone.
-pub(crate) fn bare_agreement(scored: &[ScoredExample], dimension: Dimension) -> Option<Agreement> {
-    agreement(scored, dimension, |example| *dimension.of(&example.estimates))
-}
-
-/// Confusion of labelled classes with those that `found` gives.
-pub(crate) fn confusion(
-    scored: &[ScoredExample],
-    found: impl Fn(&ScoredExample) -> Option<Class>,
-) -> Option<Confusion> {
+/// Confusion of labelled classes with those of the audit.
+pub(crate) fn confusion(scored: &[ScoredExample]) -> Option<Confusion> {
     let pairs: Vec<(Class, Class)> =
-        scored.iter().filter_map(|example| Some((example.label.resolution?, found(example)?))).collect();
-    (!pairs.is_empty()).then(|| Confusion::of(pairs))
-}
-
-/// Classes by thresholds that were chosen on the other fifths of the same examples.
-pub(crate) fn crossed_confusion(scored: &[ScoredExample]) -> Option<Confusion> {
-    const PARTS: usize = 5;
-    let mut pairs: Vec<(Class, Class)> = Vec::new();
-    for part in 0..PARTS {
-        let labelled = |inside: bool| {
-            let chosen = scored.iter().enumerate().filter(move |(at, _)| (at % PARTS == part) == inside);
-            chosen.filter_map(|(_, example)| {
-                Some((example.label.resolution?, example.scores.resolution_accuracy, 1.0))
-            })
-        };
-        let thresholds = best_thresholds(&labelled(false).collect::<Vec<_>>());
-        pairs.extend(labelled(true).map(|(class, value, _)| (class, Class::of_score(value, thresholds))));
-    }
+        scored.iter().filter_map(|example| Some((example.label.resolution?, example.audit))).collect();
     (!pairs.is_empty()).then(|| Confusion::of(pairs))
 }
 
 fn agreement(
     scored: &[ScoredExample],
     dimension: Dimension,
-    value: impl Fn(&ScoredExample) -> f64,
+    wanted: impl Fn(&Label) -> Option<f64>,
 ) -> Option<Agreement> {
     let pairs: Vec<(f64, f64)> = scored
         .iter()
-        .filter_map(|example| Some((dimension.label(&example.label)?, value(example))))
+        .filter_map(|example| Some((wanted(&example.label)?, dimension.of(&example.scores))))
         .collect();
     Agreement::of(&pairs)
-}
-
-/// The three scores of an evaluation: resolution accuracy, interaction effort, handoff smoothness.
-pub(crate) fn scores_of(dimensions: &Dimensions) -> [f64; 3] {
-    [
-        dimensions.resolution_accuracy.score.value(),
-        dimensions.interaction_effort.score.value(),
-        dimensions.handoff_smoothness.score.value(),
-    ]
 }

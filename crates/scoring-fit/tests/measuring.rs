@@ -7,7 +7,7 @@ mod support;
 use std::io::Write;
 
 use assay_contracts::conversation::Conversation;
-use assay_scoring::{FeatureReader, Scorer};
+use assay_scoring::Scorer;
 use assay_scoring_fit::{FitError, Reviewed, evaluate};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -48,7 +48,7 @@ fn packed_files_are_read_like_plain_ones() {
         encoder.finish().unwrap();
         target
     });
-    let unpacked = Reviewed::read(&FeatureReader::builtin().unwrap(), &packed[0], &packed[1]).unwrap();
+    let unpacked = Reviewed::read(&packed[0], &packed[1]).unwrap();
     let scorer = Scorer::builtin().unwrap();
     assert_eq!(evaluate(&scorer, &plain).unwrap(), evaluate(&scorer, &unpacked).unwrap());
 }
@@ -56,9 +56,8 @@ fn packed_files_are_read_like_plain_ones() {
 #[test]
 fn a_faulty_line_is_named_with_its_file_and_field() {
     let folder = tempfile::tempdir().unwrap();
-    let reader = FeatureReader::builtin().unwrap();
     let (conversations, labelled) = files(folder.path());
-    let read = || Reviewed::read(&reader, &conversations, &labelled).unwrap_err().to_string();
+    let read = || Reviewed::read(&conversations, &labelled).unwrap_err().to_string();
     let mut broken = bodies(3);
     write_lines(&conversations, &broken);
     write_lines(

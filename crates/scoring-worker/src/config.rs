@@ -19,7 +19,7 @@ pub struct Config {
     pub database_url: SecretString,
     /// Connections at most.
     pub database_pool_size: u32,
-    /// A weights file; empty for the weights that ship with the scorer.
+    /// A weights file made by `assay fit`; empty for the scores as the model that ships reads them.
     pub weights: PathBuf,
     /// Whether silence after a substantive AI answer counts as resolved.
     pub silence_is_resolved: bool,

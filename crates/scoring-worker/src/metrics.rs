@@ -54,5 +54,9 @@ pub(crate) fn describe() {
         Unit::Count,
         "Evaluations that were made; one that could not be stored and is made again counts again"
     );
-    describe_counter!("assay_evaluation_flags_total", Unit::Count, "Flags of evaluations that were made");
+    describe_counter!(
+        "assay_evaluation_flags_total",
+        Unit::Count,
+        "Flags of evaluations that were made; `JUDGE_DISAGREES` beside evaluations by `judge` says how often the two scorers differ"
+    );
 }

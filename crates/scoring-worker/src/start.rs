@@ -271,6 +271,8 @@ async fn prepare(store: &dyn EvaluationStore, stop: &CancellationToken) -> bool 
 
 #[cfg(test)]
 mod tests {
+    use assay_scoring::{ADJUSTMENT_FORMAT, Line};
+
     use super::*;
 
     #[test]
@@ -295,10 +297,18 @@ mod tests {
 
     #[test]
     fn a_weights_file_that_fits_is_taken() {
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../scoring/weights/builtin.json");
-        assert_eq!(
-            scorer(Path::new(file)).unwrap().weights_sha256(),
-            Scorer::builtin().unwrap().weights_sha256()
-        );
+        let builtin = Scorer::builtin().unwrap();
+        let keeping = |index| serde_json::to_value(Line::keeping(index)).unwrap();
+        let weights = serde_json::json!({
+            "format": ADJUSTMENT_FORMAT, "reader_sha256": builtin.reader_sha256(), "conversations": 25,
+            "resolution_accuracy": keeping(0), "interaction_effort": keeping(1), "handoff_smoothness": keeping(2),
+        });
+        let file = std::env::temp_dir().join(format!("assay-weights-{}.json", std::process::id()));
+        std::fs::write(&file, weights.to_string()).unwrap();
+        let fitted = scorer(&file);
+        std::fs::remove_file(&file).unwrap();
+        let fitted = fitted.unwrap();
+        assert_eq!(fitted.reader_sha256(), builtin.reader_sha256());
+        assert_ne!(fitted.weights_sha256(), builtin.weights_sha256());
     }
 }

@@ -18,9 +18,12 @@ use divan::Bencher;
 use self::support::{Corpus, SHAPES, Shape};
 
 /// Each conversation is timed so often: other processes disturb single runs.
-const RUNS: usize = 7;
+const RUNS: usize = 3;
+/// Messages of the conversations that the goal of speed is about.
+const GOAL_MESSAGES: usize = 9;
 
-static SCORER: LazyLock<Scorer> = LazyLock::new(|| Scorer::builtin().expect("the lists ship with the crate"));
+static SCORER: LazyLock<Scorer> =
+    LazyLock::new(|| Scorer::builtin().expect("the model ships with the crate"));
 static CORPUS: LazyLock<Corpus> = LazyLock::new(Corpus::load);
 
 fn main() {
@@ -57,25 +60,28 @@ fn evaluate_all(scorer: &Scorer, conversations: &[Conversation]) {
 fn print_summary() -> std::io::Result<()> {
     let mut output = std::io::stdout().lock();
     let corpus = &*CORPUS;
-    let mut medians: Vec<Duration> =
-        corpus.conversations.iter().map(|conversation| times(conversation)[RUNS / 2]).collect();
-    medians.sort_unstable();
-    let at = |share: f64| medians[((medians.len() - 1) as f64 * share) as usize];
-    let total: Duration = medians.iter().sum();
-    writeln!(output, "{}: {} conversations", corpus.name, medians.len())?;
-    writeln!(
-        output,
-        "  median {:?}, p99 {:?}, maximum {:?}, mean {:?}",
-        at(0.5),
-        at(0.99),
-        at(1.0),
-        total / medians.len() as u32
-    )?;
+    let of_goal = |conversation: &&Conversation| conversation.messages.len() == GOAL_MESSAGES;
+    let every: Vec<&Conversation> = corpus.conversations.iter().collect();
+    let goal: Vec<&Conversation> = every.iter().copied().filter(of_goal).collect();
+    for (name, conversations) in [(corpus.name, every), ("of them of 9 messages", goal)] {
+        print_times(&mut output, name, &conversations)?;
+    }
     writeln!(output, "50 messages of 80 kB, fastest of {RUNS} runs:")?;
     for shape in SHAPES {
         writeln!(output, "  {:<22} {:?}", shape.name, times(&shape.conversation())[0])?;
     }
     Ok(())
+}
+
+fn print_times(output: &mut impl Write, name: &str, conversations: &[&Conversation]) -> std::io::Result<()> {
+    let mut medians: Vec<Duration> =
+        conversations.iter().map(|conversation| times(conversation)[RUNS / 2]).collect();
+    medians.sort_unstable();
+    let at = |share: f64| medians.get((medians.len().saturating_sub(1) as f64 * share) as usize).copied();
+    let mean = medians.iter().sum::<Duration>() / medians.len().max(1) as u32;
+    writeln!(output, "{name}: {} conversations", medians.len())?;
+    let [median, p95, p99, maximum] = [0.5, 0.95, 0.99, 1.0].map(|share| at(share).unwrap_or_default());
+    writeln!(output, "  median {median:?}, p95 {p95:?}, p99 {p99:?}, maximum {maximum:?}, mean {mean:?}")
 }
 
 /// How long [`RUNS`] runs took, the fastest first.

@@ -1,52 +1,41 @@
 //! What the scorer does not know: reasons to trust an evaluation less, and to have a person look.
 
 use assay_contracts::conversation::MAX_MESSAGES;
-use assay_contracts::evaluation::{Flag, HandoffState};
+use assay_contracts::evaluation::Flag;
 
-use crate::handoff::HandoffFindings;
-use crate::lexicon::Group;
-use crate::transcript::{Coverage, Role, Transcript};
+use crate::transcript::{Role, Transcript};
 
 /// A customer who wrote fewer words has hardly said anything.
 const FEW_WORDS: u32 = 4;
-/// How much of its confidence an evaluation keeps in a language with phrase lists other than English. Where it can be
-/// measured (Chinese helpdesk dialogues, kept back from fitting) 84 % of the scores for resolution accuracy are within
-/// one point of human raters', against 87 % in English: a share of 0.97. The rest is caution: the weights were fitted
-/// on English, and the other lists were tried on sentences written for the project only.
-const LISTED_LANGUAGE_KEEPS: f64 = 0.85;
 
 /// Reasons to doubt, found in the transcript.
 #[derive(Debug)]
 pub(crate) struct Doubts {
     /// For the evaluation, in the order of their names' declaration.
     pub flags: Vec<Flag>,
-    coverage: Coverage,
 }
 
 impl Doubts {
     /// Collects the reasons.
-    pub(crate) fn of(transcript: &Transcript<'_>, handoff: &HandoffFindings) -> Self {
-        let words: u32 = transcript.customer_items().map(|item| item.reading.words).sum();
+    pub(crate) fn of(transcript: &Transcript<'_>) -> Self {
+        let words: u32 = transcript.customer_items().map(|item| item.words).sum();
         let has_customer = transcript.has_role(Role::Customer);
-        // A text too short to tell its language is not called foreign.
-        let coverage = transcript.language.coverage();
         let cases = [
             (transcript.has_injection(), Flag::PossiblePromptInjection),
-            (coverage == Coverage::None, Flag::UnsupportedLanguage),
+            (!transcript.language.is_covered(), Flag::UnsupportedLanguage),
             (has_customer && (words < FEW_WORDS || transcript.answers.is_empty()), Flag::ShortConversation),
             (transcript.has_role(Role::Mixed), Flag::MixedAuthors),
-            (is_cut(transcript, handoff), Flag::TruncatedTranscript),
+            (is_cut(transcript), Flag::TruncatedTranscript),
             (!transcript.has_role(Role::Ai), Flag::NoAiMessages),
             (!has_customer, Flag::NoCustomerMessages),
         ];
         let flags = cases.into_iter().filter(|(holds, _)| *holds).map(|(_, flag)| flag).collect();
-        Self { flags, coverage }
+        Self { flags }
     }
 
     /// The share of its confidence that an evaluation keeps.
     pub(crate) fn factor(&self) -> f64 {
-        let language = if self.coverage == Coverage::Listed { LISTED_LANGUAGE_KEEPS } else { 1.0 };
-        self.flags.iter().map(|flag| keeps(*flag)).product::<f64>() * language
+        self.flags.iter().map(|flag| keeps(*flag)).product()
     }
 
     /// Whether the words of the transcript cannot be relied on, so that a person should look.
@@ -75,12 +64,7 @@ const fn keeps(flag: Flag) -> f64 {
     }
 }
 
-/// Whether the transcript seems to begin or end in the middle: it holds as many items as an import may, or the
-/// human who took over is missing although the system says that one came.
-fn is_cut(transcript: &Transcript<'_>, handoff: &HandoffFindings) -> bool {
-    let full = transcript.items.len() >= MAX_MESSAGES;
-    let handed_over_by_system =
-        transcript.items.iter().any(|item| item.role == Role::System && item.has(Group::TransferEvent));
-    let human_missing = handoff.handoff.state == HandoffState::RequestedNotCompleted && handed_over_by_system;
-    full || human_missing
+/// Whether the transcript may end in the middle: it holds as many items as an import may.
+fn is_cut(transcript: &Transcript<'_>) -> bool {
+    transcript.items.len() >= MAX_MESSAGES
 }

@@ -2,12 +2,10 @@
 
 use assay_contracts::evaluation::Effort;
 
-use crate::answer::asks_back;
-use crate::customer::repeats_earlier;
-use crate::lexicon::Group;
-use crate::transcript::{Item, Role, Transcript, shares_any};
+use crate::reader::{Act, Reading};
+use crate::transcript::{Role, Transcript, shares_any};
 
-/// Messages that share more than this part of their words say the same.
+/// Customer's messages that share more than this part of their words say the same.
 const SAME_REQUEST: f64 = 0.5;
 /// Answers that share more than this part of their words are a loop.
 const SAME_ANSWER: f64 = 0.7;
@@ -19,84 +17,42 @@ pub(crate) struct EffortFindings {
     pub effort: Effort,
     /// Customer's items that repeat something.
     pub repeats: Vec<usize>,
-    /// Answers that ask for something already given.
-    pub asked_again: Vec<usize>,
-    /// Answers that ask something back.
-    pub clarifications: Vec<usize>,
     /// Answers that say what an earlier one said.
     pub loops: Vec<usize>,
 }
 
 impl EffortFindings {
     /// Counts turns, repetitions and questions.
-    pub(crate) fn of(transcript: &Transcript<'_>) -> Self {
-        let repeats: Vec<usize> = (0..transcript.customer.len())
-            .filter(|position| repeats_something(transcript, *position))
-            .filter_map(|position| transcript.customer.get(position).copied())
-            .collect();
-        let asked_again: Vec<usize> =
-            transcript.answers.iter().copied().filter(|index| asks_again(transcript, *index)).collect();
-        let clarifications: Vec<usize> = transcript
-            .answers
+    pub(crate) fn of(transcript: &Transcript<'_>, reading: &Reading) -> Self {
+        let repeats: Vec<usize> = transcript
+            .customer
             .iter()
             .copied()
-            .filter(|index| transcript.item(*index).is_some_and(asks_back))
+            .filter(|index| {
+                let was_answered = transcript.answers.iter().any(|answer| answer < index);
+                was_answered
+                    && (reading.acts(*index).has(Act::Repeat)
+                        || transcript.likeness(*index) > SAME_REQUEST
+                        || gives_identifier_again(transcript, *index))
+            })
             .collect();
+        let answers = || transcript.answers.iter().copied().filter(|index| reading.has_read(*index));
+        let clarifications = answers().filter(|index| reading.acts(*index).has(Act::AskBack)).count();
         let effort = Effort {
             customer_turns: turns(transcript),
-            repeated_information: repeats.len().max(asked_again.len()) as u32,
-            clarifications: clarifications.len() as u32,
+            repeated_information: repeats.len() as u32,
+            clarifications: clarifications as u32,
         };
-        Self { effort, repeats, asked_again, clarifications, loops: loops(transcript) }
+        let loops = answers().filter(|index| transcript.likeness(*index) > SAME_ANSWER).collect();
+        Self { effort, repeats, loops }
     }
 }
 
-/// Answers that share most of their words with an earlier one.
-fn loops(transcript: &Transcript<'_>) -> Vec<usize> {
-    let answers = transcript.answers.iter().zip(&transcript.answer_likeness);
-    answers.filter(|(_, likeness)| **likeness > SAME_ANSWER).map(|(index, _)| *index).collect()
-}
-
-/// Whether the item says, gives or asks again what an earlier one of the customer did.
-fn repeats_something(transcript: &Transcript<'_>, position: usize) -> bool {
-    let Some(index) = transcript.customer.get(position).copied() else {
-        return false;
-    };
-    let Some(item) = transcript.item(index) else {
-        return false;
-    };
-    let was_answered = transcript.answers.iter().any(|answer| *answer < index);
-    was_answered
-        && (item.has(Group::Repetition) && !item.has(Group::Thanks)
-            || gives_identifier_again(transcript, index, item)
-            || repeats_earlier(transcript, position, SAME_REQUEST))
-}
-
-/// Whether an identifier of the item was given by the customer before, in an earlier turn.
-fn gives_identifier_again(transcript: &Transcript<'_>, index: usize, item: &Item<'_>) -> bool {
-    transcript
-        .items
-        .iter()
-        .take(index)
-        .filter(|earlier| earlier.role == Role::Customer)
-        .any(|earlier| shares_any(&earlier.reading.identifiers, &item.reading.identifiers))
-}
-
-/// Whether the answer asks for an identifier although the customer has given one already.
-fn asks_again(transcript: &Transcript<'_>, index: usize) -> bool {
-    let Some(item) = transcript.item(index) else {
-        return false;
-    };
-    let asks =
-        item.has(Group::AskIdentifier) && (item.has(Group::AskInformation) || item.reading.questions > 0);
-    // What the answer names itself it does not ask for.
-    let names_one = !item.reading.identifiers.is_empty();
-    asks && !names_one
-        && transcript
-            .items
-            .iter()
-            .take(index)
-            .any(|earlier| earlier.role == Role::Customer && !earlier.reading.identifiers.is_empty())
+/// Whether an identifier of the item was given by the customer before.
+fn gives_identifier_again(transcript: &Transcript<'_>, index: usize) -> bool {
+    let Some(item) = transcript.item(index) else { return false };
+    let mut earlier = transcript.items.iter().take(index).filter(|earlier| earlier.role == Role::Customer);
+    earlier.any(|earlier| shares_any(&earlier.identifiers, &item.identifiers))
 }
 
 /// Runs of the customer's messages; notes and events do not end a run.
@@ -109,8 +65,8 @@ fn turns(transcript: &Transcript<'_>) -> u32 {
                 turns += u32::from(!in_turn);
                 in_turn = true;
             }
-            Role::Ai | Role::Human | Role::Mixed => in_turn = false,
-            Role::System | Role::Note => {}
+            role if role.speaks_to_customer() => in_turn = false,
+            _ => {}
         }
     }
     turns

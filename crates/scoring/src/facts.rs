@@ -148,6 +148,13 @@ pub(crate) fn transcript_sha256(conversation: &Conversation) -> String {
     hex(&hasher.finalize())
 }
 
+/// SHA-256 over texts, each with its length before it, lower-case hexadecimal.
+pub(crate) fn sha256_of(texts: &[&str]) -> String {
+    let mut fields = Vec::new();
+    texts.iter().for_each(|text| add_field(&mut fields, Some(text)));
+    hex(&Sha256::digest(&fields))
+}
+
 /// Bytes of fields that are hashed together.
 const FIELDS_AT_ONCE: usize = 8 * 1024;
 

@@ -1,30 +1,38 @@
-//! The passage from AI to human: whether one was asked for, promised or made, and how smooth it was.
+//! The passage from AI to human: whether one was asked for, promised or made, and what made it rough.
 //!
-//! By rules, because no public labels of smoothness exist. Asked for or promised and not made counts as the worst
-//! of all: otherwise refusing to hand over would be rewarded.
+//! Who wrote when is fact; what was asked for or promised is read. Asked for or promised and not made counts as the
+//! worst of all: otherwise refusing to hand over would be rewarded.
 
 use assay_contracts::evaluation::{Handoff, HandoffRequester, HandoffState};
-use assay_contracts::time::Timestamp;
 
-use crate::customer::{CustomerCourse, EndState, Reaction};
+use crate::course::{CustomerCourse, EndState};
 use crate::effort::EffortFindings;
-use crate::lexicon::Group;
-use crate::transcript::{Found, Item, Role, Transcript};
+use crate::reader::{Act, Reading};
+use crate::transcript::{Role, Transcript};
 
-/// Waits for a person beyond these cost points: milliseconds, points.
-const WAITS: [(i64, f64); 3] = [(24 * 3_600_000, 1.2), (3_600_000, 0.7), (15 * 60_000, 0.3)];
-/// A completed handoff is better than none at all, however rough.
-const WORST_COMPLETED: f64 = 1.5;
+/// From this wait for a person on it is reported: 15 minutes, in milliseconds.
+const LONG_WAIT: i64 = 15 * 60_000;
+/// Smoothness at most where a person was asked for or promised and none came.
+const NOT_COMPLETED: f64 = 2.0;
+/// Smoothness at most where the customer had to ask for the person again, or to tell the person again what was said.
+const TOLD_TWICE: f64 = 3.0;
+/// From this on, smoothness without any handoff is that of a conversation that needed none.
+const NONE_NEEDED: f64 = 4.5;
 
-/// One thing that cost points.
+/// Something that made the passage rough.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Deduction {
+pub(crate) struct Fault {
     /// Code of the signal.
     pub code: &'static str,
-    /// Points lost; positive.
-    pub points: f64,
     /// The item that shows it.
     pub item: usize,
+}
+
+impl Fault {
+    /// Whether the customer had to say something twice.
+    fn is_repetition(&self) -> bool {
+        matches!(self.code, "HUMAN_REQUESTED_AGAIN" | "CUSTOMER_REPEATED")
+    }
 }
 
 /// What was found out about the handoff.
@@ -34,13 +42,13 @@ pub(crate) struct HandoffFindings {
     pub handoff: Handoff,
     /// 1.0–5.0.
     pub score: f64,
-    /// What cost points, in order.
-    pub deductions: Vec<Deduction>,
+    /// What made it rough, in order.
+    pub faults: Vec<Fault>,
     /// Whether a handoff was asked for, promised or made.
     pub applicable: bool,
-    /// The item that asked for, promised or made the handoff first, and the words.
-    pub opened_by: Option<(usize, Option<Found>)>,
-    /// Whether the AI or the system said that a person takes over.
+    /// The item that asked for, promised or made the handoff first.
+    pub opened_by: Option<usize>,
+    /// Whether the AI said that a person takes over.
     pub promised: bool,
 }
 
@@ -49,30 +57,30 @@ pub(crate) struct HandoffFindings {
 struct Call {
     item: usize,
     by: HandoffRequester,
-    phrase: Option<Found>,
 }
 
 impl HandoffFindings {
     /// Follows the calls for a person and the person's first message.
-    pub(crate) fn of(transcript: &Transcript<'_>, course: &CustomerCourse, effort: &EffortFindings) -> Self {
-        let mut calls = calls(transcript, course);
-        if let Some(withdrawn) = withdrawn_at(transcript, course) {
-            calls.retain(|call| call.by != HandoffRequester::Customer || call.item > withdrawn);
-        }
+    pub(crate) fn of(
+        transcript: &Transcript<'_>,
+        reading: &Reading,
+        course: &CustomerCourse,
+        effort: &EffortFindings,
+    ) -> Self {
+        let calls = calls(transcript, reading, course);
         let takeover = takeover(transcript);
-        let offer = first_answer_with(transcript, Group::TransferOffer);
-        let unanswered = calls.iter().rev().find(|call| !human_after(transcript, call.item));
+        let human_after =
+            |index: usize| transcript.items.iter().skip(index + 1).any(|item| item.role == Role::Human);
+        let unanswered = calls.iter().rev().find(|call| !human_after(call.item));
+        let offer =
+            transcript.answers.iter().copied().find(|index| offers_human(transcript, reading, *index));
         let state = match (takeover, unanswered, offer) {
             (_, Some(_), _) => HandoffState::RequestedNotCompleted,
             (Some(_), None, _) => HandoffState::Completed,
             (None, None, Some(_)) => HandoffState::OfferedNotTaken,
             (None, None, None) => HandoffState::None,
         };
-        let opened_by = calls
-            .first()
-            .map(|call| (call.item, call.phrase))
-            .or_else(|| takeover.map(|item| (item, None)))
-            .or_else(|| offer.map(|(item, phrase)| (item, Some(phrase))));
+        let opened_by = calls.first().map(|call| call.item).or(takeover).or(offer);
         let requested_by = match (calls.first(), state) {
             (Some(call), _) => Some(call.by),
             (None, HandoffState::Completed) => Some(HandoffRequester::System),
@@ -83,19 +91,21 @@ impl HandoffFindings {
         let handoff = Handoff {
             state,
             requested_by,
-            at: opened_by.and_then(|(item, _)| at(item)),
+            at: opened_by.and_then(at),
             first_human_reply_at: takeover.and_then(at),
         };
-        let deductions = deductions(transcript, effort, &calls, takeover, state);
-        let lost: f64 = deductions.iter().map(|deduction| deduction.points).sum();
+        let faults = takeover.filter(|_| state == HandoffState::Completed);
+        let faults = faults.map_or_else(Vec::new, |takeover| faults_of(transcript, effort, &calls, takeover));
+        let read = reading.handoff_smoothness;
         let score = match state {
-            HandoffState::RequestedNotCompleted => 1.0,
-            HandoffState::Completed => (5.0 - lost).max(WORST_COMPLETED),
-            HandoffState::None | HandoffState::OfferedNotTaken => 5.0,
+            HandoffState::RequestedNotCompleted => read.min(NOT_COMPLETED),
+            HandoffState::Completed if faults.iter().any(Fault::is_repetition) => read.min(TOLD_TWICE),
+            HandoffState::None | HandoffState::OfferedNotTaken if read >= NONE_NEEDED => 5.0,
+            _ => read,
         };
         let applicable = matches!(state, HandoffState::RequestedNotCompleted | HandoffState::Completed);
-        let promised = calls.iter().any(|call| call.by != HandoffRequester::Customer);
-        Self { handoff, score, deductions, applicable, opened_by, promised }
+        let promised = calls.iter().any(|call| call.by == HandoffRequester::Ai);
+        Self { handoff, score, faults, applicable, opened_by, promised }
     }
 
     /// Whether the customer asked for a person.
@@ -104,86 +114,38 @@ impl HandoffFindings {
     }
 }
 
-/// Every request of the customer to an AI, every promise of the AI, every transfer by the system, in order.
-fn calls(transcript: &Transcript<'_>, course: &CustomerCourse) -> Vec<Call> {
+/// Every request of the customer to an AI and every promise of the AI, in order. A customer who confirms that the
+/// issue is solved takes the wish back.
+fn calls(transcript: &Transcript<'_>, reading: &Reading, course: &CustomerCourse) -> Vec<Call> {
+    let settled = course.decided_by.filter(|_| course.end == EndState::Confirmed);
     let mut calls = Vec::new();
+    let mut human_talks = false;
     for (index, item) in transcript.items.iter().enumerate() {
-        let call = match item.role {
-            Role::Customer => customer_call(transcript, course, index),
-            Role::Ai => promise(item).map(|phrase| (HandoffRequester::Ai, Some(phrase))),
-            Role::System => {
-                item.first(Group::TransferEvent).map(|phrase| (HandoffRequester::System, Some(phrase)))
+        let acts = reading.acts(index);
+        match item.role {
+            Role::Human => human_talks = true,
+            Role::Ai => {
+                human_talks = false;
+                if acts.has(Act::HandOver) && !offers_human(transcript, reading, index) {
+                    calls.push(Call { item: index, by: HandoffRequester::Ai });
+                }
             }
-            Role::Human | Role::Mixed | Role::Note => None,
-        };
-        if let Some((by, phrase)) = call {
-            calls.push(Call { item: index, by, phrase });
+            // What is asked of a human is another kind of escalation.
+            Role::Customer if !human_talks && acts.has(Act::AskPerson) => {
+                calls.push(Call { item: index, by: HandoffRequester::Customer });
+            }
+            Role::Customer | Role::System | Role::Mixed | Role::Note => {}
         }
     }
+    calls.retain(|call| settled.is_none_or(|settled| call.item > settled) || takeover(transcript).is_some());
     calls
 }
 
-/// Where the customer takes the wish for a person back: by saying so, or by confirming that the AI solved it.
-fn withdrawn_at(transcript: &Transcript<'_>, course: &CustomerCourse) -> Option<usize> {
-    let declined = transcript
-        .customer
-        .iter()
-        .rev()
-        .copied()
-        .find(|index| transcript.item(*index).is_some_and(|item| item.reading.declines_a_person));
-    let confirmed = course.decided_by.map(|(item, _)| item).filter(|_| course.end == EndState::Confirmed);
-    declined.max(confirmed)
-}
-
-/// A request of the customer, unless a human already talks to them: that would be another kind of escalation.
-fn customer_call(
-    transcript: &Transcript<'_>,
-    course: &CustomerCourse,
-    index: usize,
-) -> Option<(HandoffRequester, Option<Found>)> {
-    let answer = transcript.answer_before(index);
-    if answer.is_some_and(|answer| answer.role == Role::Human) {
-        return None;
-    }
-    let position = transcript.customer.iter().position(|customer| *customer == index)?;
-    let reacted = course.reactions.get(position)?;
-    let takes_offer = answer
-        .is_some_and(|answer| answer.has(Group::TransferOffer) && answer.reading.questions > 0)
-        && transcript.item(index).is_some_and(|item| item.has(Group::Consent));
-    if reacted.reaction == Reaction::AsksForHuman {
-        Some((HandoffRequester::Customer, reacted.phrase))
-    } else if takes_offer {
-        Some((HandoffRequester::Customer, transcript.item(index)?.first(Group::Consent)))
-    } else {
-        None
-    }
-}
-
-/// A promise that a person comes. "Would you like me to …" promises nothing yet.
-fn promise(item: &Item<'_>) -> Option<Found> {
-    if !item.has(Group::TransferPromise) {
-        return None;
-    }
-    let found = item.reading.found.as_slice();
-    // Finds are in the order of their beginnings, so offers up to here may reach into the promise.
-    let mut offered_to = 0;
-    found.iter().enumerate().find_map(|(index, promise)| {
-        if promise.group == Group::TransferOffer {
-            offered_to = offered_to.max(promise.end);
-        }
-        if promise.group != Group::TransferPromise || promise.start < offered_to {
-            return None;
-        }
-        let behind = found.iter().skip(index + 1).take_while(|other| other.start < promise.end);
-        let is_offer = behind.into_iter().any(|other| other.group == Group::TransferOffer);
-        (!is_offer).then_some(*promise)
-    })
-}
-
-fn first_answer_with(transcript: &Transcript<'_>, group: Group) -> Option<(usize, Found)> {
-    transcript.items.iter().enumerate().find_map(|(index, item)| {
-        if item.role == Role::Ai { item.first(group).map(|phrase| (index, phrase)) } else { None }
-    })
+/// Whether an AI asks the customer whether a person shall take over. That promises nothing yet.
+fn offers_human(transcript: &Transcript<'_>, reading: &Reading, index: usize) -> bool {
+    let by_ai = transcript.item(index).is_some_and(|item| item.role == Role::Ai);
+    let acts = reading.acts(index);
+    by_ai && acts.has(Act::HandOver) && acts.has(Act::AskBack)
 }
 
 /// The first message of a human to the customer after an AI's.
@@ -193,60 +155,27 @@ fn takeover(transcript: &Transcript<'_>) -> Option<usize> {
     Some(first_ai + human)
 }
 
-fn human_after(transcript: &Transcript<'_>, index: usize) -> bool {
-    transcript.items.iter().skip(index + 1).any(|item| item.role == Role::Human)
-}
-
-fn deductions(
+fn faults_of(
     transcript: &Transcript<'_>,
     effort: &EffortFindings,
     calls: &[Call],
-    takeover: Option<usize>,
-    state: HandoffState,
-) -> Vec<Deduction> {
-    let Some(takeover) = takeover.filter(|_| state == HandoffState::Completed) else {
-        return Vec::new();
-    };
-    let mut deductions = Vec::new();
+    takeover: usize,
+) -> Vec<Fault> {
+    let mut faults = Vec::new();
     let requests: Vec<&Call> =
         calls.iter().filter(|call| call.by == HandoffRequester::Customer && call.item < takeover).collect();
-    for again in requests.iter().skip(1).take(2) {
-        deductions.push(Deduction { code: "HUMAN_REQUESTED_AGAIN", points: 0.7, item: again.item });
+    if let Some(again) = requests.get(1) {
+        faults.push(Fault { code: "HUMAN_REQUESTED_AGAIN", item: again.item });
     }
-    if let Some(request) = requests.first() {
-        let deflections =
-            transcript.items.iter().enumerate().take(takeover).skip(request.item).filter(|(_, item)| {
-                item.role == Role::Ai && promise(item).is_none() && !item.has(Group::TransferOffer)
-            });
-        for (item, _) in deflections.take(3) {
-            deductions.push(Deduction { code: "HUMAN_REQUEST_DEFLECTED", points: 0.4, item });
-        }
-    }
-    let after = |items: &[usize]| items.iter().copied().find(|item| *item >= takeover);
-    if let Some(item) = after(&effort.asked_again) {
-        deductions.push(Deduction { code: "ASKED_AGAIN", points: 1.3, item });
-    }
-    if let Some(item) = after(&effort.repeats) {
-        deductions.push(Deduction { code: "CUSTOMER_REPEATED", points: 1.3, item });
+    if let Some(item) = effort.repeats.iter().copied().find(|item| *item > takeover) {
+        faults.push(Fault { code: "CUSTOMER_REPEATED", item });
     }
     let first_call = calls.first().map_or(takeover, |call| call.item.min(takeover));
-    if let Some(points) = waiting(time(transcript, first_call), time(transcript, takeover)) {
-        deductions.push(Deduction { code: "WAITED_FOR_HUMAN", points, item: takeover });
+    let time = |index: usize| transcript.item(index).map(|item| item.message.timestamp);
+    if let (Some(from), Some(to)) = (time(first_call), time(takeover))
+        && to.millis_since(from) > LONG_WAIT
+    {
+        faults.push(Fault { code: "WAITED_FOR_HUMAN", item: takeover });
     }
-    let annoyed = transcript.customer.iter().copied().find(|index| {
-        *index > takeover && transcript.item(*index).is_some_and(|item| item.has(Group::Frustration))
-    });
-    if let Some(item) = annoyed {
-        deductions.push(Deduction { code: "CUSTOMER_FRUSTRATED", points: 0.5, item });
-    }
-    deductions
-}
-
-fn time(transcript: &Transcript<'_>, index: usize) -> Timestamp {
-    transcript.item(index).map_or(Timestamp::MIN, |item| item.message.timestamp)
-}
-
-fn waiting(from: Timestamp, to: Timestamp) -> Option<f64> {
-    let waited = to.millis_since(from);
-    WAITS.iter().find(|(limit, _)| waited > *limit).map(|(_, points)| *points)
+    faults
 }

@@ -1,172 +1,156 @@
 //! The scoring engine: a conversation in, an evaluation out. Pure, deterministic, no I/O.
 //!
-//! A conversation is read once (`transcript`, with the phrases of `lexicon`), the customer is followed to the state
-//! in which they end (`customer`), `features` with a fixed sign are scored by linear models and monotone trees under
-//! guards (`model`), the passage to a human is judged by rules (`handoff`), the `audit` says whether the issue was
-//! solved and by whom, `doubt` says how far to trust all this, and `explanation` finds the words and the quotes.
+//! A conversation is taken apart (`transcript`), read by a model that was fitted on the project's corpus (`reader`), the
+//! customer is followed to the state in which they end (`course`), the passage to a human is traced (`handoff`), the
+//! `audit` says whether the issue was solved and by whom, `doubt` says how far to trust all this, and `explanation`
+//! finds the words and the quotes.
 //!
 //! What always holds:
-//! - the AI's claim of success never counts as the customer's, and answers behind the customer's last message can
-//!   lower a score but not raise it;
-//! - text that talks to an evaluator is never evidence in favour and raises a flag;
-//! - internal comments show human work and nothing else; items with several actors prove nothing;
-//! - a quote is an exact substring; the same transcript and version give the same bytes.
+//! - text that talks to an evaluator is not read, never evidence in favour, and raises a flag (`injection`);
+//! - events and internal comments move neither resolution accuracy nor interaction effort; what an AI adds behind its
+//!   first answer to the customer's last message moves nothing;
+//! - a human who never wrote solved nothing; items with several actors prove nothing about who did;
+//! - a quote is an exact substring; the same transcript and model give the same bytes, on every machine.
 
-mod answer;
+mod adjustment;
 mod audit;
-mod customer;
+mod course;
 mod doubt;
 mod effort;
 mod evaluate;
 mod explanation;
 mod facts;
-mod features;
 mod handoff;
-mod lexicon;
-mod model;
+mod injection;
+mod language;
+mod reader;
 mod second_opinion;
 mod sentiment;
 mod transcript;
 
+use std::sync::{Arc, OnceLock};
+
 use assay_contracts::conversation::Conversation;
 use assay_contracts::evaluation::Evaluation;
+use assay_encoder::Model;
 
+pub use crate::adjustment::{Adjustment, AdjustmentError, FORMAT as ADJUSTMENT_FORMAT, INPUTS, Line};
 pub use crate::audit::Policy;
-use crate::customer::{CustomerCourse, EndState};
-use crate::effort::EffortFindings;
-use crate::features::{Feature, Observations, extract};
-use crate::lexicon::Lexicon;
-pub use crate::lexicon::LexiconError;
-pub use crate::model::{BUILTIN_WEIGHTS, TreeError, WeightsError};
-use crate::model::{Detail, ModelledDimension, Weights};
+use crate::injection::InjectionDetector;
+use crate::language::FunctionWords;
+use crate::reader::Reader;
+pub use crate::reader::{FEATURES_VERSION, ReaderError, ReaderInput};
 pub use crate::second_opinion::{Difference, Opinion, RuledResolution, Ruling};
 use crate::transcript::Transcript;
-use crate::weights_file::{PerDimension, ResolutionThresholds};
 
 /// Version of the engine; raised whenever the same transcript may get another evaluation.
-pub const SCORER_VERSION: &str = "2.0.0";
+pub const SCORER_VERSION: &str = "3.0.0";
 
-/// The weights file: what was fitted, and how it is written.
-pub mod weights_file {
-    pub use crate::model::file::*;
-}
+/// The model that ships with the crate.
+static BUILTIN_MODEL: &[u8] = include_bytes!("../model/reader.bin");
 
-/// Why a scorer could not be built. With the lists and weights that ship with the crate it always can.
+/// Why a scorer could not be built. With the model that ships with the crate it always can.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScorerError {
-    /// The phrase lists are faulty.
-    #[error("the phrase lists cannot be used: {0}")]
-    Lexicon(#[from] LexiconError),
+    /// The model does not fit this version.
+    #[error(transparent)]
+    Model(#[from] ReaderError),
+    /// The list of phrases that talk to an evaluator is faulty.
+    #[error("the list of phrases for evaluators cannot be used")]
+    Injections(#[from] aho_corasick::BuildError),
     /// The weights do not fit this version.
     #[error("the weights file cannot be used: {0}")]
-    Weights(#[from] WeightsError),
+    Weights(#[from] AdjustmentError),
 }
 
-/// The built-in scorer. Built once, shared by any number of threads.
-#[derive(Debug)]
+/// The scorer. Cheap to build and to copy: what is large in it is read once and shared by any number of threads.
+#[derive(Debug, Clone)]
 pub struct Scorer {
-    reader: FeatureReader,
-    weights: Weights,
+    lists: Arc<Lists>,
+    reader: Arc<Reader>,
+    adjustment: Option<Adjustment>,
+    weights_sha256: String,
     policy: Policy,
 }
 
-/// Reads features without scoring them: what weights are fitted on. It needs no weights.
+/// The lists that ship with the crate, ready for use.
 #[derive(Debug)]
-pub struct FeatureReader {
-    lexicon: Lexicon,
+struct Lists {
+    injections: InjectionDetector,
+    words: FunctionWords,
 }
 
-/// What the models see of a conversation.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Features {
-    /// Always the same features in the same order, whatever was said.
-    pub values: Vec<FeatureValue>,
-    /// Name of the state in which the customer ends.
-    pub end: &'static str,
-    /// How detailed the customer's opening is, 0–1: the share of the model for described problems in both scores.
-    pub detail: f64,
-}
-
-/// One number that the models see; for fitting weights and for a look under the hood.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FeatureValue {
-    /// `subject.view`, as in the weights file.
-    pub name: String,
-    /// +1 when it may only raise a score, −1 when it may only lower one.
-    pub sign: f64,
-    /// Code of the signal that it is reported under.
-    pub code: &'static str,
-    /// Not negative.
-    pub value: f64,
-}
-
-impl FeatureReader {
-    /// With the lists that ship with the crate.
-    pub fn builtin() -> Result<Self, LexiconError> {
-        Ok(Self { lexicon: Lexicon::builtin()? })
-    }
-
-    /// What the models see of a conversation.
-    pub fn features(&self, conversation: &Conversation) -> Features {
-        let transcript = self.transcript(conversation);
-        let (features, course) = features_of(&transcript);
-        let values = features.into_iter().map(|feature| FeatureValue {
-            name: feature.name.to_string(),
-            sign: feature.sign.factor(),
-            code: feature.code,
-            value: feature.value,
-        });
-        Features { values: values.collect(), end: course.end.name(), detail: Detail::of(&transcript).share() }
-    }
-
-    /// All features where nothing was observed: their names, signs and codes.
-    pub fn feature_list(&self) -> Vec<FeatureValue> {
-        self.features(&empty_conversation())
-            .values
-            .into_iter()
-            .map(|feature| FeatureValue { value: 0.0, ..feature })
-            .collect()
-    }
-
-    /// The names of all states in which a customer can end.
-    pub fn end_states() -> impl Iterator<Item = &'static str> {
-        EndState::ALL.iter().map(|end| end.name())
-    }
-
-    /// Words and pairs of words of a conversation, hashed into 2^`bits` buckets (8–16), ascending, with their values.
-    pub fn wording(&self, conversation: &Conversation, bits: u32) -> Vec<(u32, f64)> {
-        model::wording(&self.transcript(conversation), bits.clamp(8, 16))
-    }
-
-    /// SHA-256 of the phrase lists, as in the weights file.
-    pub fn lexicon_sha256() -> String {
-        Lexicon::sha256()
+impl Lists {
+    /// Those of the crate, made at the first call.
+    fn builtin() -> Result<Arc<Self>, ScorerError> {
+        static LISTS: OnceLock<Arc<Lists>> = OnceLock::new();
+        if let Some(lists) = LISTS.get() {
+            return Ok(Arc::clone(lists));
+        }
+        let lists = Self { injections: InjectionDetector::builtin()?, words: FunctionWords::builtin() };
+        Ok(Arc::clone(LISTS.get_or_init(|| Arc::new(lists))))
     }
 
     fn transcript<'a>(&self, conversation: &'a Conversation) -> Transcript<'a> {
-        Transcript::read(&self.lexicon, conversation)
+        Transcript::read(&self.injections, &self.words, conversation)
     }
 }
 
+/// The model that ships with the crate, read at the first call.
+fn builtin_reader() -> Result<Arc<Reader>, ReaderError> {
+    static READER: OnceLock<Arc<Reader>> = OnceLock::new();
+    if let Some(reader) = READER.get() {
+        return Ok(Arc::clone(reader));
+    }
+    let reader = Reader::new(Model::parse_static(BUILTIN_MODEL)?)?;
+    Ok(Arc::clone(READER.get_or_init(|| Arc::new(reader))))
+}
+
 impl Scorer {
-    /// The scorer with the lists and weights that ship with the crate, and the cautious [`Policy`].
+    /// The scorer with the model that ships with the crate, and the cautious [`Policy`].
+    ///
+    /// # Errors
+    /// Never, with the model and the lists that a release ships.
     pub fn builtin() -> Result<Self, ScorerError> {
-        let reader = FeatureReader::builtin()?;
-        let weights = Weights::builtin(&features_of(&reader.transcript(&empty_conversation())).0)?;
-        Ok(Self { reader, weights, policy: Policy::default() })
+        Self::with_reader(builtin_reader()?)
     }
 
-    /// A scorer with the weights of the file with this text, and the cautious [`Policy`].
+    /// The scorer with the model of this file, and the cautious [`Policy`].
+    ///
+    /// # Errors
+    /// When the file is damaged, none, or of another version.
+    pub fn with_model(file: &[u8]) -> Result<Self, ScorerError> {
+        let model = Model::parse(file).map_err(ReaderError::from)?;
+        Self::with_reader(Arc::new(Reader::new(model)?))
+    }
+
+    fn with_reader(reader: Arc<Reader>) -> Result<Self, ScorerError> {
+        Ok(Self {
+            lists: Lists::builtin()?,
+            weights_sha256: reader.sha256().to_owned(),
+            reader,
+            adjustment: None,
+            policy: Policy::default(),
+        })
+    }
+
+    /// A scorer with the built-in model and the weights of the file with this text, and the cautious [`Policy`].
+    ///
+    /// # Errors
+    /// When the weights are damaged or were fitted for another model.
     pub fn fitted(text: &str) -> Result<Self, ScorerError> {
-        let reader = FeatureReader::builtin()?;
-        let weights = Weights::parse(text, &features_of(&reader.transcript(&empty_conversation())).0)?;
-        Ok(Self { reader, weights, policy: Policy::default() })
+        Self::builtin()?.with_weights(text)
     }
 
     /// The same scorer with the weights of the file with this text.
+    ///
+    /// # Errors
+    /// When the weights are damaged or were fitted for another model.
     pub fn with_weights(self, text: &str) -> Result<Self, ScorerError> {
-        Ok(Self { policy: self.policy, ..Self::fitted(text)? })
+        let adjustment = Adjustment::parse(text, self.reader.sha256())?;
+        let weights_sha256 = facts::sha256_of(&[self.reader.sha256(), text]);
+        Ok(Self { adjustment: Some(adjustment), weights_sha256, ..self })
     }
 
     /// The same scorer under another policy.
@@ -179,47 +163,46 @@ impl Scorer {
         evaluate::evaluate(self, conversation)
     }
 
-    /// What the models say before the guards, in points, not limited to 1–5: resolution accuracy, interaction effort.
-    pub fn estimate(&self, conversation: &Conversation) -> PerDimension<f64> {
-        let transcript = self.reader.transcript(conversation);
-        let seen = self.weights.see(features_of(&transcript).0, &transcript);
-        let value = |dimension| self.weights.estimate(dimension, &seen).value;
-        PerDimension {
-            resolution_accuracy: value(ModelledDimension::ResolutionAccuracy),
-            interaction_effort: value(ModelledDimension::InteractionEffort),
-        }
+    /// What an adjustment is fitted on: the three scores as read, and the probabilities that the issue was solved, and
+    /// that it was not.
+    pub fn adjustment_inputs(&self, conversation: &Conversation) -> [f64; INPUTS] {
+        self.reader.read(&self.transcript(conversation)).inputs()
     }
 
-    /// What the models see of a conversation.
-    pub fn features(&self, conversation: &Conversation) -> Features {
-        self.reader.features(conversation)
-    }
-
-    /// Where a resolution-accuracy score says that the issue was solved, or not; `None` when it was not fitted.
-    pub fn resolution_thresholds(&self) -> Option<ResolutionThresholds> {
-        self.weights.resolution_thresholds()
-    }
-
-    /// SHA-256 over the weights file and the phrase lists, as in evaluations.
+    /// SHA-256 of the model and, where there are any, of the user's weights, as in evaluations.
     pub fn weights_sha256(&self) -> &str {
-        self.weights.sha256()
+        &self.weights_sha256
+    }
+
+    /// SHA-256 of the model alone.
+    pub fn reader_sha256(&self) -> &str {
+        self.reader.sha256()
+    }
+
+    fn transcript<'a>(&self, conversation: &'a Conversation) -> Transcript<'a> {
+        self.lists.transcript(conversation)
     }
 }
 
-fn features_of(transcript: &Transcript<'_>) -> (Vec<Feature>, CustomerCourse) {
-    let course = CustomerCourse::of(transcript);
-    let effort = EffortFindings::of(transcript);
-    let features = extract(&Observations { transcript, course: &course, effort: &effort });
-    (features, course)
+/// Conversations as the models see them, for fitting them.
+pub struct ReaderInputs {
+    encoder: Model,
+    lists: Arc<Lists>,
 }
 
-/// Features have the same names whatever was said, so nothing at all is enough to learn them.
-const fn empty_conversation() -> Conversation {
-    Conversation {
-        ticket_id: String::new(),
-        source: String::new(),
-        source_account_id: None,
-        subject: None,
-        messages: Vec::new(),
+impl ReaderInputs {
+    /// For the encoder of this file, which may be without the reader's heads.
+    ///
+    /// # Errors
+    /// When the file is damaged, none, or too small an encoder for the markers and [`ReaderInput::ids`].
+    pub fn new(file: &[u8]) -> Result<Self, ScorerError> {
+        let encoder = Model::parse(file).map_err(ReaderError::from)?;
+        reader::check_encoder(&encoder)?;
+        Ok(Self { encoder, lists: Lists::builtin()? })
+    }
+
+    /// Of a conversation.
+    pub fn of(&self, conversation: &Conversation) -> ReaderInput {
+        ReaderInput::of(&self.encoder, &self.lists.transcript(conversation))
     }
 }

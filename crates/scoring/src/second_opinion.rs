@@ -4,7 +4,7 @@
 //! over them is about fact, and about nothing else:
 //!
 //! - Where a message talks to an evaluator, no score is above the built-in's; nor is a charge supported where the built-in
-//!   scorer reads that nothing was solved. A reader can be talked into things, and there somebody tries.
+//!   scorer reads that nothing was solved. A model can be talked into things.
 //! - Where no human wrote, in public or in a note, no human solved it.
 //! - Where no AI wrote, there is nothing to charge.
 //! - What buyer and vendor agreed on ([`Policy`](crate::Policy)) holds for every reader.
@@ -21,20 +21,13 @@ use assay_contracts::evaluation::{
 
 use crate::Scorer;
 use crate::audit::{Verdict, charge};
-use crate::customer::CustomerCourse;
-use crate::doubt::Doubts;
-use crate::effort::EffortFindings;
-use crate::handoff::HandoffFindings;
-use crate::transcript::Item;
+use crate::evaluate::Findings;
 
 /// Points between two readers' scores up to which they mean the same.
 const SAME_SCORE: f64 = 1.0;
 
 /// Confidence at most of a resolution on which the two readers differ. Not calibrated: it says that one of them is wrong.
 const DISPUTED: f64 = 0.45;
-
-/// A charge that follows from an opinion does not suffer from what this engine was unsure of.
-const BELIEVED: f64 = 1.0;
 
 /// Questions to the customer that hold the words of a demand to an evaluator ("rate this chat").
 const SURVEYS: [&str; 9] = [
@@ -115,7 +108,8 @@ pub enum Difference {
 impl Scorer {
     /// What another reader's opinion comes to. `builtin` is this scorer's evaluation of the same conversation.
     pub fn rule_on(&self, conversation: &Conversation, builtin: &Evaluation, opinion: Opinion) -> Ruling {
-        let is_talked_to = self.talks_to_evaluator(conversation).contains(&true);
+        let subject_talks = self.transcript(conversation).subject() != conversation.subject.as_deref();
+        let is_talked_to = subject_talks || self.talks_to_evaluator(conversation).contains(&true);
         let dimensions = builtin.axis.as_ref().map(|axis| &axis.dimensions);
         let own = dimensions.filter(|_| is_talked_to);
         let at_most = |given: Score, own: Option<Score>| own.map_or(given, |own| given.min(own));
@@ -155,7 +149,7 @@ impl Scorer {
     }
 
     fn flagged(&self, conversation: &Conversation) -> Vec<bool> {
-        self.reader.transcript(conversation).items.iter().map(Item::is_injected).collect()
+        self.transcript(conversation).items.iter().map(|item| item.is_injected).collect()
     }
 
     fn resolution(
@@ -164,17 +158,13 @@ impl Scorer {
         builtin: &Evaluation,
         opinion: Opinion,
     ) -> RuledResolution {
-        let transcript = self.reader.transcript(conversation);
-        let course = CustomerCourse::of(&transcript);
-        let effort = EffortFindings::of(&transcript);
-        let handoff = HandoffFindings::of(&transcript, &course, &effort);
-        let doubts = Doubts::of(&transcript, &handoff);
-        let reading = (opinion.status, opinion.basis);
-        let by_rules = Verdict::from_reader(&transcript, &course, &handoff, self.policy, reading);
+        let findings = Findings::of(self, conversation);
+        let Findings { course, handoff, doubts, .. } = &findings;
+        let by_rules = findings.verdict_of(opinion.status, opinion.basis).under(self.policy, handoff);
         let invents_human = opinion.invents_human(conversation);
         let verdict = opinion.verdict(by_rules, invents_human);
         let involvement = builtin.ai_involvement;
-        let derived = charge(involvement, &verdict, &course, &handoff, &doubts, BELIEVED, self.policy);
+        let derived = charge(involvement, &verdict, course, handoff, doubts, self.policy);
         // An assessment of another verdict than the one that stands is none.
         let is_about_it = opinion.status == verdict.status && !invents_human;
         let has_charge = derived.assessment != ChargeAssessment::NotApplicable;
@@ -227,7 +217,9 @@ impl Opinion {
             ResolutionBasis::HumanResolved if !by_human => ResolutionBasis::AnswerGiven,
             given => given,
         };
-        Verdict { resolved_by, basis, ..by_rules }
+        let by_somebody_else = matches!(resolved_by, ResolvedBy::None | ResolvedBy::Customer);
+        let human_work_in_notes = by_rules.human_work_in_notes && !by_somebody_else;
+        Verdict { resolved_by, basis, human_work_in_notes, ..by_rules }
     }
 }
 

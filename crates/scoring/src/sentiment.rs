@@ -2,50 +2,36 @@
 
 use assay_contracts::evaluation::{Sentiment, SentimentLevel};
 
-use crate::customer::{CustomerCourse, sarcasm};
-use crate::lexicon::Group;
-use crate::transcript::{Item, Transcript};
+use crate::course::CustomerCourse;
+use crate::reader::{Act, MessageActs, Reading};
+use crate::transcript::Transcript;
+
+/// Acts of a customer who is frustrated.
+const FRUSTRATED: [Act; 4] = [Act::Reject, Act::Irony, Act::GiveUp, Act::Repeat];
 
 /// Reads the first third of the customer's messages and the way they end.
-pub(crate) fn sentiment(transcript: &Transcript<'_>, course: &CustomerCourse) -> Sentiment {
-    let items: Vec<&Item<'_>> = transcript.customer_items().collect();
-    let opening = items.get(..items.len().div_ceil(3)).unwrap_or_default();
-    let frustrated = items.iter().filter(|item| is_frustrated(item)).count();
-    Sentiment {
-        start: level(opening),
-        end: end_level(&items, course),
-        frustration_signals: frustrated as u32,
-    }
-}
-
-fn is_frustrated(item: &Item<'_>) -> bool {
-    item.has(Group::Frustration) || sarcasm(item).is_some() || item.reading.exclamations > 2
-}
-
-fn level(items: &[&Item<'_>]) -> SentimentLevel {
-    let negative = items.iter().filter(|item| is_frustrated(item)).count();
-    let positive = items.iter().filter(|item| is_pleased(item)).count();
-    if negative > 0 && negative >= positive {
+pub(crate) fn sentiment(
+    transcript: &Transcript<'_>,
+    reading: &Reading,
+    course: &CustomerCourse,
+) -> Sentiment {
+    let acts: Vec<MessageActs> = transcript.customer.iter().map(|index| reading.acts(*index)).collect();
+    let opening = acts.get(..acts.len().div_ceil(3)).unwrap_or_default();
+    let frustrated = |acts: &MessageActs| acts.has_any(&FRUSTRATED);
+    let start = if opening.iter().any(frustrated) {
         SentimentLevel::Negative
-    } else if positive > 0 {
+    } else if opening.iter().any(|acts| acts.has(Act::Confirm)) {
         SentimentLevel::Positive
     } else {
         SentimentLevel::Neutral
-    }
-}
-
-/// Praise; a "thanks" in a first request is mere courtesy.
-fn is_pleased(item: &Item<'_>) -> bool {
-    item.has(Group::Praise) && !item.is_injected() && !is_frustrated(item)
-}
-
-fn end_level(items: &[&Item<'_>], course: &CustomerCourse) -> SentimentLevel {
-    let last_is_frustrated = items.last().is_some_and(|item| is_frustrated(item));
-    if course.end.is_content() && !last_is_frustrated {
+    };
+    let end = if course.end.is_content() {
         SentimentLevel::Positive
-    } else if course.end.is_unhappy() || last_is_frustrated && !course.end.is_content() {
+    } else if course.end.is_unhappy() || acts.last().is_some_and(frustrated) {
         SentimentLevel::Negative
     } else {
         SentimentLevel::Neutral
-    }
+    };
+    let frustration_signals = acts.iter().filter(|acts| frustrated(acts)).count() as u32;
+    Sentiment { start, end, frustration_signals }
 }

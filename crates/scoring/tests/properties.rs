@@ -75,10 +75,13 @@ fn content() -> impl Strategy<Value = String> {
     let mixed = prop::collection::vec(prop_oneof![3 => scrap(), 1 => ".{0,12}"], 1..8)
         .prop_map(|scraps| scraps.join(" "));
     let glued = prop::collection::vec(scrap(), 1..12).prop_map(|scraps| scraps.concat());
+    // Long enough that quotes of it are cut, with words of any length.
+    let long = prop::collection::vec(prop_oneof!["[a-zé]{1,12}", "[a-z]{40,300}", scrap()], 20..60)
+        .prop_map(|words| words.join(" "));
     let repeated = (scrap(), "[ .?,]?", 1..2_000usize)
         .prop_map(|(scrap, between, times)| format!("{scrap}{between}").repeat(times));
     // A message is not empty, so every text gets a letter.
-    prop_oneof![8 => mixed, 3 => glued, 2 => any::<String>(), 1 => repeated]
+    prop_oneof![8 => mixed, 3 => glued, 2 => any::<String>(), 2 => long, 1 => repeated]
         .prop_map(|text| format!("{text} x"))
 }
 
@@ -114,15 +117,35 @@ fn conversation() -> impl Strategy<Value = Conversation> {
     })
 }
 
-/// Quotes are exact substrings of the items they name, and every index points to one.
+/// Bytes of the longest quote; a longer word cannot be quoted whole.
+const LONGEST_QUOTE: usize = 200;
+
+/// Whether the text can be cut here without cutting a word. In Chinese and the like every character is one.
+fn is_word_boundary(text: &str, at: usize) -> bool {
+    let in_word = |character: char| {
+        character.is_alphanumeric() && !matches!(character, '\u{2E80}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}')
+    };
+    !(text[..at].ends_with(in_word) && text[at..].starts_with(in_word))
+}
+
+/// Whether the part of the text lies within one word that is longer than any quote.
+fn is_part_of_an_endless_word(text: &str, quote: &str) -> bool {
+    quote.len() + 4 > LONGEST_QUOTE && !quote.contains(char::is_whitespace) && text.len() > LONGEST_QUOTE
+}
+
+/// Quotes are exact substrings of the items they name, begin and end at words, and every index points to one.
 fn assert_evidence(conversation: &Conversation, evaluation: &Evaluation) {
     for evidence in &evaluation.evidence {
-        let quoted = conversation.messages.iter().any(|message| {
+        let quoted = conversation.messages.iter().find(|message| {
             message.external_id == evidence.message_external_id
                 && message.author.author_type() == evidence.author_type
                 && message.content.get(evidence.start..evidence.end) == Some(evidence.quote.as_str())
         });
-        assert!(quoted && !evidence.quote.is_empty(), "{evidence:?}");
+        let text = quoted.map(|message| message.content.as_str()).unwrap_or_default();
+        assert!(!evidence.quote.is_empty() && evidence.quote.len() <= LONGEST_QUOTE, "{evidence:?}");
+        let ends = [evidence.start, evidence.end];
+        let whole_words = ends.into_iter().all(|at| is_word_boundary(text, at));
+        assert!(whole_words || is_part_of_an_endless_word(text, &evidence.quote), "{evidence:?} of {text:?}");
     }
     let known = |index: &usize| *index < evaluation.evidence.len();
     assert!(evaluation.resolution.evidence.iter().all(known));
@@ -143,7 +166,7 @@ fn assert_evidence(conversation: &Conversation, evaluation: &Evaluation) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_conversation_gets_one_evaluation_with_exact_quotes(conversation in conversation()) {
@@ -160,33 +183,11 @@ proptest! {
     }
 
     #[test]
-    fn features_are_finite_and_never_negative(conversation in conversation()) {
-        let features = support::scorer().features(&conversation);
-        prop_assert!((0.0..=1.0).contains(&features.detail), "{:?}", features.detail);
-        for feature in features.values {
-            prop_assert!(feature.value.is_finite() && feature.value >= 0.0, "{:?}", feature);
-        }
-    }
-
-    #[test]
-    fn no_answer_behind_the_customers_last_word_raises_a_score(conversation in conversation(), answer in content()) {
+    fn what_the_ai_adds_behind_its_answer_changes_no_score(conversation in conversation(), answer in content(), more in content()) {
         let scorer = support::scorer();
-        let longer = support::with(&conversation, support::Speaker::Ai, &answer);
-        if let (Some(before), Some(after)) =
-            (support::scores(scorer, &conversation), support::scores(scorer, &longer))
-        {
-            prop_assert!(after.0 <= before.0 && after.1 <= before.1, "{:?} -> {:?}", before, after);
-        }
+        let answered = support::with(&conversation, support::Speaker::Ai, &answer);
+        let longer = support::with(&answered, support::Speaker::Ai, &more);
+        prop_assert_eq!(support::scores(scorer, &longer), support::scores(scorer, &answered));
     }
-}
 
-#[test]
-fn long_messages_cost_no_more_than_their_length() {
-    let text = "No, my order 12345 is still not there and I want to know why. ".repeat(1_300);
-    let mut conversation = support::sample("resolved-and-confirmed");
-    for _ in 0..20 {
-        conversation = support::with(&conversation, support::Speaker::Customer, &text);
-    }
-    let evaluation = support::scorer().evaluate(&conversation);
-    assert_evidence(&conversation, &evaluation);
 }

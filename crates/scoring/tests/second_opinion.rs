@@ -206,12 +206,12 @@ fn an_ai_can_have_solved_it_beside_a_human() {
         ..opinion(5.0, 4.0, Status::Resolved, Basis::CustomerConfirmed)
     };
     let (builtin, ruling) = rule(&items, given);
-    assert_eq!(builtin.resolution.resolved_by, ResolvedBy::Human);
+    assert_eq!(builtin.resolution.resolved_by, ResolvedBy::Ai);
     assert_eq!(ruling.resolution.resolved_by, ResolvedBy::Ai);
     assert_eq!(ruling.resolution.charge.assessment, ChargeAssessment::Supported);
     assert!(ruling.resolution.charge.reasons.is_empty(), "{:?}", ruling.resolution.charge);
     let (_, left_open) = rule(&items, Opinion { resolved_by: None, charge: None, ..given });
-    assert_eq!(left_open.resolution.resolved_by, ResolvedBy::Human);
+    assert_eq!(left_open.resolution.resolved_by, ResolvedBy::Ai);
 }
 
 #[test]

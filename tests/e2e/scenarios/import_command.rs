@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::io::AsyncWriteExt;
 
-use crate::harness::{Cases, LIMIT, Stack, conversation, edited, set, unset};
+use crate::harness::{Cases, LIMIT, Stack, Table, conversation, edited, set, unset};
 
 /// Lines of the import that is interrupted.
 const MANY: usize = 1_500;
@@ -20,6 +20,7 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
     let mut cases = Cases::default();
     cases.check("a good file", good_file(stack).await);
     cases.check("refused lines", refused_lines(stack).await);
+    cases.check("waiting for scores", waiting(stack).await);
     cases.check("a conversation twice in a file", twice_in_a_file(stack).await);
     cases.check("agents", agents(stack).await);
     cases.check("standard input", standard_input(stack).await);
@@ -41,6 +42,26 @@ async fn good_file(stack: &Stack) -> Result<()> {
     let rest: Vec<_> = beside(&file)?.into_iter().filter(|path| *path != file).collect();
     ensure!(rest.is_empty(), "left behind: {rest:?}");
     Ok(())
+}
+
+/// With `--wait` no evaluation is pending when the command ends.
+async fn waiting(stack: &Stack) -> Result<()> {
+    let bodies = numbered("waiting", 40);
+    let file = write(stack, "waiting.jsonl", &bodies)?;
+    let output = import(stack, &file, &["--wait"]).await?;
+    finishes(&output, 0, (40, 0, 0))?;
+    let told = String::from_utf8_lossy(&output.stdout);
+    ensure!(told.contains("scored after"), "{told}");
+    let id = |body: &Value| body["ticket_id"].as_str().map(str::to_owned).context("an id");
+    let wanted = bodies.iter().map(id).collect::<Result<Vec<_>>>()?;
+    let api = stack.api()?;
+    let export = api.export(&json!({"kind": "axis"})).await?;
+    let table = Table::read(&api.file(&export).await?)?;
+    let there = table.column("external_ticket_id");
+    let missing: Vec<_> = wanted.iter().filter(|id| !there.contains(&id.as_str())).collect();
+    ensure!(missing.is_empty(), "not in an export that follows: {missing:?}");
+    // Nothing to wait for.
+    finishes(&import(stack, &file, &["--wait"]).await?, 0, (0, 40, 0))
 }
 
 async fn refused_lines(stack: &Stack) -> Result<()> {

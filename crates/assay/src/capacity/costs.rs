@@ -5,7 +5,7 @@
 pub const PROCESSOR_MICROS: [(Part, f64); 6] = [
     (Part::Gateway, 70.0),
     (Part::Ingest, 120.0),
-    (Part::ScoringWorker, 170.0),
+    (Part::ScoringWorker, 52_000.0),
     (Part::Export, 40.0),
     (Part::Postgres, 230.0),
     (Part::RabbitMq, 60.0),

@@ -73,6 +73,9 @@ pub struct ImportArguments {
     /// Attempts at one request while the service is busy or away.
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u16).range(1..))]
     pub attempts: u16,
+    /// Wait until what was sent is scored, so that an export that follows holds all of it.
+    #[arg(long)]
+    pub wait: bool,
     /// Where refused conversations are written, with reasons [default: FILE.refused.jsonl].
     #[arg(long, value_name = "FILE")]
     pub refused: Option<PathBuf>,

@@ -24,7 +24,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         ],
     ),
     ("Operate it", &["keys", "retention", "dead-letter", "outbox", "capacity", "healthcheck"]),
-    ("Judge and adapt the scorer", &["evaluate", "fit", "judge", "benchmark"]),
+    ("Judge and adapt the scorer", &["evaluate", "fit", "weights", "judge", "benchmark"]),
     ("Make it known", &["completions", "reference", "openapi", "help"]),
 ];
 

@@ -93,7 +93,12 @@ pub enum Command {
     },
     /// Adapt the scorer's weights to your reviewers: from 25 labelled conversations on.
     Fit(FitArguments),
-    /// Measure how well a scorer agrees with the readers of a corpus: for those who work on the scorer.
+    /// Show what a weights file made by `assay fit` holds.
+    Weights {
+        /// The file.
+        file: PathBuf,
+    },
+    /// Measure how well the scorer agrees with the readers of a corpus: for those who work on the scorer.
     Benchmark(BenchmarkArguments),
     /// Reckon what an installation needs: processors, storage, brokers.
     Capacity(CapacityArguments),

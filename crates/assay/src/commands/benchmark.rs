@@ -1,6 +1,7 @@
 //! `assay benchmark`: how well the scorer agrees with the readers of a corpus.
 
 use std::io::{Write, stdout};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use assay_contracts::evaluation::{Evaluation, ScorerKind};
@@ -9,21 +10,17 @@ use assay_scoring::Scorer;
 use assay_scoring_fit::{Corpus, benchmark};
 use futures_util::{StreamExt, stream};
 
-use super::weights::scorer;
+use super::weights::with_weights;
 use crate::cli::BenchmarkArguments;
 use crate::settings::Settings;
 
 /// Prints the figures on standard output.
 pub async fn run(arguments: BenchmarkArguments) -> Result<()> {
     let corpus = Corpus::read(&arguments.corpus, arguments.part)?;
-    let evaluations = if let Some(path) = &arguments.reader {
-        let model = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let reader = assay_reader::Scorer::with_model(&model).with_context(|| path.display().to_string())?;
-        corpus.conversations().map(|conversation| reader.evaluate(conversation)).collect()
-    } else if arguments.judge {
-        judged(&corpus, &scorer(arguments.weights.as_deref())?).await?
+    let scorer = with_weights(scorer(arguments.model.as_deref())?, arguments.weights.as_deref())?;
+    let evaluations = if arguments.judge {
+        judged(&corpus, &scorer).await?
     } else {
-        let scorer = scorer(arguments.weights.as_deref())?;
         corpus.conversations().map(|conversation| scorer.evaluate(conversation)).collect()
     };
     let found = benchmark(&corpus, &evaluations);
@@ -38,6 +35,15 @@ pub async fn run(arguments: BenchmarkArguments) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// With the model of a file, or with the shipped one.
+fn scorer(model: Option<&Path>) -> Result<Scorer> {
+    let Some(path) = model else {
+        return Ok(Scorer::builtin()?);
+    };
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Scorer::with_model(&bytes).with_context(|| path.display().to_string())
 }
 
 /// Evaluations by the judge of the settings, as many at a time as it takes.

@@ -4,7 +4,6 @@ use std::io::{Write, stdout};
 use std::path::Path;
 
 use anyhow::Result;
-use assay_scoring::FeatureReader;
 use assay_scoring_fit::{Reviewed, evaluate};
 
 use super::weights;
@@ -13,7 +12,7 @@ use crate::cli::ReviewedFiles;
 /// Prints the report on standard output.
 pub fn run(files: &ReviewedFiles, weights_file: Option<&Path>) -> Result<()> {
     let scorer = weights::scorer(weights_file)?;
-    let reviewed = Reviewed::read(&FeatureReader::builtin()?, &files.conversations, &files.labels)?;
+    let reviewed = Reviewed::read(&files.conversations, &files.labels)?;
     stdout().lock().write_all(evaluate(&scorer, &reviewed)?.as_bytes())?;
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! Sending one conversation or agent, and what the gateway said about it.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use reqwest::{Method, Response};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::items::Item;
@@ -10,8 +10,8 @@ use crate::api::{Api, Call, Problem};
 
 /// What the gateway said, for good.
 pub enum Answer {
-    /// Created or accepted.
-    Accepted,
+    /// Created or accepted, with the id that the service gave it.
+    Accepted { id: String },
     /// It exists already.
     Duplicate,
     /// It will never be accepted as it is.
@@ -58,9 +58,16 @@ pub async fn send(api: &Api, path: &str, run: &str, item: &Item) -> Result<Answe
     read_answer(api.send(&call).await?).await
 }
 
+/// What is read of an answer.
+#[derive(Deserialize)]
+struct Created {
+    id: String,
+}
+
 async fn read_answer(response: Response) -> Result<Answer> {
     if response.status().is_success() {
-        return Ok(Answer::Accepted);
+        let Created { id } = response.json().await.context("the answer cannot be read")?;
+        return Ok(Answer::Accepted { id });
     }
     let problem = Problem::read(response).await;
     if problem.is_about_the_key() {

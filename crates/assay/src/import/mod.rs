@@ -10,9 +10,10 @@ mod items;
 mod lines;
 mod reading;
 mod report;
+mod wait;
 
 use std::fs::{File, TryLockError};
-use std::io::{Write, stderr};
+use std::io::{Write, stderr, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -86,6 +87,16 @@ pub async fn run(arguments: ImportArguments) -> Result<ExitCode> {
     progress.finish()?;
     let summary = &progress.checkpoint.summary;
     summary.print(began.elapsed(), (summary.refused > 0).then_some(refused_path.as_path()))?;
+    if arguments.wait {
+        tokio::select! {
+            scored = wait::until_scored(&api, &progress.accepted) => scored?,
+            () = stop.next() => {
+                writeln!(stderr(), "interrupted: everything is sent, and is scored without waiting, too")?;
+                return Ok(ExitCode::from(INTERRUPTED));
+            }
+        }
+        writeln!(stdout(), "scored after {:.1} s", began.elapsed().as_secs_f64())?;
+    }
     Ok(if summary.refused == 0 { ExitCode::SUCCESS } else { ExitCode::from(PARTLY) })
 }
 
@@ -131,13 +142,15 @@ fn read_ahead(items: Items) -> impl Stream<Item = Result<Item>> {
 struct Progress {
     checkpoint: Checkpoint,
     refusals: Refusals,
+    /// Ids of the tickets that this run sent.
+    accepted: Vec<String>,
 }
 
 impl Progress {
     fn resume(file: &Path, destination: &str, reading: &str, refused: &Path) -> Result<Self> {
         let checkpoint = Checkpoint::load(file, destination, reading)?;
         let refusals = Refusals::open(refused, checkpoint.refused_bytes);
-        Ok(Self { checkpoint, refusals })
+        Ok(Self { checkpoint, refusals, accepted: Vec::new() })
     }
 
     /// Notes what became of a conversation; what a person should know of it.
@@ -155,8 +168,9 @@ impl Progress {
         let summary = &mut self.checkpoint.summary;
         let mut told = Vec::new();
         match answer {
-            Answer::Accepted => {
+            Answer::Accepted { id } => {
                 summary.accepted += 1;
+                self.accepted.push(id);
                 told = item.request.as_ref().map_or_else(|_| Vec::new(), |request| summary.note(request));
             }
             Answer::Duplicate => summary.duplicate += 1,
@@ -182,7 +196,7 @@ async fn register_agents(api: &Api, file: &Path) -> Result<()> {
     for item in Items::open(file, Format::Assay, &nothing)? {
         let item = item?;
         match client::send(api, "/v1/agents", &nothing.run, &item).await? {
-            Answer::Accepted | Answer::Duplicate => {}
+            Answer::Accepted { .. } | Answer::Duplicate => {}
             Answer::Refused(refusal) => {
                 bail!(
                     "agent in line {} of {} was refused: {}",

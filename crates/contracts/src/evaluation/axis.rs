@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::score::{Confidence, Score};
+use super::verdict::ResolutionStatus;
 
 /// The three scores and what is made of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -11,7 +12,8 @@ pub struct Axis {
     /// Mean of the three dimensions, 1.0–5.0.
     #[schema(value_type = f64, minimum = 1.0, maximum = 5.0)]
     pub score: Score,
-    /// The band of `score`.
+    /// The band of `score` where a handoff was in play (`handoff_smoothness.applicable`), else of `excluding_handoff`; `mixed` at
+    /// most where the issue is `not_resolved`.
     pub band: AxisBand,
     /// Mean of resolution accuracy and interaction effort alone, 1.0–5.0.
     #[schema(value_type = f64, minimum = 1.0, maximum = 5.0)]
@@ -46,7 +48,7 @@ pub struct Dimension {
     pub signals: Vec<Signal>,
 }
 
-/// Handoff smoothness: by rules, since no public labels exist for it, or as a judge found it.
+/// Handoff smoothness, as the reader or a judge found it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct HandoffDimension {
     /// 1.0–5.0; 5.0 when no handoff was needed.
@@ -61,7 +63,7 @@ pub struct HandoffDimension {
     pub signals: Vec<Signal>,
     /// Whether a handoff was asked for, promised or made.
     pub applicable: bool,
-    /// How the score was found: `rules` or `judge`.
+    /// How the score was found: `reader` or `judge`.
     pub basis: String,
 }
 
@@ -77,7 +79,8 @@ pub struct Signal {
     pub evidence: Vec<usize>,
 }
 
-/// Bands of the AXIS score (ours).
+/// The band of a conversation: of its AXIS, or of `excluding_handoff` where no handoff was in play; `mixed` at most where the issue
+/// is `not_resolved`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AxisBand {
@@ -92,8 +95,23 @@ pub enum AxisBand {
 }
 
 impl AxisBand {
-    /// The band that `score` falls into.
-    pub fn of(score: Score) -> Self {
+    /// The band of a conversation: by its AXIS, or without handoff smoothness where no handoff was in play, for nobody
+    /// has done well by not being needed. Never above `mixed` where the issue is not resolved.
+    pub fn of(
+        score: Score,
+        excluding_handoff: Score,
+        handoff_in_play: bool,
+        status: ResolutionStatus,
+    ) -> Self {
+        let band = Self::of_score(if handoff_in_play { score } else { excluding_handoff });
+        match (status, band) {
+            (ResolutionStatus::NotResolved, Self::Excellent | Self::Good) => Self::Mixed,
+            (_, band) => band,
+        }
+    }
+
+    /// The band that one score falls into.
+    fn of_score(score: Score) -> Self {
         if score >= Score::nearest(4.5) {
             Self::Excellent
         } else if score >= Score::nearest(3.5) {
@@ -112,6 +130,35 @@ impl AxisBand {
             Self::Good => "good",
             Self::Mixed => "mixed",
             Self::Poor => "poor",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_band_does_not_rise_by_a_handoff_that_nobody_needed_nor_above_mixed_where_nothing_was_solved() {
+        let of = |accuracy: f64, effort: f64, smoothness: f64, in_play: bool, status| {
+            let [accuracy, effort, smoothness] = [accuracy, effort, smoothness].map(Score::nearest);
+            let axis = Score::mean(&[accuracy, effort, smoothness]).unwrap();
+            AxisBand::of(axis, Score::mean(&[accuracy, effort]).unwrap(), in_play, status)
+        };
+        use ResolutionStatus::{NotResolved, Partial, Resolved};
+        let cases = [
+            // AXIS is 3.6.
+            (of(2.4, 3.3, 5.0, false, NotResolved), AxisBand::Mixed),
+            (of(2.4, 3.3, 5.0, false, Partial), AxisBand::Mixed),
+            (of(2.4, 3.3, 5.0, true, Partial), AxisBand::Good),
+            (of(2.4, 3.3, 5.0, true, NotResolved), AxisBand::Mixed),
+            (of(5.0, 5.0, 5.0, true, NotResolved), AxisBand::Mixed),
+            (of(1.5, 2.0, 5.0, false, NotResolved), AxisBand::Poor),
+            (of(4.6, 4.5, 5.0, false, Resolved), AxisBand::Excellent),
+            (of(4.6, 4.5, 2.0, true, Resolved), AxisBand::Good),
+        ];
+        for (case, (found, expected)) in cases.into_iter().enumerate() {
+            assert_eq!(found, expected, "case {case}");
         }
     }
 }

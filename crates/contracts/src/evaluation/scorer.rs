@@ -13,7 +13,7 @@ pub struct Scorer {
     pub kind: ScorerKind,
     /// Version of the built-in scorer, which every evaluation rests on.
     pub version: String,
-    /// SHA-256 of the weights and phrase lists, lower-case hexadecimal.
+    /// SHA-256 of the model and of the user's weights where there are any, lower-case hexadecimal.
     pub weights_sha256: String,
     /// Name of the judge's model, when a judge was used or should have been.
     pub judge_model: Option<String>,

@@ -121,7 +121,7 @@ named_enum!(
         Partial = "PARTIAL",
         /// The handoff is part of the planned process.
         PlannedHandoff = "PLANNED_HANDOFF",
-        /// Internal comments show human work.
+        /// A human wrote internal comments and nothing that the customer saw: the work may have been theirs.
         HumanWorkInNotes = "HUMAN_WORK_IN_NOTES",
     }
 );
@@ -195,7 +195,7 @@ named_enum!(
     Flag, "SCREAMING_SNAKE_CASE" {
         /// A message talks to an evaluator; it was not taken as evidence.
         PossiblePromptInjection = "POSSIBLE_PROMPT_INJECTION",
-        /// The customer's language is not one the phrase lists cover.
+        /// The customer's language is not one of the corpus.
         UnsupportedLanguage = "UNSUPPORTED_LANGUAGE",
         /// Too little customer text to be sure.
         ShortConversation = "SHORT_CONVERSATION",

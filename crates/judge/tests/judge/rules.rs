@@ -80,6 +80,14 @@ async fn axis_is_the_mean_of_the_judges_three_scores() {
 }
 
 #[tokio::test]
+async fn what_is_not_resolved_is_not_good_because_nobody_needed_a_handoff() {
+    let findings = Findings { accuracy: 2.4, effort: 3.3, handoff: 5.0, ..ABANDONED };
+    let axis = decided(findings, &REJECTED).await.axis.unwrap();
+    assert!(!axis.dimensions.handoff_smoothness.applicable);
+    assert_eq!((axis.score, axis.band), (Score::nearest(3.6), AxisBand::Mixed));
+}
+
+#[tokio::test]
 async fn the_reasons_of_a_charge_go_with_the_judges_verdict() {
     let evaluation = decided(ABANDONED, &SOLVED).await;
     assert_eq!(evaluation.charge.assessment, ChargeAssessment::Disputed);
@@ -169,7 +177,7 @@ async fn what_an_answer_leaves_out_is_the_built_ins_or_follows_from_the_rest() {
     assert_eq!(evaluation.charge.assessment, ChargeAssessment::Supported);
     let derived = [
         (Findings { charge: None, ..BY_AI }, ChargeAssessment::Supported),
-        (Findings { charge: None, resolved_by: Some("customer"), ..BY_AI }, ChargeAssessment::Review),
+        (Findings { charge: None, resolved_by: Some("customer"), ..BY_AI }, ChargeAssessment::Disputed),
         (Findings { charge: None, status: "partial", ..BY_AI }, ChargeAssessment::Review),
         (Findings { charge: None, ..ABANDONED }, ChargeAssessment::Disputed),
         (Findings { charge: Some("not_applicable"), ..BY_AI }, ChargeAssessment::Supported),

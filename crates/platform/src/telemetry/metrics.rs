@@ -24,9 +24,9 @@ const SECONDS: &[f64] = &[
     0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0,
 ];
 
-/// Upper bounds of evaluations: most take some microseconds for each message.
+/// Upper bounds of evaluations: most take some tens of milliseconds.
 const SCORING_SECONDS: &[f64] =
-    &[0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 1.0];
+    &[0.001, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1.0];
 
 /// Whether somebody counts: the recorder itself is one for each process.
 static IS_ON: AtomicBool = AtomicBool::new(false);

@@ -15,6 +15,8 @@ pub struct Label {
     pub resolution_accuracy: Option<f64>,
     /// 1–5.
     pub interaction_effort: Option<f64>,
+    /// 1–5.
+    pub handoff_smoothness: Option<f64>,
     /// Whether the issue was solved.
     pub resolution: Option<Class>,
 }
@@ -32,12 +34,15 @@ struct Line {
     #[serde(default)]
     interaction_effort: Option<f64>,
     #[serde(default)]
+    handoff_smoothness: Option<f64>,
+    #[serde(default)]
     resolution: Option<String>,
 }
 
 impl Labels {
-    /// Reads a file of lines `{"ticket_id": …, "resolution_accuracy": 1–5, "interaction_effort": 1–5, "resolution":
-    /// "resolved|partial|not_resolved"}`, every label optional; `.gz` is unpacked.
+    /// Reads a file of lines `{"ticket_id": …, "resolution_accuracy": 1–5, "interaction_effort": 1–5,
+    /// "handoff_smoothness": 1–5, "resolution": "resolved|partial|not_resolved"}`, every label optional; `.gz` is
+    /// unpacked.
     ///
     /// # Errors
     /// When the file cannot be read, or naming the line and the field that is wrong.
@@ -60,10 +65,14 @@ fn parse(text: &[u8]) -> Result<(String, Label), String> {
     let label = Label {
         resolution_accuracy: points("resolution_accuracy", line.resolution_accuracy)?,
         interaction_effort: points("interaction_effort", line.interaction_effort)?,
+        handoff_smoothness: points("handoff_smoothness", line.handoff_smoothness)?,
         resolution: line.resolution.map(|name| class(&name)).transpose()?,
     };
     if label == Label::default() {
-        return Err("no label: give resolution_accuracy, interaction_effort or resolution".to_owned());
+        return Err(
+            "no label: give resolution_accuracy, interaction_effort, handoff_smoothness or resolution"
+                .to_owned(),
+        );
     }
     Ok((line.ticket_id, label))
 }
@@ -101,6 +110,7 @@ mod tests {
             (r#"{"resolution_accuracy":3}"#, "ticket_id"),
             (r#"{"ticket_id":"t","resolution_accuracy":6}"#, "resolution_accuracy is 6"),
             (r#"{"ticket_id":"t","interaction_effort":0.5}"#, "interaction_effort is 0.5"),
+            (r#"{"ticket_id":"t","handoff_smoothness":9}"#, "handoff_smoothness is 9"),
             (r#"{"ticket_id":"t","resolution":"solved"}"#, "resolution is `solved`"),
             (r#"{"ticket_id":"t","resolution_acuracy":3}"#, "resolution_acuracy"),
         ];

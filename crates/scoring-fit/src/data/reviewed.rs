@@ -2,10 +2,16 @@
 
 use std::path::Path;
 
-use assay_scoring::FeatureReader;
-use assay_scoring::weights_file::DataEntry;
+use assay_contracts::conversation::Conversation;
 
-use super::{DataError, Example, Labels, conversations, read, sha256_hex};
+use super::{DataError, Label, Labels, conversations, read};
+
+/// One labelled conversation.
+#[derive(Debug, Clone)]
+pub(crate) struct Example {
+    pub conversation: Conversation,
+    pub label: Label,
+}
 
 /// Conversations that have a label, and how many are without the other.
 #[derive(Debug)]
@@ -15,7 +21,6 @@ pub struct Reviewed {
     pub unlabelled: usize,
     /// Labels without a conversation.
     pub unmatched: usize,
-    pub(crate) entry: DataEntry,
 }
 
 impl Reviewed {
@@ -24,11 +29,7 @@ impl Reviewed {
     ///
     /// # Errors
     /// When a file cannot be read, or naming the line and the field that is wrong.
-    pub fn read(
-        reader: &FeatureReader,
-        conversations_file: &Path,
-        labels_file: &Path,
-    ) -> Result<Self, DataError> {
+    pub fn read(conversations_file: &Path, labels_file: &Path) -> Result<Self, DataError> {
         let mut labels = Labels::read(labels_file)?.0;
         let bytes = read(conversations_file)?;
         let (mut examples, mut unlabelled) = (Vec::new(), 0);
@@ -36,19 +37,12 @@ impl Reviewed {
         bodies.reverse();
         for conversation in bodies {
             match labels.remove(&conversation.ticket_id) {
-                Some(label) => examples.push(Example::new(reader, conversation, label)),
+                Some(label) => examples.push(Example { conversation, label }),
                 None => unlabelled += 1,
             }
         }
         examples.reverse();
-        let entry = DataEntry {
-            name: "local".to_owned(),
-            fitted: examples.len(),
-            kept_back: 0,
-            conversations_sha256: sha256_hex(&bytes),
-            labels_sha256: sha256_hex(&read(labels_file)?),
-        };
-        Ok(Self { examples, unlabelled, unmatched: labels.len(), entry })
+        Ok(Self { examples, unlabelled, unmatched: labels.len() })
     }
 
     /// Conversations that have a label.

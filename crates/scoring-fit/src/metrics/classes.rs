@@ -1,7 +1,6 @@
-//! Was it resolved: three classes, their confusion, and the thresholds between them.
+//! Was it resolved: three classes and their confusion.
 
 use assay_contracts::evaluation::ResolutionStatus;
-use assay_scoring::weights_file::ResolutionThresholds;
 
 /// Whether an issue was solved; the classes in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,17 +26,6 @@ impl Class {
         }
     }
 
-    /// By a resolution-accuracy score.
-    pub fn of_score(score: f64, thresholds: ResolutionThresholds) -> Self {
-        if score < thresholds.not_resolved_below {
-            Self::NotResolved
-        } else if score > thresholds.resolved_above {
-            Self::Resolved
-        } else {
-            Self::Partial
-        }
-    }
-
     /// As in labels and evaluations.
     pub const fn name(self) -> &'static str {
         match self {
@@ -55,7 +43,7 @@ impl Class {
 /// How often each class was taken for each.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Confusion {
-    /// By labelled class, then by found class, both ascending; conversations, or their weights.
+    /// Conversations by labelled class, then by found class, both ascending.
     pub cells: [[f64; 3]; 3],
 }
 
@@ -64,14 +52,14 @@ impl Confusion {
     pub fn of(pairs: impl IntoIterator<Item = (Class, Class)>) -> Self {
         let mut confusion = Self::default();
         for (labelled, found) in pairs {
-            confusion.add(labelled, found, 1.0);
+            confusion.add(labelled, found);
         }
         confusion
     }
 
-    fn add(&mut self, labelled: Class, found: Class, weight: f64) {
+    fn add(&mut self, labelled: Class, found: Class) {
         if let Some(cell) = self.cells.get_mut(labelled.index()).and_then(|row| row.get_mut(found.index())) {
-            *cell += weight;
+            *cell += 1.0;
         }
     }
 
@@ -98,29 +86,6 @@ impl Confusion {
     }
 }
 
-/// The thresholds with the highest mean of accuracy and macro accuracy for labelled classes, scores in tenths, and weights; the lowest ones
-/// among equals. They lie between tenths, so that no score meets one.
-pub fn best_thresholds(labelled: &[(Class, f64, f64)]) -> ResolutionThresholds {
-    let edge = |tenth: u32| f64::from(2 * tenth + 1) / 20.0;
-    let mut best: Option<(f64, ResolutionThresholds)> = None;
-    for low in 10..50 {
-        for high in low..50 {
-            let thresholds =
-                ResolutionThresholds { not_resolved_below: edge(low), resolved_above: edge(high) };
-            let mut confusion = Confusion::default();
-            for (class, score, weight) in labelled {
-                confusion.add(*class, Class::of_score(*score, thresholds), *weight);
-            }
-            // Plain accuracy alone would give a rare class up, that over classes alone a frequent one.
-            let reached = (confusion.accuracy() + confusion.macro_accuracy()) / 2.0;
-            if best.is_none_or(|(best, _)| reached > best + 1e-12) {
-                best = Some((reached, thresholds));
-            }
-        }
-    }
-    best.map_or(ResolutionThresholds { not_resolved_below: 2.5, resolved_above: 3.5 }, |(_, found)| found)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,22 +105,5 @@ mod tests {
         assert!((confusion.accuracy() - 4.0 / 6.0).abs() < 1e-12);
         assert!((confusion.macro_accuracy() - (0.75 + 0.5) / 2.0).abs() < 1e-12);
         assert_eq!(confusion.cells, [[1.0, 0.0, 1.0], [0.0, 0.0, 0.0], [0.0, 1.0, 3.0]]);
-    }
-
-    #[test]
-    fn thresholds_separate_what_can_be_separated() {
-        let labelled = [
-            (Class::NotResolved, 1.4, 1.0),
-            (Class::NotResolved, 2.2, 1.0),
-            (Class::Partial, 2.3, 1.0),
-            (Class::Partial, 3.9, 1.0),
-            (Class::Resolved, 4.0, 1.0),
-        ];
-        let thresholds = best_thresholds(&labelled);
-        assert!((thresholds.not_resolved_below - 2.25).abs() < 1e-12, "{thresholds:?}");
-        assert!((thresholds.resolved_above - 3.95).abs() < 1e-12, "{thresholds:?}");
-        for (class, score, _) in labelled {
-            assert_eq!(Class::of_score(score, thresholds), class);
-        }
     }
 }

@@ -7,5 +7,5 @@ mod ranks;
 
 pub use self::agreement::{Agreement, weighted_kappa};
 pub(crate) use self::bootstrap::interval;
-pub use self::classes::{Class, Confusion, best_thresholds};
+pub use self::classes::{Class, Confusion};
 pub use self::ranks::spearman;

@@ -3,7 +3,6 @@
 
 use std::path::{Path, PathBuf};
 
-use assay_scoring::FeatureReader;
 use assay_scoring_fit::Reviewed;
 use serde_json::{Value, json};
 
@@ -34,11 +33,6 @@ pub fn customer_messages(body: &Value) -> usize {
     messages.iter().filter(|message| message["author"]["type"] == "contact").count()
 }
 
-/// What the customer says at the end, as a number of [`ENDINGS`].
-pub fn ending(index: usize) -> usize {
-    index % ENDINGS.len()
-}
-
 fn body(sample: &Value, index: usize) -> Value {
     let mut body = sample.clone();
     body["ticket_id"] = json!(format!("ticket-{index}"));
@@ -59,7 +53,7 @@ fn body(sample: &Value, index: usize) -> Value {
         );
     }
     add(json!({"type": "ai", "external_id": "helper"}), "Restart the device and the light turns green.");
-    add(json!({"type": "contact", "external_id": "customer-7"}), ENDINGS[ending(index)]);
+    add(json!({"type": "contact", "external_id": "customer-7"}), ENDINGS[index % ENDINGS.len()]);
     body
 }
 
@@ -74,7 +68,7 @@ pub fn reviewed(folder: &Path, bodies: &[Value], labels: &[Value]) -> Reviewed {
     let (conversations, labelled) = files(folder);
     write_lines(&conversations, bodies);
     write_lines(&labelled, labels);
-    Reviewed::read(&FeatureReader::builtin().unwrap(), &conversations, &labelled).unwrap()
+    Reviewed::read(&conversations, &labelled).unwrap()
 }
 
 pub fn files(folder: &Path) -> (PathBuf, PathBuf) {

@@ -6,6 +6,9 @@ use std::process::Command;
 
 use assay_contracts::conversation::Conversation;
 
+/// All 5,000 conversations of the load corpus would take minutes.
+const ONE_IN: usize = 20;
+
 /// Measured where it lies beside the checkout; it is no part of it.
 const LOAD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/load_5000.jsonl.gz");
 /// Measured otherwise.
@@ -29,11 +32,15 @@ impl Corpus {
         if Path::new(LOAD).exists() {
             let unpacked = Command::new("gzip").args(["-dc", LOAD]).output().expect("gzip can be started");
             assert!(unpacked.status.success(), "{LOAD} can be unpacked");
-            return Self { name: "load corpus", conversations: parse_lines(&unpacked.stdout) };
+            let conversations = parse_lines(&unpacked.stdout).into_iter().step_by(ONE_IN).collect();
+            return Self { name: "load corpus, one in twenty", conversations };
         }
         let mut conversations = Vec::new();
         for entry in std::fs::read_dir(SAMPLES).expect("the samples are there") {
             let path = entry.expect("the samples can be listed").path();
+            if path.extension() != Some("jsonl".as_ref()) {
+                continue;
+            }
             conversations.extend(parse_lines(&std::fs::read(path).expect("a sample can be read")));
         }
         Self { name: "samples of the tests", conversations }

@@ -6,41 +6,32 @@ use assay_contracts::evaluation::{
 };
 
 use super::{Policy, Verdict};
-use crate::customer::CustomerCourse;
+use crate::course::CustomerCourse;
 use crate::doubt::Doubts;
 use crate::handoff::HandoffFindings;
 
-/// Below this confidence a person should look.
-const SURE_ENOUGH: f64 = 0.5;
-
-/// Assesses the charge; `confidence` is that of the resolution.
+/// Assesses the charge.
 pub(crate) fn charge(
     involvement: AiInvolvement,
     verdict: &Verdict,
     course: &CustomerCourse,
     handoff: &HandoffFindings,
     doubts: &Doubts,
-    confidence: f64,
     policy: Policy,
 ) -> Charge {
     if involvement == AiInvolvement::NoAi {
         return Charge { assessment: ChargeAssessment::NotApplicable, reasons: Vec::new() };
     }
     let reasons = reasons(verdict, course, handoff);
-    let assessment = match verdict.status {
-        _ if verdict.resolved_by == ResolvedBy::Human => ChargeAssessment::Disputed,
-        ResolutionStatus::NotResolved if doubts.calls_for_review() => ChargeAssessment::Review,
-        ResolutionStatus::NotResolved => ChargeAssessment::Disputed,
-        ResolutionStatus::Partial => ChargeAssessment::Review,
-        ResolutionStatus::Resolved => {
-            let accepted_silence =
-                policy.silence_is_resolved && verdict.basis == ResolutionBasis::SilenceOnly;
-            let clear = verdict.resolved_by == ResolvedBy::Ai
-                && (accepted_silence || confidence >= SURE_ENOUGH)
-                && !doubts.calls_for_review()
-                && handoff.handoff.state != HandoffState::RequestedNotCompleted;
-            if clear { ChargeAssessment::Supported } else { ChargeAssessment::Review }
-        }
+    let silence = verdict.basis == ResolutionBasis::SilenceOnly && !policy.silence_is_resolved;
+    let unclear = silence || verdict.human_work_in_notes || doubts.calls_for_review();
+    let assessment = match (verdict.status, verdict.resolved_by) {
+        (_, ResolvedBy::Human) => ChargeAssessment::Disputed,
+        (ResolutionStatus::NotResolved, _) if doubts.calls_for_review() => ChargeAssessment::Review,
+        (ResolutionStatus::NotResolved, _) => ChargeAssessment::Disputed,
+        (ResolutionStatus::Resolved, ResolvedBy::Ai) if !unclear => ChargeAssessment::Supported,
+        (ResolutionStatus::Resolved, ResolvedBy::Customer) => ChargeAssessment::Disputed,
+        (ResolutionStatus::Partial | ResolutionStatus::Resolved, _) => ChargeAssessment::Review,
     };
     Charge { assessment, reasons }
 }

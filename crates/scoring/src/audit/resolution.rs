@@ -1,16 +1,17 @@
 //! Was the customer's issue solved, by whom, and what does the verdict rest on?
+//!
+//! The reader says what it thinks most probable; facts limit it: a human who never wrote solved nothing, and items with
+//! several actors prove nothing about who did.
 
 use assay_contracts::evaluation::{
-    HandoffState, ResolutionBasis as Basis, ResolutionStatus as Status, ResolvedBy, Score,
+    ChargeAssessment, HandoffState, ResolutionBasis as Basis, ResolutionStatus as Status, ResolvedBy,
 };
 
 use super::Policy;
-use crate::answer::{is_substantive, tells_of_a_finished_action};
-use crate::customer::{CustomerCourse, EndState};
+use crate::course::{CustomerCourse, EndState};
 use crate::handoff::HandoffFindings;
-use crate::lexicon::Group;
+use crate::reader::{Act, Calibration, Reading, exponential, logarithm};
 use crate::transcript::{Role, Transcript};
-use crate::weights_file::ResolutionThresholds;
 
 /// The verdict, before it is put into words.
 #[derive(Debug, Clone, Copy)]
@@ -18,130 +19,55 @@ pub(crate) struct Verdict {
     pub status: Status,
     pub resolved_by: ResolvedBy,
     pub basis: Basis,
-    /// How sure the basis alone makes the verdict, 0–1.
+    /// How often verdicts like this one are right, 0–1.
     pub certainty: f64,
     /// The item that the verdict rests on.
     pub item: Option<usize>,
-    /// Whether notes show human work that the customer did not see.
+    /// Whether notes may hold human work that the customer did not see.
     pub human_work_in_notes: bool,
-    /// Whether the customer got a substantive answer before they left the end open.
-    pub open_after_help: bool,
-    /// Who gave the answers, whatever came of them.
-    pub helper: ResolvedBy,
 }
 
-/// Certainty at most of a verdict that the score decided.
-const WEIGHED: f64 = 0.55;
-/// Courtesy at the end makes up for so many points of resolution accuracy.
-const COURTESY_CREDIT: f64 = 0.4;
-
-/// What some answers amount to.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct AnswerQuality {
-    /// The last answer that says something: more than a few words, not to an evaluator, not mere questions.
-    pub substantive: Option<usize>,
-    /// The last answer that tells of a finished action.
-    pub done: Option<usize>,
-    /// The last refusal.
-    pub refused: Option<usize>,
-}
-
-impl AnswerQuality {
-    /// Looks at the answers among `indices`.
-    pub(crate) fn of(transcript: &Transcript<'_>, indices: impl Iterator<Item = usize>) -> Self {
-        let mut quality = Self::default();
-        for index in indices {
-            let Some(item) = transcript.item(index).filter(|item| item.role.answers() && !item.is_injected())
-            else {
-                continue;
-            };
-            if item.has(Group::Refusal) {
-                quality.refused = Some(index);
-            }
-            if tells_of_a_finished_action(item) {
-                quality.done = Some(index);
-                quality.substantive = Some(index);
-            } else if !item.has(Group::Refusal) && is_substantive(item) {
-                quality.substantive = Some(index);
-            }
-        }
-        quality
-    }
-
-    /// Whether the last of these answers that says anything refuses.
-    fn ends_in_refusal(&self) -> bool {
-        self.refused > self.substantive
-    }
-}
+const STATUSES: [Status; 3] = [Status::Resolved, Status::Partial, Status::NotResolved];
+/// In the order of the reader's outputs.
+const CHARGES: [ChargeAssessment; 4] = [
+    ChargeAssessment::Supported,
+    ChargeAssessment::Review,
+    ChargeAssessment::Disputed,
+    ChargeAssessment::NotApplicable,
+];
+/// From this probability on a complaint is plain.
+const PLAIN: f32 = 0.9;
+/// What the reader's view of the charge counts for beside those of state and solver.
+const CHARGE_COUNTS: f64 = 0.5;
+const SOLVERS: [ResolvedBy; 5] =
+    [ResolvedBy::Ai, ResolvedBy::Human, ResolvedBy::Customer, ResolvedBy::None, ResolvedBy::Unknown];
 
 impl Verdict {
     /// Judges the conversation.
     pub(crate) fn of(
         transcript: &Transcript<'_>,
+        reading: &Reading,
         course: &CustomerCourse,
         handoff: &HandoffFindings,
+        calibration: &Calibration,
     ) -> Self {
-        Judge { transcript, course, handoff }.by_end_state().with_notes(transcript)
+        let (status, resolved_by, certainty) = most_probable(transcript, reading, handoff, calibration);
+        let evidence = Evidence { transcript, reading, course, handoff };
+        let (basis, item) = evidence.of(status, resolved_by);
+        let human_work_in_notes = notes_may_hold_work(transcript, resolved_by);
+        Self { status, resolved_by, basis, certainty, item, human_work_in_notes }
     }
 
-    /// The verdict in the light of the whole conversation, where its end alone says little: courtesy at the end of a
-    /// conversation that went wrong closes it without solving the issue, and an open end after real help leaves
-    /// something solved.
-    pub(crate) fn weighed(
-        mut self,
-        accuracy: Option<Score>,
-        thresholds: Option<ResolutionThresholds>,
-    ) -> Self {
-        let (Some(accuracy), Some(thresholds)) = (accuracy.map(Score::value), thresholds) else {
-            return self;
-        };
-        let rests_on_courtesy = matches!(self.basis, Basis::AnswerGiven | Basis::ActionCompleted)
-            && self.resolved_by != ResolvedBy::Human;
-        if self.status == Status::Resolved
-            && rests_on_courtesy
-            && accuracy < thresholds.resolved_above - COURTESY_CREDIT
-        {
-            self.status = Status::Partial;
-            self.basis = Basis::AnswerGiven;
-            self.certainty = self.certainty.min(WEIGHED);
-        }
-        if self.status == Status::Partial && rests_on_courtesy && accuracy < thresholds.not_resolved_below {
-            self.status = Status::NotResolved;
-            self.resolved_by = ResolvedBy::None;
-            self.basis = Basis::NoAnswer;
-            self.certainty = self.certainty.min(WEIGHED);
-        }
-        if self.open_after_help && accuracy >= thresholds.not_resolved_below {
-            self.status = Status::Partial;
-            self.resolved_by = if self.human_work_in_notes { ResolvedBy::Unknown } else { self.helper };
-            self.basis = Basis::AnswerGiven;
-            self.certainty = self.certainty.min(WEIGHED);
-        }
-        self
-    }
-
-    /// The verdict that another reader's `status` and `basis` amount to. Who solved it and what the notes show stays with
-    /// the rules, as does the policy.
-    pub(crate) fn from_reader(
+    /// The verdict that another reader's `status` and `basis` amount to: the solver is who this reader takes for it.
+    pub(crate) fn of_opinion(
         transcript: &Transcript<'_>,
-        course: &CustomerCourse,
-        handoff: &HandoffFindings,
-        policy: Policy,
-        (status, basis): (Status, Basis),
+        reading: &Reading,
+        status: Status,
+        basis: Basis,
     ) -> Self {
-        let judge = Judge { transcript, course, handoff };
-        let by_human = status == Status::Resolved && judge.solver() == ResolvedBy::Human;
-        let basis = if by_human { Basis::HumanResolved } else { basis };
-        judge.verdict(status, basis, 0.0, None).with_notes(transcript).under(policy, handoff)
-    }
-
-    fn with_notes(mut self, transcript: &Transcript<'_>) -> Self {
-        self.human_work_in_notes =
-            transcript.items.iter().any(|item| item.role == Role::Note && item.has(Group::HumanWork));
-        if self.human_work_in_notes && self.resolved_by == ResolvedBy::Ai {
-            self.resolved_by = ResolvedBy::Unknown;
-        }
-        self
+        let resolved_by = solver(transcript, reading, status);
+        let human_work_in_notes = notes_may_hold_work(transcript, resolved_by);
+        Self { status, resolved_by, basis, certainty: 0.0, item: None, human_work_in_notes }
     }
 
     /// The verdict under the rules that buyers and vendors agreed on.
@@ -157,156 +83,178 @@ impl Verdict {
     }
 }
 
-struct Judge<'t, 'a> {
+/// The state and the solver that together with the charge that follows from them are most probable, and how often such a
+/// state is right. What facts rule out is not considered, nor that an issue is solved whose customer has the last word and
+/// complains, or waits for a person who was asked for or promised.
+fn most_probable(
+    transcript: &Transcript<'_>,
+    reading: &Reading,
+    handoff: &HandoffFindings,
+    calibration: &Calibration,
+) -> (Status, ResolvedBy, f64) {
+    let is_open = handoff.handoff.state == HandoffState::RequestedNotCompleted
+        || complains_plainly_at_the_end(transcript, reading);
+    let states = logarithms(&reading.status.map(|logit| logit / calibration.temperature));
+    let (solvers, charges) = (logarithms(&reading.solver), logarithms(&reading.charge));
+    let mut best = (Status::NotResolved, ResolvedBy::None, f64::MIN);
+    for (status, state) in STATUSES.into_iter().zip(states) {
+        for (solver, of_solver) in SOLVERS.into_iter().zip(solvers) {
+            if (status == Status::Resolved && is_open) || !is_possible(transcript, status, solver) {
+                continue;
+            }
+            let charge = usual_charge(transcript.has_role(Role::Ai), status, solver);
+            let of_charge = CHARGES
+                .into_iter()
+                .zip(charges)
+                .find(|(of, _)| *of == charge)
+                .map_or(0.0, |(_, value)| value);
+            let sum = state + of_solver + CHARGE_COUNTS * of_charge;
+            if sum > best.2 {
+                best = (status, solver, sum);
+            }
+        }
+    }
+    let (status, solver, _) = best;
+    let certainty = STATUSES
+        .into_iter()
+        .zip(states)
+        .find(|(of, _)| *of == status)
+        .map_or(0.0, |(_, value)| exponential(value));
+    (status, solver, certainty)
+}
+
+/// Whether the last word is a plain complaint of the customer's. What is meant ironically is left to the reader.
+fn complains_plainly_at_the_end(transcript: &Transcript<'_>, reading: &Reading) -> bool {
+    let Some(last) = transcript.customer.last().filter(|last| Some(*last) > transcript.answers.last()) else {
+        return false;
+    };
+    let acts = reading.acts(*last);
+    let complaint = acts.strongest(&[Act::Reject, Act::Return, Act::AskPerson, Act::GiveUp]);
+    complaint.is_some_and(|(_, probability)| probability >= PLAIN)
+        && acts.probability(Act::Confirm) < 1.0 - PLAIN
+}
+
+/// Logarithms of the probabilities of these logits.
+fn logarithms<const COUNT: usize>(logits: &[f64; COUNT]) -> [f64; COUNT] {
+    let highest = logits.iter().copied().fold(f64::MIN, f64::max);
+    let sum: f64 = logits.iter().map(|logit| exponential(logit - highest)).sum();
+    logits.map(|logit| logit - highest - logarithm(sum))
+}
+
+/// What state and solver mean for a charge where nothing else speaks against it.
+const fn usual_charge(has_ai: bool, status: Status, solver: ResolvedBy) -> ChargeAssessment {
+    if !has_ai {
+        return ChargeAssessment::NotApplicable;
+    }
+    match (status, solver) {
+        (_, ResolvedBy::Human) | (Status::NotResolved, _) | (Status::Resolved, ResolvedBy::Customer) => {
+            ChargeAssessment::Disputed
+        }
+        (Status::Resolved, ResolvedBy::Ai) => ChargeAssessment::Supported,
+        (Status::Resolved | Status::Partial, _) => ChargeAssessment::Review,
+    }
+}
+
+/// Whether what was solved, in whole or in part, may be a human's work that shows in internal notes alone: one wrote notes,
+/// and nothing that the customer saw.
+fn notes_may_hold_work(transcript: &Transcript<'_>, resolved_by: ResolvedBy) -> bool {
+    let somebody_else = matches!(resolved_by, ResolvedBy::None | ResolvedBy::Customer);
+    transcript.has_human_note() && !somebody_else && !transcript.has_role(Role::Human)
+}
+
+/// Who solved it where the state is given, as far as facts allow.
+fn solver(transcript: &Transcript<'_>, reading: &Reading, status: Status) -> ResolvedBy {
+    let mut best = (ResolvedBy::Unknown, f64::MIN);
+    for (solver, logit) in SOLVERS.into_iter().zip(reading.solver) {
+        if is_possible(transcript, status, solver) && logit > best.1 {
+            best = (solver, logit);
+        }
+    }
+    best.0
+}
+
+/// Whether facts allow this solver: who never wrote solved nothing.
+fn is_possible(transcript: &Transcript<'_>, status: Status, solver: ResolvedBy) -> bool {
+    let has = |role| transcript.has_role(role);
+    match (status, solver) {
+        (Status::NotResolved, solver) => solver == ResolvedBy::None,
+        (_, ResolvedBy::Ai) => has(Role::Ai),
+        (_, ResolvedBy::Human) => has(Role::Human) || transcript.has_human_note(),
+        (_, ResolvedBy::Customer) => status == Status::Resolved,
+        (_, ResolvedBy::None) => false,
+        (_, ResolvedBy::Unknown) => has(Role::Mixed) || !has(Role::Ai),
+    }
+}
+
+struct Evidence<'t, 'a> {
     transcript: &'t Transcript<'a>,
+    reading: &'t Reading,
     course: &'t CustomerCourse,
     handoff: &'t HandoffFindings,
 }
 
-impl Judge<'_, '_> {
-    fn by_end_state(&self) -> Verdict {
-        let decided_by = self.course.decided_by.map(|(item, _)| item);
-        match self.course.end {
-            EndState::Absent => self.verdict(Status::NotResolved, Basis::NoAnswer, 0.4, None),
-            EndState::Confirmed => self.solved(Basis::CustomerConfirmed, 0.9),
-            EndState::Thanked => self.politely_closed(0.75),
-            EndState::Closed | EndState::Accepted => self.politely_closed(0.6),
-            EndState::Open => self.left_open(),
-            EndState::Rejected | EndState::Repeated | EndState::GaveUp => {
-                self.verdict(Status::NotResolved, Basis::CustomerRejected, 0.85, decided_by)
+impl Evidence<'_, '_> {
+    /// What the verdict rests on, and the item that shows it.
+    fn of(&self, status: Status, resolved_by: ResolvedBy) -> (Basis, Option<usize>) {
+        let decided_by = self.course.decided_by;
+        match status {
+            Status::NotResolved => self.of_failure(),
+            Status::Resolved if resolved_by == ResolvedBy::Human => {
+                let confirmed = decided_by.filter(|_| self.course.end.is_content());
+                (Basis::HumanResolved, confirmed.or_else(|| self.last_of_role(Role::Human)).or(decided_by))
             }
-            EndState::AskedForHuman => self.wanted_human(decided_by),
-        }
-    }
-
-    fn verdict(&self, status: Status, basis: Basis, certainty: f64, item: Option<usize>) -> Verdict {
-        let resolved_by = match status {
-            Status::NotResolved => ResolvedBy::None,
-            Status::Resolved | Status::Partial => self.solver(),
-        };
-        Verdict {
-            status,
-            resolved_by,
-            basis,
-            certainty,
-            item,
-            human_work_in_notes: false,
-            open_after_help: false,
-            helper: self.solver(),
-        }
-    }
-
-    /// Solved; a human who wrote to the customer is taken for the one who solved it.
-    fn solved(&self, basis: Basis, certainty: f64) -> Verdict {
-        let basis = if self.solver() == ResolvedBy::Human { Basis::HumanResolved } else { basis };
-        self.verdict(Status::Resolved, basis, certainty, self.course.decided_by.map(|(item, _)| item))
-    }
-
-    /// The customer thanked, said goodbye or "ok": what were they given before?
-    fn politely_closed(&self, certainty: f64) -> Verdict {
-        let heard = self.heard();
-        let decided_by = self.course.decided_by.map(|(item, _)| item);
-        if self.handoff.handoff.state == HandoffState::RequestedNotCompleted {
-            return self.verdict(Status::NotResolved, Basis::Escalated, 0.7, self.call());
-        }
-        let accepts = matches!(self.course.end, EndState::Accepted);
-        match (heard.done, heard.substantive, heard.refused) {
-            (Some(_), _, None) => self.solved(Basis::ActionCompleted, certainty),
-            (Some(_), _, Some(_)) if !accepts && !heard.ends_in_refusal() => {
-                self.solved(Basis::ActionCompleted, certainty - 0.1)
+            Status::Resolved if self.course.end == EndState::Confirmed => {
+                (Basis::CustomerConfirmed, decided_by)
             }
-            (Some(_), _, Some(refused)) => {
-                self.verdict(Status::Partial, Basis::AnswerGiven, certainty - 0.1, Some(refused))
+            Status::Resolved => match self.last_answer_with(Act::CarryOut) {
+                Some(_) => (Basis::ActionCompleted, decided_by),
+                None => (Basis::AnswerGiven, decided_by),
+            },
+            Status::Partial => self.of_open_end(),
+        }
+    }
+
+    fn of_failure(&self) -> (Basis, Option<usize>) {
+        let decided_by = self.course.decided_by;
+        if self.handoff.handoff.state == HandoffState::RequestedNotCompleted && self.handoff.promised {
+            return (Basis::Escalated, self.handoff.opened_by);
+        }
+        if self.course.end.is_unhappy() || self.course.end == EndState::Doubting {
+            return (Basis::CustomerRejected, decided_by);
+        }
+        (Basis::NoAnswer, decided_by)
+    }
+
+    fn of_open_end(&self) -> (Basis, Option<usize>) {
+        let after = self.answer_behind_the_customer();
+        if self.handoff.handoff.state == HandoffState::Completed && !self.course.end.is_content() {
+            return (Basis::Escalated, self.last_of_role(Role::Human).or(after));
+        }
+        match after {
+            Some(answer) if self.course.end == EndState::Open => {
+                let basis =
+                    if self.has(answer, Act::CarryOut) { Basis::ActionCompleted } else { Basis::SilenceOnly };
+                (basis, Some(answer))
             }
-            (None, Some(_), None) if !accepts => self.solved(Basis::AnswerGiven, certainty - 0.1),
-            (None, Some(answer), _) => {
-                self.verdict(Status::Partial, Basis::AnswerGiven, certainty - 0.1, Some(answer))
-            }
-            (None, None, Some(refused)) => {
-                let status = if accepts { Status::NotResolved } else { Status::Partial };
-                let basis = if accepts { Basis::NoAnswer } else { Basis::AnswerGiven };
-                self.verdict(status, basis, certainty - 0.1, Some(refused))
-            }
-            (None, None, None) if self.transcript.has_role(Role::Mixed) => {
-                self.verdict(Status::Partial, Basis::AnswerGiven, 0.5, decided_by)
-            }
-            (None, None, None) => self.after_the_end(decided_by),
+            _ => (Basis::AnswerGiven, self.course.decided_by.or(after)),
         }
     }
 
-    /// The customer's last word is a question, a request, or information: what came after it?
-    fn left_open(&self) -> Verdict {
-        if self.handoff.handoff.state == HandoffState::RequestedNotCompleted {
-            return self.verdict(Status::NotResolved, Basis::Escalated, 0.75, self.call());
-        }
-        let mut verdict = self.after_the_end(self.transcript.customer.last().copied());
-        let helped = self.heard().substantive.is_some() && !self.course.ends_objecting();
-        verdict.open_after_help = helped && verdict.basis == Basis::NoAnswer;
-        verdict
+    fn has(&self, index: usize, act: Act) -> bool {
+        self.reading.acts(index).has(act)
     }
 
-    /// Nothing that comes after the customer's last word proves a resolution; an answer makes it possible.
-    fn after_the_end(&self, fallback: Option<usize>) -> Verdict {
-        let after = AnswerQuality::of(self.transcript, self.after_last_customer());
-        if after.ends_in_refusal() {
-            return self.verdict(Status::NotResolved, Basis::NoAnswer, 0.65, after.refused);
-        }
-        match (after.done, after.substantive) {
-            (Some(done), _) if self.customer_let_go_on() => {
-                self.verdict(Status::Partial, Basis::ActionCompleted, 0.55, Some(done))
-            }
-            (_, Some(answer)) => self.verdict(Status::Partial, Basis::SilenceOnly, 0.5, Some(answer)),
-            (_, None) => self.verdict(Status::NotResolved, Basis::NoAnswer, 0.6, fallback),
-        }
+    fn last_of_role(&self, role: Role) -> Option<usize> {
+        self.transcript.items.iter().rposition(|item| item.role == role)
     }
 
-    fn wanted_human(&self, decided_by: Option<usize>) -> Verdict {
-        let human_came = self.handoff.handoff.state == HandoffState::Completed;
-        if human_came {
-            let after = AnswerQuality::of(self.transcript, self.after_last_customer());
-            let item = after.substantive.or(decided_by);
-            return self.verdict(Status::Partial, Basis::Escalated, 0.55, item);
-        }
-        let basis = if self.handoff.promised { Basis::Escalated } else { Basis::NoAnswer };
-        self.verdict(Status::NotResolved, basis, 0.85, decided_by)
+    fn last_answer_with(&self, act: Act) -> Option<usize> {
+        self.transcript.answers.iter().rev().copied().find(|index| self.has(*index, act))
     }
 
-    /// Whoever wrote to the customer last among humans and AI agents solved it, humans first: an AI's goodbye
-    /// behind a human's work does not make it the AI's. Items with several actors prove nothing.
-    fn solver(&self) -> ResolvedBy {
-        if self.transcript.has_role(Role::Human) {
-            ResolvedBy::Human
-        } else if self.transcript.has_role(Role::Mixed) {
-            ResolvedBy::Unknown
-        } else if self.transcript.has_role(Role::Ai) {
-            ResolvedBy::Ai
-        } else {
-            ResolvedBy::Unknown
-        }
-    }
-
-    fn heard(&self) -> AnswerQuality {
-        // Where a human took over, what the AI could not do before is not what the customer was left with.
-        let is_human =
-            |index: &usize| self.transcript.item(*index).is_some_and(|item| item.role == Role::Human);
-        let heard = self.transcript.answers.iter().copied().take(self.transcript.heard);
-        let takeover = heard.clone().position(|index| is_human(&index)).unwrap_or(0);
-        let heard = heard.skip(takeover);
-        let last = self.transcript.customer.last().copied().unwrap_or(0);
-        AnswerQuality::of(self.transcript, heard.filter(move |index| *index < last))
-    }
-
-    fn after_last_customer(&self) -> impl Iterator<Item = usize> {
-        let last = self.transcript.customer.last().copied();
-        self.transcript.answers.iter().copied().filter(move |index| last.is_some_and(|last| *index > last))
-    }
-
-    fn customer_let_go_on(&self) -> bool {
-        let last = self.transcript.customer_items().next_back();
-        last.is_some_and(|item| item.has_any(&[Group::Consent, Group::Acknowledge]))
-    }
-
-    fn call(&self) -> Option<usize> {
-        self.handoff.opened_by.map(|(item, _)| item)
+    /// The first answer behind the customer's last message.
+    fn answer_behind_the_customer(&self) -> Option<usize> {
+        let last = self.transcript.customer.last().copied()?;
+        self.transcript.answers.iter().copied().find(|answer| *answer > last)
     }
 }

@@ -1,11 +1,15 @@
 //! The quotes of an evaluation: exact substrings with their byte offsets, each kept once.
 
+use std::ops::Range;
+
 use assay_contracts::evaluation::Evidence;
 
-use crate::transcript::{Found, Transcript};
+use crate::transcript::{Role, Transcript, earlier_messages, splits_word};
 
 /// A quote is at most so many bytes: enough for a sentence.
 const LONGEST_QUOTE: usize = 200;
+/// A quote that would be shorter than this at a sentence is cut at a word.
+const SHORTEST_SENTENCE: usize = 60;
 
 /// Collects quotes and hands out their indices.
 #[derive(Debug)]
@@ -20,12 +24,12 @@ impl<'t, 'a> EvidenceBook<'t, 'a> {
         Self { transcript, quotes: Vec::new() }
     }
 
-    /// Quotes the sentence around `phrase` in the item at `index`; its beginning without a phrase.
-    pub(crate) fn quote(&mut self, index: usize, phrase: Option<Found>) -> Option<usize> {
+    /// Quotes the item at `index`: whole where it is short, else its last sentences for a customer, who comes to the
+    /// point at the end, and its first ones for everybody else.
+    pub(crate) fn quote(&mut self, index: usize) -> Option<usize> {
         let item = self.transcript.item(index)?;
         let content = item.message.content.as_str();
-        let around = phrase.map_or_else(|| first_character(content), |found| (found.start, found.end));
-        let (start, end) = sentence(content, around.0, around.1);
+        let (start, end) = passage(content, item.role == Role::Customer);
         let quote = content.get(start..end).filter(|quote| !quote.is_empty())?;
         let message_external_id = item.message.external_id.as_str();
         let author_type = item.message.author.author_type();
@@ -50,34 +54,64 @@ impl<'t, 'a> EvidenceBook<'t, 'a> {
     }
 }
 
-fn first_character(content: &str) -> (usize, usize) {
-    let start = content.len() - content.trim_start().len();
-    let length = content.get(start..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
-    (start, start + length)
+/// The part of a text to be quoted, without outer spaces: at most [`LONGEST_QUOTE`] bytes, cut at a sentence where that
+/// leaves enough of it, else at a word. Only a word that is longer than a quote is cut in the middle.
+fn passage(content: &str, from_the_end: bool) -> (usize, usize) {
+    let (start, end) = own_part(content);
+    let text = content.get(start..end).unwrap_or("");
+    if text.len() <= LONGEST_QUOTE {
+        return (start, end);
+    }
+    let (from, to) = if from_the_end { (last_part(text), text.len()) } else { (0, first_part(text)) };
+    let part = text.get(from..to).unwrap_or("");
+    let blanks = part.len() - part.trim_start().len();
+    (start + from + blanks, start + from + part.trim_end().len())
 }
 
-/// The sentence around `start..end`, cut to [`LONGEST_QUOTE`] at character boundaries, without outer spaces.
-fn sentence(content: &str, start: usize, end: usize) -> (usize, usize) {
-    let half = LONGEST_QUOTE.saturating_sub(end - start) / 2;
-    let floor = ceil_boundary(content, start.saturating_sub(half)).min(start);
-    let ceiling = floor_boundary(content, (end + half).min(content.len())).max(end);
-    let begin = sentence_ends(content, floor, start).last().unwrap_or(floor);
-    // From the phrase's last character on, which may itself end the sentence.
-    let last =
-        content.get(start..end).and_then(|phrase| phrase.chars().next_back()).map_or(0, char::len_utf8);
-    let finish = sentence_ends(content, end - last, ceiling).next().unwrap_or(ceiling);
-    let quote = content.get(begin..finish).unwrap_or("");
-    let begin = begin + (quote.len() - quote.trim_start().len());
-    (begin, begin + quote.trim().len())
+/// Where the last part of a text begins.
+fn last_part(text: &str) -> usize {
+    let earliest = text.ceil_char_boundary(text.len() - LONGEST_QUOTE);
+    let rest = text.get(earliest..).unwrap_or("");
+    let at_sentence = sentence_ends(rest).find(|at| *at + SHORTEST_SENTENCE <= rest.len());
+    let at_word = || word_bounds(text, earliest..text.len()).next().map(|at| at - earliest);
+    earliest + at_sentence.or_else(at_word).unwrap_or(0)
 }
 
-/// Offsets behind marks that end a sentence between `from` and `to`. A full stop inside of an address or a number
-/// ends none.
-fn sentence_ends(content: &str, from: usize, to: usize) -> impl Iterator<Item = usize> {
-    let part = content.get(from..to).unwrap_or("");
-    part.char_indices().filter_map(move |(at, character)| {
-        let behind = from + at + character.len_utf8();
-        let next = || content.get(behind..).and_then(|rest| rest.chars().next());
+/// Where the first part of a text ends.
+fn first_part(text: &str) -> usize {
+    let latest = text.floor_char_boundary(LONGEST_QUOTE);
+    let part = text.get(..latest).unwrap_or("");
+    let at_sentence = sentence_ends(part).filter(|at| *at >= SHORTEST_SENTENCE).last();
+    let at_word = || word_bounds(text, 1..latest + 1).next_back();
+    at_sentence.or_else(at_word).unwrap_or(latest)
+}
+
+/// Offsets in the range at which the text can be cut without cutting a word: at blanks, or else at any mark.
+fn word_bounds(text: &str, range: Range<usize>) -> impl DoubleEndedIterator<Item = usize> {
+    let around = move |at: usize| Some((text.get(..at)?, text.get(at..)?));
+    let is_blank = |text: &str| text.starts_with(char::is_whitespace);
+    let has_blank = range.clone().filter_map(around).any(|(_, behind)| is_blank(behind));
+    range.filter(move |at| {
+        around(*at).is_some_and(|(before, behind)| {
+            let at_blank = is_blank(behind) || before.ends_with(char::is_whitespace);
+            if has_blank { at_blank } else { !splits_word(before, behind) }
+        })
+    })
+}
+
+/// The text without outer spaces, and without the quoted messages and the signature behind it.
+fn own_part(content: &str) -> (usize, usize) {
+    let behind = earlier_messages(content).into_iter().next().map_or(content.len(), |(start, _)| start);
+    let own = content.get(..behind).filter(|own| !own.trim().is_empty()).unwrap_or(content);
+    let start = own.len() - own.trim_start().len();
+    (start, start + own.trim().len())
+}
+
+/// Offsets behind marks that end a sentence. A full stop inside of an address or a number ends none.
+fn sentence_ends(text: &str) -> impl Iterator<Item = usize> {
+    text.char_indices().filter_map(move |(at, character)| {
+        let behind = at + character.len_utf8();
+        let next = || text.get(behind..).and_then(|rest| rest.chars().next());
         let ends = match character {
             '.' | '!' | '?' => next().is_none_or(char::is_whitespace),
             '\n' | '。' | '！' | '？' => true,
@@ -87,38 +121,41 @@ fn sentence_ends(content: &str, from: usize, to: usize) -> impl Iterator<Item = 
     })
 }
 
-fn floor_boundary(content: &str, mut at: usize) -> usize {
-    while !content.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
-}
-
-fn ceil_boundary(content: &str, mut at: usize) -> usize {
-    while !content.is_char_boundary(at) {
-        at += 1;
-    }
-    at
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_quote_is_the_sentence_around_the_phrase() {
-        let text = "Hello there. No, that did not fix it! Bye";
-        let at = text.find("did not").unwrap();
-        let (start, end) = sentence(text, at, at + 7);
-        assert_eq!(&text[start..end], "No, that did not fix it!");
-        assert_eq!(sentence("...", 0, 1), (0, 3));
-        assert_eq!(sentence("mail to ann@example.com now. Bye", 0, 4), (0, 28));
+    fn quoted(text: &str, from_the_end: bool) -> &str {
+        let (start, end) = passage(text, from_the_end);
+        &text[start..end]
     }
 
     #[test]
-    fn a_long_sentence_is_cut_at_character_boundaries() {
-        let text = "é".repeat(1_000);
-        let (start, end) = sentence(&text, 600, 602);
-        assert!(end - start <= LONGEST_QUOTE + 2 && text.get(start..end).is_some());
+    fn a_short_message_is_quoted_whole_without_its_signature() {
+        assert_eq!(quoted("  No, that did not fix it! \n", true), "No, that did not fix it!");
+        assert_eq!(quoted("It works.\n\nKind regards,\nAnn", true), "It works.");
+        assert_eq!(quoted("> only a quote", false), "> only a quote");
+    }
+
+    #[test]
+    fn a_long_message_is_quoted_at_whole_sentences() {
+        let text = format!("First things first. {} And so it works now.", "Something happened. ".repeat(30));
+        assert!(
+            quoted(&text, true).starts_with("Something happened.") && quoted(&text, true).ends_with("now.")
+        );
+        assert!(quoted(&text, false).starts_with("First") && quoted(&text, false).ends_with("happened."));
+        assert!(quoted(&text, false).len() <= LONGEST_QUOTE && quoted(&text, true).len() <= LONGEST_QUOTE);
+    }
+
+    #[test]
+    fn without_a_sentence_a_quote_ends_at_a_word_and_without_words_at_a_character() {
+        let words = "word ".repeat(100);
+        assert!(quoted(&words, false).ends_with("word") && quoted(&words, true).starts_with("word"));
+        let answer = "Thanks! But the printer ".to_owned() + &"still prints nothing ".repeat(9) + "at all";
+        assert!(quoted(&answer, false).len() > 150, "a greeting alone says nothing");
+        let chinese = "打印机还是不能用".repeat(40);
+        assert!(quoted(&chinese, true).len() > 150 && chinese.ends_with(quoted(&chinese, true)));
+        let letters = "é".repeat(1_000);
+        assert!(quoted(&letters, true).len() <= LONGEST_QUOTE && !quoted(&letters, false).is_empty());
     }
 }

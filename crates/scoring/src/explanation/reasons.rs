@@ -1,15 +1,14 @@
 //! One or two plain sentences for each verdict, as a customer-support manager would say them.
 
 use assay_contracts::evaluation::{
-    AiInvolvement, Effort, Flag, HandoffState, ResolutionBasis, ResolutionStatus, ResolvedBy,
+    AiInvolvement, Effort, Flag, HandoffState, ResolutionBasis, ResolutionStatus, ResolvedBy, Signal,
 };
 
 use crate::audit::Verdict;
-use crate::customer::{CustomerCourse, EndState, Reaction};
+use crate::course::{CustomerCourse, EndState};
 use crate::doubt::Doubts;
 use crate::effort::EffortFindings;
-use crate::handoff::{Deduction, HandoffFindings};
-use crate::model::Scored;
+use crate::handoff::{Fault, HandoffFindings};
 
 /// Puts findings into words.
 pub(crate) struct Narrator<'t> {
@@ -21,59 +20,30 @@ pub(crate) struct Narrator<'t> {
 }
 
 impl Narrator<'_> {
-    /// Why resolution accuracy is what it is.
-    pub(crate) fn resolution_accuracy(&self, scored: &Scored) -> String {
+    /// Why resolution accuracy is what it is; `signals` are those of the score, the strongest first.
+    pub(crate) fn resolution_accuracy(&self, signals: &[Signal]) -> String {
         let ending = match self.course.end {
             EndState::Absent => "The customer did not write.",
-            EndState::Confirmed => "The customer confirmed that the issue was solved.",
+            EndState::Confirmed => "The customer said or showed that the issue was solved.",
             EndState::Thanked => "The customer thanked for the answer at the end.",
-            EndState::Closed => {
-                "The customer ended the conversation without saying whether the issue was solved."
-            }
             EndState::Accepted => {
                 "The customer accepted the last answer without saying that the issue was solved."
             }
             EndState::Open => {
                 "The customer's last message asks or tells something and does not say how it ended."
             }
+            EndState::Doubting => "The customer was not convinced by the last answer.",
             EndState::Repeated => "The customer had to say the same thing again at the end.",
-            EndState::Rejected => "The customer said at the end that the issue was not solved.",
+            EndState::Rejected => "The customer said or showed at the end that the issue was not solved.",
             EndState::AskedForHuman => "The customer asked for a human at the end.",
             EndState::GaveUp => "The customer gave up.",
         };
-        match self.second_sentence(scored) {
-            Some(second) => format!("{ending} {second}"),
-            None => ending.to_owned(),
-        }
-    }
-
-    /// What else weighed most, if it is not the ending itself.
-    fn second_sentence(&self, scored: &Scored) -> Option<String> {
-        let guard = scored.adjustments.iter().map(|adjustment| adjustment.code).find_map(guard_sentence);
-        if let Some(sentence) = guard {
-            return Some(sentence.to_owned());
-        }
-        let rejected = self.course.count(Reaction::Rejects);
-        if rejected > 0 && self.course.end.is_content() {
-            return Some(format!(
-                "Before that they had rejected {}.",
-                counted(rejected, "answer", "answers")
-            ));
-        }
-        if rejected > 1 && self.course.end == EndState::Rejected {
-            return Some(format!("They rejected {}.", counted(rejected, "answer", "answers")));
-        }
-        let strongest = scored
-            .contributions
-            .iter()
-            .filter(|(_, effect)| *effect <= -0.25)
-            .filter_map(|(code, effect)| drag_sentence(code).map(|sentence| (sentence, *effect)))
-            .min_by(|one, other| one.1.total_cmp(&other.1));
-        strongest.map(|(sentence, _)| sentence.to_owned())
+        let second = signals.iter().find_map(|signal| second_sentence(&signal.code));
+        second.map_or_else(|| ending.to_owned(), |second| format!("{ending} {second}"))
     }
 
     /// Why interaction effort is what it is.
-    pub(crate) fn interaction_effort(&self, scored: &Scored) -> String {
+    pub(crate) fn interaction_effort(&self) -> String {
         let Effort { customer_turns, repeated_information, clarifications } = self.effort.effort;
         let turns = times(customer_turns);
         let mut burdens = Vec::new();
@@ -83,18 +53,23 @@ impl Narrator<'_> {
         if clarifications > 0 {
             burdens.push(format!("was asked back {}", times(clarifications)));
         }
-        let first = if burdens.is_empty() {
+        if !self.effort.loops.is_empty() {
+            burdens.push("was given the same answer again".to_owned());
+        }
+        if burdens.is_empty() {
             format!("The customer wrote {turns} and neither repeated anything nor was asked back.")
         } else {
-            format!("The customer wrote {turns} and {}.", burdens.join(" and "))
-        };
-        let guard = scored.adjustments.iter().map(|adjustment| adjustment.code).find_map(guard_sentence);
-        guard.map_or(first.clone(), |second| format!("{first} {second}"))
+            let burdens: Vec<&str> = burdens.iter().map(String::as_str).collect();
+            format!("The customer wrote {turns} and {}.", join(&burdens))
+        }
     }
 
     /// Why handoff smoothness is what it is.
     pub(crate) fn handoff_smoothness(&self) -> String {
         match self.handoff.handoff.state {
+            HandoffState::None if self.handoff.score < 4.5 => {
+                "Nobody asked for a human or promised one, but the issue seems to have needed one.".to_owned()
+            }
             HandoffState::None => "No handoff to a human was needed.".to_owned(),
             HandoffState::OfferedNotTaken => {
                 "A human was offered and the customer did not take the offer.".to_owned()
@@ -103,11 +78,14 @@ impl Narrator<'_> {
                 "The customer asked for a human and none came.".to_owned()
             }
             HandoffState::RequestedNotCompleted => "A human was promised and none came.".to_owned(),
-            HandoffState::Completed if self.handoff.deductions.is_empty() => {
+            HandoffState::Completed if self.handoff.faults.is_empty() && self.handoff.score < 4.5 => {
+                "A human took over, but not smoothly.".to_owned()
+            }
+            HandoffState::Completed if self.handoff.faults.is_empty() => {
                 "A human took over without the customer having to ask or say anything twice.".to_owned()
             }
             HandoffState::Completed => {
-                let mut faults: Vec<&str> = self.handoff.deductions.iter().map(fault).collect();
+                let mut faults: Vec<&str> = self.handoff.faults.iter().map(fault_sentence).collect();
                 faults.dedup();
                 format!("A human took over, but {}.", join(&faults))
             }
@@ -173,7 +151,7 @@ impl Narrator<'_> {
 
     fn caveat(&self, verdict: &Verdict) -> Option<&'static str> {
         if verdict.human_work_in_notes {
-            return Some("Internal comments show human work.");
+            return Some("A human wrote internal comments, and nothing that the customer saw.");
         }
         if self.involvement == AiInvolvement::NoAi {
             return Some("No AI agent wrote to the customer.");
@@ -191,54 +169,30 @@ impl Narrator<'_> {
     }
 }
 
-fn guard_sentence(code: &str) -> Option<&'static str> {
+/// What else weighed, if it is not the ending itself.
+fn second_sentence(code: &str) -> Option<&'static str> {
     match code {
-        "AGENT_REPEATED_ITSELF" => Some("The same answer was given again and again."),
-        "HUMAN_REQUEST_IGNORED" => Some("Their request for a human was not met."),
-        "PROMISED_HUMAN_MISSING" => Some("The human who was promised is not in the transcript."),
-        "NO_SUBSTANTIVE_ANSWER" => Some("The answers say nothing."),
-        "AGENT_REFUSED" => Some("The answers only refused."),
-        _ => None,
-    }
-}
-
-fn drag_sentence(code: &str) -> Option<&'static str> {
-    match code {
-        "CUSTOMER_FRUSTRATED" => Some("They showed frustration on the way."),
         "CUSTOMER_REPEATED" => Some("They had to repeat themselves."),
-        "AGENT_APOLOGISED" => Some("The answers apologise, which goes with something having failed."),
-        "AGENT_REFUSED" => Some("The answers refuse what was asked."),
-        "AGENT_CONFUSED" => Some("The answering side misunderstood the request."),
+        "AGENT_MISSED_THE_POINT" => Some("Answers missed the point."),
         "AGENT_REPEATED_ITSELF" => Some("The answers repeat themselves."),
+        "ACTION_CLAIMED" => Some("Something was said to be done that was not."),
+        "AGENT_REFUSED" => Some("The answers refuse without an alternative."),
+        "AGENT_DECLINED" => Some("The request was declined with a reason."),
+        "AGENT_PROMISED" => Some("The answers promise something for later."),
         "AGENT_HANDED_OVER" => Some("The issue was passed on."),
-        "AGENT_PUT_OFF" => Some("The answers put them off instead of solving it."),
-        "ACTION_FAILED" => Some("Something that was tried for them failed."),
-        "CUSTOMER_ACCUSED" => Some("They reproached the company."),
-        "CUSTOMER_PRESSED" => Some("They pressed for a solution."),
-        "CUSTOMER_TRIED_ANOTHER" => Some("They had to ask for another one."),
-        "ISSUE_LEFT_OPEN" => Some("Nothing they wrote since shows that it was solved."),
-        "QUESTION_LEFT_OPEN" => Some("Their last question is open."),
-        "CUSTOMER_WAITED" => Some("They were kept waiting."),
-        "REOPENED" => Some("They had come back after they seemed content."),
+        "ACTION_COMPLETED" => Some("Something was carried out for them."),
+        "AGENT_ANSWERED" => Some("They got a fitting answer."),
+        "REOPENED" => Some("They had come back after the issue seemed solved."),
         _ => None,
     }
 }
 
-fn fault(deduction: &Deduction) -> &'static str {
-    match deduction.code {
+/// What made the handoff rough, as a clause.
+fn fault_sentence(fault: &Fault) -> &'static str {
+    match fault.code {
         "HUMAN_REQUESTED_AGAIN" => "the customer had to ask more than once",
-        "HUMAN_REQUEST_DEFLECTED" => "the AI agent put the request off first",
-        "ASKED_AGAIN" => "the human asked for what had been given",
         "CUSTOMER_REPEATED" => "the customer had to repeat themselves",
-        "WAITED_FOR_HUMAN" => "the customer had to wait",
-        _ => "the customer was annoyed",
-    }
-}
-
-fn counted(count: u32, one: &str, many: &str) -> String {
-    match count {
-        1 => format!("one {one}"),
-        _ => format!("{count} {many}"),
+        _ => "the customer had to wait",
     }
 }
 

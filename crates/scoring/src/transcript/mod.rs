@@ -1,26 +1,29 @@
-//! A conversation, read once: who speaks, what phrases stand where, and what each item shares with earlier ones.
+//! A conversation as the scorer sees it: who speaks, what is the author's own text, and what items share.
 
 mod excerpt;
 mod identifiers;
-mod language;
 mod own_text;
-mod pieces;
-mod reading;
-mod sentence_ends;
-mod sentences;
 mod similarity;
+mod words;
+
+use std::borrow::Cow;
 
 use assay_contracts::conversation::{Author, AuthorType, Conversation, Message, MessageKind};
 
-pub(crate) use self::language::{Coverage, Language};
-pub(crate) use self::own_text::Quoted;
-pub(crate) use self::reading::{Found, Reading};
-pub(crate) use self::sentences::sentence_around;
-pub(crate) use self::similarity::{common, shares_any};
+pub(crate) use self::own_text::earlier_messages;
+pub(crate) use self::similarity::shares_any;
+pub(crate) use self::words::{composed, splits_word};
 
 use self::excerpt::{Excerpt, share};
 use self::similarity::overlap;
-use crate::lexicon::{Group, Lexicon};
+use self::words::Words;
+use crate::injection::InjectionDetector;
+use crate::language::{FunctionWords, Language};
+
+/// A first message with fewer content words may be a greeting, which is no request.
+const FEWEST_WORDS_OF_REQUEST: usize = 4;
+/// From this share of common words on two messages are the same.
+const SAME_WORDS: f64 = 0.8;
 
 /// What an item is to the scorer. A comment is a note whoever wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,115 +52,127 @@ impl Role {
     pub(crate) const fn answers(self) -> bool {
         matches!(self, Self::Ai | Self::Human)
     }
+
+    /// Whether the item ends what the customer has to say at once: an answer, or an item of several actors.
+    pub(crate) const fn speaks_to_customer(self) -> bool {
+        matches!(self, Self::Ai | Self::Human | Self::Mixed)
+    }
+
+    /// Whether the customer never saw the item.
+    pub(crate) const fn is_unseen(self) -> bool {
+        matches!(self, Self::Note | Self::System)
+    }
 }
 
-/// One item with what was read in it.
+/// One item with what can be counted in it.
 #[derive(Debug)]
 pub(crate) struct Item<'a> {
     /// What it is to the scorer.
     pub role: Role,
     /// As it was submitted.
     pub message: &'a Message,
-    /// What stands in it.
-    pub reading: Reading,
-}
-
-impl Item<'_> {
-    /// The first find of `group`.
-    pub(crate) fn first(&self, group: Group) -> Option<Found> {
-        let found = if self.has(group) { self.reading.found.as_slice() } else { &[] };
-        found.iter().copied().find(|found| found.group == group)
-    }
-
-    /// Whether a phrase of `group` stands in it.
-    pub(crate) fn has(&self, group: Group) -> bool {
-        self.reading.groups.holds(group)
-    }
-
-    /// How many phrases of `group` stand in it.
-    pub(crate) fn count(&self, group: Group) -> usize {
-        self.reading.found.iter().filter(|found| found.group == group).count()
-    }
-
-    /// Whether a phrase of any of `groups` stands in it.
-    pub(crate) fn has_any(&self, groups: &[Group]) -> bool {
-        self.reading.groups.holds_any(groups)
-    }
-
+    /// Its text, or the beginning and the end of a very long one.
+    excerpt: Cow<'a, str>,
+    /// Byte ranges of `excerpt` that quote earlier messages or sign the message.
+    earlier: Vec<(usize, usize)>,
+    /// Words of its own text.
+    pub words: u32,
+    content_words: Vec<u64>,
+    /// Hashes of order numbers, e-mail addresses and the like, sorted.
+    pub identifiers: Vec<u64>,
     /// Whether the text talks to an evaluator; nothing in it is ever good evidence.
-    pub(crate) fn is_injected(&self) -> bool {
-        self.reading.injected
+    pub is_injected: bool,
+}
+
+impl<'a> Item<'a> {
+    /// Reads at most `most` bytes of the message.
+    pub(crate) fn read(message: &'a Message, most: usize, is_injected: bool) -> Self {
+        let excerpt = Excerpt::of(&message.content, most).text;
+        let earlier = earlier_messages(&excerpt);
+        let words = Words::of(&own(&excerpt, &earlier));
+        Self {
+            role: Role::of(message),
+            message,
+            excerpt,
+            earlier,
+            words: words.count,
+            content_words: words.content,
+            identifiers: words.identifiers,
+            is_injected,
+        }
+    }
+
+    /// The author's own text, without quoted earlier messages and signatures.
+    pub(crate) fn own_text(&self) -> Cow<'_, str> {
+        own(&self.excerpt, &self.earlier)
     }
 }
 
-/// A conversation that was read.
+fn own<'t>(text: &'t str, earlier: &[(usize, usize)]) -> Cow<'t, str> {
+    if earlier.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let mut rest = String::with_capacity(text.len());
+    let mut from = 0;
+    for (start, end) in earlier {
+        rest.push_str(text.get(from..*start).unwrap_or(""));
+        from = *end;
+    }
+    rest.push_str(text.get(from..).unwrap_or(""));
+    Cow::Owned(rest)
+}
+
+/// A conversation with its items.
 #[derive(Debug)]
 pub(crate) struct Transcript<'a> {
     /// As it was submitted.
     pub conversation: &'a Conversation,
+    /// Whether the subject talks to an evaluator; then it is not read.
+    is_subject_injected: bool,
     /// Every item, in order.
     pub items: Vec<Item<'a>>,
-    /// Indices of the customer's items that count as theirs (see [`Transcript::read`]).
+    /// Indices of the customer's items, without those that talk to an evaluator.
     pub customer: Vec<usize>,
-    /// The turn of each of `customer`, from 0: messages with no answer between them are one turn, so that it
-    /// makes no difference in how many messages a customer says something.
-    pub turns: Vec<usize>,
-    /// Indices of the answers that the customer saw.
+    /// Indices of the answers that the customer saw, without those that talk to an evaluator.
     pub answers: Vec<usize>,
-    /// For each of `customer`: the share of its words that it has in common with the closest earlier one, 0–1.
-    pub customer_likeness: Vec<f64>,
-    /// The same for each of `answers`.
-    pub answer_likeness: Vec<f64>,
-    /// How many of `answers` were heard: the customer wrote after them, or it is the first answer of all. What
-    /// comes later may count against a conversation, never for it.
-    pub heard: usize,
+    /// For each item the share of its words that it has in common with the closest earlier one of the same side, 0–1.
+    pub likeness: Vec<f64>,
     /// Language of the customer's text.
     pub language: Language,
 }
 
 impl<'a> Transcript<'a> {
     /// Reads every item once.
-    ///
-    /// A customer's item that talks to an evaluator is left out of `customer`, unless it complains: otherwise an
-    /// injected text would move the end of the conversation and thin out complaints.
-    pub(crate) fn read(lexicon: &Lexicon, conversation: &'a Conversation) -> Self {
-        let most = share(conversation.messages.iter().map(|message| message.content.len()));
-        let (mut items, excerpts): (Vec<Item<'a>>, Vec<Excerpt<'a>>) = conversation
+    pub(crate) fn read(
+        injections: &InjectionDetector,
+        words: &FunctionWords,
+        conversation: &'a Conversation,
+    ) -> Self {
+        // Notes and events have a share of their own: what the customer never saw takes no room from what they said.
+        let share_of = |unseen: bool| {
+            let texts =
+                conversation.messages.iter().filter(|message| Role::of(message).is_unseen() == unseen);
+            share(texts.map(|message| message.content.len()))
+        };
+        let (of_seen, of_unseen) = (share_of(false), share_of(true));
+        let items: Vec<Item<'a>> = conversation
             .messages
             .iter()
             .map(|message| {
-                let excerpt = Excerpt::of(&message.content, most);
-                let reading = Reading::of_words(lexicon, &excerpt.text);
-                (Item { role: Role::of(message), message, reading }, excerpt)
+                let most = if Role::of(message).is_unseen() { of_unseen } else { of_seen };
+                Item::read(message, most, injections.finds(&message.content))
             })
-            .unzip();
-        let language = Language::of(lexicon, &items);
-        let mut hits = Vec::new();
-        for (item, excerpt) in items.iter_mut().zip(&excerpts) {
-            let read_in = language.to_read(lexicon, item);
-            item.reading.find_phrases(lexicon, excerpt, read_in, &mut hits);
+            .collect();
+        let language = Language::of(words, &items);
+        let customer = indices(&items, |role| role == Role::Customer);
+        let answers = indices(&items, Role::answers);
+        let mut likeness = vec![0.0; items.len()];
+        for side in [&customer, &answers] {
+            add_likeness(&items, side, &mut likeness);
         }
-        let customer: Vec<usize> = indices(&items, |item| {
-            item.role == Role::Customer && (!item.is_injected() || item.has_any(COMPLAINTS))
-        });
-        let answers: Vec<usize> = indices(&items, |item| item.role.answers());
-        let turns = turns(&customer, &answers);
-        let last_customer = customer.last().copied().unwrap_or(0);
-        let before_last = answers.iter().filter(|index| **index < last_customer).count();
-        let heard = if before_last == 0 { answers.len().min(1) } else { before_last };
-        let customer_likeness = likeness(&items, &customer);
-        let answer_likeness = likeness(&items, &answers);
-        Self {
-            conversation,
-            items,
-            customer,
-            turns,
-            answers,
-            customer_likeness,
-            answer_likeness,
-            heard,
-            language,
-        }
+        let is_subject_injected =
+            conversation.subject.as_deref().is_some_and(|subject| injections.finds(subject));
+        Self { conversation, is_subject_injected, items, customer, answers, likeness, language }
     }
 
     /// The item at `index`, which comes from this transcript.
@@ -165,36 +180,23 @@ impl<'a> Transcript<'a> {
         self.items.get(index)
     }
 
-    /// How many turns the customer had.
-    pub(crate) fn turn_count(&self) -> usize {
-        self.turns.last().map_or(0, |last| last + 1)
-    }
-
-    /// The customer's items that count as theirs.
+    /// The customer's items.
     pub(crate) fn customer_items(&self) -> impl DoubleEndedIterator<Item = &Item<'a>> {
         self.customer.iter().filter_map(|index| self.items.get(*index))
     }
 
-    /// The customer's opening: what they write before the first answer to them.
-    pub(crate) fn opening_items(&self) -> impl Iterator<Item = &Item<'a>> {
-        let first_turn = self.turns.iter().filter(|turn| **turn == 0).count();
-        self.customer_items().take(first_turn)
+    /// The share of its words that the item has in common with the closest earlier one of the same side, 0–1.
+    pub(crate) fn likeness(&self, index: usize) -> f64 {
+        self.likeness.get(index).copied().unwrap_or(0.0)
     }
 
-    /// All answers that the customer saw.
-    pub(crate) fn answer_items(&self) -> impl DoubleEndedIterator<Item = &Item<'a>> {
-        self.answers.iter().filter_map(|index| self.items.get(*index))
-    }
-
-    /// The answers that the customer reacted to (see `heard`).
-    pub(crate) fn heard_items(&self) -> impl DoubleEndedIterator<Item = &Item<'a>> {
-        self.answers.iter().take(self.heard).filter_map(|index| self.items.get(*index))
-    }
-
-    /// What the customer reacts to at `index`: the last answer before it, or the last item with several actors,
-    /// which may hold one.
-    pub(crate) fn answer_before(&self, index: usize) -> Option<&Item<'a>> {
-        self.items.iter().take(index).rfind(|item| item.role.answers() || item.role == Role::Mixed)
+    /// Whether the customer's item at `index` says over again what they wrote first.
+    pub(crate) fn says_first_request_again(&self, index: usize) -> bool {
+        let first = self.customer.first().copied().filter(|first| *first < index);
+        let words = |index: usize| self.item(index).map_or(&[][..], |item| &item.content_words);
+        first.is_some_and(|first| {
+            words(first).len() >= FEWEST_WORDS_OF_REQUEST && overlap(words(index), words(first)) > SAME_WORDS
+        })
     }
 
     /// Whether an item of this role is there.
@@ -202,22 +204,22 @@ impl<'a> Transcript<'a> {
         self.items.iter().any(|item| item.role == role)
     }
 
-    /// Whether any item talks to an evaluator.
+    /// Whether a human left an internal note.
+    pub(crate) fn has_human_note(&self) -> bool {
+        let by_human = |item: &Item<'_>| item.message.author.author_type() == AuthorType::Teammate;
+        self.items.iter().any(|item| item.role == Role::Note && by_human(item))
+    }
+
+    /// Whether the subject or any item talks to an evaluator.
     pub(crate) fn has_injection(&self) -> bool {
-        self.items.iter().any(Item::is_injected)
+        self.is_subject_injected || self.items.iter().any(|item| item.is_injected)
+    }
+
+    /// The subject, unless it talks to an evaluator.
+    pub(crate) fn subject(&self) -> Option<&str> {
+        self.conversation.subject.as_deref().filter(|_| !self.is_subject_injected)
     }
 }
-
-/// The groups that make a message a complaint.
-pub(crate) const COMPLAINTS: &[Group] = &[
-    Group::Rejection,
-    Group::Negated,
-    Group::Still,
-    Group::Frustration,
-    Group::Sarcasm,
-    Group::HumanRequest,
-    Group::GiveUp,
-];
 
 /// The ids of an AI author: service id, then the caller's.
 pub(crate) fn ai_ids(author: &Author) -> Option<(Option<&str>, Option<&str>)> {
@@ -227,36 +229,19 @@ pub(crate) fn ai_ids(author: &Author) -> Option<(Option<&str>, Option<&str>)> {
     }
 }
 
-fn indices(items: &[Item<'_>], keep: impl Fn(&Item<'_>) -> bool) -> Vec<usize> {
-    items.iter().enumerate().filter(|(_, item)| keep(item)).map(|(index, _)| index).collect()
+fn indices(items: &[Item<'_>], keep: impl Fn(Role) -> bool) -> Vec<usize> {
+    let kept = items.iter().enumerate().filter(|(_, item)| keep(item.role) && !item.is_injected);
+    kept.map(|(index, _)| index).collect()
 }
 
 /// How much each of these items shares with the closest earlier one of them.
-fn likeness(items: &[Item<'_>], indices: &[usize]) -> Vec<f64> {
-    let words: Vec<&[u64]> = indices
-        .iter()
-        .map(|index| items.get(*index).map_or(&[][..], |item| &item.reading.content_words))
-        .collect();
-    words
-        .iter()
-        .enumerate()
-        .map(|(position, own)| {
-            words.iter().take(position).map(|earlier| overlap(own, earlier)).fold(0.0, f64::max)
-        })
-        .collect()
-}
-
-fn turns(customer: &[usize], answers: &[usize]) -> Vec<usize> {
-    let mut turn = 0;
-    let mut before: Option<usize> = None;
-    customer
-        .iter()
-        .map(|index| {
-            let was_answered =
-                before.is_some_and(|before| answers.iter().any(|answer| (before..*index).contains(answer)));
-            turn += usize::from(was_answered);
-            before = Some(*index);
-            turn
-        })
-        .collect()
+fn add_likeness(items: &[Item<'_>], side: &[usize], likeness: &mut [f64]) {
+    let words = |index: usize| items.get(index).map_or(&[][..], |item| &item.content_words);
+    for (position, index) in side.iter().enumerate() {
+        let earlier = side.iter().take(position);
+        let closest = earlier.map(|earlier| overlap(words(*index), words(*earlier))).fold(0.0, f64::max);
+        if let Some(slot) = likeness.get_mut(*index) {
+            *slot = closest;
+        }
+    }
 }

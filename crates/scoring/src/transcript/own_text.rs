@@ -1,5 +1,7 @@
 //! Which parts of a message are new and its author's own: quoted earlier text is not new evidence.
 
+use super::words::composed;
+
 /// Beginnings of lines behind which an e-mail client puts the earlier message, in lower case.
 const REPLY_SEPARATORS: [&str; 9] = [
     "-----original message",
@@ -70,34 +72,8 @@ const LONGEST_SIGN_OFF: usize = 40;
 /// Blanks around it are expected to be at most so many.
 const LONGEST_BLANKS: usize = 20;
 
-/// Parts of a text, as byte ranges in order, and what they are.
-#[derive(Debug, Default)]
-pub(crate) struct Quoted {
-    /// Quoted earlier messages: nothing in them counts.
-    pub earlier: Vec<(usize, usize)>,
-    /// Text in quotation marks: somebody's words are cited, so nothing in it counts in favour.
-    pub cited: Vec<(usize, usize)>,
-}
-
-impl Quoted {
-    /// Finds the quoted parts of `text`.
-    pub(crate) fn of(text: &str) -> Self {
-        Self { earlier: earlier_messages(text), cited: citations(text) }
-    }
-
-    /// Whether the byte at `at` belongs to an earlier message.
-    pub(crate) fn is_earlier(&self, at: usize) -> bool {
-        touches(&self.earlier, at, at + 1)
-    }
-}
-
-/// Whether `start..end` touches one of `ranges`.
-pub(super) fn touches(ranges: &[(usize, usize)], start: usize, end: usize) -> bool {
-    let first = ranges.partition_point(|range| range.1 <= start);
-    ranges.get(first).is_some_and(|range| range.0 < end)
-}
-
-fn earlier_messages(text: &str) -> Vec<(usize, usize)> {
+/// Byte ranges of `text` that quote earlier messages or sign the message, in order.
+pub(crate) fn earlier_messages(text: &str) -> Vec<(usize, usize)> {
     let mut ranges = Vec::new();
     let mut start = 0;
     while start < text.len() {
@@ -155,7 +131,7 @@ fn line_kind(line: &str) -> Line {
     match bare {
         _ if bare.starts_with('>') => Line::Quoted,
         _ if may_separate && is_separator(bare) => Line::Separator,
-        _ if bare.len() <= LONGEST_SIGN_OFF && is_sign_off(bare) => Line::SignOff,
+        _ if bare.len() <= LONGEST_SIGN_OFF && is_sign_off(&composed(bare)) => Line::SignOff,
         _ => Line::Own,
     }
 }
@@ -189,43 +165,6 @@ fn add_range(ranges: &mut Vec<(usize, usize)>, start: usize, end: usize) {
         Some(last) if last.1 == start => last.1 = end,
         _ => ranges.push((start, end)),
     }
-}
-
-/// Longest citation: a stray quotation mark must not swallow the rest of a message.
-const LONGEST_CITATION: usize = 400;
-
-fn citations(text: &str) -> Vec<(usize, usize)> {
-    let mut ranges = Vec::new();
-    // Most texts hold no quotation mark: neither the one of ASCII, nor any character beyond it.
-    if text.is_ascii() && !text.as_bytes().contains(&b'"') || !text.contains(opens) {
-        return ranges;
-    }
-    let mut open: Option<(usize, char)> = None;
-    for (at, character) in text.char_indices() {
-        match open {
-            Some((start, mark)) if closes(mark, character) => {
-                if at - start <= LONGEST_CITATION {
-                    add_range(&mut ranges, start, at + character.len_utf8());
-                }
-                open = None;
-            }
-            _ if opens(character) => open = Some((at, character)),
-            _ => {}
-        }
-    }
-    ranges
-}
-
-const fn opens(character: char) -> bool {
-    matches!(character, '"' | '\u{201C}' | '\u{201E}' | '«' | '「')
-}
-
-/// Whether `character` ends what the quotation mark `mark` began: English, German, French and Chinese ways.
-const fn closes(mark: char, character: char) -> bool {
-    matches!(
-        (mark, character),
-        ('"', '"') | ('\u{201C}', '\u{201D}') | ('\u{201E}', '\u{201C}') | ('«', '»') | ('「', '」')
-    )
 }
 
 #[cfg(test)]
@@ -268,15 +207,5 @@ mod tests {
         }
         let sent = "No luck\nSent from my phone";
         assert_eq!(earlier_messages(sent), [(8, sent.len())]);
-    }
-
-    #[test]
-    fn text_in_quotation_marks_is_cited() {
-        let text = "you said \"it is fixed\" and \u{201C}all good\u{201D}";
-        let parts: Vec<&str> = citations(text).into_iter().map(|(start, end)| &text[start..end]).collect();
-        assert_eq!(parts, ["\"it is fixed\"", "\u{201C}all good\u{201D}"]);
-        for text in ["„gelöst“", "«résolu»", "「好了」"] {
-            assert_eq!(citations(text), [(0, text.len())], "{text}");
-        }
     }
 }

@@ -16,7 +16,7 @@ use assay_contracts::conversation::{Author, Conversation, Message, MessageKind};
 use assay_contracts::evaluation::Evaluation;
 use assay_scoring::Scorer;
 
-/// One scorer for all cases of a test binary: compiling the lists takes longer than scoring.
+/// One scorer for all cases of a test binary.
 pub fn scorer() -> &'static Scorer {
     static SCORER: std::sync::LazyLock<Scorer> = std::sync::LazyLock::new(|| Scorer::builtin().unwrap());
     &SCORER

@@ -303,7 +303,8 @@ mod tests {
             source_account_id: None,
             evaluation_id: new_id(),
             evaluated_at: Timestamp::saturating_from_millis(1_763_600_000_000),
-            outcome: AnnouncedOutcome::Scored { axis_score, axis_band: AxisBand::of(axis_score), audit },
+            // That of the evaluation, whatever the score alone would say.
+            outcome: AnnouncedOutcome::Scored { axis_score, axis_band: AxisBand::Mixed, audit },
         }
     }
 
@@ -356,7 +357,7 @@ mod tests {
                 "data": {
                     "ticket_id": ticket, "external_ticket_id": "T-1", "source": "zendesk",
                     "evaluation_id": evaluation, "evaluated_at": 1_763_600_000_000_i64, "status": "scored",
-                    "axis": {"score": 2.1, "band": "poor"}, "axis_low_score_below": 3.0,
+                    "axis": {"score": 2.1, "band": "mixed"}, "axis_low_score_below": 3.0,
                     "resolution": {"status": "not_resolved", "resolved_by": "none"},
                     "charge": {"assessment": "disputed", "reasons": ["CUSTOMER_REJECTED"]},
                     "scorer": "builtin",

@@ -115,7 +115,7 @@ impl Stage {
             source_account_id: None,
             evaluation_id: new_id(),
             evaluated_at: NOW,
-            outcome: AnnouncedOutcome::Scored { axis_score, axis_band: AxisBand::of(axis_score), audit },
+            outcome: AnnouncedOutcome::Scored { axis_score, axis_band: AxisBand::Poor, audit },
         };
         Received::Announced(new_id(), Announcement::Evaluation(announced))
     }

@@ -1,4 +1,5 @@
-//! The file of kind `axis`: the three scores with their reasons, and the facts behind them.
+//! The file of kind `axis`: the three scores with their reasons, and the facts behind them. `axis_band` is the band of
+//! `axis_score` where a handoff was in play, else of `axis_excluding_handoff`; `mixed` at most where the issue is not resolved.
 
 use super::columns::{COUNTS, Column, ORIGIN, column};
 

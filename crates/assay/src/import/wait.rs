@@ -1,0 +1,50 @@
+//! Waiting until what was imported is scored: `--wait`.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
+use reqwest::StatusCode;
+use serde::Deserialize;
+use tokio::time::sleep;
+
+use crate::api::{Api, Call, Problem};
+
+/// Pauses between two looks at a conversation that is not scored yet, the first and the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Waits until none of these tickets has an evaluation that is pending. One that was deleted meanwhile is not waited for.
+pub async fn until_scored(api: &Api, tickets: &[String]) -> Result<()> {
+    let style = ProgressStyle::with_template("{bar:30} {pos} of {len} scored, ETA {eta}");
+    let bar = ProgressBar::new(tickets.len() as u64).with_finish(ProgressFinish::AndClear);
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    for ticket in tickets {
+        let mut pause = FIRST_PAUSE;
+        while is_pending(api, ticket).await? {
+            sleep(pause).await;
+            pause = (pause * 3 / 2).min(LONGEST_PAUSE);
+        }
+        bar.inc(1);
+    }
+    Ok(())
+}
+
+/// The part of an evaluation that says whether there is one.
+#[derive(Deserialize)]
+struct Evaluation {
+    status: String,
+}
+
+async fn is_pending(api: &Api, ticket: &str) -> Result<bool> {
+    let path = format!("/v1/tickets/{ticket}/evaluation");
+    let response = api.send(&Call::get(&path)).await?;
+    match response.status() {
+        StatusCode::NOT_FOUND => Ok(false),
+        status if status.is_success() => {
+            let evaluation: Evaluation = response.json().await?;
+            Ok(evaluation.status == "pending")
+        }
+        _ => Err(Problem::read(response).await.into_error()),
+    }
+}

@@ -1,0 +1,264 @@
+//! The model file: a header that lists tensors, the tensors, a checksum.
+//!
+//! ```text
+//! "ASSAYENC"  8 bytes
+//! format      u32, little endian, like every number here
+//! length      u32, bytes of the header
+//! header      JSON
+//! padding     zeros up to a multiple of 64
+//! tensors     each from a multiple of 64, counted from here
+//! checksum    SHA-256 of everything before it
+//! ```
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use crate::error::ModelError;
+
+/// The version of the format that this crate reads.
+pub const FORMAT_VERSION: u32 = 1;
+
+const MAGIC: &[u8; 8] = b"ASSAYENC";
+const PREFIX: usize = 16;
+const CHECKSUM: usize = 32;
+const ALIGNMENT: usize = 64;
+
+/// What the file says about its model.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[non_exhaustive]
+pub struct Header {
+    /// Name of the model.
+    pub name: String,
+    /// Version of the model.
+    pub version: String,
+    /// Numbers in a vector of the model.
+    pub hidden: usize,
+    /// Attention heads.
+    pub heads: usize,
+    /// Width of the feed-forward part.
+    pub feed_forward: usize,
+    /// Transformer layers.
+    pub layers: usize,
+    /// Ids in the vocabulary.
+    pub vocabulary: usize,
+    /// The most ids that can be encoded at once.
+    pub max_positions: usize,
+    /// Added to the variance in layer normalisation.
+    pub layer_norm_epsilon: f32,
+    /// Id of the marker in front of a text.
+    pub bos_id: u32,
+    /// Id of what the vocabulary has no piece for.
+    pub unk_id: u32,
+    /// Whatever else the writer wanted to say.
+    #[serde(default)]
+    pub metadata: serde_json::Value,
+}
+
+/// A file whose checksum is right, and the places of its tensors.
+pub(crate) struct ModelFile<'a> {
+    pub(crate) header: Header,
+    pub(crate) sha256: String,
+    data: &'a [u8],
+    places: BTreeMap<String, Place>,
+}
+
+/// A tensor that is not the encoder's.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Tensor {
+    pub(crate) shape: Vec<usize>,
+    pub(crate) values: Values,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Values {
+    F32(Vec<f32>),
+    U32(Vec<u32>),
+}
+
+#[derive(Deserialize)]
+struct FullHeader {
+    #[serde(flatten)]
+    header: Header,
+    tensors: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    name: String,
+    #[serde(flatten)]
+    place: Place,
+}
+
+#[derive(Deserialize)]
+struct Place {
+    dtype: Type,
+    shape: Vec<usize>,
+    offset: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Type {
+    I8,
+    U8,
+    U32,
+    F32,
+}
+
+impl Type {
+    fn name(self) -> &'static str {
+        match self {
+            Self::I8 => "i8",
+            Self::U8 => "u8",
+            Self::U32 => "u32",
+            Self::F32 => "f32",
+        }
+    }
+
+    fn bytes(self) -> usize {
+        match self {
+            Self::I8 | Self::U8 => 1,
+            Self::U32 | Self::F32 => 4,
+        }
+    }
+}
+
+impl Place {
+    /// Where the tensor ends, counted from the first; none where that is beyond any file.
+    fn end(&self) -> Option<usize> {
+        let numbers = self.shape.iter().try_fold(1_usize, |product, &size| product.checked_mul(size))?;
+        self.offset.checked_add(numbers.checked_mul(self.dtype.bytes())?)
+    }
+}
+
+impl<'a> ModelFile<'a> {
+    pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, ModelError> {
+        let header_length = read_prefix(bytes)?;
+        let header_end = PREFIX.saturating_add(header_length);
+        let (content, checksum) = split(bytes, header_end.saturating_add(CHECKSUM))?;
+        let sum = Sha256::digest(content);
+        let intact = sum.as_slice() == checksum;
+        // The header of a damaged file is not worth a message of its own.
+        let explain = |error: serde_json::Error| {
+            if intact { ModelError::Header(error.to_string()) } else { ModelError::Checksum }
+        };
+        let FullHeader { header, tensors } =
+            serde_json::from_slice(content.get(PREFIX..header_end).unwrap_or_default()).map_err(explain)?;
+
+        let data_start = header_end.next_multiple_of(ALIGNMENT);
+        let data_length =
+            tensors.iter().map(|entry| entry.place.end().unwrap_or(usize::MAX)).max().unwrap_or(0);
+        let (content, _) = split(bytes, data_start.saturating_add(data_length).saturating_add(CHECKSUM))?;
+        if !intact {
+            return Err(ModelError::Checksum);
+        }
+
+        let mut places = BTreeMap::new();
+        for Entry { name, place } in tensors {
+            if !place.offset.is_multiple_of(ALIGNMENT) {
+                return Err(ModelError::Unaligned(name));
+            }
+            if places.contains_key(&name) {
+                return Err(ModelError::DuplicateTensor(name));
+            }
+            places.insert(name, place);
+        }
+        let sha256 = sum.iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Self { header, sha256, data: content.get(data_start..).unwrap_or_default(), places })
+    }
+
+    /// The bytes of a tensor of signed 8-bit integers.
+    pub(crate) fn i8(&mut self, name: &str, shape: &[usize]) -> Result<&'a [u8], ModelError> {
+        self.take(name, Type::I8, Some(shape))
+    }
+
+    /// The bytes of a tensor of any length with a single dimension.
+    pub(crate) fn u8(&mut self, name: &str) -> Result<&'a [u8], ModelError> {
+        self.take(name, Type::U8, None)
+    }
+
+    pub(crate) fn u32(&mut self, name: &str, length: Option<usize>) -> Result<Vec<u32>, ModelError> {
+        let shape = length.map(|length| [length]);
+        let bytes = self.take(name, Type::U32, shape.as_ref().map(|shape| &shape[..]))?;
+        Ok(whole(bytes))
+    }
+
+    pub(crate) fn f32(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError> {
+        finite(name, self.take(name, Type::F32, Some(shape))?)
+    }
+
+    /// The tensors of other models; those of bytes are left out.
+    pub(crate) fn into_rest(self) -> Result<BTreeMap<String, Tensor>, ModelError> {
+        let data = self.data;
+        let mut rest = BTreeMap::new();
+        for (name, place) in self.places {
+            let bytes = bytes_of(data, &place);
+            let values = match place.dtype {
+                Type::F32 => Values::F32(finite(&name, bytes)?),
+                Type::U32 => Values::U32(whole(bytes)),
+                Type::I8 | Type::U8 => continue,
+            };
+            rest.insert(name, Tensor { shape: place.shape, values });
+        }
+        Ok(rest)
+    }
+
+    fn take(&mut self, name: &str, dtype: Type, shape: Option<&[usize]>) -> Result<&'a [u8], ModelError> {
+        let place = self.places.remove(name).ok_or_else(|| ModelError::MissingTensor(name.to_owned()))?;
+        if place.dtype != dtype {
+            let (expected, found) = (dtype.name(), place.dtype.name());
+            return Err(ModelError::WrongType { name: name.to_owned(), expected, found });
+        }
+        let fits = shape.map_or(place.shape.len() == 1, |shape| place.shape == shape);
+        if !fits {
+            let expected = shape.unwrap_or(&[]).to_vec();
+            return Err(ModelError::WrongShape { name: name.to_owned(), expected, found: place.shape });
+        }
+        Ok(bytes_of(self.data, &place))
+    }
+}
+
+/// Checks what stands before the header and says how long the header is.
+fn read_prefix(bytes: &[u8]) -> Result<usize, ModelError> {
+    if !bytes.starts_with(MAGIC) {
+        return Err(ModelError::NotAModel);
+    }
+    let numbers = bytes.get(MAGIC.len()..PREFIX).unwrap_or_default();
+    let &[version, length] = numbers.as_chunks::<4>().0 else {
+        return Err(ModelError::Truncated { expected: PREFIX, found: bytes.len() });
+    };
+    let found = u32::from_le_bytes(version);
+    if found != FORMAT_VERSION {
+        return Err(ModelError::FormatVersion { found, expected: FORMAT_VERSION });
+    }
+    Ok(usize::try_from(u32::from_le_bytes(length)).unwrap_or(usize::MAX))
+}
+
+/// Content and checksum of a file that must have `expected` bytes at least.
+fn split(bytes: &[u8], expected: usize) -> Result<(&[u8], &[u8]), ModelError> {
+    let truncated = ModelError::Truncated { expected, found: bytes.len() };
+    if bytes.len() < expected {
+        return Err(truncated);
+    }
+    bytes.split_last_chunk::<CHECKSUM>().map(|(content, sum)| (content, &sum[..])).ok_or(truncated)
+}
+
+/// The bytes of a tensor that was found to lie within the data.
+fn bytes_of<'a>(data: &'a [u8], place: &Place) -> &'a [u8] {
+    place.end().and_then(|end| data.get(place.offset..end)).unwrap_or_default()
+}
+
+fn whole(bytes: &[u8]) -> Vec<u32> {
+    bytes.as_chunks().0.iter().copied().map(u32::from_le_bytes).collect()
+}
+
+fn finite(name: &str, bytes: &[u8]) -> Result<Vec<f32>, ModelError> {
+    let values: Vec<f32> = bytes.as_chunks().0.iter().copied().map(f32::from_le_bytes).collect();
+    if values.iter().all(|value| value.is_finite()) {
+        Ok(values)
+    } else {
+        Err(ModelError::NotFinite(name.to_owned()))
+    }
+}

@@ -1,0 +1,172 @@
+//! Attention of one layer: every query looks at the tokens of its own segment and of those before.
+//!
+//! Sixteen queries are computed side by side, so that neither the scores' sums nor their maxima cross lanes.
+
+use super::arithmetic::{LANES, exp_of_negative, larger};
+use crate::workspace::{AttentionBuffers, resize};
+
+/// Keys, or numbers of a value, that one step of [`product`] takes.
+const BLOCK: usize = 4;
+
+/// What attention reads: rows of `hidden` numbers for each query, and twice as many for each token, key then value.
+#[derive(Clone, Copy)]
+pub(crate) struct AttentionInput<'a> {
+    pub(crate) hidden: usize,
+    pub(crate) heads: usize,
+    pub(crate) queries: &'a [f32],
+    pub(crate) keys_values: &'a [f32],
+    pub(crate) spans: &'a [Span],
+}
+
+/// Queries beside each other that look at the same tokens.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Span {
+    /// How many there are.
+    pub(crate) queries: usize,
+    /// The number of tokens, from the first, that they look at.
+    pub(crate) tokens: usize,
+}
+
+/// Writes a row of `hidden` numbers for each query.
+#[inline(always)]
+pub(crate) fn attend(input: AttentionInput<'_>, buffers: &mut AttentionBuffers, context: &mut [f32]) {
+    let (hidden, size) = (input.hidden, input.hidden / input.heads);
+    let tokens = input.keys_values.len() / (2 * hidden);
+    resize(&mut buffers.queries, size);
+    resize(&mut buffers.scores, tokens.next_multiple_of(BLOCK));
+    for start in (0..hidden).step_by(size) {
+        arrange_keys(input, start, &mut buffers.keys);
+        arrange_values(input, start, &mut buffers.values);
+        let (mut queries, mut context) = (input.queries, &mut *context);
+        for span in input.spans {
+            let (of_span, later) = queries.split_at(span.queries * hidden);
+            let (to_write, context_later) = context.split_at_mut(span.queries * hidden);
+            (queries, context) = (later, context_later);
+            for (queries, context) in of_span.chunks(LANES * hidden).zip(to_write.chunks_mut(LANES * hidden))
+            {
+                arrange_queries(queries, hidden, start, &mut buffers.queries);
+                attend_head(span.tokens, tokens, buffers, HeadOutput { context, hidden, start });
+            }
+        }
+    }
+}
+
+/// Where one head writes what it found: numbers of each row of `hidden`, from `start`.
+struct HeadOutput<'a> {
+    context: &'a mut [f32],
+    hidden: usize,
+    start: usize,
+}
+
+/// One head for up to sixteen queries that look at the first `seen` of `tokens`.
+#[inline(always)]
+fn attend_head(seen: usize, tokens: usize, buffers: &mut AttentionBuffers, output: HeadOutput<'_>) {
+    let size = buffers.queries.len();
+    let key_blocks = buffers.keys.chunks_exact(size).take(seen.div_ceil(BLOCK));
+    for (keys, scores) in key_blocks.zip(buffers.scores.as_chunks_mut::<BLOCK>().0) {
+        *scores = product(keys, &buffers.queries);
+    }
+    let scores = buffers.scores.get_mut(..seen).unwrap_or_default();
+    let factors = soften(scores);
+    for (block, values) in buffers.values.chunks_exact(tokens).enumerate() {
+        let sums = product(values, scores);
+        write_context(&sums, &factors, output.context, output.hidden, output.start + block * BLOCK);
+    }
+}
+
+/// `sums[i][lane]` = Σ over `left` and `right` of `left[i] · right[lane]`, from the first to the last.
+///
+/// The four sums have names so that they stay in registers: an array of them is kept in memory, which takes twice as long.
+#[inline(always)]
+fn product(left: &[[f32; BLOCK]], right: &[[f32; LANES]]) -> [[f32; LANES]; BLOCK] {
+    let [mut first, mut second, mut third, mut fourth] = [[0.0; LANES]; BLOCK];
+    for (left, right) in left.iter().zip(right) {
+        add_scaled(&mut first, left[0], right);
+        add_scaled(&mut second, left[1], right);
+        add_scaled(&mut third, left[2], right);
+        add_scaled(&mut fourth, left[3], right);
+    }
+    [first, second, third, fourth]
+}
+
+#[inline(always)]
+fn add_scaled(sums: &mut [f32; LANES], factor: f32, values: &[f32; LANES]) {
+    for (sum, value) in sums.iter_mut().zip(values) {
+        *sum += factor * value;
+    }
+}
+
+/// The keys of one head, four tokens beside each other. Behind the last token stand zeros.
+#[inline(always)]
+fn arrange_keys(input: AttentionInput<'_>, start: usize, keys: &mut Vec<[f32; BLOCK]>) {
+    let (hidden, size) = (input.hidden, input.hidden / input.heads);
+    let tokens = input.keys_values.len() / (2 * hidden);
+    keys.clear();
+    keys.resize(tokens.div_ceil(BLOCK) * size, [0.0; BLOCK]);
+    for (tokens, keys) in input.keys_values.chunks(BLOCK * 2 * hidden).zip(keys.chunks_exact_mut(size)) {
+        for (lane, token) in tokens.chunks_exact(2 * hidden).enumerate() {
+            for (keys, key) in keys.iter_mut().zip(&token[start..start + size]) {
+                keys[lane] = *key;
+            }
+        }
+    }
+}
+
+/// The values of one head: for each four numbers, those of all tokens.
+#[inline(always)]
+fn arrange_values(input: AttentionInput<'_>, start: usize, values: &mut Vec<[f32; BLOCK]>) {
+    let (hidden, size) = (input.hidden, input.hidden / input.heads);
+    let tokens = input.keys_values.len() / (2 * hidden);
+    resize(values, tokens * size / BLOCK);
+    for (token, row) in input.keys_values.chunks_exact(2 * hidden).enumerate() {
+        let value = row[hidden + start..hidden + start + size].as_chunks::<BLOCK>().0;
+        for (block, value) in value.iter().enumerate() {
+            values[block * tokens + token] = *value;
+        }
+    }
+}
+
+/// Up to sixteen queries of one head side by side, divided by the root of its size.
+#[inline(always)]
+fn arrange_queries(rows: &[f32], hidden: usize, start: usize, queries: &mut [[f32; LANES]]) {
+    let factor = 1.0 / (queries.len() as f32).sqrt();
+    for (lane, row) in rows.chunks_exact(hidden).enumerate() {
+        for (queries, value) in queries.iter_mut().zip(&row[start..]) {
+            queries[lane] = value * factor;
+        }
+    }
+}
+
+/// Turns scores into weights, which are still to be multiplied by what is returned.
+#[inline(always)]
+fn soften(scores: &mut [[f32; LANES]]) -> [f32; LANES] {
+    let mut largest = [f32::MIN; LANES];
+    for scores in &*scores {
+        for (largest, score) in largest.iter_mut().zip(scores) {
+            *largest = larger(*largest, *score);
+        }
+    }
+    let mut sums = [0.0; LANES];
+    for scores in scores {
+        for ((score, largest), sum) in scores.iter_mut().zip(&largest).zip(&mut sums) {
+            *score = exp_of_negative(*score - largest);
+            *sum += *score;
+        }
+    }
+    sums.map(|sum| 1.0 / sum)
+}
+
+#[inline(always)]
+fn write_context(
+    sums: &[[f32; LANES]; BLOCK],
+    factors: &[f32; LANES],
+    context: &mut [f32],
+    hidden: usize,
+    at: usize,
+) {
+    for (lane, row) in context.chunks_exact_mut(hidden).enumerate() {
+        for (value, sums) in row[at..at + BLOCK].iter_mut().zip(sums) {
+            *value = sums[lane] * factors[lane];
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The forward pass: embeddings, then layers of attention and feed-forward, each followed by layer normalisation.
+//!
+//! Everything here is inlined into a function of the kernel, which is compiled for the instructions of that kernel.
+
+mod arithmetic;
+mod attention;
+
+pub(crate) use self::arithmetic::LANES;
+use self::arithmetic::{gelu, normalise_rows, quantise_row};
+use self::attention::{AttentionInput, Span, attend};
+use crate::kernel::{Arithmetic, Matrix};
+use crate::workspace::{Buffers, Workspace, resize};
+use std::borrow::Cow;
+
+/// What a transformer is made of, with matrices as the arithmetic `A` wants them.
+pub(crate) struct Transformer<A: Arithmetic> {
+    pub(crate) arithmetic: A,
+    pub(crate) embedding: Embedding,
+    pub(crate) layers: Vec<Layer<A>>,
+    pub(crate) hidden: usize,
+    pub(crate) heads: usize,
+    pub(crate) epsilon: f32,
+}
+
+pub(crate) struct Embedding {
+    /// Signed 8-bit integers, a row for each id.
+    pub(crate) words: Cow<'static, [u8]>,
+    /// The scale of each of these rows.
+    pub(crate) scales: Vec<f32>,
+    /// A row for each position.
+    pub(crate) positions: Vec<f32>,
+    pub(crate) norm: Norm,
+}
+
+pub(crate) struct Layer<A: Arithmetic> {
+    /// Rows for queries, then keys, then values.
+    pub(crate) qkv: Matrix<A>,
+    pub(crate) output: Matrix<A>,
+    pub(crate) up: Matrix<A>,
+    pub(crate) down: Matrix<A>,
+    pub(crate) attention_norm: Norm,
+    pub(crate) output_norm: Norm,
+}
+
+pub(crate) struct Norm {
+    pub(crate) weight: Vec<f32>,
+    pub(crate) bias: Vec<f32>,
+}
+
+/// Ids that are in the vocabulary and not too many.
+#[derive(Clone, Copy)]
+pub(crate) struct Input<'a> {
+    pub(crate) ids: &'a [u32],
+    /// Where each segment ends, ascending; the last one ends with the ids.
+    pub(crate) segments: &'a [usize],
+}
+
+impl Input<'_> {
+    /// What the queries of a layer look at: those of a segment at everything up to its end.
+    fn spans(&self) -> Vec<Span> {
+        let starts = std::iter::once(&0).chain(self.segments);
+        starts.zip(self.segments).map(|(start, end)| Span { queries: end - start, tokens: *end }).collect()
+    }
+}
+
+/// The vectors of the last layer.
+#[inline(always)]
+pub(crate) fn encode<A: Arithmetic>(
+    transformer: &Transformer<A>,
+    input: Input<'_>,
+    workspace: &mut Workspace,
+) -> Vec<f32> {
+    let mut activations = std::mem::take(A::activations(workspace));
+    let buffers = &mut workspace.buffers;
+    embed(transformer, input.ids, &mut buffers.hidden);
+    let spans = input.spans();
+    for layer in &transformer.layers {
+        run_layer(transformer, layer, &spans, buffers, &mut activations);
+    }
+    let vectors = buffers.hidden.clone();
+    *A::activations(workspace) = activations;
+    vectors
+}
+
+#[inline(always)]
+fn embed<A: Arithmetic>(transformer: &Transformer<A>, ids: &[u32], hidden: &mut Vec<f32>) {
+    let (width, embedding) = (transformer.hidden, &transformer.embedding);
+    resize(hidden, ids.len() * width);
+    let rows = hidden.chunks_exact_mut(width).zip(embedding.positions.chunks_exact(width));
+    for ((row, position), &id) in rows.zip(ids) {
+        let id = id as usize;
+        let (word, scale) = (&embedding.words[id * width..][..width], embedding.scales[id]);
+        for ((value, word), position) in row.iter_mut().zip(word).zip(position) {
+            *value = f32::from(word.cast_signed()) * scale + position;
+        }
+    }
+    normalise_rows(hidden, &embedding.norm.weight, &embedding.norm.bias, transformer.epsilon);
+}
+
+#[inline(always)]
+fn run_layer<A: Arithmetic>(
+    transformer: &Transformer<A>,
+    layer: &Layer<A>,
+    spans: &[Span],
+    buffers: &mut Buffers,
+    activations: &mut Vec<A::Activation>,
+) {
+    let (arithmetic, hidden, epsilon) = (transformer.arithmetic, transformer.hidden, transformer.epsilon);
+    let Buffers { hidden: rows, queries, keys_values, context, inner, update, scales, attention } = buffers;
+
+    quantise::<A>(rows, hidden, activations, scales);
+    arithmetic.multiply(&layer.qkv, hidden..3 * hidden, activations, scales, keys_values);
+    arithmetic.multiply(&layer.qkv, 0..hidden, activations, scales, queries);
+    resize(context, rows.len());
+    let heads = transformer.heads;
+    attend(AttentionInput { hidden, heads, queries, keys_values, spans }, attention, context);
+
+    quantise::<A>(context, hidden, activations, scales);
+    arithmetic.multiply(&layer.output, 0..hidden, activations, scales, update);
+    add(rows, update);
+    normalise_rows(rows, &layer.attention_norm.weight, &layer.attention_norm.bias, epsilon);
+
+    quantise::<A>(rows, hidden, activations, scales);
+    let width = layer.up.outputs();
+    arithmetic.multiply(&layer.up, 0..width, activations, scales, inner);
+    for value in inner.iter_mut() {
+        *value = gelu(*value);
+    }
+    quantise::<A>(inner, width, activations, scales);
+    arithmetic.multiply(&layer.down, 0..hidden, activations, scales, update);
+    add(rows, update);
+    normalise_rows(rows, &layer.output_norm.weight, &layer.output_norm.bias, epsilon);
+}
+
+/// Quantises rows of `width` numbers. Rows are added behind the last so that kernels take whole groups of them.
+#[inline(always)]
+fn quantise<A: Arithmetic>(
+    rows: &[f32],
+    width: usize,
+    activations: &mut Vec<A::Activation>,
+    scales: &mut Vec<f32>,
+) {
+    let count = rows.len() / width;
+    resize(activations, count.next_multiple_of(A::ROWS) * width);
+    resize(scales, count);
+    let quantised = activations.chunks_exact_mut(width).zip(scales.iter_mut());
+    for (row, (quantised, scale)) in rows.chunks_exact(width).zip(quantised) {
+        *scale = quantise_row(row, quantised, A::activation);
+    }
+}
+
+#[inline(always)]
+fn add(rows: &mut [f32], update: &[f32]) {
+    for (value, update) in rows.iter_mut().zip(update) {
+        *value += update;
+    }
+}

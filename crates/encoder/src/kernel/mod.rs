@@ -1,0 +1,114 @@
+//! Multiplication of quantised matrices: the part that is written for each kind of processor.
+
+mod portable;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+use std::ops::Range;
+
+pub(crate) use self::portable::Portable;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use self::x86::{Avx2, Avx512Vnni};
+use crate::forward::{Input, LANES, Transformer};
+use crate::workspace::Workspace;
+
+/// Instructions that a model is run with. All give the same bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kernel {
+    /// What every processor of the target has.
+    Portable,
+    /// AVX2 of x86-64.
+    Avx2,
+    /// AVX-512 of x86-64 with its vector neural network instructions.
+    Avx512Vnni,
+}
+
+impl Kernel {
+    /// Every kernel there is, the slowest first.
+    pub const ALL: [Self; 3] = [Self::Portable, Self::Avx2, Self::Avx512Vnni];
+
+    /// The fastest kernel of this processor.
+    #[must_use]
+    pub fn detect() -> Self {
+        Self::ALL.into_iter().rev().find(|kernel| kernel.is_available()).unwrap_or(Self::Portable)
+    }
+
+    /// Whether this processor has the kernel's instructions.
+    #[must_use]
+    pub fn is_available(self) -> bool {
+        match self {
+            Self::Portable => true,
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => Avx2::detect().is_some(),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512Vnni => Avx512Vnni::detect().is_some(),
+            #[cfg(not(target_arch = "x86_64"))]
+            Self::Avx2 | Self::Avx512Vnni => false,
+        }
+    }
+}
+
+/// How 8-bit integers are laid out and multiplied. A value of an implementation proves that the processor can do it.
+pub(crate) trait Arithmetic: Copy {
+    /// A quantised number of a vector, as it is stored.
+    type Activation: Copy + Default;
+    /// The weights of a matrix.
+    type Weights;
+    /// Vectors that are multiplied together: their number is padded to a multiple of it.
+    const ROWS: usize;
+
+    /// `quantised` is from −127 to 127.
+    fn activation(quantised: i32) -> Self::Activation;
+
+    fn activations(workspace: &mut Workspace) -> &mut Vec<Self::Activation>;
+
+    /// Packs rows of `inputs` signed bytes, a row for each output. Both numbers are multiples of sixteen.
+    fn pack(rows: &[u8], inputs: usize) -> Self::Weights;
+
+    /// Writes the `outputs` (a range between multiples of sixteen) of as many vectors as there are `scales`.
+    fn multiply(
+        self,
+        matrix: &Matrix<Self>,
+        outputs: Range<usize>,
+        activations: &[Self::Activation],
+        scales: &[f32],
+        results: &mut Vec<f32>,
+    );
+
+    /// [`crate::forward::encode`], compiled for the instructions of this arithmetic.
+    fn encode(transformer: &Transformer<Self>, input: Input<'_>, workspace: &mut Workspace) -> Vec<f32>;
+}
+
+/// A matrix of 8-bit weights with a scale and a bias for each output.
+pub(crate) struct Matrix<A: Arithmetic> {
+    inputs: usize,
+    weights: A::Weights,
+    scales: Vec<[f32; LANES]>,
+    biases: Vec<[f32; LANES]>,
+}
+
+impl<A: Arithmetic> Matrix<A> {
+    /// Rows of `inputs` signed bytes. The number of outputs is a multiple of sixteen, as is that of inputs.
+    pub(crate) fn new(rows: &[u8], inputs: usize, scales: &[f32], biases: &[f32]) -> Self {
+        Self {
+            inputs,
+            weights: A::pack(rows, inputs),
+            scales: scales.as_chunks().0.to_vec(),
+            biases: biases.as_chunks().0.to_vec(),
+        }
+    }
+
+    pub(crate) fn outputs(&self) -> usize {
+        self.scales.len() * LANES
+    }
+
+    /// Turns the exact sums of sixteen outputs into numbers.
+    #[inline(always)]
+    fn finish(&self, block: usize, sums: &[i32; LANES], row_scale: f32, results: &mut [f32]) {
+        let parts = sums.iter().zip(&self.scales[block]).zip(&self.biases[block]);
+        for (result, ((sum, scale), bias)) in results.iter_mut().zip(parts) {
+            *result = *sum as f32 * (row_scale * scale) + bias;
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! A model that is ready to run.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use crate::error::{EncodeError, ModelError};
+use crate::file::{Header, ModelFile, Tensor, Values};
+use crate::forward::{Embedding, Input, LANES, Layer, Norm, Transformer};
+use crate::kernel::{Arithmetic, Kernel, Matrix, Portable};
+#[cfg(target_arch = "x86_64")]
+use crate::kernel::{Avx2, Avx512Vnni};
+use crate::tokenizer::Tokenizer;
+use crate::workspace::Workspace;
+
+/// A tokenizer and an encoder out of one file, and whatever other tensors the file has.
+pub struct Model {
+    header: Header,
+    sha256: String,
+    tokenizer: Tokenizer,
+    network: Network,
+    tensors: BTreeMap<String, Tensor>,
+}
+
+enum Network {
+    Portable(Transformer<Portable>),
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Transformer<Avx2>),
+    #[cfg(target_arch = "x86_64")]
+    Avx512Vnni(Transformer<Avx512Vnni>),
+}
+
+impl Model {
+    /// Reads a model file for the fastest kernel of this processor. Nothing of `bytes` is kept.
+    ///
+    /// # Errors
+    /// Says what is wrong with the file.
+    pub fn parse(bytes: &[u8]) -> Result<Self, ModelError> {
+        Self::parse_for(bytes, Kernel::detect())
+    }
+
+    /// [`Model::parse`] for a given kernel.
+    ///
+    /// # Errors
+    /// [`ModelError::Kernel`] where the processor does not have it, or what is wrong with the file.
+    pub fn parse_for(bytes: &[u8], kernel: Kernel) -> Result<Self, ModelError> {
+        Self::build(bytes, kernel, |words| Cow::Owned(words.to_vec()))
+    }
+
+    /// [`Model::parse`] of a file that is part of the program: the embeddings, the largest tensor, are used where they are.
+    ///
+    /// # Errors
+    /// Says what is wrong with the file.
+    pub fn parse_static(bytes: &'static [u8]) -> Result<Self, ModelError> {
+        Self::build(bytes, Kernel::detect(), Cow::Borrowed)
+    }
+
+    fn build<'a>(
+        bytes: &'a [u8],
+        kernel: Kernel,
+        keep: impl Fn(&'a [u8]) -> Cow<'static, [u8]>,
+    ) -> Result<Self, ModelError> {
+        let mut file = ModelFile::parse(bytes)?;
+        check_sizes(&file.header)?;
+        let tokenizer = Tokenizer::parse(&mut file)?;
+        let missing = ModelError::Kernel(kernel);
+        let network = match kernel {
+            Kernel::Portable => Network::Portable(read_transformer(&mut file, Portable, keep)?),
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 => Network::Avx2(read_transformer(&mut file, Avx2::detect().ok_or(missing)?, keep)?),
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512Vnni => {
+                Network::Avx512Vnni(read_transformer(&mut file, Avx512Vnni::detect().ok_or(missing)?, keep)?)
+            }
+            #[cfg(not(target_arch = "x86_64"))]
+            Kernel::Avx2 | Kernel::Avx512Vnni => return Err(missing),
+        };
+        let (header, sha256) = (file.header.clone(), file.sha256.clone());
+        Ok(Self { header, sha256, tokenizer, network, tensors: file.into_rest()? })
+    }
+
+    /// What the file says about the model: its name, its sizes, the ids of its markers.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Whatever the writer of the file wanted to say.
+    #[must_use]
+    pub fn metadata(&self) -> &serde_json::Value {
+        &self.header.metadata
+    }
+
+    /// The checksum of the file, which names this model and no other: 64 hexadecimal digits.
+    #[must_use]
+    pub fn sha256(&self) -> &str {
+        &self.sha256
+    }
+
+    /// The kernel that this model runs with.
+    #[must_use]
+    pub fn kernel(&self) -> Kernel {
+        match self.network {
+            Network::Portable(_) => Kernel::Portable,
+            #[cfg(target_arch = "x86_64")]
+            Network::Avx2(_) => Kernel::Avx2,
+            #[cfg(target_arch = "x86_64")]
+            Network::Avx512Vnni(_) => Kernel::Avx512Vnni,
+        }
+    }
+
+    /// The numbers of a floating-point tensor that does not belong to the encoder.
+    #[must_use]
+    pub fn tensor_f32(&self, name: &str) -> Option<&[f32]> {
+        match &self.tensors.get(name)?.values {
+            Values::F32(values) => Some(values),
+            Values::U32(_) => None,
+        }
+    }
+
+    /// The shape of such a tensor.
+    #[must_use]
+    pub fn tensor_shape(&self, name: &str) -> Option<&[usize]> {
+        self.tensors.get(name).map(|tensor| &tensor.shape[..])
+    }
+
+    /// Appends the ids of `text`, without markers in front or behind.
+    ///
+    /// The time is linear in the length of the text, which nobody bounds here: a caller who wants 300 ids should not
+    /// pass a megabyte. Characters beside each other that no piece has are one unknown id.
+    pub fn tokenize(&self, text: &str, ids: &mut Vec<u32>) {
+        self.tokenizer.tokenize(text, ids);
+    }
+
+    /// The vectors of the last layer, one for each id, `header().hidden` numbers each.
+    ///
+    /// The ids come in segments: `segments` says where each ends. An id is seen by those of its own segment and of later
+    /// ones, so what is behind a segment does not change its vectors. The first id is usually `header().bos_id`. The
+    /// answer is the same with every kernel and workspace.
+    ///
+    /// # Errors
+    /// Too many ids, an id that is not in the vocabulary, or segments that do not make up the ids.
+    pub fn encode(
+        &self,
+        ids: &[u32],
+        segments: &[usize],
+        workspace: &mut Workspace,
+    ) -> Result<Vec<f32>, EncodeError> {
+        let input = self.check(ids, segments)?;
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(match &self.network {
+            Network::Portable(transformer) => Portable::encode(transformer, input, workspace),
+            #[cfg(target_arch = "x86_64")]
+            Network::Avx2(transformer) => Avx2::encode(transformer, input, workspace),
+            #[cfg(target_arch = "x86_64")]
+            Network::Avx512Vnni(transformer) => Avx512Vnni::encode(transformer, input, workspace),
+        })
+    }
+
+    fn check<'a>(&self, ids: &'a [u32], segments: &'a [usize]) -> Result<Input<'a>, EncodeError> {
+        let Header { vocabulary, max_positions: limit, .. } = self.header;
+        if ids.len() > limit {
+            return Err(EncodeError::TooLong { found: ids.len(), limit });
+        }
+        if let Some(&id) = ids.iter().find(|&&id| id as usize >= vocabulary) {
+            return Err(EncodeError::UnknownId { id, vocabulary });
+        }
+        let starts = std::iter::once(&0).chain(segments);
+        let has_empty = starts.zip(segments).any(|(start, end)| end <= start);
+        if has_empty || segments.last().copied().unwrap_or(0) != ids.len() {
+            return Err(EncodeError::Segments { length: ids.len() });
+        }
+        Ok(Input { ids, segments })
+    }
+}
+
+fn check_sizes(header: &Header) -> Result<(), ModelError> {
+    let Header { hidden, heads, feed_forward, layers, vocabulary, max_positions, .. } = *header;
+    let of_lanes = |size: usize| (1..=MAX_SIZE).contains(&size) && size.is_multiple_of(LANES);
+    let sized = |size: usize| (1..=MAX_SIZE).contains(&size);
+    let is_id = |id: u32| (id as usize) < vocabulary;
+    let heads_fit = heads > 0 && hidden.is_multiple_of(heads) && of_lanes(hidden / heads);
+    let multiple = "a multiple of 16, from 16 to 65536";
+    let rules: [(&'static str, usize, bool, &'static str); 8] = [
+        ("hidden", hidden, of_lanes(hidden), multiple),
+        ("heads", heads, heads_fit, "so that heads of a multiple of 16 numbers make up `hidden`"),
+        ("feed_forward", feed_forward, of_lanes(feed_forward), multiple),
+        ("layers", layers, sized(layers), "from 1 to 65536"),
+        ("vocabulary", vocabulary, vocabulary > 0, "at least 1"),
+        ("max_positions", max_positions, sized(max_positions), "from 1 to 65536"),
+        ("bos_id", header.bos_id as usize, is_id(header.bos_id), "less than `vocabulary`"),
+        ("unk_id", header.unk_id as usize, is_id(header.unk_id), "less than `vocabulary`"),
+    ];
+    if let Some((name, value, _, rule)) = rules.into_iter().find(|(_, _, kept, _)| !kept) {
+        return Err(ModelError::Size { name, value, rule });
+    }
+    let epsilon = header.layer_norm_epsilon;
+    if !epsilon.is_finite() || epsilon <= 0.0 {
+        return Err(ModelError::Header(format!("layer_norm_epsilon = {epsilon}, which must be above 0")));
+    }
+    Ok(())
+}
+
+/// Rows of this length, of numbers from −128 to 127 by numbers up to 255, sum to what 32 bits hold.
+const MAX_SIZE: usize = 65_536;
+
+fn read_transformer<'a, A: Arithmetic>(
+    file: &mut ModelFile<'a>,
+    arithmetic: A,
+    keep: impl Fn(&'a [u8]) -> Cow<'static, [u8]>,
+) -> Result<Transformer<A>, ModelError> {
+    let Header { hidden, heads, layers, vocabulary, max_positions, layer_norm_epsilon: epsilon, .. } =
+        file.header;
+    let embedding = Embedding {
+        words: keep(file.i8("embedding.word", &[vocabulary, hidden])?),
+        scales: file.f32("embedding.word.scale", &[vocabulary])?,
+        positions: file.f32("embedding.position", &[max_positions, hidden])?,
+        norm: read_norm(file, "embedding.norm")?,
+    };
+    let layers = (0..layers).map(|layer| read_layer(file, layer)).collect::<Result<_, _>>()?;
+    Ok(Transformer { arithmetic, embedding, layers, hidden, heads, epsilon })
+}
+
+fn read_layer<A: Arithmetic>(file: &mut ModelFile<'_>, layer: usize) -> Result<Layer<A>, ModelError> {
+    let Header { hidden, feed_forward, .. } = file.header;
+    let name = |part: &str| format!("layer.{layer}.{part}");
+    Ok(Layer {
+        qkv: read_matrix(file, &name("qkv"), 3 * hidden, hidden)?,
+        output: read_matrix(file, &name("output"), hidden, hidden)?,
+        up: read_matrix(file, &name("up"), feed_forward, hidden)?,
+        down: read_matrix(file, &name("down"), hidden, feed_forward)?,
+        attention_norm: read_norm(file, &name("attention_norm"))?,
+        output_norm: read_norm(file, &name("output_norm"))?,
+    })
+}
+
+fn read_matrix<A: Arithmetic>(
+    file: &mut ModelFile<'_>,
+    name: &str,
+    outputs: usize,
+    inputs: usize,
+) -> Result<Matrix<A>, ModelError> {
+    let rows = file.i8(&format!("{name}.weight"), &[outputs, inputs])?;
+    let scales = file.f32(&format!("{name}.scale"), &[outputs])?;
+    let biases = file.f32(&format!("{name}.bias"), &[outputs])?;
+    Ok(Matrix::new(rows, inputs, &scales, &biases))
+}
+
+fn read_norm(file: &mut ModelFile<'_>, name: &str) -> Result<Norm, ModelError> {
+    let hidden = [file.header.hidden];
+    let weight = file.f32(&format!("{name}.weight"), &hidden)?;
+    Ok(Norm { weight, bias: file.f32(&format!("{name}.bias"), &hidden)? })
+}

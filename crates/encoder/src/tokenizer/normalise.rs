@@ -1,0 +1,74 @@
+//! What happens to a text before it is cut into pieces.
+
+use crate::error::ModelError;
+use crate::file::ModelFile;
+
+/// Stands for a space in pieces, and in front of every text.
+const METASPACE: char = '\u{2581}';
+
+/// Replaces characters by others, by a list that the file has.
+pub(crate) struct Normaliser {
+    /// Sorted.
+    from: Vec<u32>,
+    /// Where in `to` the replacement of each begins, and where the last ends.
+    offsets: Vec<u32>,
+    to: Vec<char>,
+}
+
+impl Normaliser {
+    pub(crate) fn parse(file: &mut ModelFile<'_>) -> Result<Self, ModelError> {
+        let from = file.u32("tokenizer.normalise.from", None)?;
+        let offsets = file.u32("tokenizer.normalise.offsets", Some(from.len() + 1))?;
+        let to = file.u32("tokenizer.normalise.to", None)?;
+        if !from.is_sorted_by(|left, right| left < right) {
+            return Err(fault("tokenizer.normalise.from", "code points must rise"));
+        }
+        let last = offsets.last().map_or(0, |&last| last as usize);
+        if !offsets.is_sorted() || last > to.len() {
+            let reason = "offsets must rise and lie within tokenizer.normalise.to";
+            return Err(fault("tokenizer.normalise.offsets", reason));
+        }
+        let to: Option<Vec<char>> = to.into_iter().map(char::from_u32).collect();
+        let to = to.ok_or_else(|| fault("tokenizer.normalise.to", "not every number is a code point"))?;
+        Ok(Self { from, offsets, to })
+    }
+
+    /// The text with replaced characters, with one [`METASPACE`] in front and for each run of spaces, and with none at
+    /// the end. Control characters and line breaks count as spaces.
+    pub(crate) fn normalise(&self, text: &str) -> String {
+        let mut normalised = String::with_capacity(text.len() + text.len() / 4 + METASPACE.len_utf8());
+        let mut space = true;
+        let mut push = |character: char| {
+            if character == ' ' {
+                space = true;
+                return;
+            }
+            if std::mem::take(&mut space) {
+                normalised.push(METASPACE);
+            }
+            normalised.push(character);
+        };
+        for character in text.chars() {
+            if character.is_control() || matches!(character, '\u{2028}' | '\u{2029}') {
+                push(' ');
+                continue;
+            }
+            match self.replacement(character) {
+                Some(characters) => characters.iter().for_each(|character| push(*character)),
+                None => push(character),
+            }
+        }
+        normalised
+    }
+
+    fn replacement(&self, character: char) -> Option<&[char]> {
+        let index = self.from.binary_search(&u32::from(character)).ok()?;
+        let start = *self.offsets.get(index)?;
+        let end = *self.offsets.get(index + 1)?;
+        self.to.get(start as usize..end as usize)
+    }
+}
+
+fn fault(name: &'static str, reason: &'static str) -> ModelError {
+    ModelError::Tokenizer { name, reason }
+}

@@ -1,0 +1,120 @@
+//! How texts become ids, and that no text or list of ids is too strange.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use assay_encoder::{EncodeError, Model, Workspace};
+use proptest::prelude::*;
+
+use self::support::{Sizes, Writer};
+
+const PIECES: [&str; 20] = [
+    "", "<unk>", "▁", "▁a", "a", "aa", "aaaa", "b", "ab", "▁the", "é", "e", "我", "的", "我的", "👍", "fi",
+    "c", "d", "<s>",
+];
+const UNKNOWN: u32 = 1;
+
+static MODEL: LazyLock<Model> = LazyLock::new(|| {
+    let sizes = Sizes { hidden: 32, heads: 2, feed_forward: 48, layers: 1, vocabulary: 24, positions: 16 };
+    Model::parse(&Writer::random(sizes, 3, &PIECES).bytes()).unwrap()
+});
+
+fn tokenize(text: &str) -> Vec<u32> {
+    let mut ids = Vec::new();
+    MODEL.tokenize(text, &mut ids);
+    ids
+}
+
+fn pieces(text: &str) -> Vec<&'static str> {
+    tokenize(text).into_iter().map(|id| PIECES[id as usize]).collect()
+}
+
+#[test]
+fn texts_are_cut_into_the_pieces_that_score_best() {
+    let cases: [(&str, &[&str]); 12] = [
+        ("the", &["▁the"]),
+        ("a", &["▁a"]),
+        ("ac", &["▁a", "c"]),
+        ("the ac", &["▁the", "▁a", "c"]),
+        ("é", &["▁", "é"]),
+        ("我的 a", &["▁", "我的", "▁a"]),
+        ("👍", &["▁", "👍"]),
+        ("the我👍é", &["▁the", "我", "👍", "é"]),
+        ("\u{fb01}", &["▁", "fi"]),
+        ("", &[]),
+        (" \t\r\n\u{a0}\u{3000}\u{0}", &[]),
+        ("  a\n\na  ", &["▁a", "▁a"]),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(pieces(text), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn unknown_characters_beside_each_other_are_one_id() {
+    assert_eq!(tokenize("Ж"), [2, UNKNOWN]);
+    assert_eq!(tokenize("ЖЖЖ語a"), [2, UNKNOWN, 4]);
+    assert_eq!(tokenize("Ж Ж"), [2, UNKNOWN, 2, UNKNOWN]);
+}
+
+#[test]
+fn ids_are_appended() {
+    let mut ids = vec![UNKNOWN];
+    MODEL.tokenize("Жa", &mut ids);
+    assert_eq!(ids, [UNKNOWN, 2, UNKNOWN, 4]);
+}
+
+#[test]
+fn the_time_is_linear_in_the_length_of_the_text() {
+    for text in ["a".repeat(100_000), "Ж".repeat(50_000), " ".repeat(100_000), "👍我".repeat(14_000)] {
+        let start = Instant::now();
+        tokenize(&text);
+        assert!(start.elapsed() < Duration::from_secs(1), "{:?} for {:.10}", start.elapsed(), text);
+    }
+}
+
+#[test]
+fn ids_that_cannot_be_encoded_are_named() {
+    let encode = |ids: &[u32]| {
+        let segments: Vec<usize> = (1..=ids.len()).collect();
+        MODEL.encode(ids, &segments, &mut Workspace::default())
+    };
+    assert_eq!(encode(&[0; 17]), Err(EncodeError::TooLong { found: 17, limit: 16 }));
+    assert_eq!(encode(&[0, 24]), Err(EncodeError::UnknownId { id: 24, vocabulary: 24 }));
+    assert_eq!(encode(&[]), Ok(vec![]));
+    for segments in [&[][..], &[1], &[0, 2], &[2, 2], &[1, 3]] {
+        let found = MODEL.encode(&[0, 1], segments, &mut Workspace::default());
+        assert_eq!(found, Err(EncodeError::Segments { length: 2 }), "{segments:?}");
+    }
+    // A marker behind the last piece is an id like others.
+    assert_eq!(encode(&[0, 23]).unwrap().len(), 2 * 32);
+}
+
+proptest! {
+    #[test]
+    fn any_text_becomes_ids_of_the_vocabulary(text in any::<String>()) {
+        let ids = tokenize(&text);
+        prop_assert!(ids.len() <= 2 * text.chars().count() * 18);
+        prop_assert!(ids.iter().all(|&id| (1..20).contains(&id)));
+    }
+
+    #[test]
+    fn spaces_around_a_text_change_nothing(text in "[ab Ж我é\n]{0,40}") {
+        prop_assert_eq!(tokenize(&format!(" \n{text}\t ")), tokenize(&text));
+    }
+
+    #[test]
+    fn any_ids_are_encoded_or_refused(ids in prop::collection::vec(0_u32..26, 0..18)) {
+        let segments: Vec<usize> = (1..=ids.len()).collect();
+        let vectors = MODEL.encode(&ids, &segments, &mut Workspace::default());
+        prop_assert_eq!(vectors.is_ok(), ids.len() <= 16 && ids.iter().all(|&id| id < 24));
+        if let Ok(vectors) = vectors {
+            prop_assert_eq!(vectors.len(), ids.len() * 32);
+            prop_assert!(vectors.iter().all(|value| value.is_finite()));
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What a weights file holds, for people.
+
+use assay_scoring::{Adjustment, Line};
+
+use crate::scored::Dimension;
+use crate::table_text::TextTable;
+
+/// What each score is a sum of.
+pub fn describe(adjustment: &Adjustment) -> String {
+    let mut text = format!(
+        "fitted on {} conversations, for the model {}\n\n",
+        adjustment.conversations, adjustment.reader_sha256
+    );
+    let mut table =
+        TextTable::new(&["", "constant", "accuracy", "effort", "handoff", "resolved", "not resolved"]);
+    let lines =
+        [adjustment.resolution_accuracy, adjustment.interaction_effort, adjustment.handoff_smoothness];
+    for (index, (dimension, line)) in Dimension::ALL.into_iter().zip(lines).enumerate() {
+        let cells = if line == Line::keeping(index) {
+            vec!["as shipped".to_owned()]
+        } else {
+            [line.intercept].iter().chain(&line.factors).map(|factor| format!("{factor:.3}")).collect()
+        };
+        table.row([vec![dimension.name().to_owned()], cells].concat());
+    }
+    text.push_str(&table.text());
+    text.push_str("\na score is the constant, in points, and each reading times its factor; the last two are probabilities\n");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_fitted_is_shown_and_what_was_not_is_named() {
+        let line = Line { intercept: -0.25, factors: [0.5, 0.0, 0.0, 1.5, 0.0] };
+        let adjustment = Adjustment {
+            format: assay_scoring::ADJUSTMENT_FORMAT,
+            reader_sha256: "ab12".to_owned(),
+            conversations: 60,
+            resolution_accuracy: line,
+            interaction_effort: Line::keeping(1),
+            handoff_smoothness: Line::keeping(2),
+        };
+        let text = describe(&adjustment);
+        assert!(text.starts_with("fitted on 60 conversations, for the model ab12\n"), "{text}");
+        let fitted = text.lines().find(|line| line.starts_with("resolution accuracy")).unwrap();
+        assert_eq!(
+            fitted.split_whitespace().skip(2).collect::<Vec<_>>(),
+            ["-0.250", "0.500", "0.000", "0.000", "1.500", "0.000"]
+        );
+        assert!(
+            text.lines().any(|line| line.starts_with("interaction effort") && line.ends_with("as shipped"))
+        );
+    }
+}

@@ -1,0 +1,36 @@
+//! Public conversations with ratings by people, from the folder of measurement data beside the workspace.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use flate2::read::GzDecoder;
+use serde_json::Value;
+
+/// The folder, where there is one.
+pub fn data_folder() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/dev");
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    eprintln!("skipped: there is no folder of measurement data beside the workspace");
+    None
+}
+
+/// The conversations of a set that nothing may be fitted on, each with its label.
+pub fn kept_back(folder: &Path, name: &str) -> Vec<(Value, Value)> {
+    let labels: std::collections::BTreeMap<String, Value> =
+        lines(&folder.join(format!("{name}.labels.jsonl.gz")))
+            .into_iter()
+            .filter(|label| label["split"] == "dev")
+            .map(|label| (label["ticket_id"].as_str().unwrap().to_owned(), label))
+            .collect();
+    let bodies = lines(&folder.join(format!("{name}.jsonl.gz"))).into_iter();
+    let labelled = |body: Value| Some((labels.get(body["ticket_id"].as_str()?)?.clone(), body));
+    bodies.filter_map(labelled).map(|(label, body)| (body, label)).collect()
+}
+
+fn lines(path: &Path) -> Vec<Value> {
+    let mut text = String::new();
+    GzDecoder::new(std::fs::File::open(path).unwrap()).read_to_string(&mut text).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}

@@ -1,0 +1,28 @@
+//! Prints what the reader's models see of each assess body on standard input, one a line, in order: what fitting them
+//! begins with.
+//!
+//! `reader_inputs MODEL < conversations.jsonl > inputs.jsonl`, with a model file that has the tokenizer
+
+use std::io::{BufRead, Write};
+
+use assay_contracts::conversation::Conversation;
+use serde_json::json;
+
+fn main() -> anyhow::Result<()> {
+    let model = std::env::args().nth(1).ok_or_else(|| anyhow::anyhow!("name the model file"))?;
+    let inputs = assay_scoring::ReaderInputs::new(&std::fs::read(model)?)?;
+    let mut output = std::io::BufWriter::new(std::io::stdout().lock());
+    for (index, line) in std::io::stdin().lock().lines().enumerate() {
+        let conversation = Conversation::parse(line?.as_bytes())
+            .map_err(|error| anyhow::anyhow!("line {}: {error:?}", index + 1))?;
+        let input = inputs.of(&conversation);
+        writeln!(
+            output,
+            "{}",
+            json!({"id": conversation.ticket_id, "messages": input.messages, "roles": input.roles, "ids": input.ids, "markers": input.markers,
+                "segments": input.segments,
+                "facts": input.facts, "facts_with_unseen": input.facts_with_unseen})
+        )?;
+    }
+    Ok(())
+}

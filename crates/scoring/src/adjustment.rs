@@ -1,0 +1,110 @@
+//! The last step of the scores, fitted to a user's own reviewers (`assay fit`).
+
+use serde::{Deserialize, Serialize};
+
+/// Format of the file that this version reads and writes.
+pub const FORMAT: u32 = 3;
+/// Values that an adjusted score is a sum of: the three scores as read, the probability that the issue was solved, and
+/// that it was not.
+pub const INPUTS: usize = 5;
+
+/// What `assay fit` writes and `scoring.weights` names: how a user's reviewers differ from the readers of the corpus.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Adjustment {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// SHA-256 of the reader's model that it was fitted for.
+    pub reader_sha256: String,
+    /// How many labelled conversations it was fitted on.
+    pub conversations: usize,
+    /// For resolution accuracy.
+    pub resolution_accuracy: Line,
+    /// For interaction effort.
+    pub interaction_effort: Line,
+    /// For handoff smoothness.
+    pub handoff_smoothness: Line,
+}
+
+/// An intercept and a factor for each of the [`INPUTS`].
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Line {
+    /// In points.
+    pub intercept: f64,
+    /// In points for each point, or for a whole probability.
+    pub factors: [f64; INPUTS],
+}
+
+/// Why an adjustment cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AdjustmentError {
+    /// Not what `assay fit` writes.
+    #[error("it is not a weights file of `assay fit` ({0}); fit it again with `assay fit`")]
+    Syntax(#[from] serde_json::Error),
+    /// Written by another version.
+    #[error(
+        "it has format {found}, this version of Assay reads format {FORMAT}; fit it again with `assay fit`"
+    )]
+    Format {
+        /// As the file says.
+        found: u32,
+    },
+    /// Fitted for another model.
+    #[error("it was fitted for the model {found}, this is {expected}; fit it again with `assay fit`")]
+    Reader {
+        /// The model in use.
+        expected: String,
+        /// As the file says.
+        found: String,
+    },
+    /// A number that no fit gives.
+    #[error("a factor is not a number between -10 and 10; fit it again with `assay fit`")]
+    Factor,
+}
+
+impl Adjustment {
+    /// Reads the text of a file for the model with this checksum.
+    ///
+    /// # Errors
+    /// When it is damaged, or made for another version or model.
+    pub fn parse(text: &str, reader_sha256: &str) -> Result<Self, AdjustmentError> {
+        #[derive(Deserialize)]
+        struct Format {
+            format: u32,
+        }
+        let Format { format: found } = serde_json::from_str(text)?;
+        if found != FORMAT {
+            return Err(AdjustmentError::Format { found });
+        }
+        let adjustment: Self = serde_json::from_str(text)?;
+        if adjustment.reader_sha256 != reader_sha256 {
+            let (expected, found) = (reader_sha256.to_owned(), adjustment.reader_sha256);
+            return Err(AdjustmentError::Reader { expected, found });
+        }
+        let lines =
+            [adjustment.resolution_accuracy, adjustment.interaction_effort, adjustment.handoff_smoothness];
+        let factors = lines.iter().flat_map(|line| line.factors.iter().chain([&line.intercept]));
+        let sound = factors.into_iter().all(|factor| factor.abs() <= 10.0);
+        if sound { Ok(adjustment) } else { Err(AdjustmentError::Factor) }
+    }
+}
+
+impl Line {
+    /// The line that keeps the input at this index as it is.
+    #[must_use]
+    pub fn keeping(index: usize) -> Self {
+        let mut factors = [0.0; INPUTS];
+        if let Some(factor) = factors.get_mut(index) {
+            *factor = 1.0;
+        }
+        Self { intercept: 0.0, factors }
+    }
+
+    /// The adjusted score, not limited to 1–5.
+    #[must_use]
+    pub fn apply(&self, inputs: &[f64; INPUTS]) -> f64 {
+        self.intercept + self.factors.iter().zip(inputs).map(|(factor, input)| factor * input).sum::<f64>()
+    }
+}

@@ -1,0 +1,44 @@
+//! A linear model.
+
+use assay_encoder::Model;
+
+use super::error::ReaderError;
+
+/// Sums of products, in the order of the inputs: the same bytes on every machine.
+#[derive(Debug)]
+pub(super) struct Linear {
+    /// For each input a weight for each output.
+    weights: Vec<f32>,
+    bias: Vec<f32>,
+}
+
+impl Linear {
+    /// The tensors `NAME.weight`, a row for each input, and `NAME.bias`.
+    pub(super) fn read(
+        model: &Model,
+        name: &str,
+        inputs: usize,
+        outputs: usize,
+    ) -> Result<Self, ReaderError> {
+        let tensor = |part: &str, expected: &[usize]| {
+            let name = format!("{name}.{part}");
+            let found = model.tensor_shape(&name).unwrap_or_default().to_vec();
+            match model.tensor_f32(&name) {
+                Some(values) if found == expected => Ok(values.to_vec()),
+                _ => Err(ReaderError::Tensor { name, expected: expected.to_vec(), found }),
+            }
+        };
+        Ok(Self { weights: tensor("weight", &[inputs, outputs])?, bias: tensor("bias", &[outputs])? })
+    }
+
+    /// The outputs.
+    pub(super) fn apply(&self, inputs: &[f32]) -> Vec<f32> {
+        let mut sums = self.bias.clone();
+        for (input, weights) in inputs.iter().zip(self.weights.chunks_exact(sums.len().max(1))) {
+            for (sum, weight) in sums.iter_mut().zip(weights) {
+                *sum += input * weight;
+            }
+        }
+        sums
+    }
+}

@@ -1,0 +1,134 @@
+//! The words of a text, by which messages are compared.
+
+use std::borrow::Cow;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+
+use icu_normalizer::ComposingNormalizerBorrowed;
+
+use super::identifiers::each_identifier;
+
+/// At most so many words of a text are compared with other texts: bounds the work on long texts.
+const COMPARED_WORDS: usize = 64;
+/// Words and identifiers are told apart by so many characters: bounds the work on texts without spaces.
+const COMPARED_CHARACTERS: usize = 256;
+/// Words too common to show that two messages say the same.
+const STOP_WORDS: [&str; 38] = [
+    "a", "an", "the", "i", "you", "to", "of", "and", "in", "is", "it", "for", "on", "my", "me", "that",
+    "this", "with", "be", "do", "can", "at", "we", "your", "so", "have", "are", "was", "if", "or", "not",
+    "but", "please", "would", "like", "just", "as", "am",
+];
+
+/// What was counted in a text.
+#[derive(Debug, Default)]
+pub(super) struct Words {
+    /// Words; in scripts without spaces two characters count as one.
+    pub count: u32,
+    /// Hashes of content words, sorted.
+    pub content: Vec<u64>,
+    /// Hashes of order numbers, e-mail addresses and the like, sorted.
+    pub identifiers: Vec<u64>,
+}
+
+impl Words {
+    /// Of the text.
+    pub(super) fn of(text: &str) -> Self {
+        let text = &composed(text);
+        let mut words = Self::default();
+        let mut unspaced: Option<char> = None;
+        let mut unspaced_length = 0u32;
+        let mut start: Option<usize> = None;
+        for (at, character) in text.char_indices().chain(std::iter::once((text.len(), ' '))) {
+            let in_word = character.is_alphanumeric() || character == '\'';
+            if (!in_word || is_unspaced(character))
+                && let Some(begin) = start.take()
+            {
+                words.add_word(text.get(begin..at).unwrap_or(""));
+            }
+            if in_word && is_unspaced(character) {
+                words.count += u32::from(unspaced_length.is_multiple_of(2));
+                if let Some(before) = unspaced {
+                    words.add_content(hash((before, character)));
+                }
+                unspaced = Some(character);
+                unspaced_length += 1;
+                continue;
+            }
+            (unspaced, unspaced_length) = (None, 0);
+            if in_word && start.is_none() {
+                start = Some(at);
+            }
+        }
+        each_identifier(text, |_, identifier| {
+            words.identifiers.push(hash_beginning(identifier));
+            words.identifiers.len() < COMPARED_WORDS
+        });
+        for hashes in [&mut words.content, &mut words.identifiers] {
+            hashes.sort_unstable();
+            hashes.dedup();
+        }
+        words
+    }
+
+    fn add_word(&mut self, word: &str) {
+        self.count += 1;
+        if self.content.len() < COMPARED_WORDS && !STOP_WORDS.contains(&word.to_lowercase().as_str()) {
+            self.add_content(hash_beginning(word));
+        }
+    }
+
+    fn add_content(&mut self, hash: u64) {
+        if self.content.len() < COMPARED_WORDS {
+            self.content.push(hash);
+        }
+    }
+}
+
+/// The text with letters and their accents in one character each (Unicode's form C): some systems send them apart.
+pub(crate) fn composed(text: &str) -> Cow<'_, str> {
+    ComposingNormalizerBorrowed::new_nfc().normalize(text)
+}
+
+/// Whether the character belongs to a script that writes no spaces between words.
+const fn is_unspaced(character: char) -> bool {
+    matches!(character, '\u{2E80}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}')
+}
+
+/// Whether a word goes on where `left` ends and `right` begins. In a script without spaces every character is a word.
+pub(crate) fn splits_word(left: &str, right: &str) -> bool {
+    let in_word = |character: Option<char>| {
+        character.is_some_and(|character| character.is_alphanumeric() && !is_unspaced(character))
+    };
+    in_word(left.chars().next_back()) && in_word(right.chars().next())
+}
+
+fn hash_beginning(word: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for character in word.chars().take(COMPARED_CHARACTERS).flat_map(char::to_lowercase) {
+        character.hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+fn hash(pair: (char, char)) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    pair.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_and_identifiers_are_counted_in_any_script() {
+        let words = Words::of("My order 88123 isn't here");
+        assert_eq!((words.count, words.content.len(), words.identifiers.len()), (5, 4, 1));
+        assert_eq!(Words::of("订单还没到").count, 3);
+        assert_eq!(Words::of("order order").content.len(), 1);
+        assert_eq!(Words::of("").count, 0);
+        // Accents beside their letters.
+        let (composed, apart) = (Words::of("café fermé"), Words::of("cafe\u{301} ferme\u{301}"));
+        assert_eq!((composed.count, &composed.content), (2, &apart.content));
+    }
+}

@@ -1,0 +1,41 @@
+"""A conversation in numbers, as crates/scoring/src/reader/course_features.rs computes them."""
+
+import numpy as np
+from corpus import ACTS
+
+COMPLAINTS = [ACTS.index(name) for name in ("reject", "repeat", "person", "quit", "back", "irony")]
+FADES, HELP_FADES = 0.6, 0.8
+
+
+def features(roles, acts, facts, impression):
+    """`acts`: for each message a probability for each act; `roles`: for each message the letter of who speaks."""
+    none = np.zeros(len(ACTS))
+    customer = [at for at, role in enumerate(roles) if role == "C"]
+    answers = [at for at, role in enumerate(roles) if role in "AHM"]
+    last = customer[-1] if customer else None
+    heard = next((at for at in reversed(answers) if last is not None and at < last), None)
+    unheard = [at for at in answers if last is None or at >= last]
+    final_turn = [at for at in customer if at >= (heard or 0)]
+
+    def total(places):
+        return sum((acts[at] for at in places), none)
+
+    def highest(places):
+        return np.max([acts[at] for at in places], 0) if places else none
+
+    def faded(places):
+        return sum((FADES**place * acts[at] for place, at in enumerate(reversed(places))), none)
+
+    content = courteous = unhappy = helped = 0.0
+    index = ACTS.index
+    for at in customer:
+        confirms, complains = acts[at][index("confirm")], max(acts[at][COMPLAINTS])
+        content = max(confirms, content * (1 - complains))
+        courteous = max(acts[at][index("thank")], acts[at][index("accept")], courteous * (1 - complains))
+        unhappy = max(complains, unhappy * (1 - confirms))
+    for at in answers:
+        helped = max(acts[at][index("fit")], acts[at][index("act")], helped * HELP_FADES)
+    parts = [[content, courteous, unhappy, helped], faded(customer), faded(answers)]
+    parts += [total(range(len(roles))), highest(list(range(len(roles)))), total(customer[-1:]), total(customer[-2:-1])]
+    parts += [total([heard] if heard is not None else []), total(unheard), highest(final_turn), facts, impression]
+    return np.concatenate(parts).astype(np.float32)
