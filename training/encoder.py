@@ -255,7 +255,7 @@ def main():
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--rate", type=float, default=1.5e-4)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--conversations", type=int, default=0, help="how many are used: for learning curves")
+    parser.add_argument("--conversations", type=int, default=0, help="how many of the corpus are used, and nothing else: for learning curves")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(12)
@@ -263,7 +263,8 @@ def main():
     everything = load(arguments.folder)
     fitted = [conversation for conversation in everything if conversation.label["part"] in parts]
     if arguments.conversations:
-        fitted = sorted((conversation for conversation in fitted if not conversation.label["changed"]), key=lambda conversation: conversation.id[::-1])[: arguments.conversations]
+        own = (conversation for conversation in fitted if not conversation.label["changed"] and conversation.label["kind"] != "public")
+        fitted = sorted(own, key=lambda conversation: conversation.id[::-1])[: arguments.conversations]
     print(f"{len(fitted)} conversations of {len(everything)}", flush=True)
     model = Reader(np.load(arguments.folder / "base.npz"))
     fit(model, fitted, arguments.epochs, arguments.rate, arguments.out)
