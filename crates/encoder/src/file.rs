@@ -140,7 +140,7 @@ impl<'a> ModelFile<'a> {
         let (content, checksum) = split(bytes, header_end.saturating_add(CHECKSUM))?;
         let sum = Sha256::digest(content);
         let intact = sum.as_slice() == checksum;
-        // The header of a damaged file is not worth a message of its own.
+        // The checksum comes first: a damaged file may have any header.
         let explain = |error: serde_json::Error| {
             if intact { ModelError::Header(error.to_string()) } else { ModelError::Checksum }
         };

@@ -4,7 +4,7 @@
 //! over them is about fact, and about nothing else:
 //!
 //! - Where a message talks to an evaluator, no score is above the built-in's; nor is a charge supported where the built-in
-//!   scorer reads that nothing was solved. A model can be talked into things.
+//!   scorer reads that nothing was solved. A model may follow instructions in what it reads.
 //! - Where no human wrote, in public or in a note, no human solved it.
 //! - Where no AI wrote, there is nothing to charge.
 //! - What buyer and vendor agreed on ([`Policy`](crate::Policy)) holds for every reader.

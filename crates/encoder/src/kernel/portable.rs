@@ -68,7 +68,7 @@ impl Arithmetic for Portable {
 /// `vector` times two rows beside each other, all of the same even length.
 ///
 /// Two products fit into 16 bits (2 · 127 · 128), and so do the sums of their low bytes and of their high bytes, so that
-/// compilers find vectors of 16-bit numbers for everything in the loop. A function of its own, so that they see no more.
+/// compilers find vectors of 16-bit numbers for everything in the loop. A function of its own, so that this loop is optimised alone.
 #[inline(never)]
 fn dot_pair(vector: &[i16], rows: &[i16]) -> [i32; 2] {
     let (first, second) = rows.split_at(vector.len());
