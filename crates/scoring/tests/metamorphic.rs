@@ -39,19 +39,18 @@ fn a_complaint_at_the_end_lowers_resolution_accuracy() {
         "I want to talk to a real person please.",
         "That is wrong, and you keep saying the same thing.",
     ];
-    let (mut tried, mut fallen) = (0, Vec::new());
+    let mut risen = Vec::new();
     for sample in scorable(&scorer) {
         let before = accuracy(&scorer, &sample);
         for complaint in complaints {
             let after = accuracy(&scorer, &with(&sample, Speaker::Customer, complaint));
-            tried += 1;
             if after >= before && before > LOWEST + 0.2 {
-                fallen.push(format!("{}: {before} -> {after}: {complaint}", sample.ticket_id));
+                risen.push(format!("{}: {complaint}", sample.ticket_id));
             }
         }
     }
-    // Nineteen of twenty: sarcasm is not always seen.
-    assert!(fallen.len() * 20 <= tried, "{tried} tried: {fallen:#?}");
+    // Known, and the only one.
+    assert_eq!(risen, ["injection-by-the-ai: Oh great, thanks for nothing."]);
 }
 
 #[test]
