@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Makes the passwords and keys that docker-compose.yml mounts, each once: what is there already stays as it is.
+# Generates the passwords and keys that docker-compose.yml mounts; existing files are kept.
 # Usage: deploy/docker/secrets.sh [FOLDER]
 set -euo pipefail
 folder=${1:-$(cd "$(dirname "$0")" && pwd)/secrets}
 
-# The folder keeps everybody else of this machine out. The files in it are mounted one by one into containers, where users
-# with other numbers than ours have to read them.
+# The folder's mode keeps other users of this machine out. The files are mounted into containers, where users
+# with other ids have to read them.
 mkdir -p "$folder"
 chmod 0700 "$folder"
 
 random() { od -An -N32 -tx1 /dev/urandom | tr -d ' \n'; }
 
-# keep NAME CONTENT: never overwrites, and never leaves half a file.
+# keep NAME CONTENT: never overwrites, and writes atomically.
 keep() {
   [ -e "$folder/$1" ] && return
   printf '%s\n' "$2" >"$folder/.$1.new"
@@ -24,7 +24,7 @@ keep signing_keys "k1:$(random)"
 keep postgres_password "$(random)"
 keep grafana_password "$(random)"
 
-# RabbitMQ reads its first user from a file of settings; services read theirs from an address. They are made together.
+# RabbitMQ reads its first user from a configuration file; services read theirs from a URL. Both get the same password.
 if [ ! -e "$folder/rabbitmq_conf" ]; then
   password=$(random)
   rm -f "$folder/bus_url"
@@ -35,7 +35,7 @@ vm_memory_high_watermark.absolute = 512MB
 disk_free_limit.absolute = 1GB"
 fi
 
-# A role of the database for each service, `postgres/roles.sh` makes them when the database is made.
+# One database role per service; `postgres/roles.sh` creates them with the database.
 roles=""
 for service in registry ingest scoring export webhooks; do
   if [ ! -e "$folder/${service}_database_url" ]; then

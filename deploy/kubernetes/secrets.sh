@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints the Secrets that the manifests refer to, with new passwords and keys. `create` makes them once and never overwrites:
+# Prints the Secrets of the manifests with new passwords and keys. `kubectl create` never overwrites existing ones:
 #
 #   deploy/kubernetes/secrets.sh | kubectl create -f -            # production, with the operators of components/operators
 #   deploy/kubernetes/secrets.sh --dev | kubectl create -f -      # overlays/dev
@@ -17,7 +17,7 @@ secret() {
   printf -- '---\napiVersion: v1\nkind: Secret\nmetadata: {name: %s, namespace: assay}\ntype: %s\nstringData:\n' "$1" "$2"
   shift 2
   while [ $# -gt 0 ]; do
-    # As JSON texts, which are YAML too: newlines are the only characters that need it.
+    # As JSON strings, which are valid YAML: only newlines need escaping.
     printf '  %s: "%s"\n' "$1" "${2//$'\n'/\\n}"
     shift 2
   done
@@ -40,7 +40,7 @@ password=$(random)
 user="default_user = assay
 default_pass = $password
 "
-# With the namespace: KEDA asks from another one.
+# With the namespace: KEDA connects from another one.
 secret assay-bus Opaque url "amqp://assay:$password@$rabbitmq.assay.svc:5672/%2f"
 if [ $# -eq 0 ]; then
   secret assay-rabbitmq-user Opaque username assay password "$password" default_user.conf "$user" provider rabbitmq \

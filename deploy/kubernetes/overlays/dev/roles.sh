@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# For each service a role of the database, and a schema that belongs to it. The entry point of the PostgreSQL image runs it
-# when the database is made; run again (see deploy/docker/README.md) it adds what is missing and sets the passwords anew.
+# Creates a database role and its schema for each service. The entry point of the PostgreSQL image runs it
+# when the database is created; run again (see deploy/docker/README.md) it adds missing roles and resets the passwords.
 # `database_roles` has a line for each: ROLE SCHEMA PASSWORD.
 set -euo pipefail
 
@@ -15,7 +15,7 @@ REVOKE ALL ON SCHEMA public FROM PUBLIC;
 REVOKE CONNECT ON DATABASE :"DBNAME" FROM PUBLIC;
 SQL
 
-# By variables of the environment, so that no password is an argument that others could list.
+# Passed in environment variables, so that no password is visible in the process list.
 while read -r ROLE SCHEMA PASSWORD; do
   export ROLE SCHEMA PASSWORD
   run_sql <<'SQL'
