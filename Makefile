@@ -1,16 +1,16 @@
-# What people of this project type. Everything behind it is in crates/; nothing has to be installed for `make run`.
+# Entry points of the project; `make run` needs nothing installed.
 
 CARGO ?= cargo
 LISTEN ?= $(or $(ASSAY_GATEWAY__LISTEN),127.0.0.1:8080)
 DATA_DIR ?= ./data
 ORGANIZATION ?= default
 CHAOS_SEEDS ?= 1
-# Where the reader is fitted, and the model that ships.
+# Working folder for fitting the reader, and the shipped model.
 TRAINING = target/training
 READER = crates/scoring/model/reader.bin
 PYTHON = $(TRAINING)/venv/bin/python
 
-# nextest runs tests in processes of their own and shows less noise; plain `cargo test` does where it is not installed.
+# nextest runs each test in its own process; falls back to `cargo test` where it is not installed.
 TEST_RUNNER = $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo "$(CARGO) nextest run" || echo "$(CARGO) test")
 
 .PHONY: changelog help run test flood lint chaos bench bench-scoring stack stack-down stack-key docs reader corpus-check benchmark \
@@ -19,10 +19,10 @@ TEST_RUNNER = $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo "$(CARG
 help:
 	@echo "make run         build and start everything in one process on $(LISTEN), data in $(DATA_DIR)"
 	@echo "make test        all tests, with a private PostgreSQL and RabbitMQ that they start themselves"
-	@echo "make flood       10,000 idle and 3,000 rude connections against both stacks, and what became of everybody"
+	@echo "make flood       10,000 idle and 3,000 rude connections against both stacks, and the results"
 	@echo "make lint        formatting, clippy, licences and advisories, and the corpus"
-	@echo "make chaos       every fault there is, by the seeds in CHAOS_SEEDS=1,2,3, on both stacks: minutes for each seed"
-	@echo "make bench       the service beside the limits of PostgreSQL, RabbitMQ and SQLite, in one run: a table of ratios"
+	@echo "make chaos       fault injection with the seeds in CHAOS_SEEDS=1,2,3, on both stacks: minutes for each seed"
+	@echo "make bench       benchmarks against the limits of PostgreSQL and SQLite: a table of ratios"
 	@echo "make bench-scoring   how long an evaluation takes, by conversation and for texts made to be slow"
 	@echo "make stack       every service as a process on PostgreSQL and RabbitMQ, in the foreground"
 	@echo "make stack-down  clean up after a stack that crashed"
@@ -35,7 +35,7 @@ help:
 	@echo "make corpus-check    formats, figures and guards against templates of corpus/"
 	@echo "make benchmark   how well the scorer agrees with the readers of corpus/, on what it was not fitted on"
 	@echo "make changelog VERSION=0.1.0   make CHANGELOG.md of the files in changes/"
-	@echo "make docs        write the generated documents under proto-docs/ anew"
+	@echo "make docs        regenerate the documents under proto-docs/"
 
 run:
 	$(CARGO) run --release --bin assay -- standalone --listen $(LISTEN) --data-dir $(DATA_DIR)
@@ -48,7 +48,7 @@ test:
 	scripts/s3-test.sh target/debug
 	scripts/kubernetes-test.sh
 
-# The tests of `make test` include a tenth of it.
+# `make test` includes a tenth of it.
 flood:
 	$(CARGO) build --release --workspace --bins
 	$(CARGO) test --release -p assay --test e2e --no-run
@@ -66,8 +66,7 @@ chaos:
 	$(CARGO) build -p assay --bins
 	CHAOS_SEEDS=$(CHAOS_SEEDS) $(CARGO) nextest run -p assay --test chaos --run-ignored only --no-capture
 
-# Everything beside the limits of what it is built on, in one run; BENCH="imports --rounds 1" measures a part of it, and
-# BENCH=--quick only shows that all of it works.
+# Benchmarks against the limits of the databases; BENCH="imports --rounds 1" runs a part, BENCH=--quick is a smoke test.
 bench:
 	$(CARGO) bench --profile dist -p assay --bench load -- $(BENCH)
 
@@ -108,8 +107,7 @@ docs:
 	$(CARGO) run --bin assay -- reference > proto-docs/cli.md
 	deploy/kubernetes/prometheus-rule.sh > deploy/kubernetes/components/monitoring/prometheus-rule.yaml
 
-# After a change of the corpus, of what is read of a conversation, or of the fit: the engine refuses a model that was fitted for other
-# features. The encoder is fitted on the part `train` (about an hour on two cores), the second step on `dev`, so that
+# Needed after a change of the corpus, the features or the fit: the engine refuses a model fitted for other features. The encoder is fitted on the part `train` (about an hour on two cores), the second step on `dev`, so that
 # `make benchmark` on `test` measures what the model has not seen. The committed model was fitted with PUBLIC=FOLDER: public
 # conversations with scores by people, which are not part of the project (training/prepare.py). Without it the corpus alone is fitted on.
 reader: corpus-check $(TRAINING)/venv/installed

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes CHANGELOG.md of the files in changes/ with towncrier. Usage: scripts/changelog.sh --version 0.1.0 [--draft]
+# Builds CHANGELOG.md from the files in changes/ with towncrier. Usage: scripts/changelog.sh --version 0.1.0 [--draft]
 # With --draft it only prints what would be written.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Brings docker-compose.yml up and does with it what a first user does, then looks at what it promises: who may do what, what
-# is published, where secrets stand, and that what is killed comes back.
+# Brings docker-compose.yml up, runs the first steps of a user, then checks its guarantees: permissions, published ports,
+# secrets, and restarts after a kill.
 #
-# With a Docker that runs and reaches its registry: its own images, and a build by the Dockerfile. Else, as root on Debian:
-# a private Docker daemon, stand-ins made of Debian's packages, and a static executable built here in the Dockerfile's last
-# stage. COMPOSE_TEST=private or real chooses. Usage: scripts/compose-test.sh
+# With a running Docker and its registry: the real images, and a build by the Dockerfile. Otherwise, as root on Debian: a
+# private Docker daemon, substitute images made of Debian's packages, and a static executable in the Dockerfile's last
+# stage. COMPOSE_TEST=private or real overrides the choice. Usage: scripts/compose-test.sh
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 cache=${COMPOSE_TEST_CACHE:-$root/.local/compose}
@@ -70,7 +70,7 @@ check_secrets
 check_database
 step "Prometheus sees every role"
 check_metrics
-step "what is killed comes back"
+step "killed containers restart"
 check_return
 step "stopped in order and started again, nothing is lost"
 check_restart

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The judge against a real model behind a real server: SmolLM2 with 135 million parameters, served by llama.cpp as an
-# OpenAI-compatible API on this machine. It judges badly; what is checked is the protocol (scripts/judge/checks.py).
+# OpenAI-compatible API on this machine. Its judgements are poor; the test checks the protocol (scripts/judge/checks.py).
 # Downloads 100 MB and compiles llama.cpp once, into .local/judge-test. Usage: scripts/judge-test.sh PATH_OF_ASSAY
 set -euo pipefail
 
@@ -48,4 +48,4 @@ for _ in $(seq 100); do
 done
 
 "$python" "$root/scripts/judge/checks.py" "$assay" "http://127.0.0.1:$(cat "$folder/recorder")" "$key" "$folder" \
-  || { echo "--- the last words of the server"; tail -20 "$folder/server"; exit 1; }
+  || { echo "--- end of the server's log"; tail -20 "$folder/server"; exit 1; }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds every overlay of deploy/kubernetes and checks it: against the schemas of Kubernetes and of the operators, and by
-# tests/kubernetes/overlay.py, which knows who may talk to whom. Also the Dockerfiles by hadolint, and docker-compose.yml where
+# tests/kubernetes/overlay.py, which has the allowed connections. Also the Dockerfiles by hadolint, and docker-compose.yml where
 # Docker Compose is. Needs no cluster. Usage: scripts/kubernetes-test.sh
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -9,7 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$root"
 
-# What is missing is said; in continuous integration it is a failure.
+# A missing tool is reported; in continuous integration it is a failure.
 missing() {
   echo "deployment files: skipped $1"
   [ -z "${CI:-}" ] || exit 1
@@ -25,7 +25,7 @@ if [ ! -x "$tools/bin/hadolint" ]; then
 fi
 
 "$tools/bin/hadolint" deploy/docker/Dockerfile tests/compose/Dockerfile
-echo "Dockerfiles: hadolint has nothing to say"
+echo "Dockerfiles: no findings of hadolint"
 
 if docker compose version >/dev/null 2>&1; then
   compose=(docker compose)
@@ -33,7 +33,7 @@ elif command -v docker-compose >/dev/null; then
   compose=(docker-compose)
 else
   compose=()
-  echo "docker-compose.yml: not read by Docker Compose, which is not here"
+  echo "docker-compose.yml: not checked: Docker Compose is not installed"
 fi
 if [ ${#compose[@]} -gt 0 ]; then
   # An older Compose knows no --profile '*'.
@@ -43,7 +43,7 @@ fi
 
 if command -v promtool >/dev/null; then
   promtool check config deploy/observability/prometheus.yml >/dev/null
-  echo "prometheus.yml: promtool has nothing to say"
+  echo "prometheus.yml: no findings of promtool"
 else
   missing "prometheus.yml: promtool is not here (Debian's package prometheus)"
 fi

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes proto-docs/picture.svg of what a terminal shows:
+"""Renders terminal output as proto-docs/picture.svg:
 
     target/release/assay tickets show ID | scripts/picture.py ID > proto-docs/picture.svg
 
@@ -9,7 +9,7 @@ The test of the README compares the picture with what the command prints.
 import html
 import sys
 
-# Times and ids, which are others each time, and what says little here.
+# Lines with times and ids, which change, and unimportant ones.
 LEFT_OUT = ("Imported", "Evaluation", "Conversation", "First answer", "Flags", "Scorer")
 LEFT, TOP, LINE, LETTER = 24, 58, 19, 7.85
 GREY, WHITE, ORANGE, GREEN, BLUE, RED = "#8b949e", "#e6edf3", "#ffa657", "#7ee787", "#a5d6ff", "#ff7b72"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Exports in an S3 store: the store's tests, then the whole way with every role as a process: imports, an export of more
-# than one part, its download whole and in ranges. The server is moto's, which checks no signatures.
+# Exports in an S3 store: the store's tests, then end to end with every role as a process: imports, a multipart
+# export, its download as a whole and in ranges. The server is moto's, which checks no signatures.
 # Usage: scripts/s3-test.sh FOLDER_OF_EXECUTABLES
 set -euo pipefail
 
@@ -9,7 +9,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 environment=$root/.local/s3
 work=$(mktemp -d)
 server="" stack=""
-# A row has some 700 bytes, a part 5 MiB.
+# A row has about 700 bytes, a part 5 MiB.
 copies=${S3_TEST_COPIES:-700}
 
 if ! command -v python3 >/dev/null || ! python3 -c 'import venv, ensurepip' 2>/dev/null; then
@@ -41,7 +41,7 @@ finish() {
 trap finish EXIT
 fail() { echo "S3: $1" >&2; exit 1; }
 
-# await FILE PATTERN PROCESS: the first match of PATTERN in what PROCESS writes to FILE.
+# await FILE PATTERN PROCESS: waits for the first match of PATTERN in FILE while PROCESS runs.
 await() {
   local found=""
   for _ in $(seq 600); do
@@ -80,7 +80,7 @@ key=$("$bin/assay-stack" key --organization acme)
 call() { curl --silent --show-error --fail --max-time 60 --header "Authorization: Bearer $key" "$@"; }
 field() { python3 -c 'import json, sys; print(json.load(sys.stdin).get(sys.argv[1], ""))' "$1"; }
 
-# The sample many times, under new numbers.
+# Many copies of the sample with new ids.
 python3 - "$root/examples/conversations.jsonl" "$copies" >"$work/many.jsonl" <<'PYTHON'
 import json
 import sys
@@ -118,7 +118,7 @@ first, last = (len(whole) - int(last), len(whole) - 1) if first == "" else (int(
 sys.exit(part != whole[first : last + 1])
 PYTHON
 done
-# It is the bucket that holds the file, and nothing is left of its parts.
+# The file is in the bucket, without leftover parts.
 listed=$(curl --silent --fail "$endpoint/assay?list-type=2&prefix=exports/")
 [[ $listed == *"<Size>$bytes</Size>"* ]] || fail "the bucket does not hold the file"
 [[ $(curl --silent --fail "$endpoint/assay?uploads") != *"<UploadId>"* ]] || fail "an upload was left in the bucket"

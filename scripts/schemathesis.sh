@@ -36,7 +36,7 @@ for _ in $(seq 100); do
   kill -0 "$server" || { cat "$folder/log"; exit 1; }
   sleep 0.1
 done
-# The sample's agents, so that some imports of AI conversations are accepted.
+# Registers the sample's agents, so that some imports of AI conversations are accepted.
 "$assay" import --url "$address" --key "$key" --agents "$root/examples/agents.jsonl" \
   --refused "$folder/refused" "$root/examples/conversations.jsonl" >/dev/null
 

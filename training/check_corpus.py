@@ -3,7 +3,7 @@
     python3 training/check_corpus.py            faults, and the figures
     python3 training/check_corpus.py --write    puts the figures into corpus/README.md
 
-Needs Python's standard library alone. Faults are printed with file and conversation; with any the exit code is 1.
+Needs Python's standard library alone. Prints faults with file and conversation; the exit code is 1 if there are any.
 """
 
 import argparse
@@ -19,18 +19,18 @@ BEGIN, END = "<!-- figures:begin -->", "<!-- figures:end -->"
 PARTS = ["train", "dev", "test"]
 WORDINGS = ["everyday", "unusual", "tone"]
 LANGUAGES = ["en", "es", "de", "fr", "pt", "zh", "mix"]
-# One writer has about 40 conversations; more would be one style too much of.
+# One writer has about 40 conversations; more would give one style too much weight.
 MOST_OF_A_WRITER = 42
 MOST_ITEMS = 50
 LEAST_OTHER_LANGUAGES = 0.25
-# A sentence of fewer words, or of fewer Chinese characters, may be anybody's.
+# Shorter sentences (words, or Chinese characters) are too common to compare.
 SENTENCE_WORDS, SENTENCE_CHARACTERS = 5, 12
-# Of all these at most so large a share may stand in more than one conversation: courtesies ("To whom it may concern").
+# Maximum share of sentences in more than one conversation: courtesies ("To whom it may concern").
 MOST_REPEATED = 0.01
-# Longer ones are no courtesies: so many conversations of one writer may have one, and so many writers.
+# Longer sentences are not courtesies: maximum conversations of one writer with the same one, and maximum writers.
 LONG_SENTENCE_WORDS, LONG_SENTENCE_CHARACTERS = 8, 20
 MOST_OF_A_SENTENCE, MOST_WRITERS_OF_A_SENTENCE = 2, 3
-# Conversations with fewer messages have few possible courses, so that theirs repeat by chance.
+# Shorter conversations share skeletons by chance.
 SKELETON_MESSAGES, MOST_OF_A_SKELETON = 5, 3
 LENGTH_BANDS = [6, 16, 41, 101]
 SAME_WORDS = 0.5
@@ -39,7 +39,7 @@ RATED = re.compile(r"^\S+-\d+\s*\|")
 
 
 def writers(faults):
-    """The lines of writers.tsv, and whether each writer has files."""
+    """Parses writers.tsv and checks that each writer has files."""
     lines = (ROOT / "writers.tsv").read_text(encoding="utf-8").splitlines()
     if lines[0].split("\t") != ["writer", "part", "wording", "language"]:
         faults.append("writers.tsv: the first line must be writer, part, wording, language")
@@ -62,7 +62,7 @@ def writers(faults):
 
 
 def check_lines(path, faults):
-    """Every line of a file of conversations is one that the protocol knows."""
+    """Checks that every line of a file of conversations follows the protocol."""
     closed = True
     for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
         if not LINE.match(line):
@@ -84,7 +84,7 @@ def check_lines(path, faults):
 
 
 def check_conversations(conversations, faults):
-    """Ids, sizes and texts."""
+    """Checks ids, sizes and texts."""
     for name, count in Counter(one.id for one in conversations).items():
         if count > 1:
             faults.append(f"{name}: {count} conversations have this id")
@@ -108,7 +108,7 @@ def check_conversations(conversations, faults):
 
 
 def check_ratings(path, known, faults):
-    """One file of a reader: lines, scores, verdicts, codes."""
+    """Checks one file of ratings: lines, scores, verdicts, codes."""
     names = []
     for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
         if RATED.match(line):
@@ -132,12 +132,12 @@ def check_ratings(path, known, faults):
 
 
 def is_score(text):
-    """Whether this is a score: 1 to 5 in halves, or none."""
+    """Whether the text is a score: 1 to 5 in halves, or `-`."""
     return text == "-" or bool(re.fullmatch(r"[1-4](\.[05])?|5(\.0)?", text))
 
 
 def check_codes(where, one, acts, faults):
-    """Codes of a conversation: each message has some, and they are those of its side."""
+    """Checks that each message has codes, and only those of its side."""
     sides = {"C": CUSTOMER_ACTS, "A": AGENT_ACTS, "H": AGENT_ACTS, "M": ACTS}
     for place, item in enumerate(one.items, 1):
         codes = acts.get(place, [])
@@ -150,7 +150,7 @@ def check_codes(where, one, acts, faults):
 
 
 def check_phrases(faults):
-    """The stock phrases beside the corpus; returns their number by language."""
+    """Checks the stock phrases; returns their number by language."""
     lines = (ROOT / "phrases.tsv").read_text(encoding="utf-8").splitlines()
     counts = Counter()
     for number, line in enumerate(lines[1:], 2):
@@ -162,7 +162,7 @@ def check_phrases(faults):
 
 
 def sentences(text):
-    """Sentences that are long enough to say whose they are, in lower case without marks, and whether they are long ones."""
+    """Yields sentences above the minimum length, normalised, and whether they are long."""
     for sentence in re.split(r"(?<=[.!?])\s+|(?<=[。！？])|\n", text):
         plain = re.sub(r"\W+", " ", sentence.lower()).strip()
         count, characters = len(plain.split()), sum("\u4e00" <= character <= "\u9fff" for character in plain)
@@ -171,7 +171,7 @@ def sentences(text):
 
 
 def places_of(conversations, authors):
-    """For each sentence of these authors the conversations that have it, by writer."""
+    """For each sentence of these authors the ids of its conversations, by writer."""
     places = defaultdict(lambda: defaultdict(set))
     for one in conversations:
         for item in one.items:
@@ -205,7 +205,7 @@ def repeated_sentences(conversations, faults):
 
 
 def skeleton(one):
-    """Who wrote in which order and how much, and what the last words of both sides do."""
+    """Authors and length bands in order, and the acts of the last message of both sides."""
     steps, last = [], {"C": (), "A": ()}
     acts = one.ratings[0].acts if one.ratings else {}
     for place, item in enumerate(one.items, 1):
@@ -218,7 +218,7 @@ def skeleton(one):
 
 
 def repeated_skeletons(conversations, faults):
-    """Conversations that share their skeleton with another one, among those long enough."""
+    """Number of long conversations, and of those that share their skeleton."""
     found = defaultdict(list)
     long_ones = [one for one in conversations if len(one.items) >= SKELETON_MESSAGES]
     for one in long_ones:
@@ -238,9 +238,9 @@ def words(one):
 
 
 def near_duplicates(conversations, faults):
-    """Pairs that have at least half of their words in common, and the most alike pair.
+    """Number of pairs with at least half of their words in common, and the highest overlap.
 
-    Such a pair shares a word among the rarest ones of each, so that few pairs have to be compared.
+    Prefix filtering: such a pair shares one of the rarest words of each, so that few pairs are compared.
     """
     bags = [words(one) for one in conversations]
     counts = Counter(word for bag in bags for word in bag)
@@ -261,7 +261,7 @@ def near_duplicates(conversations, faults):
 
 
 def ranks(values):
-    """Ranks, equal values sharing theirs."""
+    """Ranks; ties share their mean rank."""
     order = sorted(range(len(values)), key=lambda at: values[at])
     found, start = [0.0] * len(values), 0
     while start < len(order):
@@ -275,7 +275,7 @@ def ranks(values):
 
 
 def rho(pairs):
-    """Spearman's rank correlation; None where one side does not vary."""
+    """Spearman's rank correlation; None if one side is constant."""
     one, other = (ranks(values) for values in zip(*pairs)) if pairs else ([], [])
     middle = (len(pairs) - 1) / 2
     spread = [sum((value - middle) ** 2 for value in values) for values in (one, other)]
@@ -285,7 +285,7 @@ def rho(pairs):
 
 
 def agreement(conversations):
-    """Of the first two readers: rho of the scores, share of equal verdicts."""
+    """Of the first two raters: rho of the scores, share of equal verdicts."""
     both = [one.ratings[:2] for one in conversations if len(one.ratings) > 1]
     figures = []
     for at in range(len(SCORES)):
@@ -304,7 +304,7 @@ def table(head, rows):
 
 
 def counted(conversations):
-    """Tables of what there is."""
+    """Tables of counts."""
     lines = []
     for title, key, names in (("wording", "kind", WORDINGS), ("language", "language", LANGUAGES)):
         rows = []
@@ -320,14 +320,14 @@ def counted(conversations):
             told = [status for status in told if sum(status)]
             shares.append(f"{sum(status[STATUSES.index(name)] for status in told) / len(told):.0%}" if told else "–")
         rows.append([name, *shares])
-    lines += table(["status, by readers", *PARTS, "all"], rows)
+    lines += table(["status, by raters", *PARTS, "all"], rows)
     sizes = Counter("2–4" if len(one.items) <= 4 else "5–10" if len(one.items) <= 10 else "11 and more" for one in conversations)
     lines += table(["items", "conversations"], [[name, sizes[name]] for name in ("2–4", "5–10", "11 and more")])
     return lines
 
 
 def agreed(conversations):
-    """The table of readers among themselves."""
+    """The table of agreement among raters."""
     shown = lambda value: "–" if value is None else f"{value:.2f}"
     rows = []
     for part in [*PARTS, "all"]:
@@ -335,7 +335,7 @@ def agreed(conversations):
         count, figures = agreement(chosen)
         third = sum(len(one.ratings) > 2 for one in chosen)
         rows.append([part, len(chosen), count, third, *(shown(value) for value in figures)])
-    return table(["part", "conversations", "with two readers", "with a third", *(f"{name} rho" for name in SCORES), "same status", "same solver", "same charge"], rows)
+    return table(["part", "conversations", "with two raters", "with a third", *(f"{name} rho" for name in SCORES), "same status", "same solver", "same charge"], rows)
 
 
 def main():
@@ -390,7 +390,7 @@ def finish(figures, faults, write):
 
 
 def stop(faults):
-    """Says what is wrong."""
+    """Prints the faults and exits with 1."""
     for fault in faults:
         print(fault, file=sys.stderr)
     print(f"{len(faults)} faults", file=sys.stderr)

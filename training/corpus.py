@@ -1,4 +1,4 @@
-"""The corpus: conversations as they were written, ratings as they were given, and what of them is for what.
+"""Reads the corpus: conversations, ratings and parts.
 
 `corpus/PROTOCOL.md` describes the formats.
 """
@@ -29,7 +29,7 @@ SCORES = ["RA", "IE", "HS"]
 
 @dataclass
 class Item:
-    """One item: who (a letter of the protocol), seconds since the one before, what."""
+    """One item: author (a letter of the protocol), seconds since the previous item, text."""
 
     author: str
     gap: int
@@ -38,20 +38,20 @@ class Item:
 
 @dataclass
 class Rating:
-    """What one reader says of a conversation; scores are None where there is nothing to rate."""
+    """A rating by one rater; a score is None if not applicable."""
 
     scores: list
     status: str
     by: str
     charge: str
     why: str
-    # The acts of each item, by its place from 1.
+    # Acts of each item, by its position from 1.
     acts: dict = field(default_factory=dict)
 
 
 @dataclass
 class Conversation:
-    """A conversation with everything that is known of it."""
+    """A conversation with its metadata and ratings."""
 
     id: str
     writer: str
@@ -93,7 +93,7 @@ def parse_conversations(path):
 
 
 def parse_ratings(path):
-    """The ratings of a file of one reader, by conversation."""
+    """The ratings of a file of one rater, by conversation."""
     ratings, current = {}, None
     for line in Path(path).read_text(encoding="utf-8").split("\n"):
         if re.match(r"^\S+-\d+\s*\|", line):
@@ -120,7 +120,7 @@ def load():
 
 
 def body(conversation_id, subject, items):
-    """The request body; it begins on a day of spring 2026 that depends on the id alone."""
+    """The request body; its start time, in spring 2026, depends on the id alone."""
     at = 1767600000000 + int(hashlib.sha256(conversation_id.encode()).hexdigest()[:6], 16) % (90 * 86400) * 1000
     messages = []
     for index, item in enumerate(items):
@@ -135,19 +135,19 @@ def body(conversation_id, subject, items):
 
 
 def mean(values):
-    """The mean of those that are not None; None without any."""
+    """The mean of the values that are not None; None without any."""
     values = [value for value in values if value is not None]
     return sum(values) / len(values) if values else None
 
 
 def shares(values, names):
-    """How the values are shared out over the names; zeros where none is among them."""
+    """The share of each name among the values; zeros without any."""
     counts = [sum(value == name for value in values) for name in names]
     return [count / max(1, sum(counts)) for count in counts]
 
 
 def label(conversation):
-    """What readers say together: means of scores, shares of verdicts."""
+    """The combined label of all raters: means of scores, shares of verdicts."""
     ratings = conversation.ratings
     return {
         **{name: mean(rating.scores[at] for rating in ratings) for at, name in enumerate(SCORES)},

@@ -1,9 +1,9 @@
-"""Fits the encoder and its heads: what each message does, and what the conversation was like.
+"""Step 1: fits the encoder and its heads, which predict the acts of each message and an impression of the conversation.
 
     python3 training/encoder.py target/training --out target/training/encoder.npz
 
-reads `base.npz`, `inputs.jsonl` and `labels.jsonl` of the folder. What is said of the parts that were not fitted on is
-written to `--predictions`, on which the second step (outcome.py) is fitted.
+reads `base.npz`, `inputs.jsonl` and `labels.jsonl` of the folder. Predictions for the other parts are written to
+`--predictions`, on which step 2 (outcome.py) is fitted.
 """
 
 import argparse
@@ -21,13 +21,13 @@ from torch.nn import functional as F
 HEADS = 12
 DROPOUT = 0.1
 INNER = 192
-# Scores are fitted in these units.
+# Scores are standardised.
 MEAN, SPREAD = torch.tensor([3.2, 3.4, 3.4]), torch.tensor([1.3, 1.0, 1.2])
 SCORES = ("RA", "IE", "HS")
-# Padding is a segment that nobody looks at.
+# Segment number of padding: later than all others, so nothing attends to it.
 PADDING = 10_000
 BATCH = 16
-# Weight of what messages do beside what conversations were like.
+# Weight of the loss of acts relative to that of impressions.
 ACTS_WEIGHT = 2.5
 
 
@@ -43,7 +43,7 @@ class Layer(nn.Module):
     def forward(self, rows, mask):
         count, length, hidden = rows.shape
         queries, keys, values = self.qkv(rows).view(count, length, 3, HEADS, hidden // HEADS).permute(2, 0, 3, 1, 4)
-        # One conversation after the other fits the cache, and is faster here than torch's attention with a mask.
+        # One conversation at a time fits the cache and is faster on CPUs than torch's masked attention.
         looks = (torch.baddbmm(unseen, query, key.mT, alpha=(hidden // HEADS) ** -0.5) for unseen, query, key in zip(mask, queries, keys))
         context = torch.stack([look.softmax(-1).to(value.dtype) @ value for look, value in zip(looks, values)])
         rows = self.attention_norm(rows + self.output(context.transpose(1, 2).reshape(count, length, hidden)))
@@ -57,7 +57,7 @@ class Reader(nn.Module):
         super().__init__()
         hidden = base["embedding.word"].shape[1]
         layers = 1 + max(int(name.split(".")[1]) for name in base.files if name.startswith("layer."))
-        # The words stay as they were: there are too few conversations to move them all in step.
+        # Word embeddings are frozen: too few conversations to train them.
         self.word = nn.Embedding.from_pretrained(torch.tensor(base["embedding.word"]), freeze=True)
         self.marker = nn.Embedding.from_pretrained(torch.tensor(base["embedding.marker"]), freeze=False)
         self.position = nn.Embedding.from_pretrained(torch.tensor(base["embedding.position"]), freeze=False)
@@ -89,7 +89,7 @@ class Reader(nn.Module):
         mask = torch.zeros(unseen.shape, dtype=kind).masked_fill(unseen, -1e4)[:, None]
         for layer in self.layers:
             rows = layer(rows, mask)
-        # A message is the vector of its marker and the mean of all of its segment.
+        # Vectors of a message: the one at its marker, and the mean of its segment.
         marker = rows[torch.arange(len(ids))[:, None], batch["markers"]]
         own = (segment[:, None, :] == batch["number"][:, :, None]).to(rows.dtype)
         mean = own @ rows / own.sum(2, keepdim=True).clamp(min=1)
@@ -99,7 +99,7 @@ class Reader(nn.Module):
 
 
 class Conversation:
-    """What is read of one, and what readers said."""
+    """Inputs and labels of one conversation."""
 
     def __init__(self, given, label):
         self.id, self.label, self.roles = given["id"], label, given["roles"]
@@ -108,7 +108,7 @@ class Conversation:
         self.acts = {places[int(at)]: readings for at, readings in label["acts"].items() if int(at) in places}
 
     def targets(self):
-        """For each message and act the share of readers who saw it, and whether anybody looked."""
+        """For each message and act the share of raters who assigned it, and whether the act is allowed and was rated."""
         wanted, known = np.zeros((len(self.roles), len(ACTS)), np.float32), np.zeros((len(self.roles), len(ACTS)), np.float32)
         for at, readings in self.acts.items():
             role = self.roles[at]
@@ -171,7 +171,7 @@ def loss_of(batch, acts, impression):
 
 
 def batches(conversations, chance):
-    """Conversations of like lengths together, in any order."""
+    """Batches of conversations of similar length, shuffled."""
     order = list(range(len(conversations)))
     chance.shuffle(order)
     found = []
@@ -213,7 +213,7 @@ def fit(model, conversations, epochs, rate, checkpoint):
 
 
 def predict(model, conversations):
-    """For each conversation the probabilities of its messages' acts, and its impression in points and logits."""
+    """For each conversation the probabilities of its messages' acts, and the outputs of the impression head."""
     model.eval()
     found = {}
     order = sorted(conversations, key=lambda conversation: len(conversation.ids))
@@ -234,7 +234,7 @@ def predict(model, conversations):
 
 
 def save(model, path):
-    """The encoder by the names of its model file, and the heads with a row for each input."""
+    """Saves the encoder by the tensor names of the model file, and the heads with a row for each input."""
     arrays = {name: parameter for name, parameter in model.encoder_parameters()}
     arrays |= {"embedding.word": model.word.weight, "embedding.marker": model.marker.weight, "embedding.position": model.position.weight}
     for name, head in (("acts", model.acts), ("impression.inner", model.inner), ("impression", model.impression)):
@@ -255,7 +255,7 @@ def main():
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--rate", type=float, default=1.5e-4)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--conversations", type=int, default=0, help="how many of the corpus are used, and nothing else: for learning curves")
+    parser.add_argument("--conversations", type=int, default=0, help="limit of conversations of the corpus, without changed and public ones: for learning curves")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(12)
@@ -269,9 +269,9 @@ def main():
     model = Reader(np.load(arguments.folder / "base.npz"))
     fit(model, fitted, arguments.epochs, arguments.rate, arguments.out)
     if arguments.predictions:
-        # The second step is fitted on parts that the encoder has not seen.
-        told = [conversation for conversation in everything if conversation.label["part"] not in parts]
-        save_predictions(predict(model, told), arguments.predictions)
+        # Step 2 is fitted on parts that the encoder has not seen.
+        held_out = [conversation for conversation in everything if conversation.label["part"] not in parts]
+        save_predictions(predict(model, held_out), arguments.predictions)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The model file of the crate `assay-encoder`: how it is written, and what the crate computes, in numpy.
+"""Writes and reads the model file of the crate `assay-encoder`, and implements tokenizer and encoder in numpy as a reference.
 
 The format is described in crates/encoder/src/file.rs, the tensors in crates/encoder/src/model.rs.
 """
@@ -79,14 +79,14 @@ def vocabulary_tensors(pieces, scores, replacements):
 
 
 def quantise_rows(matrix):
-    """A float matrix as int8 with a scale for each row: what `….weight` and `….scale` hold."""
+    """Quantises a float matrix to int8 with a scale for each row (tensors `….weight` and `….scale`)."""
     scale = np.maximum(np.abs(matrix).max(axis=1), 1e-9) / 127.0
     weight = np.clip(np.rint(matrix / scale[:, None]), -127, 127)
     return weight.astype(np.int8), scale.astype(np.float32)
 
 
 def tokenizer_of(pieces, scores, replacements, unknown):
-    """A function from a text to its ids, fast: what `tokenize` does, by the package tokenizers."""
+    """A fast equivalent of `tokenize`, by the package tokenizers: a function from a text to its ids."""
     from tokenizers import Tokenizer, models
 
     tokenizer = Tokenizer(models.Unigram([(piece, float(score)) for piece, score in zip(pieces, scores)], unknown, False))
@@ -99,7 +99,7 @@ def tokenizer_of(pieces, scores, replacements, unknown):
 
 
 def tokenize(header, tensors, text):
-    """The ids of `text`, slowly."""
+    """The ids of `text`; slow reference implementation."""
     offsets, data = tensors["tokenizer.offsets"], tensors["tokenizer.pieces"].tobytes()
     scores = tensors["tokenizer.scores"].astype(np.float64)
     unknown = header["unk_id"]
@@ -129,7 +129,7 @@ def tokenize(header, tensors, text):
 def encode_int8(header, tensors, ids, segments):
     """The vectors of the last layer, `[len(ids), hidden]`, with the quantised arithmetic of the crate.
 
-    `segments` says where each segment ends: an id is seen by its own segment and later ones.
+    `segments` holds the end of each segment: an id attends to its own segment and to earlier ones.
     """
     number = np.searchsorted(segments, np.arange(len(ids)), side="right")
     unseen = number[:, None] < number[None, :]

@@ -1,10 +1,10 @@
-"""Fits the second step and writes the model: what conversations were like, from what the encoder says of them.
+"""Step 2: fits scores and verdicts on the predictions of the encoder, and writes the model.
 
     python3 training/outcome.py target/training --out crates/scoring/model/reader.bin
 
 reads `encoder.npz` and `predictions.npz`, which training/encoder.py wrote, and fits linear models on the part `dev`, which
-the encoder has not seen. How strongly they are held back, and how sure they may be, is chosen by leaving writers of
-`dev` out. The part `test` is reported.
+the encoder has not seen. Regularisation and calibration are chosen by cross-validation over the writers of
+`dev`. The part `test` is only reported.
 """
 
 import argparse
@@ -24,20 +24,20 @@ from sklearn.model_selection import GroupKFold
 FEATURES_VERSION = 2
 SETS = ("everyday", "unusual", "languages", "tone")
 CLASSES = {"status": STATUSES, "by": SOLVERS, "charge": CHARGES}
-# In the order of the outputs. The customer's issue and effort are judged by what the customer saw.
+# In the order of the outputs. Accuracy, effort and status use only what the customer saw.
 OUTPUTS = ("RA", "IE", "HS", "status", "by", "charge")
 SEEN = ("RA", "IE", "status")
 FULL = {"RA": "resolution_accuracy", "IE": "interaction_effort", "HS": "handoff_smoothness"}
-HELD_BACK = {"scores": (100, 300, 1000, 3000), "classes": (0.0003, 0.001, 0.003, 0.01, 0.03)}
-CHARGE_COUNTS = 0.5
+STRENGTHS = {"scores": (100, 300, 1000, 3000), "classes": (0.0003, 0.001, 0.003, 0.01, 0.03)}
+CHARGE_WEIGHT = 0.5
 FOLDS = 7
-# What a changed conversation, or one made of a stock phrase, counts for beside one that was read; a public one.
-MADE = 0.06
-PUBLIC = 0.5
+# Sample weight of a changed conversation or one made of a stock phrase, and factor for a public one.
+SYNTHETIC_WEIGHT = 0.06
+PUBLIC_WEIGHT = 0.5
 
 
 class Read:
-    """A conversation, what the encoder says of it, and what readers said."""
+    """A conversation with the predictions of the encoder and the labels."""
 
     def __init__(self, given, label, predictions):
         self.label, self.roles = label, given["roles"]
@@ -46,8 +46,8 @@ class Read:
         self.seen, self.whole = (features(self.roles, self.acts, given[name], impression) for name in ("facts", "facts_with_unseen"))
 
     def counts(self):
-        """How much the conversation weighs in a fit."""
-        return (MADE if self.label["changed"] else 1.0) * (PUBLIC if self.is_public() else 1.0)
+        """Sample weight of the conversation."""
+        return (SYNTHETIC_WEIGHT if self.label["changed"] else 1.0) * (PUBLIC_WEIGHT if self.is_public() else 1.0)
 
     def is_public(self):
         return self.label["kind"] == "public"
@@ -108,7 +108,7 @@ def folds(reads):
 
 
 def held_out(reads, made, strengths):
-    """What models say of the writers that they have not seen."""
+    """Cross-validated predictions: each writer by models that have not seen them."""
     found = {name: np.zeros((len(reads), len(CLASSES[name])) if name in CLASSES else len(reads)) for name in OUTPUTS}
     for others, own in folds(reads):
         writers = {reads[at].label["writer"] for at in own}
@@ -119,30 +119,30 @@ def held_out(reads, made, strengths):
 
 
 def choose_strengths(reads, made):
-    """For each output how strongly its model is held back, by what it says of writers that it has not seen."""
+    """Regularisation strength of each output, by cross-validation over writers."""
     best = {}
-    trials = max(len(values) for values in HELD_BACK.values())
+    trials = max(len(values) for values in STRENGTHS.values())
     for trial in range(trials):
-        strengths = {name: HELD_BACK["classes" if name in CLASSES else "scores"] for name in OUTPUTS}
+        strengths = {name: STRENGTHS["classes" if name in CLASSES else "scores"] for name in OUTPUTS}
         strengths = {name: values[min(trial, len(values) - 1)] for name, values in strengths.items()}
         found = held_out(reads, made, strengths)
         for name in OUTPUTS:
             rows = [at for at, read in enumerate(reads) if known(read, name)]
             wanted = np.array([target(reads[at], name) for at in rows])
             if name in CLASSES:
-                loss = -np.mean(logarithms(found[name][rows])[np.arange(len(rows)), wanted])
+                loss = -np.mean(log_softmax(found[name][rows])[np.arange(len(rows)), wanted])
             else:
                 loss = np.mean((found[name][rows] - wanted) ** 2)
             best[name] = min(best.get(name, (np.inf, None)), (loss, strengths[name]))
     return {name: strength for name, (_, strength) in best.items()}
 
 
-def logarithms(logits):
+def log_softmax(logits):
     logits = logits - logits.max(1, keepdims=True)
     return logits - np.log(np.exp(logits).sum(1, keepdims=True))
 
 
-def usual_charge(status, by, has_ai):
+def default_charge(status, by, has_ai):
     """crates/scoring/src/audit/resolution.rs"""
     if not has_ai:
         return "na"
@@ -152,9 +152,9 @@ def usual_charge(status, by, has_ai):
 
 
 def verdict(read, status, by, charge, temperature):
-    """Status, solver and charge that are most probable together (crates/scoring/src/audit/resolution.rs), but without the
-    engine's rule on a plain complaint at the end."""
-    status, by, charge = (logarithms(np.atleast_2d(logits))[0] for logits in (status / temperature, by, charge))
+    """The most probable combination of status, solver and charge (crates/scoring/src/audit/resolution.rs), without the
+    engine's rule on a clear complaint at the end."""
+    status, by, charge = (log_softmax(np.atleast_2d(logits))[0] for logits in (status / temperature, by, charge))
     has_ai = "A" in read.roles
     able = {"ai": has_ai, "human": "H" in read.roles or read.facts_with_unseen[4] > 0, "customer": True, "unknown": "M" in read.roles or not has_ai}
     trials = []
@@ -162,13 +162,13 @@ def verdict(read, status, by, charge, temperature):
         for solver, of_solver in zip(SOLVERS, by):
             possible = solver == "none" if state == "not_resolved" else able.get(solver, False) and (solver != "customer" or state == "resolved")
             if possible:
-                follows = usual_charge(state, solver, has_ai)
-                trials.append((of_state + of_solver + CHARGE_COUNTS * charge[CHARGES.index(follows)], state, solver, follows))
+                follows = default_charge(state, solver, has_ai)
+                trials.append((of_state + of_solver + CHARGE_WEIGHT * charge[CHARGES.index(follows)], state, solver, follows))
     return max(trials)[1:]
 
 
 def report(reads, found, temperature, title):
-    """How well what was found agrees with readers, for each set."""
+    """Prints the agreement of predictions with raters for each set."""
     print(f"{title}: RA IE HS status by charge")
     verdicts = [verdict(read, *(found[name][at] for name in CLASSES), temperature) for at, read in enumerate(reads)]
     for kind in (*SETS, "all"):
@@ -186,15 +186,15 @@ def report(reads, found, temperature, title):
 
 
 def calibration(reads, found):
-    """From what is said to how often it is right."""
+    """Fits the temperature and the calibration of confidences."""
     rows = [at for at, read in enumerate(reads) if known(read, "status")]
     wanted = np.array([target(reads[at], "status") for at in rows])
 
     def loss(temperature):
-        return -np.mean(logarithms(found["status"][rows] / temperature)[np.arange(len(rows)), wanted])
+        return -np.mean(log_softmax(found["status"][rows] / temperature)[np.arange(len(rows)), wanted])
 
     temperature = min(np.arange(0.5, 3.01, 0.05), key=loss)
-    certainty = np.exp(logarithms(found["status"] / temperature)).max(1)
+    certainty = np.exp(log_softmax(found["status"] / temperature)).max(1)
     lines = {}
     for name, full in FULL.items():
         scored = [at for at, read in enumerate(reads) if known(read, name)]
@@ -204,7 +204,7 @@ def calibration(reads, found):
 
 
 def logistic_line(x, y):
-    """Intercept and slope of the probability of `y` over `x`; never falling."""
+    """Intercept and slope (at least 0) of a logistic regression of `y` on `x`."""
 
     def loss(line):
         p = np.clip(1 / (1 + np.exp(-(line[0] + line[1] * x))), 1e-6, 1 - 1e-6)
@@ -214,7 +214,7 @@ def logistic_line(x, y):
 
 
 def effects(reads, name):
-    """What an act moves a score by, all others equal: ridge regression on what messages do, for explanations."""
+    """Effect of each act on a score by ridge regression, for explanations."""
     rows = [read for read in reads if known(read, name)]
     numbers = []
     for read in rows:
@@ -237,7 +237,7 @@ def main():
     dev, test = ([read for read in own if read.label["part"] == part] for part in ("dev", "test"))
     made = [read for read in reads if read.label["part"] == "dev" and (read.label["changed"] or read.is_public())]
     strengths = choose_strengths(dev, made)
-    print(f"{len(dev)} conversations and {len(made)} made or public ones; held back by {strengths}")
+    print(f"{len(dev)} conversations and {len(made)} made or public ones; regularised by {strengths}")
     unseen = held_out(dev, made, strengths)
     calibrated = calibration(dev, unseen)
     report(dev, unseen, calibrated["temperature"], "dev, each writer by models of the others")

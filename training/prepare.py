@@ -1,13 +1,13 @@
-"""What the reader is trained on: conversations with ratings, and changed ones whose ratings follow from the change.
+"""Prepares the training data of the reader: rated conversations, and changed ones whose ratings follow from the change.
 
     python3 training/prepare.py target/training [--public FOLDER]
 
 writes `bodies.jsonl` (for the example `reader_inputs` of crates/scoring) and `labels.jsonl`, one line each.
-The changes are those of the phrase banks in crates/scoring/tests/metamorphic and of corpus/endings.tsv: a complaint at
-the end makes a resolved issue an unresolved one, a confirmation the other way round; who confirms and comes back has an
-unresolved one, and what customers solve alone is resolved by them. That the customer wants nothing more, what an agent
-claims, what is said to an evaluator, a signature, capitals and typing errors change nothing. `--public` is a folder of public conversations
-with ratings by people (scores only), which are not part of the project; without it the reader is fitted on ours alone.
+The changes are those of the phrase banks in crates/scoring/tests/metamorphic and of corpus/endings.tsv: a final
+complaint makes an issue unresolved, a final confirmation resolved; a confirmation followed by a return makes it unresolved;
+an issue that the customer solves alone is resolved by the customer. Ending politely, claims of an agent, prompt injections,
+signatures, capitals and typos do not change the label. `--public` is a folder of public conversations with ratings by people
+(scores only), which are not part of the project; without it the reader is fitted on the corpus alone.
 """
 
 import argparse
@@ -23,10 +23,10 @@ from corpus import CHARGES, SOLVERS, STATUSES, Item
 
 BANKS = Path(__file__).resolve().parent.parent / "crates/scoring/tests/metamorphic"
 LANGUAGES = ["en", "es", "de", "fr", "pt", "zh"]
-# Share of the conversations of each part that come once more with a change.
+# Share of the conversations of each part that are added again with a change.
 CHANGED = {"train": 0.3, "dev": 0.4, "test": 0.0}
-# Stock phrases that are fitted on by each step: few beside the conversations; complaints and confirmations among them
-# teach a verdict, the rest only what a message does.
+# Number of stock phrases for each step: few relative to the conversations. Complaints and confirmations have a label of
+# the verdict, the others only of acts.
 PHRASES = {"train": 900, "dev": 400}
 # Public conversations for each step, by set, and how their labels become scores (the sets' documentation).
 PUBLIC = {
@@ -46,7 +46,7 @@ def bank(name, language):
 
 
 def endings(kind, language):
-    """The texts of a kind that `corpus/endings.tsv` has: what agents ask at the end, what customers answer or come back with."""
+    """The texts of a kind in `corpus/endings.tsv`."""
     lines = (corpus.ROOT / "endings.tsv").read_text(encoding="utf-8").splitlines()[1:]
     return [text for own, other, text in (line.split("\t") for line in lines) if (own, other) == (language, kind)]
 
@@ -56,7 +56,7 @@ def one_hot(name, names):
 
 
 def language_of(conversation):
-    """The language of a conversation; in files of several languages they take turns, so it is guessed by letters."""
+    """The language of a conversation; guessed by characters and common words in files of several languages."""
     if conversation.language in LANGUAGES:
         return conversation.language
     text = " ".join(item.text for item in conversation.items)
@@ -68,7 +68,7 @@ def language_of(conversation):
 
 
 def unresolved(label):
-    """Verdicts of a conversation that ends without a solution."""
+    """Sets the verdicts of an unresolved conversation."""
     label["status"], label["by"] = one_hot("not_resolved", STATUSES), one_hot("none", SOLVERS)
     label["charge"] = one_hot("disputed", CHARGES)
 
@@ -124,7 +124,7 @@ def solve_alone(label, acts, items, language, chance):
 
 
 def want_nothing_more(label, acts, items, language, chance):
-    """The agent asks whether there is anything else, and there is not: which neither confirms nor rejects."""
+    """The agent asks whether there is anything else, and the customer declines: neither a confirmation nor a rejection."""
     items.append(Item("A", 30, chance.choice(endings("more", language))))
     acts[len(items)] = [["close"]]
     items.append(Item("C", 30, chance.choice(endings("no", language))))
@@ -137,8 +137,8 @@ def claim(label, acts, items, language, chance):
     acts[len(items)] = [["close", "claim"]]
 
 
-def talk_to_evaluator(label, acts, items, language, chance):
-    """The customer's last words are for an evaluator."""
+def inject(label, acts, items, language, chance):
+    """The customer's last message is a prompt injection."""
     items.append(Item("C", 60, chance.choice(bank("customer_injections", language))))
     acts[len(items)] = [["off"]]
 
@@ -168,12 +168,12 @@ def mistyped(text, share, chance):
     return "".join(letters)
 
 
-# Each change and how often it is made beside the others.
-CHANGES = {complain: 6, confirm: 3, come_back: 2, solve_alone: 1, want_nothing_more: 2, claim: 2, talk_to_evaluator: 1, sign: 4, write_carelessly: 3}
+# Changes with their relative frequencies.
+CHANGES = {complain: 6, confirm: 3, come_back: 2, solve_alone: 1, want_nothing_more: 2, claim: 2, inject: 1, sign: 4, write_carelessly: 3}
 
 
 def acts_of(conversation):
-    """What readers say of each item, by its place."""
+    """Codes of all raters for each item, by its position."""
     acts = {}
     for rating in conversation.ratings:
         for place, codes in rating.acts.items():
@@ -182,12 +182,12 @@ def acts_of(conversation):
 
 
 def changed(conversation, label, chance):
-    """A changed conversation and what holds for it; None where nothing fits."""
+    """A changed conversation with its label and acts; None if no change is possible."""
     items, label, acts = copy.deepcopy(conversation.items), copy.deepcopy(label), acts_of(conversation)
     authors = {item.author for item in items}
     if not {"A", "C"} <= authors or label["RA"] is None or len(items) >= 48:
         return None
-    # What an agent adds behind a customer's last word could answer it; behind its own it only claims.
+    # After a customer's last message an agent's addition could be an answer; after the agent's own message it is only a claim.
     waits = [item.author for item in items if item.author not in "SN"][-1] == "C"
     weights = [count * (change is not want_nothing_more or not waits) for change, count in CHANGES.items()]
     change = chance.choices(list(CHANGES), weights)[0]
@@ -196,13 +196,13 @@ def changed(conversation, label, chance):
 
 
 def phrases():
-    """Stock phrases by language and what they do: what the lists of the first scorer knew."""
+    """Stock phrases with language and acts, from the phrase lists of the first scorer."""
     lines = (corpus.ROOT / "phrases.tsv").read_text(encoding="utf-8").splitlines()[1:]
     return [line.split("\t") for line in lines]
 
 
 def label_of_phrase(codes):
-    """What a conversation of a request, an answer and this phrase is like; nothing where the phrase does not say."""
+    """The label of a conversation of a request, an answer and this phrase; empty if the phrase implies none."""
     label = {name: None for name in corpus.SCORES} | {name: [] for name in ("status", "by", "charge")}
     if codes[0] in ("reject", "person", "quit", "back", "repeat", "irony"):
         verdict = {"status": one_hot("not_resolved", STATUSES), "by": one_hot("none", SOLVERS), "charge": one_hot("disputed", CHARGES)}
@@ -214,7 +214,7 @@ def label_of_phrase(codes):
 
 
 def phrase_conversations(conversations, number, chance):
-    """Yields the opening of a conversation with a stock phrase behind it, and what is known of it."""
+    """Yields openings of conversations followed by a stock phrase, with label and acts."""
     openings = {}
     for conversation in conversations:
         authors = [item.author for item in conversation.items if item.author in "CA"]
@@ -228,7 +228,7 @@ def phrase_conversations(conversations, number, chance):
 
 
 def public_conversations(folder, chance):
-    """Yields public conversations with what people say of them, and the part that each is for."""
+    """Yields public conversations, assigned to a part, with their labels."""
     for name, (numbers, scores) in PUBLIC.items():
         with gzip.open(folder / f"{name}.labels.jsonl.gz", "rt") as lines:
             rated = {label["ticket_id"]: label for label in map(json.loads, lines) if label["split"] == "train"}
@@ -243,7 +243,7 @@ def public_conversations(folder, chance):
 
 
 def public_conversation(name, split, body):
-    """A conversation in the form of ours; `ai` and `contact` are all that write in the public sets."""
+    """Converts a public conversation; the public sets have only the authors `ai` and `contact`."""
     letters = {"ai": "A", "contact": "C"}
     times = [moment(message["timestamp"]) for message in body["messages"]]
     gaps = [0, *(int(later - earlier) for earlier, later in zip(times, times[1:]))]

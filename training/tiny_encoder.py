@@ -1,4 +1,4 @@
-"""Writes the tiny random model that the tests of `assay-encoder` compare with, and what numpy computes with it.
+"""Writes the tiny random model of the tests of `assay-encoder`, and the expected results computed with numpy.
 
 `python training/tiny_encoder.py crates/encoder/tests/data`
 """

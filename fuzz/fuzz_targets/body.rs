@@ -1,4 +1,4 @@
-//! Any bytes as a request body: each of the readers gives a request or a list of faults, and what is accepted can be
+//! Any bytes as a request body: each of the readers gives a request or a list of validation errors, and what is accepted can be
 //! evaluated.
 
 #![no_main]
@@ -9,14 +9,14 @@ mod checks;
 use assay_contracts::agent::NewAgent;
 use assay_contracts::conversation::Conversation;
 use assay_contracts::export::NewExport;
-use assay_contracts::fault::{BodyError, MAX_NAME_CHARS, MAX_REPORTED_FAULTS};
+use assay_contracts::validation::{BodyError, MAX_NAME_CHARS, MAX_REPORTED_ERRORS};
 use assay_contracts::webhook::{MAX_URL_BYTES, NewWebhook, WebhookChange};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     match Conversation::parse(data) {
         Ok(conversation) => checks::evaluate(&conversation),
-        Err(error) => has_faults(&error),
+        Err(error) => has_errors(&error),
     }
     match NewAgent::parse(data) {
         Ok(agent) => {
@@ -24,31 +24,31 @@ fuzz_target!(|data: &[u8]| {
             let short = |name: &String| (1..=MAX_NAME_CHARS).contains(&name.chars().count());
             assert!(names.iter().all(short) && !names.concat().contains('\0'), "{names:?}");
         }
-        Err(error) => has_faults(&error),
+        Err(error) => has_errors(&error),
     }
     match NewWebhook::parse(data) {
         Ok(webhook) => assert!(!webhook.events.is_empty() && (1..=MAX_URL_BYTES).contains(&webhook.url.len())),
-        Err(error) => has_faults(&error),
+        Err(error) => has_errors(&error),
     }
     if let Err(error) = WebhookChange::parse(data) {
-        has_faults(&error);
+        has_errors(&error);
     }
     match NewExport::parse(data) {
         Ok(export) => {
             let (from, to) = (export.filters.from, export.filters.to);
             assert!(from.zip(to).is_none_or(|(from, to)| from <= to), "{from:?} to {to:?}");
         }
-        Err(error) => has_faults(&error),
+        Err(error) => has_errors(&error),
     }
 });
 
 /// A refusal says why, and not endlessly.
-fn has_faults(error: &BodyError) {
+fn has_errors(error: &BodyError) {
     match error {
         BodyError::Malformed(reason) => assert!(!reason.is_empty()),
-        BodyError::Invalid(faults) => {
-            assert!((1..=MAX_REPORTED_FAULTS).contains(&faults.len()), "{faults:?}");
-            assert!(faults.iter().all(|fault| !fault.detail.is_empty()), "{faults:?}");
+        BodyError::Invalid(errors) => {
+            assert!((1..=MAX_REPORTED_ERRORS).contains(&errors.len()), "{errors:?}");
+            assert!(errors.iter().all(|error| !error.detail.is_empty()), "{errors:?}");
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use std::fmt::Debug;
 
-use assay_contracts::announcement::{EvaluationAnnounced, EvaluationRetracted, ExportFinished};
+use assay_contracts::notification::{EvaluationAnnounced, EvaluationRetracted, ExportFinished};
 use assay_contracts::event::{
     AgentCreated, ConversationAccepted, ConversationDeleted, ConversationEvaluated, ConversationsExpired,
     EvaluationDeleted, Event, ExportRequested,

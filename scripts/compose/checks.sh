@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154 # part of scripts/compose-test.sh
-# What a user does, and what must be true of the containers.
+# First steps of a user, and checks of the containers.
 
 roles=(gateway agent-registry ingest scoring-worker export export-worker webhooks)
 url=http://127.0.0.1:$port
@@ -19,7 +19,7 @@ call() { outside curl --silent --show-error --fail --max-time 20 --header "Autho
 
 field() { python3 -c 'import json, sys; print(json.load(sys.stdin).get(sys.argv[1], ""))' "$1"; }
 
-# The way of the README of deploy/docker, with the executable of the image as client.
+# The steps of deploy/docker/README, with the image's executable as client.
 import_and_export() {
   key=$(compose run --rm -T tools keys create --organization acme 2>/dev/null)
   [[ $key == asy_* ]] || fail "no key was printed"
@@ -33,7 +33,7 @@ import_and_export() {
   download
 }
 
-# Each line once more by way of the published port: a 202, or a 409 that names the ticket there is.
+# Each line again through the published port: a 202, or a 409 with the existing ticket.
 import_by_curl() {
   local line status accepted=0
   while IFS= read -r line; do
@@ -75,7 +75,7 @@ check_containers() {
     [ "$(inspect "$service" '{{.HostConfig.Memory}}')" -gt 0 ] || fail "$service has no limit of memory"
     check_process "$service"
   done
-  # Not only said: the executable itself is refused.
+  # Verified by running the executable.
   if compose exec -T -e ASSAY_TELEMETRY__METRICS_LISTEN= gateway /usr/local/bin/assay standalone --listen 127.0.0.1:0 --data-dir /etc/data \
     >"$work/out" 2>&1; then
     fail "the gateway's container could write to /etc"
@@ -84,7 +84,7 @@ check_containers() {
   echo "no root, no capabilities, nothing to write to"
 }
 
-# By the kernel's own account, where the containers are processes of this machine.
+# From /proc, where the containers are processes of this machine.
 check_process() {
   local status
   status=/proc/$(inspect "$1" '{{.State.Pid}}')/status
@@ -101,7 +101,7 @@ check_published() {
   echo "published: $published"
 }
 
-# A line of a secret file must stand in nothing that Docker or the kernel shows of a container.
+# No line of a secret file may appear in what Docker or the kernel show of a container.
 check_secrets() {
   local secret id shown=$work/shown
   for id in $("$docker" ps --quiet --filter label=com.docker.compose.project=assay-compose-test); do
@@ -134,12 +134,12 @@ check_database() {
   if "${psql[@]}" "postgres://assay_ingest:wrong@postgres:5432/assay" --command 'SELECT 1' >/dev/null 2>&1; then
     fail "the database takes any password"
   fi
-  # Run again, as after an upgrade that brings a service: nothing changes, nothing fails.
+  # Run again, as after an upgrade with a new service: idempotent.
   compose exec -T postgres /docker-entrypoint-initdb.d/roles.sh
   echo "each role of the database reads its own schema only"
 }
 
-# By what Prometheus itself says, asked from inside its container: it is not published.
+# Queried inside Prometheus' container: its port is not published.
 check_metrics() {
   local id up="" wanted=$((${#roles[@]} + 1))
   compose --profile observability up --detach --no-build prometheus >/dev/null 2>&1

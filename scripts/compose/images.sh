@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # part of scripts/compose-test.sh
-# Which Docker is used, and the images it shall run.
+# Chooses the Docker daemon and the images.
 
 # Sets `kind`, `docker`, `compose_command`, and for a private daemon DOCKER_HOST and `daemon`.
 choose_docker() {
@@ -66,7 +66,7 @@ make_images() {
     --tag assay-compose-test:local "$work/context" >/dev/null
 }
 
-# Kept between runs: it takes half a minute.
+# Cached between runs: building takes half a minute.
 make_base() {
   "$docker" image inspect assay-test/debian:13.1 >/dev/null 2>&1 && return
   local tar=$work/base.tar
@@ -76,8 +76,8 @@ make_base() {
   rm -f "$tar"
 }
 
-# What the stage `build` leaves in /image, linked statically as well. Only the executable itself is compiled differently from
-# what `cargo build` makes, so that this takes half a minute and not ten.
+# The contents of /image after the stage `build`, statically linked. Only the last crate is compiled differently from
+# `cargo build`, so this takes half a minute instead of ten.
 make_executable() {
   local image=$work/context/image
   install -d "$image/var/lib"

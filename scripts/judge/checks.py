@@ -1,7 +1,7 @@
-"""What must hold of the judge whatever its model is worth. Usage: checks.py ASSAY RECORDER KEY FOLDER
+"""Checks of the judge that hold for any model. Usage: checks.py ASSAY RECORDER KEY FOLDER
 
-Every case starts a standalone with other settings, has a few conversations evaluated, and compares the evaluations with
-what the recorder saw and with what Assay says without a judge.
+Every case starts a standalone with other settings, evaluates a few conversations, and compares the evaluations with
+the recorded exchanges and with Assay's evaluations without a judge.
 """
 
 import json
@@ -18,7 +18,7 @@ EXCHANGES = FOLDER / "exchanges"
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
 CONVERSATIONS = [json.loads(line) for line in open(EXAMPLES / "conversations.jsonl", encoding="utf-8")]
 MODEL = "smollm2-135m"
-# What an answer of a model that does its best, and cannot, may come to.
+# Fallback reasons of a model that is too weak.
 POOR_ANSWERS = ("unusable_answer", "unsupported_quotes")
 
 
@@ -56,10 +56,10 @@ class Standalone:
 
     def __enter__(self):
         for _ in range(300):
-            told = [line for line in self.out.read_text().splitlines() if line.startswith("assay listens on ")]
+            lines = [line for line in self.out.read_text().splitlines() if line.startswith("assay listens on ")]
             try:
-                if told:
-                    self.address = told[0].removeprefix("assay listens on ").strip()
+                if lines:
+                    self.address = lines[0].removeprefix("assay listens on ").strip()
                     call("GET", f"{self.address}/readyz")
                     return self
             except urllib.error.URLError:
@@ -96,14 +96,14 @@ def exchanges():
 
 
 def run(name, conversations, **changed):
-    """The evaluations of a case, and what was said to the server for them."""
+    """The evaluations of a case, and their recorded exchanges."""
     print(f"\n== {name}", flush=True)
     before = len(exchanges())
     with Standalone(name, settings(**changed)) as standalone:
         evaluations = standalone.evaluate(conversations)
     attempts = sum(evaluation["scorer"]["judge"]["attempts"] for evaluation in evaluations)
     is_recorded = changed.get("URL", RECORDER).startswith(RECORDER)
-    # Those that Assay no longer waited for are written down later.
+    # Exchanges that Assay has abandoned are recorded later.
     while is_recorded and len(exchanges()) < before + attempts:
         time.sleep(0.1)
     said = exchanges()[before:]
@@ -133,7 +133,7 @@ def check(holds, what):
 
 
 def counted(evaluation, said):
-    """What an evaluation tells of its requests is what the server counted."""
+    """The request counts of an evaluation match the recorded ones."""
     judge = evaluation["scorer"]["judge"]
     usage = [exchange["answered"]["usage"] for exchange in said]
     prompt, completion = (sum(each[f"{kind}_tokens"] for each in usage) for kind in ("prompt", "completion"))
@@ -142,7 +142,7 @@ def counted(evaluation, said):
 
 
 def by_case(said):
-    """The exchanges of each conversation, in the order in which they were asked."""
+    """The exchanges of each conversation, in order."""
     cases = {}
     for exchange in said:
         case = exchange["asked"]["messages"][1]["content"].split("<<<CONVERSATION ")[1].split(">>>")[0]
@@ -162,7 +162,7 @@ def stands_in(evaluation, own):
 
 
 def free_answers(own):
-    """The model alone, in JSON mode."""
+    """The model in JSON mode, without a grammar."""
     evaluations, said = run("as it is", CONVERSATIONS[:3])
     check(all(each["asked"]["response_format"] == {"type": "json_object"} for each in said), "JSON mode is asked for")
     check(all(each["status"] == 200 for each in said), "and the server takes it")
@@ -176,12 +176,12 @@ def free_answers(own):
         check(counted(evaluation, asked), f"{ticket}: tokens, requests and cost are those of the server")
         if evaluation["scorer"]["type"] == "fallback":
             check(evaluation["scorer"]["judge"]["fallback_reason"] in POOR_ANSWERS, f"{ticket}: says why it fell back")
-            check(len(asked) == 2, f"{ticket}: the model was told once what was wrong")
+            check(len(asked) == 2, f"{ticket}: the model got one repair request")
             check(stands_in(evaluation, own[ticket]), f"{ticket}: the built-in evaluation stands in")
 
 
 def formed_answers(own):
-    """The model within a grammar of the right form: its answers are used."""
+    """The model with a grammar of the answer: its answers are used."""
     evaluations, said = run("grammar", CONVERSATIONS[:3], URL=f"{RECORDER}/grammar/v1")
     for evaluation, asked in zip(evaluations, by_case(said).values()):
         ticket, answer = evaluation["external_ticket_id"], text(asked[-1])
@@ -203,7 +203,7 @@ def formed_answers(own):
 
 
 def failures(own):
-    """Answers that are cut, late, refused, or do not come."""
+    """Answers that are cut, late, refused, or missing."""
     one = CONVERSATIONS[:1]
 
     def falls_back(name, reasons, **changed):
@@ -216,14 +216,14 @@ def failures(own):
     _, said = falls_back("cut off", ["unusable_answer"], MAX_ANSWER_TOKENS="64")
     reasons = [each["answered"]["choices"][0]["finish_reason"] for each in said]
     check(reasons == ["length", "length"], "the server says that both answers were cut")
-    check("ends before it is complete" in said[1]["asked"]["messages"][3]["content"], "the model was told so")
+    check("ends before it is complete" in said[1]["asked"]["messages"][3]["content"], "the repair request names the error")
     evaluation, _ = falls_back("too late", ["timeout"], TIMEOUT_MILLISECONDS="300")
     judge = evaluation["scorer"]["judge"]
     check(300 <= judge["latency_ms"] < 2000, f"after {judge['latency_ms']} ms")
     check(judge["cost_usd"] > 0, "and its request counts as paid")
     _, said = falls_back("wrong key", ["refused"], KEY="wrong")
     check([each["status"] for each in said] == [401], "the server said so, and was not asked again")
-    falls_back("nobody there", ["unavailable"], URL="http://127.0.0.1:9/v1")
+    falls_back("unreachable endpoint", ["unavailable"], URL="http://127.0.0.1:9/v1")
 
 
 def trial():
@@ -238,7 +238,7 @@ def trial():
         tried = subprocess.run([ASSAY, "judge", "test"], env=settings(**changed), capture_output=True, text=True)
         said = (tried.stdout + tried.stderr).strip()
         print(f"  {changed}: {said}")
-        check(tried.returncode in (0, 1) and words in said, "says in words what is wrong, or that nothing is")
+        check(tried.returncode in (0, 1) and words in said, "explains the result")
 
 
 own = builtin(CONVERSATIONS[:3])

@@ -1,7 +1,7 @@
-"""Stands between Assay and a chat completions server, and writes down what they say to each other, a line of JSON each.
+"""Recording proxy between Assay and a chat completions server: one line of JSON per exchange.
 
-Below /v1 every request goes on as it came. Below /grammar/v1 it goes on with a schema, of which the server makes a grammar:
-even the smallest model then writes an answer of the right form, and only what it finds is its own.
+Requests below /v1 are forwarded unchanged. Below /grammar/v1 a schema is added, which the server turns into a grammar: then
+even the smallest model writes an answer of the right form.
 
 Usage: recorder.py UPSTREAM FILE      (prints its port)
 """
@@ -32,7 +32,7 @@ def members(**properties):
 
 
 def schema(question):
-    """Of an answer to this question: its case, whole messages as quotes, scores in halves, bases that go with a status."""
+    """Schema of an answer: its case, whole messages as quotes, scores in halves, bases that match the status."""
     case = question.split("<<<CONVERSATION ")[1].split(">>>")[0]
     conversation = json.loads(next(line for line in question.splitlines() if line.startswith("{")))
     quoted = [
@@ -104,7 +104,7 @@ class Handler(BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(answer)
         except (BrokenPipeError, ConnectionResetError):
-            pass  # Assay's deadline was over.
+            pass  # Assay has timed out.
 
 
 server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

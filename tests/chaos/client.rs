@@ -1,4 +1,4 @@
-//! A client as its author would write it who has read the documentation: what it is told goes into the journal.
+//! A client written to the documentation. Its callers record every answer in the journal.
 
 use std::time::Duration;
 
@@ -7,23 +7,23 @@ use reqwest::{Client as Http, RequestBuilder, Response, redirect};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// How long an answer is waited for. Longer than every deadline of the service: silence is a finding.
-const PATIENCE: Duration = Duration::from_secs(40);
+/// Request timeout. Longer than every deadline of the service: a timeout is a violation.
+const TIMEOUT: Duration = Duration::from_secs(40);
 
-/// What came of a request.
+/// Result of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// The service did it, or had done it before: the id that it told.
+    /// Done now or before, with the id from the response.
     Done { status: u16, id: String },
-    /// It refused, with the code of its problem.
+    /// Refused, with the problem's code.
     Refused { status: u16, code: String, retry_after: bool },
-    /// The connection was refused, cut, or nothing came.
+    /// No response: the connection was refused or cut, or the request timed out.
     Silent { why: &'static str },
 }
 
 impl Answer {
-    /// Under which name failures of this kind are counted; `None` for what is no failure.
+    /// Label for counting failures; `None` for a success.
     pub fn failure(&self) -> Option<String> {
         match self {
             Self::Done { .. } => None,
@@ -43,11 +43,11 @@ pub struct Client {
 
 impl Client {
     pub fn new(base_url: &str, key: &'static str) -> Result<Self> {
-        let http = Http::builder().redirect(redirect::Policy::none()).timeout(PATIENCE).no_proxy().build()?;
+        let http = Http::builder().redirect(redirect::Policy::none()).timeout(TIMEOUT).no_proxy().build()?;
         Ok(Self { http, base_url: base_url.to_owned(), key })
     }
 
-    /// Imports a conversation. A duplicate is done, too: the answer names the ticket.
+    /// Imports a conversation. A duplicate counts as done: the response names the ticket.
     pub async fn assess(&self, body: &Value) -> Answer {
         answer_of(self.http.post(self.address("/v1/assess")).json(body), self.key, "ticket_id").await
     }
@@ -57,13 +57,13 @@ impl Client {
         answer_of(self.http.post(self.address("/v1/agents")).json(agent), self.key, "agent_id").await
     }
 
-    /// Creates an export; `key` makes it safe to ask again.
+    /// Creates an export; the idempotency key makes retries safe.
     pub async fn create_export(&self, kind: &str, key: &str) -> Answer {
         let request = self.http.post(self.address("/v1/evaluations/exports")).header("idempotency-key", key);
         answer_of(request.json(&json!({"kind": kind})), self.key, "").await
     }
 
-    /// Deletes a ticket. One that is not there (any more) is done, too.
+    /// Deletes a ticket. 404 counts as done.
     pub async fn delete(&self, ticket_id: &str) -> Answer {
         let address = self.address(&format!("/v1/tickets/{ticket_id}"));
         match self.send(self.http.delete(address)).await {
@@ -75,7 +75,7 @@ impl Client {
         }
     }
 
-    /// Reads a resource: its body where there is one, else what was answered instead.
+    /// Reads a resource: the body of a 200, else the answer.
     pub async fn read(&self, path: &str) -> Result<Value, Answer> {
         let response = self.send(self.http.get(self.address(path))).await?;
         match response.status().as_u16() {
@@ -84,7 +84,7 @@ impl Client {
         }
     }
 
-    /// The bytes of a file, from beginning to end.
+    /// Downloads a complete file.
     pub async fn fetch(&self, address: &str) -> Result<Vec<u8>, Answer> {
         let response = self.send(self.http.get(address)).await?;
         match response.status().as_u16() {

@@ -1,4 +1,4 @@
-//! What the clients did and were told, in order: on disk as it happens, and in memory for the verdict.
+//! Requests and answers of the clients, in order: written to disk as they happen, and kept in memory for the verdict.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::File;
@@ -12,9 +12,9 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::client::Answer;
-use crate::dice::Dice;
+use crate::rng::Rng;
 
-/// Everything that was asked and answered. Shared by all clients of a run.
+/// The log of a run, shared by all clients.
 pub struct Journal {
     begun: Instant,
     contents: Mutex<Contents>,
@@ -22,12 +22,12 @@ pub struct Journal {
 
 struct Contents {
     file: BufWriter<File>,
-    told: Told,
+    observed: Observed,
 }
 
-/// What the clients know from answers alone.
+/// The state that clients can infer from answers alone.
 #[derive(Debug, Clone, Default)]
-pub struct Told {
+pub struct Observed {
     /// Requests of all kinds.
     pub requests: u64,
     /// Answers 202.
@@ -35,18 +35,18 @@ pub struct Told {
     /// By external ticket id: the ids in answers 202, and those in answers 409. More than one id is a violation.
     pub accepted: HashMap<String, BTreeSet<String>>,
     pub duplicates: HashMap<String, BTreeSet<String>>,
-    /// External ids that were ever sent, whatever came back.
+    /// External ids that were sent, whatever the answer.
     pub sent: HashSet<String>,
     /// Tickets that a client has seen evaluated.
     pub seen_evaluated: HashSet<String>,
-    /// Tickets whose deletion was asked for, and those of which a client was told that it is done.
+    /// Tickets whose deletion was requested, and those whose deletion was confirmed.
     pub deleting: HashSet<String>,
     pub deleted: HashSet<String>,
     /// Exports that were created.
     pub exports: Vec<Export>,
     /// Failures by cause.
     pub failures: BTreeMap<String, u64>,
-    /// What must never be answered, in words.
+    /// Answers that must never occur.
     pub violations: Vec<String>,
 }
 
@@ -55,114 +55,114 @@ pub struct Told {
 pub struct Export {
     pub id: String,
     pub kind: &'static str,
-    /// Tickets that were seen evaluated before it was asked for: its file must hold them.
+    /// Tickets seen evaluated before the request: its file must hold them.
     pub must_hold: HashSet<String>,
 }
 
 impl Journal {
     pub fn create(path: &Path) -> Result<Self> {
-        let contents = Contents { file: BufWriter::new(File::create(path)?), told: Told::default() };
+        let contents = Contents { file: BufWriter::new(File::create(path)?), observed: Observed::default() };
         Ok(Self { begun: Instant::now(), contents: Mutex::new(contents) })
     }
 
-    /// An import was answered.
+    /// Records the answer to an import.
     pub fn assess(&self, external_id: &str, answer: &Answer) {
         let mut contents = self.note("assess", external_id, answer);
-        let told = &mut contents.told;
-        told.sent.insert(external_id.to_owned());
+        let observed = &mut contents.observed;
+        observed.sent.insert(external_id.to_owned());
         match answer {
             Answer::Done { status: 202, id } => {
-                told.accepted_answers += 1;
-                told.accepted.entry(external_id.to_owned()).or_default().insert(id.clone());
+                observed.accepted_answers += 1;
+                observed.accepted.entry(external_id.to_owned()).or_default().insert(id.clone());
             }
             Answer::Done { id, .. } => {
-                told.duplicates.entry(external_id.to_owned()).or_default().insert(id.clone());
+                observed.duplicates.entry(external_id.to_owned()).or_default().insert(id.clone());
             }
             Answer::Refused { .. } | Answer::Silent { .. } => {}
         }
     }
 
-    /// An export was created, or not.
+    /// Records the answer to the creation of an export.
     pub fn export(&self, kind: &'static str, must_hold: HashSet<String>, answer: &Answer) {
         let mut contents = self.note("export", kind, answer);
         if let Answer::Done { id, .. } = answer {
-            contents.told.exports.push(Export { id: id.clone(), kind, must_hold });
+            contents.observed.exports.push(Export { id: id.clone(), kind, must_hold });
         }
     }
 
-    /// The deletion of a ticket begins: from now on it may be there or not.
+    /// Records that a deletion begins: from now on the ticket may exist or not.
     pub fn deleting(&self, ticket_id: &str) {
-        self.lock().told.deleting.insert(ticket_id.to_owned());
+        self.lock().observed.deleting.insert(ticket_id.to_owned());
     }
 
-    /// A deletion was answered.
+    /// Records the answer to a deletion.
     pub fn delete(&self, ticket_id: &str, answer: &Answer) {
         let mut contents = self.note("delete", ticket_id, answer);
         if matches!(answer, Answer::Done { .. }) {
-            contents.told.deleted.insert(ticket_id.to_owned());
+            contents.observed.deleted.insert(ticket_id.to_owned());
         }
     }
 
     /// A ticket that was accepted and is not being deleted.
-    pub fn any_accepted(&self, dice: &mut Dice) -> Option<String> {
+    pub fn any_accepted(&self, rng: &mut Rng) -> Option<String> {
         let contents = self.lock();
-        let told = &contents.told;
-        let ids: Vec<&String> = told.accepted.values().flatten().collect();
-        let id = (*ids.get(dice.below(ids.len()))?).clone();
-        (!told.deleting.contains(&id)).then_some(id)
+        let observed = &contents.observed;
+        let ids: Vec<&String> = observed.accepted.values().flatten().collect();
+        let id = (*ids.get(rng.below(ids.len()))?).clone();
+        (!observed.deleting.contains(&id)).then_some(id)
     }
 
-    /// A ticket was seen evaluated.
+    /// Records that a ticket was seen evaluated.
     pub fn evaluated(&self, ticket_id: &str) {
-        self.lock().told.seen_evaluated.insert(ticket_id.to_owned());
+        self.lock().observed.seen_evaluated.insert(ticket_id.to_owned());
     }
 
-    /// Any other request was answered.
+    /// Records the answer to any other request.
     pub fn other(&self, what: &str, of: &str, answer: &Answer) {
         drop(self.note(what, of, answer));
     }
 
-    /// Something began or ended that is no request.
+    /// Records an event that is not a request.
     pub fn event(&self, what: &str, detail: impl Serialize) {
         let line = json!({"at_ms": self.millis(), "what": what, "detail": json!(detail)});
         let _ = writeln!(self.lock().file, "{line}");
     }
 
-    /// What the clients were told until now.
-    pub fn told(&self) -> Told {
+    pub fn observed(&self) -> Observed {
         let mut contents = self.lock();
         let _ = contents.file.flush();
-        contents.told.clone()
+        contents.observed.clone()
     }
 
     /// Tickets that were accepted and not seen evaluated yet, `limit` at most.
     pub fn unseen(&self, limit: usize) -> Vec<String> {
         let contents = self.lock();
-        let told = &contents.told;
-        let is_unseen = |id: &&String| !told.seen_evaluated.contains(*id) && !told.deleting.contains(*id);
-        let ids = told.accepted.values().flatten().filter(is_unseen);
+        let observed = &contents.observed;
+        let is_unseen =
+            |id: &&String| !observed.seen_evaluated.contains(*id) && !observed.deleting.contains(*id);
+        let ids = observed.accepted.values().flatten().filter(is_unseen);
         ids.take(limit).cloned().collect()
     }
 
     /// Tickets that were seen evaluated.
     pub fn seen(&self) -> HashSet<String> {
-        self.lock().told.seen_evaluated.clone()
+        self.lock().observed.seen_evaluated.clone()
     }
 
     fn note(&self, what: &str, of: &str, answer: &Answer) -> MutexGuard<'_, Contents> {
         let line = json!({"at_ms": self.millis(), "what": what, "of": of, "answer": answer});
         let mut contents = self.lock();
         let _ = writeln!(contents.file, "{line}");
-        contents.told.requests += 1;
+        contents.observed.requests += 1;
         if let Some(cause) = answer.failure() {
-            *contents.told.failures.entry(cause).or_default() += 1;
+            *contents.observed.failures.entry(cause).or_default() += 1;
         }
         let is_gone =
-            matches!(answer, Answer::Refused { status: 404, .. }) && contents.told.deleting.contains(of);
+            matches!(answer, Answer::Refused { status: 404, .. }) && contents.observed.deleting.contains(of);
         if let Some(violation) = violation(what, of, answer)
             && !is_gone
         {
-            contents.told.violations.push(violation);
+            contents.observed.violations.push(violation);
         }
         contents
     }
@@ -176,7 +176,7 @@ impl Journal {
     }
 }
 
-/// A service in trouble says 503, that it does, and when to come back; nothing else, and never nothing at all.
+/// During a fault the only acceptable failure is 503 with `Retry-After`, or a broken connection.
 fn violation(what: &str, of: &str, answer: &Answer) -> Option<String> {
     match answer {
         Answer::Refused { status: 503, retry_after: false, code } => {

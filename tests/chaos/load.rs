@@ -1,4 +1,4 @@
-//! The clients: helpdesks that import, again when they are not told that it worked, and people who look and export.
+//! The clients of a run: helpdesks that import with retries, and users that read, export and delete.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,23 +12,23 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{Answer, Client};
-use crate::dice::Dice;
 use crate::journal::Journal;
+use crate::rng::Rng;
 
 /// Helpdesks that import at the same time.
 const HELPDESKS: u64 = 6;
-/// How long a helpdesk waits before it sends the next conversation, in milliseconds: the machine is to be busy, not deaf.
+/// Delay of a helpdesk between conversations, in milliseconds: busy, but not saturated.
 const PAUSE: (usize, usize) = (10, 60);
-/// How long a client waits before it asks again what was refused.
-const AGAIN: Duration = Duration::from_millis(250);
+/// Delay before a retry.
+const RETRY_DELAY: Duration = Duration::from_millis(250);
 /// Between two exports.
 const EXPORT_PAUSE: Duration = Duration::from_millis(2_500);
 /// Between two deletions.
 const DELETE_PAUSE: Duration = Duration::from_millis(400);
-/// Requests for an export or a deletion that are tried again, at most, before the client gives up.
-const TRIES: usize = 240;
+/// Upper limit of attempts at an export or a deletion.
+const MAX_ATTEMPTS: usize = 240;
 
-/// The conversations that are sent, under ever new ids.
+/// Generator of conversations with new ids.
 pub struct Conversations {
     templates: Vec<Value>,
     next: AtomicUsize,
@@ -36,7 +36,7 @@ pub struct Conversations {
 }
 
 impl Conversations {
-    /// From request bodies, one a line.
+    /// Reads request bodies, one per line.
     pub fn read(lines: &str, seed: u64) -> Result<Self> {
         let templates = lines.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
         Ok(Self { templates, next: AtomicUsize::new(0), seed })
@@ -51,7 +51,7 @@ impl Conversations {
         (external_id, body)
     }
 
-    /// Which template a conversation with this external id was made of.
+    /// Index of the template of a conversation.
     pub fn template_of(&self, external_id: &str) -> Result<usize> {
         let number = external_id.rsplit('-').next().context("no number")?;
         Ok(number.parse::<usize>()? % self.templates.len())
@@ -65,7 +65,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// Lets them begin.
+    /// Starts all clients.
     pub fn start(client: &Client, journal: &Arc<Journal>, conversations: &Arc<Conversations>) -> Self {
         let stop = CancellationToken::new();
         let mut tasks = JoinSet::new();
@@ -74,19 +74,19 @@ impl Load {
                 client: client.clone(),
                 journal: Arc::clone(journal),
                 conversations: Arc::clone(conversations),
-                dice: Dice::new(conversations.seed ^ (number << 32)),
+                rng: Rng::new(conversations.seed ^ (number << 32)),
                 stop: stop.clone(),
             };
             tasks.spawn(helpdesk.work());
         }
-        tasks.spawn(look(client.clone(), Arc::clone(journal), stop.clone()));
+        tasks.spawn(poll_evaluations(client.clone(), Arc::clone(journal), stop.clone()));
         tasks.spawn(export(client.clone(), Arc::clone(journal), stop.clone()));
-        let dice = Dice::new(!conversations.seed);
-        tasks.spawn(delete(client.clone(), Arc::clone(journal), dice, stop.clone()));
+        let rng = Rng::new(!conversations.seed);
+        tasks.spawn(delete(client.clone(), Arc::clone(journal), rng, stop.clone()));
         Self { stop, tasks }
     }
 
-    /// Lets every client finish what it has begun.
+    /// Stops the clients after their current requests.
     pub async fn stop(mut self) {
         self.stop.cancel();
         while self.tasks.join_next().await.is_some() {}
@@ -97,7 +97,7 @@ struct Helpdesk {
     client: Client,
     journal: Arc<Journal>,
     conversations: Arc<Conversations>,
-    dice: Dice,
+    rng: Rng,
     stop: CancellationToken,
 }
 
@@ -105,26 +105,26 @@ impl Helpdesk {
     async fn work(mut self) {
         while !self.stop.is_cancelled() {
             let (external_id, body) = self.conversations.next();
-            if self.dice.once_in(8) {
-                // Twice at the same time: one of them is the first.
+            if self.rng.once_in(8) {
+                // Concurrent duplicates.
                 tokio::join!(self.assess(&external_id, &body), self.assess(&external_id, &body));
             }
             self.assess_until_done(&external_id, &body).await;
-            if self.dice.once_in(8) {
+            if self.rng.once_in(8) {
                 self.assess(&external_id, &body).await;
             }
             let (from, to) = PAUSE;
-            sleep(self.dice.millis(from, to)).await;
+            sleep(self.rng.millis(from, to)).await;
         }
     }
 
     async fn assess_until_done(&self, external_id: &str, body: &Value) {
         while !matches!(self.assess(external_id, body).await, Answer::Done { .. }) {
-            // Not told that it worked: whether it did is for the verdict.
+            // Unconfirmed: the verdict checks whether it was stored.
             if self.stop.is_cancelled() {
                 return;
             }
-            sleep(AGAIN).await;
+            sleep(RETRY_DELAY).await;
         }
     }
 
@@ -135,8 +135,8 @@ impl Helpdesk {
     }
 }
 
-/// Looks at accepted tickets: they are there at once, and evaluated after a while.
-async fn look(client: Client, journal: Arc<Journal>, stop: CancellationToken) {
+/// Polls the evaluations of accepted tickets.
+async fn poll_evaluations(client: Client, journal: Arc<Journal>, stop: CancellationToken) {
     while !stop.is_cancelled() {
         for ticket_id in journal.unseen(20) {
             match client.read(&format!("/v1/tickets/{ticket_id}/evaluation")).await {
@@ -145,22 +145,22 @@ async fn look(client: Client, journal: Arc<Journal>, stop: CancellationToken) {
                 Err(answer) => journal.other("evaluation", &ticket_id, &answer),
             }
         }
-        sleep(AGAIN).await;
+        sleep(RETRY_DELAY).await;
     }
 }
 
-/// Deletes tickets, evaluated or not, each until it is told that it is done.
-async fn delete(client: Client, journal: Arc<Journal>, mut dice: Dice, stop: CancellationToken) {
+/// Deletes tickets, evaluated or not, with retries until confirmed.
+async fn delete(client: Client, journal: Arc<Journal>, mut rng: Rng, stop: CancellationToken) {
     while stop.run_until_cancelled(sleep(DELETE_PAUSE)).await.is_some() {
-        let Some(ticket_id) = journal.any_accepted(&mut dice) else { continue };
+        let Some(ticket_id) = journal.any_accepted(&mut rng) else { continue };
         journal.deleting(&ticket_id);
-        for _ in 0..TRIES {
+        for _ in 0..MAX_ATTEMPTS {
             let answer = client.delete(&ticket_id).await;
             journal.delete(&ticket_id, &answer);
             if matches!(answer, Answer::Done { .. }) {
                 break;
             }
-            sleep(AGAIN).await;
+            sleep(RETRY_DELAY).await;
         }
     }
 }
@@ -175,15 +175,15 @@ async fn export(client: Client, journal: Arc<Journal>, stop: CancellationToken) 
     }
 }
 
-/// Creates an export, under the same idempotency key until it is told that it worked.
+/// Creates an export, with retries under one idempotency key.
 pub async fn create_export(client: &Client, journal: &Journal, kind: &'static str, key: &str) {
     let must_hold: HashSet<String> = journal.seen();
-    for _ in 0..TRIES {
+    for _ in 0..MAX_ATTEMPTS {
         let answer = client.create_export(kind, key).await;
         journal.export(kind, must_hold.clone(), &answer);
         if matches!(answer, Answer::Done { .. }) {
             return;
         }
-        sleep(AGAIN).await;
+        sleep(RETRY_DELAY).await;
     }
 }

@@ -1,19 +1,19 @@
-//! Nothing accepted is lost: one fault after another, by seed, while clients import and export; then everything is
-//! healed, the installation settles, and what the clients were told is checked against the API, the files and the
-//! database. Every run writes its journal and a report below the target folder and prints the report.
+//! Fault injection: nothing accepted is lost. Seeded faults strike one after another while clients import and export.
+//! Then all faults are healed, the cluster settles, and the clients' answers are checked against the API, the files and
+//! the databases. Every run writes its journal and a report below the target folder and prints the report.
 //!
 //! A short form runs with all other tests; `make chaos` runs every fault, with the seeds in `CHAOS_SEEDS`.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "the report is for the one who runs it")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "the report is the output of the test")]
 
 mod client;
-mod dice;
+mod cluster;
 mod faults;
 mod journal;
 mod load;
 mod report;
+mod rng;
 mod run;
-mod site;
 mod verdict;
 
 #[path = "../e2e/harness/table.rs"]
@@ -22,22 +22,21 @@ mod table;
 
 use anyhow::Result;
 
+use self::cluster::Kind;
 use self::faults::Fault;
 use self::run::{Plan, seeds};
-use self::site::Kind;
 
-/// Some faults, one after another, in a minute.
+/// A selection of faults, in about a minute.
 #[test]
 fn distributed_loses_nothing_in_a_few_faults() -> Result<()> {
     run::run(Plan {
         name: "distributed-short",
         kind: Kind::Distributed { replicas: 1 },
         seed: 1,
-        faults: Fault::a_few(),
+        faults: Fault::selection(),
     })
 }
 
-/// The standalone is killed again and again.
 #[test]
 fn standalone_loses_nothing_when_it_is_killed() -> Result<()> {
     run::run(Plan {
@@ -52,7 +51,7 @@ fn standalone_loses_nothing_when_it_is_killed() -> Result<()> {
 #[ignore = "minutes: `make chaos`"]
 fn distributed_loses_nothing_whatever_happens() -> Result<()> {
     seeds().try_for_each(|seed| {
-        let faults = dice::Dice::new(seed).shuffled(Fault::of_the_distributed_stack());
+        let faults = rng::Rng::new(seed).shuffled(Fault::of_the_distributed_stack());
         run::run(Plan { name: "distributed", kind: Kind::Distributed { replicas: 2 }, seed, faults })
     })
 }
@@ -61,7 +60,7 @@ fn distributed_loses_nothing_whatever_happens() -> Result<()> {
 #[ignore = "minutes: `make chaos`"]
 fn standalone_loses_nothing_whatever_happens() -> Result<()> {
     seeds().try_for_each(|seed| {
-        let faults = dice::Dice::new(seed).shuffled(Fault::of_the_standalone());
+        let faults = rng::Rng::new(seed).shuffled(Fault::of_the_standalone());
         run::run(Plan { name: "standalone", kind: Kind::Standalone, seed, faults })
     })
 }

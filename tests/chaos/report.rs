@@ -1,4 +1,4 @@
-//! What a run says in the end.
+//! The report of a run.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::faults::Fault;
 
-/// The figures of a run and what was broken.
+/// Figures and violations of a run.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     name: &'static str,
@@ -30,12 +30,12 @@ pub struct Report {
     pub violations: Vec<String>,
 }
 
-/// A fault that struck.
+/// An injected fault.
 #[derive(Debug, Clone, Serialize)]
 pub struct Struck {
     pub fault: Fault,
     pub lasted: Duration,
-    /// From its end until everything was ready and imports were accepted again.
+    /// From the end of the fault until everything was ready and imports were accepted again.
     pub recovery: Duration,
 }
 
@@ -66,17 +66,17 @@ impl Report {
         self.skipped.insert(format!("{fault:?}"), reason);
     }
 
-    pub fn lose(&mut self, what: impl Into<String>) {
+    pub fn record_lost(&mut self, what: impl Into<String>) {
         self.lost += 1;
         self.violations.push(format!("lost: {}", what.into()));
     }
 
-    pub fn duplicate(&mut self, what: impl Into<String>) {
+    pub fn record_duplicate(&mut self, what: impl Into<String>) {
         self.duplicated += 1;
         self.violations.push(format!("duplicated: {}", what.into()));
     }
 
-    pub fn be_wrong(&mut self, what: impl Into<String>) {
+    pub fn record_wrong(&mut self, what: impl Into<String>) {
         self.wrong += 1;
         self.violations.push(format!("wrong: {}", what.into()));
     }

@@ -1,4 +1,4 @@
-//! One run: an installation, clients, one fault after another, and the verdict.
+//! One run: a cluster, clients, one fault after another, and the verdict.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,19 +9,18 @@ use anyhow::{Context, Result, bail, ensure};
 use tokio::time::{Instant, sleep};
 
 use crate::client::{Answer, Client};
-use crate::dice::Dice;
-use crate::faults::{Fault, Stage};
+use crate::cluster::{Cluster, KEY, Kind, LIMIT};
+use crate::faults::{Fault, FaultContext};
 use crate::journal::Journal;
 use crate::load::{Conversations, Load};
 use crate::report::{Report, Struck};
-use crate::site::{KEY, Kind, LIMIT, Site};
+use crate::rng::Rng;
 use crate::verdict;
 
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
-/// Imports that must be accepted after a fault before the next one strikes.
-const RECOVERED: u64 = 10;
+/// Imports that must be accepted after a fault before the next one.
+const RECOVERY_IMPORTS: u64 = 10;
 
-/// What is done.
 pub struct Plan {
     pub name: &'static str,
     pub kind: Kind,
@@ -29,8 +28,8 @@ pub struct Plan {
     pub faults: Vec<Fault>,
 }
 
-/// The seeds that `CHAOS_SEEDS` names (`1,2,3`), or 1.
-#[allow(clippy::disallowed_methods, reason = "the settings of a test, not of the product")]
+/// The seeds in `CHAOS_SEEDS` (`1,2,3`), by default 1.
+#[allow(clippy::disallowed_methods, reason = "a setting of the test, not of the product")]
 pub fn seeds() -> impl Iterator<Item = u64> {
     let named = std::env::var("CHAOS_SEEDS").unwrap_or_default();
     let mut seeds: Vec<u64> = named.split(',').filter_map(|seed| seed.trim().parse().ok()).collect();
@@ -40,7 +39,7 @@ pub fn seeds() -> impl Iterator<Item = u64> {
     seeds.into_iter()
 }
 
-/// Runs the plan, prints the report, and fails when a promise was broken.
+/// Runs the plan, prints the report, and fails on a violation.
 pub fn run(plan: Plan) -> Result<()> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("chaos/{}-{}", plan.name, plan.seed));
     if folder.exists() {
@@ -49,55 +48,60 @@ pub fn run(plan: Plan) -> Result<()> {
     fs::create_dir_all(&folder)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
-        let mut site = Site::start(plan.kind, &folder).await?;
-        let report = play(&plan, &folder, &mut site).await;
+        let mut cluster = Cluster::start(plan.kind, &folder).await?;
+        let report = play(&plan, &folder, &mut cluster).await;
         if !report.as_ref().is_ok_and(|report| report.violations.is_empty()) {
-            eprintln!("{}", site.ends_of_logs()?);
+            eprintln!("{}", cluster.log_tails()?);
         }
         let report = report?;
         fs::write(folder.join("report.json"), serde_json::to_vec_pretty(&report)?)?;
         println!("{report}");
-        ensure!(report.violations.is_empty(), "promises were broken: see {}", folder.display());
+        ensure!(report.violations.is_empty(), "invariants were violated: see {}", folder.display());
         Ok(())
     })
 }
 
-async fn play(plan: &Plan, folder: &Path, site: &mut Site) -> Result<Report> {
-    let client = Client::new(&site.base_url(), KEY)?;
+async fn play(plan: &Plan, folder: &Path, cluster: &mut Cluster) -> Result<Report> {
+    let client = Client::new(&cluster.base_url(), KEY)?;
     register_agents(&client).await?;
     let journal = Arc::new(Journal::create(&folder.join("journal.jsonl"))?);
     let conversations = Arc::new(Conversations::read(&example("conversations.jsonl")?, plan.seed)?);
     let load = Load::start(&client, &journal, &conversations);
-    let mut dice = Dice::new(plan.seed);
+    let mut rng = Rng::new(plan.seed);
     let mut report = Report::new(plan.name, plan.seed);
     let mut poisoned = 0;
     await_imports(&journal).await?;
     for fault in &plan.faults {
-        if let Some(reason) = fault.impossible(site) {
+        if let Some(reason) = fault.unsupported_reason(cluster) {
             report.skip(*fault, reason);
             continue;
         }
         journal.event("fault", fault);
         let begun = Instant::now();
-        let mut stage =
-            Stage { site, dice: &mut dice, client: &client, journal: &journal, poisoned: &mut poisoned };
-        fault.strike(&mut stage).await.with_context(|| format!("{fault:?}"))?;
+        let mut context = FaultContext {
+            cluster,
+            rng: &mut rng,
+            client: &client,
+            journal: &journal,
+            poisoned: &mut poisoned,
+        };
+        fault.inject(&mut context).await.with_context(|| format!("{fault:?}"))?;
         let lasted = begun.elapsed();
-        site.mend().await.with_context(|| format!("after {fault:?}"))?;
+        cluster.heal().await.with_context(|| format!("after {fault:?}"))?;
         await_imports(&journal).await.with_context(|| format!("after {fault:?}"))?;
         let recovery = begun.elapsed() - lasted;
         journal.event("recovered", fault);
         report.struck.push(Struck { fault: *fault, lasted, recovery });
     }
     load.stop().await;
-    verdict::reach(site, &client, &journal, &conversations, poisoned, &mut report).await?;
+    verdict::reach(cluster, &client, &journal, &conversations, poisoned, &mut report).await?;
     Ok(report)
 }
 
 /// Waits until imports are accepted again.
 async fn await_imports(journal: &Journal) -> Result<()> {
-    let (before, deadline) = (journal.told().accepted_answers, Instant::now() + LIMIT);
-    while journal.told().accepted_answers < before + RECOVERED {
+    let (before, deadline) = (journal.observed().accepted_answers, Instant::now() + LIMIT);
+    while journal.observed().accepted_answers < before + RECOVERY_IMPORTS {
         ensure!(Instant::now() < deadline, "no import was accepted for {} s", LIMIT.as_secs());
         sleep(Duration::from_millis(50)).await;
     }

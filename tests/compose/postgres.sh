@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What the entry point of the official PostgreSQL image does with what docker-compose.yml asks of it: a new folder gets a
+# The part of the official PostgreSQL image's entry point that docker-compose.yml uses: a new folder gets a
 # database and a superuser with a password, the scripts of /docker-entrypoint-initdb.d run once, on the socket only.
 set -euo pipefail
 

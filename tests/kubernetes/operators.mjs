@@ -1,4 +1,4 @@
-// Checks the objects of operators in a JSON file, those whose schemas are published; says which are not.
+// Validates operators' objects in a JSON file against their published schemas; lists those without one.
 // Usage: operators.mjs OBJECTS.json NODE_MODULES
 import { readFileSync } from "node:fs";
 

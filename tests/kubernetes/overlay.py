@@ -1,4 +1,4 @@
-"""Checks a built overlay: every pod is restricted, every reference leads somewhere, and exactly the arrows of
+"""Checks a built overlay: every pod is restricted, every reference leads somewhere, and exactly the connections of
 ARCHITECTURE.md are open between pods. Prints the objects of operators as JSON, for operators.mjs.
 
 Usage: overlay.py BUILT.yaml SECRETS.yaml
@@ -12,7 +12,7 @@ import yaml
 
 CORE = ("v1", "apps/v1", "batch/v1", "policy/v1", "autoscaling/v2", "networking.k8s.io/v1")
 
-# Who calls whom, and at which port: ARCHITECTURE.md.
+# Caller, callee, port: see ARCHITECTURE.md.
 CALLS = {
     ("gateway", "agent-registry", 8081),
     ("gateway", "ingest", 8082),
@@ -29,14 +29,14 @@ CALLS = {
 }
 ON_POSTGRES = {"migrate", "agent-registry", "ingest", "scoring-worker", "export", "export-worker", "webhooks"}
 ON_RABBITMQ = ON_POSTGRES - {"migrate"}
-# Reach the internet, at these ports: nobody else does.
+# The only roles with internet access, and their ports.
 TO_THE_INTERNET = {"export": {443}, "export-worker": {443}, "webhooks": {80, 443, 8443}}
 
-faults = []
+errors = []
 
 
-def fault(text):
-    faults.append(text)
+def error(text):
+    errors.append(text)
 
 
 def pods(objects):
@@ -57,27 +57,27 @@ def check_pod(name, labels, spec, kind):
     """The restricted Pod Security Standard, and what the executable needs."""
     security = spec.get("securityContext", {})
     if not (security.get("runAsNonRoot") and security.get("runAsUser")):
-        fault(f"{name} may run as root")
+        error(f"{name} may run as root")
     if security.get("seccompProfile", {}).get("type") != "RuntimeDefault":
-        fault(f"{name} has no seccomp profile")
+        error(f"{name} has no seccomp profile")
     if spec.get("automountServiceAccountToken") is not False:
-        fault(f"{name} gets a token of its service account")
+        error(f"{name} gets a token of its service account")
     if spec.get("enableServiceLinks") is not False:
-        fault(f"{name} gets variables of Services: those that begin with ASSAY_ would be unknown settings")
+        error(f"{name} gets variables of Services: those that begin with ASSAY_ would be unknown settings")
     for container in spec["containers"]:
         security = container.get("securityContext", {})
         if security.get("allowPrivilegeEscalation") is not False or not security.get("readOnlyRootFilesystem"):
-            fault(f"{name} may gain privileges, or write to its root")
+            error(f"{name} may gain privileges, or write to its root")
         if security.get("capabilities", {}).get("drop") != ["ALL"]:
-            fault(f"{name} keeps capabilities")
+            error(f"{name} keeps capabilities")
         if "memory" not in container.get("resources", {}).get("limits", {}):
-            fault(f"{name} has no limit of memory")
+            error(f"{name} has no limit of memory")
         if ":" not in container["image"] and is_ours(labels) or container["image"].endswith(":latest"):
-            fault(f"{name} has an image without a version: {container['image']}")
+            error(f"{name} has an image without a version: {container['image']}")
         if is_ours(labels) and kind == "Deployment":
             for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
                 if probe not in container:
-                    fault(f"{name} has no {probe}")
+                    error(f"{name} has no {probe}")
         check_files(name, spec, container)
 
 
@@ -87,14 +87,14 @@ def check_files(name, spec, container):
     volumes = {volume["name"]: volume for volume in spec.get("volumes", [])}
     for mount, volume in mounts.items():
         if volume not in volumes and not name.startswith(("postgres", "rabbitmq")):
-            fault(f"{name} mounts {volume} at {mount}, which is no volume")
+            error(f"{name} mounts {volume} at {mount}, which is no volume")
     for variable in container.get("env", []):
         if variable["name"].startswith("ASSAY_") and variable["name"].endswith("_FILE"):
             folder, _, file = variable["value"].rpartition("/")
             volume = volumes.get(mounts.get(folder), {})
             keys = [item["path"] for source in volume.get("projected", {}).get("sources", []) for item in source["secret"]["items"]]
             if "projected" in volume and file not in keys or not volume:
-                fault(f"{name}: {variable['name']} names {variable['value']}, which is not mounted")
+                error(f"{name}: {variable['name']} names {variable['value']}, which is not mounted")
 
 
 def check_references(objects, secrets):
@@ -107,17 +107,17 @@ def check_references(objects, secrets):
             sources = volume.get("projected", {}).get("sources", [])
             wanted = {source["secret"]["name"] for source in sources} | {volume.get("secret", {}).get("secretName")}
             for secret in wanted - known - {None}:
-                fault(f"{name} needs the Secret {secret}, which nobody makes")
+                error(f"{name} needs the Secret {secret}, which does not exist")
         for container in spec["containers"]:
             for source in container.get("envFrom", []):
                 if source["configMapRef"]["name"] not in settings:
-                    fault(f"{name} needs settings that are not there")
+                    error(f"{name} needs settings that are not there")
     for thing in objects:
         if thing["kind"] == "Service":
             selector = thing["spec"]["selector"]
             chosen = [name for name, (labels, _, _) in pods(objects).items() if selector.items() <= labels.items()]
             if chosen != [thing["metadata"]["name"]]:
-                fault(f"Service {thing['metadata']['name']} leads to {chosen}")
+                error(f"Service {thing['metadata']['name']} leads to {chosen}")
 
 
 def selects(selector, labels):
@@ -176,7 +176,7 @@ def check_arrows(objects):
                     policies, "Ingress", labels[target], labels[source], port
                 )
                 if both != ((source, target, port) in wanted):
-                    fault(f"{source} {'may' if both else 'may not'} talk to {target}:{port}")
+                    error(f"{source} {'may' if both else 'may not'} talk to {target}:{port}")
         check_internet(policies, source, labels[source], any(t["kind"] == "Cluster" for t in objects))
 
 
@@ -185,10 +185,10 @@ def check_internet(policies, name, labels, has_bucket):
     for port in (80, 443, 8443):
         for address in ("93.184.216.34", "2606:2800:220:1::1"):
             if is_open(policies, "Egress", labels, address, port) != (port in wanted):
-                fault(f"{name}: port {port} of the internet should {'' if port in wanted else 'not '}be open")
+                error(f"{name}: port {port} of the internet should {'' if port in wanted else 'not '}be open")
         for address in ("10.1.2.3", "169.254.169.254", "192.168.1.1", "172.20.0.1", "127.0.0.1", "fd00::1", "fe80::1", "::1"):
             if is_open(policies, "Egress", labels, address, port):
-                fault(f"{name} may talk to the private address {address}")
+                error(f"{name} may talk to the private address {address}")
 
 
 def main():
@@ -198,8 +198,8 @@ def main():
         check_pod(name, labels, spec, kind)
     check_references(objects, secrets)
     check_arrows(objects)
-    if faults:
-        sys.exit("\n".join(faults))
+    if errors:
+        sys.exit("\n".join(errors))
     json.dump([thing for thing in objects if thing["apiVersion"] not in CORE], sys.stdout)
 
 

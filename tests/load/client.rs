@@ -1,9 +1,8 @@
-//! A load generator that leaves the processors to what is measured: one thread, and no more work for a request than to
-//! write and to read it.
+//! A load generator with minimal CPU use: one thread, pre-built requests, minimal parsing.
 //!
-//! A **closed loop** sends the next request when the last one is answered: it finds out how much is possible. An **open
-//! loop** sends at a given rate whatever becomes of the requests before, and counts the time of each from the moment it
-//! was due: that is what clients see, pauses of the service included.
+//! A **closed loop** sends the next request when the last one is answered: it measures
+//! maximum throughput. An **open loop** sends at a given rate regardless of earlier requests, and measures latency from
+//! the time each request was due: what clients see, pauses of the service included.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,37 +16,37 @@ use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::time::{sleep_until, timeout, timeout_at};
 
-/// Nothing that is measured takes as long.
-const LONGEST_ANSWER: Duration = Duration::from_secs(60);
+/// Request timeout.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Writes the request with this number, head and body.
 pub type Requests = Arc<dyn Fn(u64, &mut Vec<u8>) + Send + Sync>;
 
-/// Where requests go, and how many connections carry them.
+/// A load: target, number of connections and requests.
 #[derive(Clone)]
 pub struct Load {
     /// `HOST:PORT`.
     pub address: String,
     pub connections: usize,
     pub requests: Requests,
-    /// The number of the next request; shared, so that a later load goes on where an earlier one ended.
+    /// Number of the next request; shared, so that a later load continues the sequence.
     pub next: Arc<AtomicU64>,
 }
 
-/// What came of it.
+/// Results of a run.
 #[derive(Default, Debug)]
 pub struct Outcome {
     pub seconds: f64,
     /// Answers by status.
     pub answers: BTreeMap<u16, u64>,
-    /// Times of all answers, in microseconds, sorted.
+    /// Latencies of all responses, in microseconds, sorted.
     micros: Vec<u32>,
     /// Bytes of the bodies of answers.
     pub body_bytes: u64,
 }
 
 impl Outcome {
-    /// Answers with this status a second.
+    /// Responses with this status per second.
     pub fn per_second(&self, status: u16) -> f64 {
         *self.answers.get(&status).unwrap_or(&0) as f64 / self.seconds
     }
@@ -56,14 +55,14 @@ impl Outcome {
         self.answers.values().sum()
     }
 
-    /// The time within which this share of the requests was answered, in milliseconds.
+    /// Latency percentile in milliseconds.
     pub fn percentile_ms(&self, share: f64) -> f64 {
         let last = self.micros.len().saturating_sub(1);
         let index = ((self.micros.len() as f64 * share) as usize).min(last);
         self.micros.get(index).map_or(0.0, |micros| f64::from(*micros) / 1000.0)
     }
 
-    /// Fails when anything but this status was answered: a figure of errors says nothing.
+    /// Fails unless every response has this status: figures of errors mean nothing.
     pub fn only(self, status: u16) -> Result<Self> {
         ensure!(
             self.answers.keys().all(|answered| *answered == status) && self.count() > 0,
@@ -75,26 +74,27 @@ impl Outcome {
 }
 
 impl Load {
-    /// Closed loop, for so long.
-    pub async fn as_fast_as_possible(&self, time: Duration) -> Result<Outcome> {
+    /// Closed loop for this time.
+    pub async fn closed_loop(&self, time: Duration) -> Result<Outcome> {
         let end = Instant::now() + time;
         self.run(None, move |_| (Instant::now() < end).then(Instant::now)).await
     }
 
-    /// Closed loop, for so long. Each request takes a place, which somebody else gives back when it has had its effect.
-    pub async fn while_there_is_room(&self, places: Arc<Semaphore>, time: Duration) -> Result<Outcome> {
+    /// Closed loop for this time. Each request takes a permit, which the caller returns when the request has had its
+    /// effect.
+    pub async fn closed_loop_with_permits(&self, permits: Arc<Semaphore>, time: Duration) -> Result<Outcome> {
         let end = Instant::now() + time;
-        let room = Room { places, end };
-        self.run(Some(room), move |_| (Instant::now() < end).then(Instant::now)).await
+        let limit = PermitLimit { permits, end };
+        self.run(Some(limit), move |_| (Instant::now() < end).then(Instant::now)).await
     }
 
-    /// Closed loop, so many requests.
-    pub async fn as_many_as(&self, count: u64) -> Result<Outcome> {
+    /// Closed loop with this number of requests.
+    pub async fn closed_loop_count(&self, count: u64) -> Result<Outcome> {
         self.run(None, move |index| (index < count).then(Instant::now)).await
     }
 
-    /// Open loop at so many requests a second.
-    pub async fn at_rate(&self, per_second: f64, time: Duration) -> Result<Outcome> {
+    /// Open loop at this rate per second.
+    pub async fn open_loop(&self, per_second: f64, time: Duration) -> Result<Outcome> {
         let begin = Instant::now();
         let count = (per_second * time.as_secs_f64()) as u64;
         self.run(None, move |index| {
@@ -103,10 +103,10 @@ impl Load {
         .await
     }
 
-    /// `due` says when a request of this run is due, and ends the run.
+    /// `due` returns when a request is due, or `None` to end the run.
     async fn run(
         &self,
-        room: Option<Room>,
+        limit: Option<PermitLimit>,
         due: impl Fn(u64) -> Option<Instant> + Send + Sync + 'static,
     ) -> Result<Outcome> {
         let (load, due) = (self.clone(), Arc::new(due));
@@ -116,8 +116,8 @@ impl Load {
                 .enable_all()
                 .build()
                 .map_err(anyhow::Error::from)
-                .and_then(|runtime| runtime.block_on(load.run_here(room, due)));
-            // Whoever waited for it has gone.
+                .and_then(|runtime| runtime.block_on(load.run_here(limit, due)));
+            // The receiver may be gone.
             let _ = sender.send(outcome);
         })?;
         receiver.await.map_err(|_| anyhow!("the load generator panicked"))?
@@ -125,14 +125,14 @@ impl Load {
 
     async fn run_here<D: Fn(u64) -> Option<Instant>>(
         self,
-        room: Option<Room>,
+        limit: Option<PermitLimit>,
         due: Arc<D>,
     ) -> Result<Outcome> {
         let connect = (0..self.connections).map(|_| Connection::open(&self.address));
         let connections = try_join_all(connect).await?;
         let begin = Instant::now();
-        let due = Due { at: due.as_ref(), room: room.as_ref(), index: AtomicU64::new(0) };
-        let parts = connections.into_iter().map(|connection| self.carry(connection, &due));
+        let due = Schedule { at: due.as_ref(), limit: limit.as_ref(), index: AtomicU64::new(0) };
+        let parts = connections.into_iter().map(|connection| self.run_connection(connection, &due));
         let parts = try_join_all(parts).await?;
         let mut outcome = Outcome { seconds: begin.elapsed().as_secs_f64(), ..Outcome::default() };
         for part in parts {
@@ -146,10 +146,10 @@ impl Load {
         Ok(outcome)
     }
 
-    async fn carry<D: Fn(u64) -> Option<Instant>>(
+    async fn run_connection<D: Fn(u64) -> Option<Instant>>(
         &self,
         mut connection: Connection,
-        due: &Due<'_, D>,
+        due: &Schedule<'_, D>,
     ) -> Result<Outcome> {
         let mut outcome = Outcome::default();
         let mut request = Vec::new();
@@ -159,7 +159,7 @@ impl Load {
             }
             request.clear();
             (self.requests)(self.next.fetch_add(1, Ordering::Relaxed), &mut request);
-            let answered = timeout(LONGEST_ANSWER, connection.ask(&request)).await;
+            let answered = timeout(TIMEOUT, connection.send(&request)).await;
             let (status, bytes) = answered.context("a request was never answered")??;
             *outcome.answers.entry(status).or_default() += 1;
             outcome.body_bytes += bytes as u64;
@@ -169,24 +169,24 @@ impl Load {
     }
 }
 
-/// When the requests of a run are due.
-struct Due<'r, D> {
+/// Schedule of the requests of a run.
+struct Schedule<'r, D> {
     at: &'r D,
-    room: Option<&'r Room>,
+    limit: Option<&'r PermitLimit>,
     index: AtomicU64,
 }
 
-/// How many requests may be under way or have no effect yet, and until when one waits for a place.
-struct Room {
-    places: Arc<Semaphore>,
+/// Limit of requests without effect yet, and the deadline for waiting for a permit.
+struct PermitLimit {
+    permits: Arc<Semaphore>,
     end: Instant,
 }
 
-impl<D: Fn(u64) -> Option<Instant>> Due<'_, D> {
+impl<D: Fn(u64) -> Option<Instant>> Schedule<'_, D> {
     async fn next(&self) -> Option<Instant> {
-        if let Some(room) = self.room {
-            let place = timeout_at(room.end.into(), room.places.acquire()).await;
-            place.ok()?.ok()?.forget();
+        if let Some(limit) = self.limit {
+            let permit = timeout_at(limit.end.into(), limit.permits.acquire()).await;
+            permit.ok()?.ok()?.forget();
         }
         (self.at)(self.index.fetch_add(1, Ordering::Relaxed))
     }
@@ -205,8 +205,8 @@ impl Connection {
         Ok(Self { stream, received: Vec::with_capacity(16 * 1024) })
     }
 
-    /// The status of the answer and the length of its body.
-    async fn ask(&mut self, request: &[u8]) -> Result<(u16, usize)> {
+    /// Sends a request; returns the status and the length of the body.
+    async fn send(&mut self, request: &[u8]) -> Result<(u16, usize)> {
         self.stream.write_all(request).await?;
         self.received.clear();
         let head = loop {

@@ -12,20 +12,20 @@ use serde_json::{Value, json};
 
 use super::client::{Requests, write_request};
 
-/// Real conversations, beside a checkout where they are at hand.
+/// Real conversations, where available.
 const REAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/load_5000.jsonl.gz");
 
-/// Of generated ones.
+/// Number of generated conversations.
 const GENERATED: usize = 1_000;
 
-/// Bodies of `POST /v1/assess`. Each is sent many times, every time with another `ticket_id`.
+/// Bodies of `POST /v1/assess`. Each is sent many times with different ticket ids.
 pub struct Conversations {
     bodies: Vec<Body>,
     pub agents: BTreeSet<String>,
     pub are_real: bool,
 }
 
-/// A body in two parts: before and behind the value of `ticket_id`.
+/// A body split around the value of `ticket_id`.
 struct Body {
     before: Vec<u8>,
     behind: Vec<u8>,
@@ -34,7 +34,7 @@ struct Body {
 }
 
 impl Conversations {
-    /// The real ones where they are there, else generated ones of the same shape.
+    /// Real conversations where available, else generated ones of the same shape.
     pub fn load() -> Result<Self> {
         let path = Path::new(REAL);
         let are_real = path.exists();
@@ -55,7 +55,7 @@ impl Conversations {
         total / self.bodies.len()
     }
 
-    /// The messages of so many conversations, evenly chosen, as JSON.
+    /// Messages of `count` evenly spaced conversations, as JSON.
     pub fn sample_of_messages(&self, count: usize) -> impl Iterator<Item = &str> {
         let step = (self.bodies.len() / count).max(1);
         self.bodies.iter().step_by(step).take(count).map(|body| body.messages.as_str())

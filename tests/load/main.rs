@@ -1,17 +1,17 @@
-//! The service measured against the limits of what it is built on: project and limit side by side in the same run,
-//! alternating, several rounds, medians. `make bench` runs all of it.
+//! Benchmarks of the service against the limits of its databases: both alternate in the same run, over several rounds,
+//! and medians count. `make bench` runs all of it.
 //!
-//! Everything runs on one machine, load generator included: figures are for comparison within a run.
+//! Everything runs on one machine, load generator included: compare figures within a run only.
 
 #![allow(clippy::print_stdout, reason = "the report is for the one who runs it")]
 
 mod client;
+mod cluster;
 mod conversations;
+mod cpu;
 mod limits;
 mod measures;
-mod processors;
 mod report;
-mod site;
 
 use std::fs;
 use std::path::PathBuf;
@@ -22,10 +22,10 @@ use anyhow::{Result, ensure};
 use clap::{Parser, ValueEnum};
 use tempfile::TempDir;
 
+use self::cluster::Servers;
 use self::conversations::Conversations;
 use self::measures::{Pace, evaluated, exports, growth, hops, imports, lists, replicas, standalone};
 use self::report::Report;
-use self::site::Servers;
 
 /// Measures the service against its limits.
 #[derive(Parser)]
@@ -50,7 +50,7 @@ struct Arguments {
     /// Rows of an export.
     #[arg(long, default_value_t = 1_000_000)]
     rows: u64,
-    /// What cargo tells every benchmark.
+    /// Passed by cargo to every benchmark.
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -118,10 +118,10 @@ fn main() -> Result<()> {
     runtime.block_on(measure(&arguments, home))
 }
 
-/// There may be gigabytes in it. The processes in it end with us.
+/// Removes the folder, which may hold gigabytes. The processes in it end with us.
 fn remove_when_interrupted(home: PathBuf) -> Result<()> {
     assay_testkit::signals::listen(move |_| {
-        // The servers go on writing meanwhile.
+        // The servers are still writing.
         for _ in 0..10 {
             if fs::remove_dir_all(&home).is_ok() {
                 break;
@@ -147,7 +147,7 @@ async fn measure(arguments: &Arguments, home: TempDir) -> Result<()> {
     ));
     let mut failed = Vec::new();
     for part in parts {
-        // What the other parts say is worth no less.
+        // A failed part does not invalidate the others.
         if let Err(error) = part.measure(&servers, &conversations, arguments.pace(), &mut report).await {
             report.note(format!("{part:?} has no figures: {error:#}"));
             failed.push(part);

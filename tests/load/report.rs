@@ -1,4 +1,4 @@
-//! One table: what was measured, its limit in the same run, the ratio, and what it should be.
+//! The result table: figure, limit in the same run, ratio and goal.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -7,31 +7,31 @@ use std::path::PathBuf;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-/// What a figure must reach.
+/// Goal of a figure.
 #[derive(Clone, Copy, Debug)]
 pub enum Goal {
-    /// Ours divided by the limit is this or more.
+    /// Minimum ratio of the figure to the limit.
     Ratio(f64),
-    /// Ours is this or less.
+    /// Maximum value.
     AtMost(f64),
-    /// Nobody has asked for a certain figure.
+    /// No goal.
     None,
 }
 
-/// A measured figure beside its limit; one value for each round.
+/// A measured figure and its limit; one value per round.
 pub struct Row {
     pub section: &'static str,
     pub what: String,
     pub unit: &'static str,
     pub ours: Vec<f64>,
-    /// What the limit is, and what it was in each round; without values the goal is the limit.
+    /// Name and values of the limit; without values the goal is the limit.
     pub limit: (String, Vec<f64>),
     pub goal: Goal,
 }
 
 impl Row {
-    /// Beside a limit that was measured in the same rounds.
-    pub fn beside(
+    /// A figure with a limit measured in the same rounds.
+    pub fn with_limit(
         section: &'static str,
         what: impl Into<String>,
         unit: &'static str,
@@ -43,15 +43,15 @@ impl Row {
         Self { section, what: what.into(), unit, ours: ours.to_vec(), limit, goal }
     }
 
-    /// Beside nothing but what it must reach.
-    pub fn alone(
+    /// A figure with a goal only.
+    pub fn without_limit(
         section: &'static str,
         what: impl Into<String>,
         unit: &'static str,
         ours: &[f64],
         goal: Goal,
     ) -> Self {
-        Self::beside(section, what, unit, ours, ("goal", &[]), goal)
+        Self::with_limit(section, what, unit, ours, ("goal", &[]), goal)
     }
 
     /// Median of the ratios of the rounds: neighbours in time are compared with each other.
@@ -106,14 +106,14 @@ impl Row {
 
 /// Everything that was measured.
 pub struct Report {
-    /// Whether the figures are good enough to say that a goal is reached, or is not.
+    /// Whether the figures are long enough to judge goals.
     judges: bool,
     rows: Vec<Row>,
     notes: Vec<String>,
 }
 
 impl Report {
-    /// Without judgement, when figures are too short to tell anything.
+    /// With `judges` false, goals are not judged.
     pub fn new(judges: bool) -> Self {
         Self { judges, rows: Vec::new(), notes: Vec::new() }
     }
@@ -123,7 +123,7 @@ impl Report {
         self.rows.push(row);
     }
 
-    /// Something that belongs to the figures: who used the processors, for example.
+    /// Adds a note on the figures, for example on CPU time.
     pub fn note(&mut self, note: impl Into<String>) {
         let note = note.into();
         println!("{note}");
@@ -153,7 +153,6 @@ impl Report {
     }
 }
 
-/// The middle value.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

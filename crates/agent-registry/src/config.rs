@@ -2,33 +2,31 @@
 
 use std::net::SocketAddr;
 
-use assay_contracts::retention::{InvalidPeriod, Period};
+use assay_contracts::retention::{InvalidRetentionPeriod, RetentionPeriod};
 use assay_platform::db::DatabaseSettings;
 use secrecy::SecretString;
 use serde::Deserialize;
 
-use crate::domain::DefaultPeriods;
+use crate::domain::DefaultRetention;
 
-/// How the registry is kept. Every key is described in `config/default.toml`.
+/// Settings of the registry. Every key is described in `config/default.toml`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Where the other services reach this one.
+    /// Address of the internal HTTP server.
     pub listen: SocketAddr,
     /// `postgres://…` or `sqlite:PATH`.
     pub database_url: SecretString,
-    /// Connections at most.
     pub database_pool_size: u32,
-    /// Degraded when an event waits to be published for longer, in seconds.
+    /// The role is degraded while an event waits longer to be published.
     pub outbox_age_limit_seconds: u64,
-    /// Days that transcripts are kept; 0: for ever. An organization may have a period of its own.
+    /// Retention period of transcripts; 0: forever. An organization can override it.
     pub transcript_retention_days: u32,
-    /// Days that evaluations are kept; 0: for ever. An organization may have a period of its own.
+    /// Retention period of evaluations; 0: forever. An organization can override it.
     pub evaluation_retention_days: u32,
 }
 
 impl Config {
-    /// How the database is opened.
     pub fn database(&self) -> DatabaseSettings {
         DatabaseSettings {
             database_url: self.database_url.clone(),
@@ -36,14 +34,14 @@ impl Config {
         }
     }
 
-    /// The periods of organizations that have none of their own.
+    /// The retention periods of organizations without overrides.
     ///
     /// # Errors
     /// When one is too long.
-    pub fn default_periods(&self) -> Result<DefaultPeriods, InvalidPeriod> {
-        Ok(DefaultPeriods {
-            transcripts: Period::from_stored_days(self.transcript_retention_days)?,
-            evaluations: Period::from_stored_days(self.evaluation_retention_days)?,
+    pub fn default_retention(&self) -> Result<DefaultRetention, InvalidRetentionPeriod> {
+        Ok(DefaultRetention {
+            transcripts: RetentionPeriod::from_stored_days(self.transcript_retention_days)?,
+            evaluations: RetentionPeriod::from_stored_days(self.evaluation_retention_days)?,
         })
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::web::Data;
-use assay_contracts::retention::InvalidPeriod;
+use assay_contracts::retention::InvalidRetentionPeriod;
 use assay_messaging::Bus;
 use assay_messaging::outbox::{self, Outbox};
 use assay_platform::auth::{ApiKey, Audience, ServiceTokens};
@@ -15,45 +15,38 @@ use assay_platform::web::{ServerSettings, ServiceAuth, serve};
 use tokio::sync::watch;
 
 use crate::app::bootstrap::bootstrap_until_done;
-use crate::app::prune::prune;
 use crate::app::record_key_use::{key_uses, record_key_uses};
+use crate::app::run_maintenance::run_maintenance;
 use crate::domain::{InvalidLabel, OrganizationName};
 use crate::http::{self, Services};
 use crate::{Config, MIGRATIONS, SCHEMA, store};
 
-/// How often expired records are removed.
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(60 * 60);
 
-/// What the role needs from the process it runs in.
+/// What the process provides to the role.
 pub struct Dependencies {
-    /// Where it serves; bound already.
+    /// Already bound.
     pub listener: TcpListener,
-    /// Checks the tokens of calls.
     pub tokens: ServiceTokens,
-    /// Where its events go.
     pub bus: Bus,
-    /// The key that the installation starts with, and the name of its organization.
+    /// The first API key of the installation, and the name of its organization.
     pub bootstrap: Option<(ApiKey, String)>,
 }
 
 /// Why the role cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The database's address cannot be used.
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    /// The listener cannot be used.
     #[error("agent-registry cannot serve: {0}")]
     Listener(#[from] std::io::Error),
-    /// The organization of the bootstrap key has no usable name.
     #[error("bootstrap_organization: {0}")]
     Organization(#[from] InvalidLabel),
-    /// A period of the settings is none.
     #[error("registry.transcript_retention_days or evaluation_retention_days: {0}")]
-    Period(#[from] InvalidPeriod),
+    RetentionPeriod(#[from] InvalidRetentionPeriod),
 }
 
-/// Brings the schema up to date; the names of the migrations that were applied.
+/// Applies the pending migrations and returns their names.
 ///
 /// # Errors
 /// When the database cannot be reached or a migration fails.
@@ -71,7 +64,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     let database = Database::open(&config.database(), SCHEMA)?;
     let store = store::open(&database);
     let outbox = Outbox::new(database.clone());
-    let (key_uses, noted_uses) = key_uses();
+    let (key_uses, pending_uses) = key_uses();
 
     register_checks(&config, tasks, &database, &bus, &outbox);
     if let Some((key, organization)) = bootstrap {
@@ -81,18 +74,18 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     tasks.spawn(Phase::Relay, "agent-registry relay", move |stop| outbox::relay(relayed, bus, stop));
     let recorded = Arc::clone(&store);
     tasks.spawn(Phase::Relay, "agent-registry key uses", move |stop| {
-        record_key_uses(recorded, noted_uses, stop)
+        record_key_uses(recorded, pending_uses, stop)
     });
     let maintained = Arc::clone(&store);
     tasks.spawn(Phase::Relay, "agent-registry maintenance", move |stop| {
         periodically("agent-registry maintenance", MAINTENANCE_INTERVAL, stop, move || {
             let store = Arc::clone(&maintained);
-            async move { prune(store.as_ref()).await }
+            async move { run_maintenance(store.as_ref()).await }
         })
     });
 
     let services =
-        Data::new(Services { store, outbox, key_uses, default_periods: config.default_periods()? });
+        Data::new(Services { store, outbox, key_uses, default_retention: config.default_retention()? });
     let auth = ServiceAuth { tokens, audience: Audience::AgentRegistry };
     serve(tasks, Phase::ServeInternal, "agent-registry", listener, ServerSettings::default(), move |app| {
         http::configure(app, services.clone(), auth.clone());

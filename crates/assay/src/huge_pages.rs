@@ -1,11 +1,10 @@
-//! Memory in small pages, for a process whose memory is to be small rather than fast.
+//! Turns off transparent huge pages, for a process where a small memory footprint matters more than speed.
 
 use nix::sys::prctl::set_thp_disable;
 
-/// Takes no huge pages from now on: the allocator asks for them, and one that is used in part is resident as a whole. Of
-/// an idle export-worker they are more than half.
-pub fn do_without() {
-    // A kernel that cannot do without has none or insists on them: there is nothing to be done about it, and the process
-    // works all the same.
+/// The allocator asks for huge pages, and a partly used one is resident as a whole: more than half of the memory of an
+/// idle export-worker.
+pub fn disable_transparent_huge_pages() {
+    // Best effort: a kernel that refuses has no huge pages or enforces them, and the process works either way.
     let _ = set_thp_disable(true);
 }

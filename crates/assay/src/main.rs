@@ -1,4 +1,4 @@
-//! The one executable: every role, the standalone, and the tools of operators and of those who send conversations.
+//! The executable: every role, the standalone, and the command line for operators and users.
 
 mod api;
 mod capacity;
@@ -20,20 +20,20 @@ use clap::FromArgMatches;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How long blocking work may take to end when everything else has ended.
+/// Grace period for blocking work at exit.
 const BLOCKING_DEADLINE: Duration = Duration::from_secs(3);
 
-/// As clap's.
+/// The exit code of clap.
 const WRONG_USAGE: u8 = 2;
 
-/// As of a program that SIGPIPE ends.
+/// The exit code of a program that SIGPIPE ends.
 const CLOSED_PIPE: u8 = 141;
 
 fn main() -> ExitCode {
     let matches = cli::command().get_matches();
     let cli = cli::Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     if matches!(cli.command, cli::Command::ExportWorker) {
-        huge_pages::do_without();
+        huge_pages::disable_transparent_huge_pages();
     }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -43,13 +43,12 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => report(&error),
     };
-    // Blocking work that nobody waits for any more (a line from a pipe, a long query) must not hold up the end.
+    // Abandoned blocking work (a read from a pipe, a long query) must not delay the exit.
     runtime.shutdown_timeout(BLOCKING_DEADLINE);
     code
 }
 
-/// Whoever read our output has read enough, as `head` does: nothing to complain about. A connection that broke is another
-/// thing.
+/// Whether the reader of our output closed the pipe, as `head` does. A broken network connection does not count.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let is_output = |cause: &(dyn std::error::Error + 'static)| {
         let direct = cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);

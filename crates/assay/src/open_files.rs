@@ -1,28 +1,28 @@
-//! How many files the process may have open: every connection is one, and most systems start programs with room for a
-//! thousand although they would allow many more.
+//! The limit of open file descriptors. Every connection needs one, and most systems start programs with a soft limit of
+//! about a thousand although the hard limit is much higher.
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-/// Files beside connections of clients: databases, logs, connections to services, listeners.
-const OTHERS: u64 = 512;
+/// Descriptors besides client connections: databases, logs, connections to services, listeners.
+const RESERVED: u64 = 512;
 
-/// Allows as many open files as the system lets a process have.
-pub fn allow_as_many_as_possible() {
-    let Ok((now, most)) = getrlimit(Resource::RLIMIT_NOFILE) else { return };
-    if now < most
-        && let Err(error) = setrlimit(Resource::RLIMIT_NOFILE, most, most)
+/// Raises the soft limit to the hard limit.
+pub fn raise_fd_limit() {
+    let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return };
+    if soft < hard
+        && let Err(error) = setrlimit(Resource::RLIMIT_NOFILE, hard, hard)
     {
-        tracing::warn!(%error, now, most, "the limit of open files cannot be raised");
+        tracing::warn!(%error, soft, hard, "the limit of open files cannot be raised");
     }
 }
 
-/// Says so when `connections` do not fit.
-pub fn warn_when_short(connections: usize) {
-    let Ok((now, _)) = getrlimit(Resource::RLIMIT_NOFILE) else { return };
-    let needed = u64::try_from(connections).unwrap_or(u64::MAX).saturating_add(OTHERS);
-    if now < needed {
+/// Warns when the limit is too low for this number of client connections.
+pub fn warn_if_below(connections: usize) {
+    let Ok((limit, _)) = getrlimit(Resource::RLIMIT_NOFILE) else { return };
+    let needed = u64::try_from(connections).unwrap_or(u64::MAX).saturating_add(RESERVED);
+    if limit < needed {
         tracing::warn!(
-            open_files = now,
+            open_files = limit,
             needed,
             "fewer files may be open than gateway.max_connections needs: raise the limit (ulimit -Hn, LimitNOFILE), \
              or lower the setting"

@@ -1,9 +1,9 @@
-//! Running one role as a process of its own: in a container, or under `make stack`.
+//! Runs one role as its own process: in a container, or under `make stack`.
 
 use std::net::{SocketAddr, TcpListener};
 
 use anyhow::{Context, Result};
-use assay_export_worker::Announces;
+use assay_export_worker::Notifications;
 use assay_messaging::Bus;
 use assay_platform::runtime::{Readiness, Tasks};
 use assay_platform::telemetry;
@@ -12,10 +12,9 @@ use crate::open_files;
 use crate::settings::Settings;
 use crate::signals::StopSignals;
 
-/// Exit code after a second signal: what was under way was not finished.
-const ENDED_AT_ONCE: i32 = 130;
+/// Exit code after a second signal: work in progress was aborted.
+const FORCED_EXIT: i32 = 130;
 
-/// A role that runs alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     Gateway,
@@ -28,7 +27,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// What it calls itself in traces.
+    /// The service name in traces.
     const fn name(self) -> &'static str {
         match self {
             Self::Gateway => "assay-gateway",
@@ -42,21 +41,21 @@ impl Role {
     }
 }
 
-/// Runs a role until it is told to stop.
+/// Runs a role until a stop signal.
 pub async fn run(role: Role) -> Result<()> {
     let settings = Settings::load()?;
     let mut telemetry = telemetry::start(&settings.telemetry, role.name())?;
-    open_files::allow_as_many_as_possible();
+    open_files::raise_fd_limit();
     let mut tasks = Tasks::new(Readiness::default());
     start(role, &settings, &mut tasks).with_context(|| format!("{role:?} cannot start"))?;
     telemetry.serve_metrics(&mut tasks)?;
     tracing::info!(?role, version = env!("CARGO_PKG_VERSION"), "started");
     let result = run_until_stopped(tasks, &settings).await;
-    telemetry.finish().await;
+    telemetry.shutdown().await;
     result
 }
 
-/// Runs the tasks until a signal or a failure; a second signal ends the process at once.
+/// Runs the tasks until a signal or a failure; a second signal exits immediately.
 pub async fn run_until_stopped(tasks: Tasks, settings: &Settings) -> Result<()> {
     let mut first = StopSignals::listen()?;
     let mut second = StopSignals::listen()?;
@@ -68,7 +67,7 @@ pub async fn run_until_stopped(tasks: Tasks, settings: &Settings) -> Result<()> 
         result = tasks.run(stop, settings.budgets()) => Ok(result?),
         () = async { second.next().await; second.next().await } => {
             tracing::warn!("ended at once by a second signal");
-            std::process::exit(ENDED_AT_ONCE);
+            std::process::exit(FORCED_EXIT);
         }
     }
 }
@@ -96,7 +95,7 @@ fn start(role: Role, settings: &Settings, tasks: &mut Tasks) -> Result<()> {
     }
 }
 
-/// Binds an address; a port that is taken is the likeliest mistake of a first start.
+/// Binds an address. A port in use is the likeliest mistake of a first start.
 pub fn bind(address: SocketAddr) -> Result<TcpListener> {
     TcpListener::bind(address)
         .with_context(|| format!("cannot listen on {address}: is another process using the port?"))
@@ -107,7 +106,7 @@ pub fn open_bus(settings: &Settings) -> Result<Bus> {
 }
 
 pub fn start_gateway(settings: &Settings, listener: TcpListener, tasks: &mut Tasks) -> Result<()> {
-    open_files::warn_when_short(settings.gateway.max_connections);
+    open_files::warn_if_below(settings.gateway.max_connections);
     let services = &settings.services;
     let dependencies = assay_gateway::Dependencies {
         listener,
@@ -169,14 +168,15 @@ pub fn start_export_worker(
     bus: Bus,
     tasks: &mut Tasks,
 ) -> Result<()> {
-    let announces = if settings.webhooks_url()?.is_some() { Announces::Ends } else { Announces::Nothing };
+    let notifications =
+        if settings.webhooks_url()?.is_some() { Notifications::On } else { Notifications::Off };
     let dependencies = assay_export_worker::Dependencies {
         listener,
         bus,
         objects: settings.open_objects()?,
         tokens: settings.tokens()?,
         registry_url: settings.services.registry_url.clone(),
-        announces,
+        notifications,
     };
     Ok(assay_export_worker::start(&settings.export_worker, dependencies, tasks)?)
 }

@@ -1,4 +1,4 @@
-//! The whole configuration: the sections of all roles.
+//! The complete configuration: the sections of all roles.
 
 use std::collections::BTreeMap;
 
@@ -70,7 +70,7 @@ pub struct ObjectsSettings {
 }
 
 impl Settings {
-    /// From the defaults, the file of `ASSAY_CONFIG` and the environment.
+    /// Merges the defaults, the file of `ASSAY_CONFIG` and the environment.
     pub fn load() -> Result<Self> {
         let file = source::configuration_file();
         let mut settings: Self =
@@ -96,7 +96,7 @@ impl Settings {
         Ok(Objects::open(&self.objects.url, self.objects.options.clone())?)
     }
 
-    /// Where webhooks listens; none when there are no webhooks.
+    /// Address of the role webhooks; `None` when webhooks are turned off.
     pub fn webhooks_url(&self) -> Result<Option<Url>> {
         let text = &self.services.webhooks_url;
         if text.is_empty() {
@@ -107,7 +107,7 @@ impl Settings {
             .context("services.webhooks_url must be an address, or empty for no webhooks")
     }
 
-    /// The key that the installation starts with, and its organization.
+    /// The bootstrap API key and its organization.
     pub fn bootstrap(&self) -> Result<Option<(ApiKey, String)>> {
         let key = self.bootstrap_api_key.expose_secret();
         if key.is_empty() {
@@ -130,12 +130,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_built_in_defaults_are_complete_and_hold_no_unknown_key() {
+    fn built_in_defaults_are_complete_without_unknown_keys() {
         source::load::<Settings>(DEFAULTS, None, BTreeMap::new()).unwrap();
     }
 
     #[test]
-    fn a_mistyped_setting_is_an_error() {
+    fn mistyped_setting_is_an_error() {
         let variables = BTreeMap::from([("ASSAY_INGEST__DATABSE_URL".to_owned(), "x".to_owned())]);
         let error = source::load::<Settings>(DEFAULTS, None, variables).unwrap_err().to_string();
         assert!(error.contains("databse_url"), "{error}");

@@ -3,19 +3,17 @@
 use anyhow::Result;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The signals that end a process.
 pub struct StopSignals {
     interrupt: Signal,
     terminate: Signal,
 }
 
 impl StopSignals {
-    /// Takes over the signals from now on.
+    /// Replaces the default signal handlers.
     pub fn listen() -> Result<Self> {
         Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
     }
 
-    /// Waits for the next one.
     pub async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}

@@ -1,18 +1,17 @@
-//! `proto-docs/asyncapi/assay.json` tells the truth: its channels are the topics, and its examples are events
-//! that its schemas describe.
+//! `proto-docs/asyncapi/assay.json` agrees with the code: its channels are the topics, and its examples are valid events.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-mod beside;
+mod public_api;
 
-use assay_contracts::announcement::{EvaluationAnnounced, EvaluationRetracted, ExportFinished};
 use assay_contracts::event::{
     AgentCreated, ConversationAccepted, ConversationDeleted, ConversationEvaluated, ConversationsExpired,
     EvaluationDeleted, Event, ExportRequested,
 };
+use assay_contracts::notification::{EvaluationAnnounced, EvaluationRetracted, ExportFinished};
 use serde_json::Value;
 
-use beside::PublicApi;
+use public_api::PublicApi;
 
 const DOCUMENT: &str = include_str!("../../../proto-docs/asyncapi/assay.json");
 
@@ -20,7 +19,7 @@ fn document() -> Value {
     serde_json::from_str(DOCUMENT).unwrap()
 }
 
-/// Reads the example of an event and writes it again: nothing may be lost or added.
+/// Parses the example of an event and serialises it again: nothing may be lost or added.
 fn check<E: Event>(document: &Value, message: &str) {
     let topic = E::TOPIC.name;
     assert_eq!(document["channels"][topic]["address"], topic);
@@ -46,7 +45,7 @@ fn check<E: Event>(document: &Value, message: &str) {
 }
 
 #[test]
-fn every_documented_event_is_an_event_of_this_version() {
+fn asyncapi_lists_every_event_of_this_version() {
     let document = document();
     check::<ConversationAccepted>(&document, "ConversationAccepted");
     check::<ConversationEvaluated>(&document, "ConversationEvaluated");

@@ -1,5 +1,5 @@
-//! What earlier releases wrote is still read: events that lie in queues and outboxes while releases change, and request
-//! bodies of clients that nobody updates. Files in `compatibility/` are added with a release and never changed.
+//! Backward compatibility: events of earlier releases (in queues and outboxes during an upgrade) and request bodies of old
+//! clients are still read. Files in `compatibility/` are added with a release and never changed.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -7,13 +7,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use assay_contracts::agent::NewAgent;
-use assay_contracts::announcement::{EvaluationAnnounced, EvaluationRetracted, ExportFinished};
 use assay_contracts::conversation::Conversation;
 use assay_contracts::event::{
     AgentCreated, ConversationAccepted, ConversationDeleted, ConversationEvaluated, ConversationsExpired,
     EvaluationDeleted, Event, ExportRequested,
 };
 use assay_contracts::export::NewExport;
+use assay_contracts::notification::{EvaluationAnnounced, EvaluationRetracted, ExportFinished};
 use assay_contracts::webhook::NewWebhook;
 use assay_messaging::Delivery;
 
@@ -26,7 +26,7 @@ fn files(folder: &str) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn events_of_earlier_releases_are_still_read() {
+fn events_of_earlier_releases_are_read() {
     let mut read = Vec::new();
     for (name, payload) in files("events") {
         let delivery = Delivery::parse(&payload, 1).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -42,7 +42,7 @@ fn events_of_earlier_releases_are_still_read() {
             "evaluation.retracted.v1" => decode::<EvaluationRetracted>(&delivery),
             "export.finished.v1" => decode::<ExportFinished>(&delivery),
             "export.requested.v1" => decode::<ExportRequested>(&delivery),
-            other => Err(format!("nobody reads events {other}")),
+            other => Err(format!("no consumer reads events {other}")),
         };
         decoded.unwrap_or_else(|error| panic!("{name}: {error}"));
         read.push(topic);
@@ -56,7 +56,7 @@ fn decode<E: Event>(delivery: &Delivery) -> Result<(), String> {
 }
 
 #[test]
-fn bodies_that_were_accepted_still_are() {
+fn request_bodies_of_earlier_releases_are_accepted() {
     let bodies = files("bodies");
     assert!(bodies.len() >= 6, "{}", bodies.len());
     for (name, body) in bodies {

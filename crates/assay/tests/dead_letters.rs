@@ -1,4 +1,4 @@
-//! `assay dead-letter` and `assay outbox` on what consumers really gave up.
+//! `assay dead-letter` and `assay outbox` on real dead letters.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use anyhow::{Context as _, Result};
 use assay_contracts::event::{ConversationAccepted, Event as _};
 use assay_contracts::ids::OrganizationId;
-use assay_messaging::outbox::{Handover, Outbox, enqueue_sqlite, relay};
+use assay_messaging::outbox::{self, DirectDispatch, Outbox, relay};
 use assay_messaging::{Bus, BusSettings, Delivery, Handler, Outcome, OutgoingEvent, Subscription};
 use assay_platform::db::{Database, DatabaseSettings, Migrations};
 use assay_platform::runtime::{new_id, now};
@@ -30,11 +30,11 @@ const ACCEPTED: Subscription = Subscription {
     max_in_flight: 1,
 };
 
-/// What must never be seen in a list.
+/// A payload that must never appear in a list.
 const NO_EVENT: &str = r#"{"words":"of a customer"}"#;
 
 #[tokio::test]
-async fn dead_letters_of_the_broker_are_listed_with_their_reasons_and_without_their_contents() -> Result<()> {
+async fn rabbitmq_list_shows_reasons_but_no_contents() -> Result<()> {
     let broker = Broker::with_dead_letters().await?;
     let list = broker.list();
     assert!(list.contains("scoring-worker.conversation-accepted: 2 dead letters\n"), "{list}");
@@ -49,7 +49,7 @@ async fn dead_letters_of_the_broker_are_listed_with_their_reasons_and_without_th
 }
 
 #[tokio::test]
-async fn a_dead_letter_of_the_broker_is_shown_alone() -> Result<()> {
+async fn rabbitmq_show_prints_one_dead_letter() -> Result<()> {
     let broker = Broker::with_dead_letters().await?;
     let shown = broker.assay(&["dead-letter", "show", &broker.id_of_no_event()?]);
     assert!(shown.status.success(), "{shown:?}");
@@ -58,7 +58,7 @@ async fn a_dead_letter_of_the_broker_is_shown_alone() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_dead_letter_of_the_broker_is_dropped_and_another_delivered_again() -> Result<()> {
+async fn rabbitmq_dead_letters_are_dropped_and_retried() -> Result<()> {
     let broker = Broker::with_dead_letters().await?;
     let dropped = broker.assay(&["dead-letter", "drop", &broker.id_of_no_event()?]);
     assert!(dropped.status.success(), "{dropped:?}");
@@ -67,14 +67,14 @@ async fn a_dead_letter_of_the_broker_is_dropped_and_another_delivered_again() ->
     let retried = broker.assay(&["dead-letter", "retry", "--all", "--queue", ACCEPTED.queue]);
     assert!(retried.status.success(), "{retried:?}");
     assert!(broker.list().contains("scoring-worker.conversation-accepted: 0 dead letters\n"));
-    let handler = Arc::new(Noting::answering(Outcome::Done));
+    let handler = Arc::new(Recorder::answering(Outcome::Done));
     let _consumer = consume(&broker.bus, handler.clone());
     eventually("the second delivery", || async { Ok(handler.ids() == broker.event_ids) }).await
 }
 
 #[tokio::test]
-async fn events_that_shared_a_message_are_listed_shown_retried_and_dropped_one_by_one() -> Result<()> {
-    let broker = Broker::with_a_dead_batch(3).await?;
+async fn batched_dead_events_are_handled_one_by_one() -> Result<()> {
+    let broker = Broker::with_dead_batch(3).await?;
     let list = broker.list();
     assert!(list.contains("scoring-worker.conversation-accepted: 3 dead letters\n"), "{list}");
     assert!(broker.event_ids.iter().all(|id| list.contains(id)), "{list}");
@@ -88,13 +88,13 @@ async fn events_that_shared_a_message_are_listed_shown_retried_and_dropped_one_b
     let list = broker.list();
     assert!(list.contains("scoring-worker.conversation-accepted: 1 dead letter\n"), "{list}");
     assert!(list.contains(kept) && list.contains("its consumers ended"), "{list}");
-    let handler = Arc::new(Noting::answering(Outcome::Done));
+    let handler = Arc::new(Recorder::answering(Outcome::Done));
     let _consumer = consume(&broker.bus, handler.clone());
     eventually("the second delivery", || async { Ok(handler.ids() == [retried.clone()]) }).await
 }
 
 #[tokio::test]
-async fn an_id_that_no_dead_letter_has_is_an_error_and_changes_nothing() -> Result<()> {
+async fn unknown_dead_letter_id_is_an_error_without_effect() -> Result<()> {
     let broker = Broker::with_dead_letters().await?;
     for action in ["show", "retry", "drop"] {
         let output = broker.assay(&["dead-letter", action, "mistyped"]);
@@ -110,7 +110,7 @@ async fn an_id_that_no_dead_letter_has_is_an_error_and_changes_nothing() -> Resu
 }
 
 #[tokio::test]
-async fn dead_events_of_a_standalone_are_listed_shown_retried_and_dropped() -> Result<()> {
+async fn standalone_dead_events_are_listed_shown_retried_and_dropped() -> Result<()> {
     let standalone = Standalone::with_dead_events(3).await?;
     let ids = standalone.ids.clone();
     let list = standalone.succeed(&["dead-letter", "list"]);
@@ -133,7 +133,7 @@ async fn dead_events_of_a_standalone_are_listed_shown_retried_and_dropped() -> R
 }
 
 #[tokio::test]
-async fn the_status_of_the_outboxes_counts_what_waits_and_what_is_dead() -> Result<()> {
+async fn outbox_status_counts_pending_and_dead_events() -> Result<()> {
     let standalone = Standalone::with_dead_events(2).await?;
     standalone.succeed(&["dead-letter", "retry", &standalone.ids[0]]);
     let status = standalone.succeed(&["outbox", "status"]);
@@ -153,11 +153,11 @@ struct Broker {
 }
 
 impl Broker {
-    /// Two of them: an event that was rejected, and something else.
+    /// Two dead letters: a rejected event and a foreign message.
     async fn with_dead_letters() -> Result<Self> {
         let event = accepted(new_id())?;
         let broker = Self::of_events(std::slice::from_ref(&event))?;
-        let consumer = consume(&broker.bus, Arc::new(Noting::answering(rejection())));
+        let consumer = consume(&broker.bus, Arc::new(Recorder::answering(rejection())));
         let event = std::slice::from_ref(&event);
         eventually("a queue", || async { Ok(broker.bus.publish(event).await == [Ok(())]) }).await?;
         let (_connection, channel, queue) = broker.channel().await?;
@@ -169,8 +169,8 @@ impl Broker {
         Ok(broker)
     }
 
-    /// Events of one message that every consumer died with.
-    async fn with_a_dead_batch(events: usize) -> Result<Self> {
+    /// Events of one message that killed every consumer.
+    async fn with_dead_batch(events: usize) -> Result<Self> {
         let events: Vec<OutgoingEvent> = (0..events).map(|_| accepted(new_id())).collect::<Result<_>>()?;
         let broker = Self::of_events(&events)?;
         let consumer = consume(&broker.bus, Arc::new(Endless));
@@ -197,7 +197,7 @@ impl Broker {
         Ok(Self { bus, namespace, event_ids })
     }
 
-    /// A channel to do with the queue what the bus does not.
+    /// A channel for direct access to the queue.
     async fn channel(&self) -> Result<(Connection, Channel, ShortString)> {
         let url = assay_testkit::services::rabbit()?;
         let connection = Connection::connect(url, ConnectionProperties::default()).await?;
@@ -222,7 +222,7 @@ impl Broker {
         self.succeed(&["dead-letter", "list"])
     }
 
-    /// The id that the list gives the message without one.
+    /// The id listed for the message without one.
     fn id_of_no_event(&self) -> Result<String> {
         let list = self.list();
         let id = list.split_whitespace().find(|word| word.starts_with("sha256-"));
@@ -255,11 +255,11 @@ impl Standalone {
             (0..count).map(|_| accepted(organization_id)).collect::<Result<_>>()?;
         let ids = events.iter().map(|event| event.id().to_string()).collect();
         let Database::Sqlite(sqlite) = &database else { panic!("this is SQLite") };
-        sqlite.write(move |connection| enqueue_sqlite(connection, &events, Handover::NONE)).await?;
+        sqlite.write(move |connection| outbox::enqueue(connection, &events, DirectDispatch::NONE)).await?;
 
         let bus = Bus::open(&BusSettings::new("local:"))?;
         let outbox = Outbox::new(database);
-        let _consumer = consume(&bus, Arc::new(Noting::answering(rejection())));
+        let _consumer = consume(&bus, Arc::new(Recorder::answering(rejection())));
         let mut tasks = JoinSet::new();
         tasks.spawn(relay(outbox.clone(), bus, CancellationToken::new()));
         let all_are_dead = || async { Ok(outbox.status().await?.dead == count as u64) };
@@ -292,7 +292,7 @@ async fn migrated(
     Ok(database)
 }
 
-/// A consumer that ends with the returned value.
+/// A consumer that stops when the returned value is dropped.
 fn consume(bus: &Bus, handler: Arc<dyn Handler>) -> JoinSet<()> {
     let bus = bus.clone();
     let mut tasks = JoinSet::new();
@@ -313,13 +313,13 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Notes what it is given and gives each the same answer.
-struct Noting {
+/// Records deliveries and returns the same outcome for each.
+struct Recorder {
     answer: Outcome,
     ids: Mutex<Vec<String>>,
 }
 
-impl Noting {
+impl Recorder {
     fn answering(answer: Outcome) -> Self {
         Self { answer, ids: Mutex::default() }
     }
@@ -330,14 +330,14 @@ impl Noting {
 }
 
 #[async_trait]
-impl Handler for Noting {
+impl Handler for Recorder {
     async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
         self.ids.lock().unwrap().extend(deliveries.iter().map(|delivery| delivery.id.to_string()));
         vec![self.answer.clone(); deliveries.len()]
     }
 }
 
-/// Never comes to an end with anything.
+/// Never completes.
 struct Endless;
 
 #[async_trait]

@@ -1,5 +1,5 @@
-//! What `deploy/` and `docker-compose.yml` say about settings, roles, ports and databases agrees with the code. What they
-//! mean to Docker and Kubernetes is checked by scripts/compose-test.sh and scripts/kubernetes-test.sh.
+//! `deploy/` and `docker-compose.yml` agree with the code about settings, roles, ports and databases. Their validity for
+//! Docker and Kubernetes is checked by scripts/compose-test.sh and scripts/kubernetes-test.sh.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use assay_platform::objects::Objects;
 use serde_json::Value;
 
-/// Read by Docker Compose itself, or by the command line as a client: no settings.
+/// Not settings: read by Docker Compose, or by the command line as a client.
 const NO_SETTINGS: [&str; 3] = ["ASSAY_IMAGE", "ASSAY_PUBLISH", "ASSAY_API_KEY"];
 
 /// The settings under `objects.options`: names of the store's library.
@@ -24,7 +24,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// All that is deployed, by path from the root.
+/// All deployment files, by path from the root.
 fn deployed() -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for path in ["docker-compose.yml", ".env.example"] {
@@ -50,12 +50,12 @@ fn deployed() -> BTreeMap<String, String> {
     found
 }
 
-/// The defaults, which have every setting.
+/// The default settings, which have every key.
 fn defaults() -> Value {
     assay_platform::settings::load(&read("config/default.toml"), None, BTreeMap::new()).unwrap()
 }
 
-/// Every name that begins with `ASSAY_`; what is written for a reader, as in `ASSAY_…`, is none. Comments count.
+/// Every name that begins with `ASSAY_`, in comments too; placeholders such as `ASSAY_…` are skipped.
 fn variables(text: &str) -> BTreeSet<String> {
     let is_part = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     let starts = text.match_indices("ASSAY_").filter(|(at, _)| !text[..*at].ends_with(is_part));
@@ -82,7 +82,7 @@ fn is_setting(variable: &str, defaults: &Value) -> bool {
 }
 
 #[test]
-fn every_variable_that_is_set_is_a_setting() {
+fn deployed_variables_are_settings() {
     let defaults = defaults();
     let mut seen = 0;
     for (path, text) in deployed() {
@@ -157,7 +157,7 @@ fn every_role_is_deployed_everywhere() {
 }
 
 #[test]
-fn ports_are_those_of_the_settings() {
+fn deployed_ports_match_the_settings() {
     let (defaults, compose) = (defaults(), read("docker-compose.yml"));
     let dockerfile = read("deploy/docker/Dockerfile");
     let in_cluster = read("deploy/kubernetes/base/settings.env");
@@ -204,7 +204,7 @@ fn ports_are_those_of_the_settings() {
 }
 
 #[test]
-fn every_service_gets_its_role_and_its_schema_in_the_database() {
+fn every_service_has_a_database_role_and_schema() {
     let (defaults, compose) = (defaults(), read("docker-compose.yml"));
     let cluster = read("deploy/kubernetes/components/operators/postgres.yaml");
     let mut seen = 0;
@@ -244,13 +244,13 @@ fn every_service_gets_its_role_and_its_schema_in_the_database() {
 }
 
 #[test]
-fn both_ways_to_run_postgresql_make_roles_by_the_same_script() {
+fn compose_and_kubernetes_share_the_role_script() {
     let (docker, dev) = ("deploy/docker/postgres/roles.sh", "deploy/kubernetes/overlays/dev/roles.sh");
     assert!(read(docker) == read(dev), "cp {docker} {dev}");
 }
 
 #[test]
-fn queues_that_workers_are_scaled_by_exist() {
+fn autoscaling_queues_exist() {
     let scaled = read("deploy/kubernetes/components/autoscaling/queues.yaml");
     let namespace = defaults()["bus"]["namespace"].as_str().unwrap().to_owned();
     for queue in [assay_scoring_worker::QUEUE, assay_export_worker::QUEUE, assay_webhooks::QUEUE] {

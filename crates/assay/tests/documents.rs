@@ -1,4 +1,4 @@
-//! What the documents name exists: files, commands with their options, make targets, settings and variables.
+//! Documents refer only to things that exist: files, commands with their options, make targets, settings and variables.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -7,10 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Folders that are not ours to read.
+/// Folders without documents of ours.
 const PASSED_OVER: [&str; 6] = ["target", ".git", ".local", "data", "node_modules", "corpus"];
 
-/// Words that stand for what a reader puts there.
+/// Placeholders for the reader's own values.
 fn is_placeholder(word: &str) -> bool {
     word.chars().any(|one| one.is_ascii_uppercase() || "<{[|…$\"'".contains(one))
 }
@@ -38,7 +38,7 @@ fn documents() -> Vec<(PathBuf, String)> {
     found
 }
 
-/// Lines of code: fenced blocks, and what stands between single backticks.
+/// Lines of code: fenced blocks and inline code.
 fn code(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (number, part) in text.split("```").enumerate() {
@@ -56,7 +56,7 @@ fn code(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn links_lead_to_files() {
+fn links_in_documents_resolve() {
     for (path, text) in documents() {
         for (at, found) in text.match_indices("](") {
             let target = text[at + found.len()..].split(')').next().unwrap();
@@ -64,7 +64,7 @@ fn links_lead_to_files() {
             if file.is_empty() || file.contains("://") || file.starts_with("mailto:") {
                 continue;
             }
-            // What lies in `changes` will stand in CHANGELOG.md.
+            // Files in `changes` become part of CHANGELOG.md.
             let folder = path.parent().unwrap();
             let there = if folder.ends_with("changes") { root().join(file) } else { folder.join(file) };
             assert!(there.exists(), "{}: there is no {target}", path.display());
@@ -73,7 +73,7 @@ fn links_lead_to_files() {
 }
 
 #[test]
-fn commands_and_their_options_exist() {
+fn documented_commands_and_options_exist() {
     let mut helps: BTreeMap<Vec<String>, String> = BTreeMap::new();
     let mut commands = 0;
     for (path, text) in documents() {
@@ -91,7 +91,7 @@ fn commands_and_their_options_exist() {
     assert!(commands > 40, "{commands}");
 }
 
-/// The words after `assay` (or a path that ends with it), for each time it is called in a line.
+/// The arguments of each call of `assay` (or a path that ends with it) in a line.
 fn assay_commands(line: &str) -> Vec<Vec<String>> {
     let calls = line.split(['|', ';', '&']).map(|part| part.trim().trim_start_matches("$("));
     calls
@@ -124,7 +124,7 @@ fn help_of(words: &[String], helps: &mut BTreeMap<Vec<String>, String>) -> (Opti
         let option = word.trim_matches(['[', ']', ',', '.', ')']).split(['=', '|']).next()?;
         (option.starts_with("--") && option.len() > 2).then(|| option.to_owned())
     });
-    // A first word that looks like a command and is none.
+    // An unknown first word that looks like a command.
     let first = words.first().map(String::as_str).unwrap_or_default();
     let is_wrong = command.is_empty()
         && !first.is_empty()
@@ -148,7 +148,7 @@ fn cached(command: &[String], helps: &mut BTreeMap<Vec<String>, String>) -> Opti
 }
 
 #[test]
-fn make_targets_and_scripts_exist() {
+fn documented_make_targets_and_scripts_exist() {
     let makefile = fs::read_to_string(root().join("Makefile")).unwrap();
     for (path, text) in documents() {
         for line in code(&text) {
@@ -169,7 +169,7 @@ fn make_targets_and_scripts_exist() {
 }
 
 #[test]
-fn changes_are_named_so_that_the_changelog_finds_them() {
+fn changelog_fragments_have_valid_names() {
     let mut changes = 0;
     for entry in fs::read_dir(root().join("changes")).unwrap() {
         let path = entry.unwrap().path();
@@ -187,7 +187,7 @@ fn changes_are_named_so_that_the_changelog_finds_them() {
 }
 
 #[test]
-fn variables_are_settings() {
+fn documented_variables_are_settings() {
     let settings: toml::Table = toml::from_str(include_str!("../../../config/default.toml")).unwrap();
     for (path, text) in documents() {
         for (at, _) in text.match_indices("ASSAY_") {
@@ -204,7 +204,7 @@ fn variables_are_settings() {
                 value = value.and_then(|table| table.get(key.to_ascii_lowercase()));
             }
             let is_prefix = name.ends_with("__") || ["SECTION", "X"].contains(&section);
-            // Options of the object store are its own.
+            // Options of the object store are not ours.
             let is_option = name.starts_with("ASSAY_OBJECTS__OPTIONS__");
             assert!(value.is_some() || is_prefix || is_option, "{}: {name} is no setting", path.display());
         }

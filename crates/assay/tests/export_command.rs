@@ -1,5 +1,5 @@
-//! `assay export` against a service that does what a good one does not: connections break, addresses expire, files are
-//! damaged on their way. A stand-in plays the service, one connection a request.
+//! `assay export` against a faulty service: broken connections, expired URLs, damaged files. A stub plays the service,
+//! with one connection per request.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -17,16 +17,16 @@ const ID: &str = "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11";
 const FILE: &[u8] = b"ticket_id,subject\r\n1,\"two\r\nlines\"\r\n2,plain\r\n";
 const TAG: &str = "\"one\"";
 
-/// What the stand-in does with requests for the file, one after the other; the last one counts for all that follow.
+/// The stub's responses to file requests, in order; the last one repeats.
 #[derive(Clone)]
 enum Answer {
-    /// All that was asked for.
+    /// The requested bytes.
     Whole,
-    /// Closes the connection after so many bytes of the file.
+    /// Closes the connection after this many bytes of the file.
     CutAfter(usize),
-    /// Another file, which it has become.
+    /// A different file under the same URL.
     Replaced,
-    /// The same length, other bytes, with the digest of the good ones.
+    /// Corrupted bytes with the original digest.
     Damaged,
     /// Without `Repr-Digest`.
     WithoutDigest,
@@ -34,15 +34,15 @@ enum Answer {
     Problem(u16, &'static str),
 }
 
-/// A request as it came: its first line, and its headers in lower case.
+/// A request: its first line, and its headers in lower case.
 type Seen = Arc<Mutex<Vec<(String, String)>>>;
 
-struct StandIn {
+struct StubService {
     url: String,
     seen: Seen,
 }
 
-impl StandIn {
+impl StubService {
     fn new(statuses: &[Value], answers: &[Answer]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -186,10 +186,10 @@ fn send(mut stream: TcpStream, status: u16, media_type: &str, more: &str, body: 
 }
 
 #[track_caller]
-fn assert_ends(output: &Output, code: i32, told: &[&str]) {
+fn assert_ends(output: &Output, code: i32, messages: &[&str]) {
     assert_eq!(output.status.code(), Some(code), "{output:?}");
     let text = String::from_utf8_lossy(&output.stderr);
-    for part in told {
+    for part in messages {
         assert!(text.contains(part), "{part:?} is not in {text:?}");
     }
 }
@@ -201,59 +201,59 @@ fn assert_nothing_left(folder: &std::path::Path) {
 }
 
 #[test]
-fn a_broken_connection_is_taken_up_where_it_broke() {
-    let stand_in = StandIn::new(&[complete()], &[Answer::CutAfter(5), Answer::CutAfter(9), Answer::Whole]);
+fn broken_download_is_resumed() {
+    let stub = StubService::new(&[complete()], &[Answer::CutAfter(5), Answer::CutAfter(9), Answer::Whole]);
     let folder = tempfile::tempdir().unwrap();
-    assert_ends(&stand_in.export(folder.path(), &[]), 0, &["2 rows", "SHA-256 verified", "assay-axis.csv"]);
+    assert_ends(&stub.export(folder.path(), &[]), 0, &["2 rows", "SHA-256 verified", "assay-axis.csv"]);
     assert_eq!(std::fs::read(folder.path().join("assay-axis.csv")).unwrap(), FILE);
-    let downloads = stand_in.downloads();
+    let downloads = stub.downloads();
     assert_eq!(downloads.len(), 3, "{downloads:?}");
     for (headers, begin) in downloads.iter().zip([0, 5, 14]) {
         let range = format!("range: bytes={begin}-");
         assert_eq!(headers.contains(&range), begin > 0, "{headers}");
         assert_eq!(headers.contains("if-range: \"one\""), begin > 0, "{headers}");
-        assert!(!headers.contains("authorization"), "the key went to whoever holds the file: {headers}");
+        assert!(!headers.contains("authorization"), "the key was sent to the file host: {headers}");
     }
 }
 
 #[test]
-fn a_file_that_became_another_one_is_fetched_anew() {
-    let stand_in = StandIn::new(&[complete()], &[Answer::CutAfter(30), Answer::Replaced]);
+fn changed_file_is_downloaded_again() {
+    let stub = StubService::new(&[complete()], &[Answer::CutAfter(30), Answer::Replaced]);
     let folder = tempfile::tempdir().unwrap();
-    assert_ends(&stand_in.export(folder.path(), &["--out", "x.csv"]), 0, &["1 row,"]);
+    assert_ends(&stub.export(folder.path(), &["--out", "x.csv"]), 0, &["1 row,"]);
     assert_eq!(std::fs::read(folder.path().join("x.csv")).unwrap(), b"ticket_id,subject\r\n3,other\r\n");
-    // What was printed cannot be taken back.
-    let stand_in = StandIn::new(&[complete()], &[Answer::CutAfter(30), Answer::Replaced]);
-    assert_ends(&stand_in.export(folder.path(), &["--out", "-"]), 1, &["cannot be taken back"]);
+    // Standard output cannot be rewound.
+    let stub = StubService::new(&[complete()], &[Answer::CutAfter(30), Answer::Replaced]);
+    assert_ends(&stub.export(folder.path(), &["--out", "-"]), 1, &["cannot be taken back"]);
 }
 
 #[test]
-fn a_damaged_file_gets_no_name() {
-    let stand_in = StandIn::new(&[complete()], &[Answer::Damaged]);
+fn damaged_file_is_not_published() {
+    let stub = StubService::new(&[complete()], &[Answer::Damaged]);
     let folder = tempfile::tempdir().unwrap();
-    assert_ends(&stand_in.export(folder.path(), &[]), 1, &["damaged", "SHA-256"]);
+    assert_ends(&stub.export(folder.path(), &[]), 1, &["damaged", "SHA-256"]);
     assert_nothing_left(folder.path());
 }
 
 #[test]
-fn a_file_without_a_checksum_is_told_as_not_verified() {
-    let stand_in = StandIn::new(&[complete()], &[Answer::WithoutDigest]);
+fn file_without_checksum_is_reported_as_not_verified() {
+    let stub = StubService::new(&[complete()], &[Answer::WithoutDigest]);
     let folder = tempfile::tempdir().unwrap();
-    let output = stand_in.export(folder.path(), &["--out", "-"]);
+    let output = stub.export(folder.path(), &["--out", "-"]);
     assert_ends(&output, 0, &["not verified: no checksum", "standard output"]);
     assert_eq!(output.stdout, FILE);
     assert_nothing_left(folder.path());
 }
 
 #[test]
-fn an_expired_address_is_replaced_by_a_fresh_one() {
-    let stand_in = StandIn::new(&[complete()], &[Answer::Problem(403, "invalid-signature"), Answer::Whole]);
+fn expired_download_url_is_refreshed() {
+    let stub = StubService::new(&[complete()], &[Answer::Problem(403, "invalid-signature"), Answer::Whole]);
     let folder = tempfile::tempdir().unwrap();
-    assert_ends(&stand_in.export(folder.path(), &[]), 0, &["2 rows"]);
+    assert_ends(&stub.export(folder.path(), &[]), 0, &["2 rows"]);
 }
 
 #[test]
-fn what_cannot_be_fetched_says_why_and_leaves_nothing() {
+fn failed_download_reports_reason_and_leaves_no_file() {
     let failed = json!({"status": "failed", "error_message": "the store was full"});
     let gone = json!({"status": "complete", "gone": true});
     let cases = [
@@ -261,26 +261,26 @@ fn what_cannot_be_fetched_says_why_and_leaves_nothing() {
         (gone, Answer::Whole, vec!["no longer kept", "create the export again"]),
         (complete(), Answer::Problem(404, "export-file-gone"), vec!["as the test wants it", "404"]),
     ];
-    for (status, answer, told) in cases {
-        let stand_in = StandIn::new(&[status], &[answer]);
+    for (status, answer, messages) in cases {
+        let stub = StubService::new(&[status], &[answer]);
         let folder = tempfile::tempdir().unwrap();
-        assert_ends(&stand_in.export(folder.path(), &[]), 1, &told);
+        assert_ends(&stub.export(folder.path(), &[]), 1, &messages);
         assert_nothing_left(folder.path());
     }
 }
 
 #[test]
-fn an_export_that_takes_too_long_can_be_fetched_later() {
-    let stand_in = StandIn::new(&[json!({"status": "running"})], &[Answer::Whole]);
+fn timed_out_export_can_be_fetched_later() {
+    let stub = StubService::new(&[json!({"status": "running"})], &[Answer::Whole]);
     let folder = tempfile::tempdir().unwrap();
-    let output = stand_in.export(folder.path(), &["--timeout", "1"]);
+    let output = stub.export(folder.path(), &["--timeout", "1"]);
     assert_ends(
         &output,
         4,
         &["not complete after 1 s", &format!("assay export --id {ID} --out assay-axis.csv")],
     );
-    let stand_in = StandIn::new(&[complete()], &[Answer::Whole]);
-    let arguments = ["export", "--id", ID, "--url", &stand_in.url, "--key", "some-key", "--out", "later.csv"];
+    let stub = StubService::new(&[complete()], &[Answer::Whole]);
+    let arguments = ["export", "--id", ID, "--url", &stub.url, "--key", "some-key", "--out", "later.csv"];
     let output = Command::new(env!("CARGO_BIN_EXE_assay"))
         .args(arguments)
         .current_dir(folder.path())
@@ -290,29 +290,29 @@ fn an_export_that_takes_too_long_can_be_fetched_later() {
 }
 
 #[test]
-fn a_file_that_is_there_stays_unless_it_is_to_be_replaced() {
-    let stand_in = StandIn::new(&[complete()], &[Answer::Whole]);
+fn existing_file_is_kept_without_force() {
+    let stub = StubService::new(&[complete()], &[Answer::Whole]);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("assay-axis.csv");
     std::fs::write(&path, "mine").unwrap();
-    assert_ends(&stand_in.export(folder.path(), &[]), 1, &["assay-axis.csv exists", "--force"]);
-    assert!(stand_in.seen.lock().unwrap().is_empty(), "an export was created for nothing");
+    assert_ends(&stub.export(folder.path(), &[]), 1, &["assay-axis.csv exists", "--force"]);
+    assert!(stub.seen.lock().unwrap().is_empty(), "an export was created for nothing");
     assert_eq!(std::fs::read(&path).unwrap(), b"mine");
-    assert_ends(&stand_in.export(folder.path(), &["--force"]), 0, &[]);
+    assert_ends(&stub.export(folder.path(), &["--force"]), 0, &[]);
     assert_eq!(std::fs::read(&path).unwrap(), FILE);
-    let missing = stand_in.export(folder.path(), &["--out", "nowhere/x.csv"]);
+    let missing = stub.export(folder.path(), &["--out", "nowhere/x.csv"]);
     assert_ends(&missing, 1, &["there is no folder nowhere"]);
 }
 
 #[test]
-fn a_command_line_that_cannot_be_meant_is_refused() {
-    let stand_in = StandIn::new(&[complete()], &[Answer::Whole]);
+fn contradictory_arguments_are_refused() {
+    let stub = StubService::new(&[complete()], &[Answer::Whole]);
     let folder = tempfile::tempdir().unwrap();
-    let turned = stand_in.export(folder.path(), &["--from", "2026-02-01", "--to", "2026-01-01"]);
-    assert_ends(&turned, 2, &["--from 2026-02-01", "exchange"]);
-    assert_ends(&stand_in.export(folder.path(), &["--from", "yesterday"]), 2, &["--from", "2026-01-31"]);
-    assert_ends(&stand_in.export(folder.path(), &["--id", ID]), 2, &["--kind"]);
-    // Without --kind and --id it would be the role.
+    let reversed = stub.export(folder.path(), &["--from", "2026-02-01", "--to", "2026-01-01"]);
+    assert_ends(&reversed, 2, &["--from 2026-02-01", "exchange"]);
+    assert_ends(&stub.export(folder.path(), &["--from", "yesterday"]), 2, &["--from", "2026-01-31"]);
+    assert_ends(&stub.export(folder.path(), &["--id", ID]), 2, &["--kind"]);
+    // Without --kind and --id the command would run the role.
     for option in [&["--timeout", "5"][..], &["--force"], &["--url", "http://127.0.0.1:9", "--key", "k"]] {
         let arguments = [&["export"][..], option].concat();
         let output = Command::new(env!("CARGO_BIN_EXE_assay"))
@@ -322,5 +322,5 @@ fn a_command_line_that_cannot_be_meant_is_refused() {
             .unwrap();
         assert_ends(&output, 2, &["--kind"]);
     }
-    assert!(stand_in.seen.lock().unwrap().is_empty());
+    assert!(stub.seen.lock().unwrap().is_empty());
 }

@@ -1,17 +1,17 @@
-//! The fuzzer starts from seeds. One that is refused at once leads nowhere, so those that should be understood are.
+//! Fuzzing seeds that should be valid are valid: a seed refused at once is useless.
 
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use assay_contracts::agent::NewAgent;
-use assay_contracts::announcement::{EvaluationAnnounced, EvaluationRetracted, ExportFinished};
 use assay_contracts::conversation::Conversation;
 use assay_contracts::event::{
     AgentCreated, ConversationAccepted, ConversationDeleted, ConversationEvaluated, ConversationsExpired,
     EvaluationDeleted, Event, ExportRequested,
 };
 use assay_contracts::export::NewExport;
+use assay_contracts::notification::{EvaluationAnnounced, EvaluationRetracted, ExportFinished};
 use assay_contracts::webhook::NewWebhook;
 use assay_messaging::{Delivery, OutgoingEvent};
 
@@ -21,7 +21,7 @@ fn seed(name: &str) -> Result<Vec<u8>> {
 }
 
 #[test]
-fn bodies_are_read() -> Result<()> {
+fn seed_bodies_are_valid() -> Result<()> {
     for name in ["body/escapes", "body/full", "body/least"] {
         ensure!(Conversation::parse(&seed(name)?).is_ok(), "{name}");
     }
@@ -32,7 +32,7 @@ fn bodies_are_read() -> Result<()> {
 }
 
 #[test]
-fn events_are_read_and_written_again_as_they_were() -> Result<()> {
+fn seed_events_round_trip() -> Result<()> {
     is_read::<ConversationAccepted>("event/accepted")?;
     is_read::<ConversationEvaluated>("event/evaluated")?;
     is_read::<ConversationEvaluated>("event/failed")?;

@@ -1,4 +1,4 @@
-//! The rules of ARCHITECTURE.md about who may import whom, checked on what cargo knows and on the sources.
+//! The import rules of ARCHITECTURE.md, checked against cargo's metadata and the sources.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 const ROLES: [&str; 7] =
     ["gateway", "ingest", "agent-registry", "scoring-worker", "export", "export-worker", "webhooks"];
 
-/// Our own crates that each of our crates ships with, without the prefix `assay-`.
+/// Workspace dependencies of each crate, without the prefix `assay-`.
 fn imports() -> BTreeMap<String, Vec<String>> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version=1", "--no-deps", "--offline"])
@@ -34,7 +34,7 @@ fn imports() -> BTreeMap<String, Vec<String>> {
 }
 
 #[test]
-fn crates_import_only_what_they_may() {
+fn crate_dependencies_follow_the_rules() {
     let allowed: BTreeMap<&str, &[&str]> = BTreeMap::from([
         ("contracts", &[][..]),
         ("platform", &["contracts"][..]),
@@ -85,7 +85,7 @@ fn sources() -> Vec<(String, String)> {
     found
 }
 
-/// A word of a path in code: `diesel::`, `use diesel`, and not `a_diesel::` or a comment about diesel.
+/// Whether code (not comments) uses the library: `diesel::`, `use diesel`, but not `a_diesel::`.
 fn uses(source: &str, library: &str) -> bool {
     source.lines().map(str::trim_start).filter(|line| !line.starts_with("//")).any(|line| {
         line.match_indices(library).any(|(at, _)| {
@@ -99,7 +99,7 @@ fn uses(source: &str, library: &str) -> bool {
 }
 
 #[test]
-fn libraries_stay_in_their_rooms() {
+fn libraries_are_used_in_their_modules_only() {
     let rules: [(&str, &[&str]); 4] = [
         (
             "diesel",
@@ -122,7 +122,7 @@ fn libraries_stay_in_their_rooms() {
 }
 
 #[test]
-fn every_role_has_the_same_rooms() {
+fn every_role_has_the_same_layout() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     for role in ROLES {
         for room in ["lib.rs", "config.rs", "start.rs", "app"] {
@@ -132,7 +132,7 @@ fn every_role_has_the_same_rooms() {
 }
 
 #[test]
-fn no_source_file_is_longer_than_four_hundred_lines() {
+fn source_files_have_at_most_400_lines() {
     let long: Vec<String> = sources()
         .into_iter()
         .map(|(name, source)| (name, source.lines().count()))
@@ -143,7 +143,7 @@ fn no_source_file_is_longer_than_four_hundred_lines() {
 }
 
 #[test]
-fn every_kind_of_event_is_read_by_the_fuzzer() {
+fn every_event_type_is_fuzzed() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let target = fs::read_to_string(root.join("fuzz/fuzz_targets/event.rs")).unwrap();
     let mut kinds = 0;

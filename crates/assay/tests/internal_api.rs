@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-mod beside;
+mod public_api;
 
 use assay_contracts::agent::{Agent, NewAgent};
 use assay_contracts::conversation::Conversation;
@@ -22,7 +22,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use beside::PublicApi;
+use public_api::PublicApi;
 
 const DOCUMENT: &str = include_str!("../../../proto-docs/openapi/internal.json");
 
@@ -30,7 +30,7 @@ fn document() -> Value {
     serde_json::from_str(DOCUMENT).unwrap()
 }
 
-/// Operation id, and whether it is what is sent (or what is answered), schema and example of every JSON body.
+/// Operation id, whether it is a request (else a response), schema and example of every JSON body.
 fn bodies(document: &Value) -> Vec<(String, bool, Value, Value)> {
     let mut bodies = Vec::new();
     let items = document["paths"].as_object().unwrap().values();
@@ -49,7 +49,7 @@ fn bodies(document: &Value) -> Vec<(String, bool, Value, Value)> {
 }
 
 #[test]
-fn examples_have_the_shape_of_their_schemas() {
+fn internal_api_examples_match_their_schemas() {
     let document = document();
     let bodies = bodies(&document);
     assert!(bodies.len() >= 20, "{}", bodies.len());
@@ -68,47 +68,47 @@ fn examples_have_the_shape_of_their_schemas() {
 }
 
 #[test]
-fn both_ends_read_the_examples() {
+fn internal_api_examples_are_read_by_both_ends() {
     for (id, is_sent, _, example) in bodies(&document()) {
         let read = match (id.as_str(), is_sent) {
-            ("resolveKey", true) => same::<ResolveKey>(&example),
-            ("resolveKey", false) => same::<ResolvedKey>(&example),
-            ("findAgents", true) => same::<FindAgents>(&example),
-            ("findAgents", false) => same::<FoundAgents>(&example),
-            ("listRetention", false) => same::<RetentionPage>(&example),
-            ("readTranscripts", true) => same::<ReadTranscripts>(&example),
+            ("resolveKey", true) => round_trips::<ResolveKey>(&example),
+            ("resolveKey", false) => round_trips::<ResolvedKey>(&example),
+            ("findAgents", true) => round_trips::<FindAgents>(&example),
+            ("findAgents", false) => round_trips::<FoundAgents>(&example),
+            ("listRetention", false) => round_trips::<RetentionPage>(&example),
+            ("readTranscripts", true) => round_trips::<ReadTranscripts>(&example),
             ("readTranscripts", false) => serde_json::from_value::<Transcripts>(example.clone()).is_ok(),
-            ("findDeletion", false) => same::<Deletion>(&example),
-            ("readProgress", false) => same::<Progress>(&example),
+            ("findDeletion", false) => round_trips::<Deletion>(&example),
+            ("readProgress", false) => round_trips::<Progress>(&example),
             ("createAgent", true) => NewAgent::parse(example.to_string().as_bytes()).is_ok(),
-            ("createAgent", false) => same::<Agent>(&example),
+            ("createAgent", false) => round_trips::<Agent>(&example),
             ("acceptConversation", true) => Conversation::parse(example.to_string().as_bytes()).is_ok(),
-            ("acceptConversation", false) => same::<ImportReceipt>(&example),
-            ("readTicket", false) => same::<Ticket>(&example),
-            // `openapi.rs` holds it against the scorer.
+            ("acceptConversation", false) => round_trips::<ImportReceipt>(&example),
+            ("readTicket", false) => round_trips::<Ticket>(&example),
+            // `openapi.rs` compares it with the scorer.
             ("readEvaluation", false) => example["status"] == "scored",
-            ("listExports", false) => same::<Page<Export>>(&example),
+            ("listExports", false) => round_trips::<Page<Export>>(&example),
             ("createExport", true) => NewExport::parse(example.to_string().as_bytes()).is_ok(),
-            ("createExport" | "readExport", false) => same::<Export>(&example),
-            ("downloadExport", false) => same::<DownloadAddress>(&example),
-            ("listInterest", false) => same::<InterestPage>(&example),
+            ("createExport" | "readExport", false) => round_trips::<Export>(&example),
+            ("downloadExport", false) => round_trips::<DownloadAddress>(&example),
+            ("listInterest", false) => round_trips::<InterestPage>(&example),
             ("createWebhook", true) => NewWebhook::parse(example.to_string().as_bytes()).is_ok(),
-            ("createWebhook", false) => same::<CreatedWebhook>(&example),
-            ("listWebhooks", false) => same::<Page<Webhook>>(&example),
+            ("createWebhook", false) => round_trips::<CreatedWebhook>(&example),
+            ("listWebhooks", false) => round_trips::<Page<Webhook>>(&example),
             ("changeWebhook", true) => WebhookChange::parse(example.to_string().as_bytes()).is_ok(),
-            ("readWebhook" | "changeWebhook", false) => same::<Webhook>(&example),
-            ("readWebhookSecret" | "rotateWebhookSecret", false) => same::<WebhookSecret>(&example),
-            ("listWebhookDeliveries", false) => same::<Page<WebhookDelivery>>(&example),
-            ("readWebhookDelivery", false) => same::<WebhookDeliveryDetails>(&example),
-            ("testWebhook" | "replayWebhookDelivery", false) => same::<WebhookDelivery>(&example),
+            ("readWebhook" | "changeWebhook", false) => round_trips::<Webhook>(&example),
+            ("readWebhookSecret" | "rotateWebhookSecret", false) => round_trips::<WebhookSecret>(&example),
+            ("listWebhookDeliveries", false) => round_trips::<Page<WebhookDelivery>>(&example),
+            ("readWebhookDelivery", false) => round_trips::<WebhookDeliveryDetails>(&example),
+            ("testWebhook" | "replayWebhookDelivery", false) => round_trips::<WebhookDelivery>(&example),
             (other, _) => panic!("{other}: which types does it have?"),
         };
         assert!(read, "{id}: {example}");
     }
 }
 
-/// Whether it is read and written again as it was.
-fn same<T: DeserializeOwned + Serialize>(example: &Value) -> bool {
+/// Whether the example survives parsing and serialising.
+fn round_trips<T: DeserializeOwned + Serialize>(example: &Value) -> bool {
     let read: T = serde_json::from_value(example.clone()).unwrap();
     serde_json::to_value(&read).unwrap() == *example
 }

@@ -1,4 +1,4 @@
-//! Alerts, dashboard, runbooks and the list of metrics belong together: what one names, the others know.
+//! Alerts, dashboard, runbooks and the list of metrics are consistent with each other and with the code.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "a test fails by panicking")]
 
@@ -9,35 +9,37 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Metrics that others show.
-const OF_OTHERS: [&str; 3] = ["up", "rabbitmq_detailed_queue_messages", "rabbitmq_detailed_queue_consumers"];
+/// Metrics of other exporters.
+const FOREIGN_METRICS: [&str; 3] =
+    ["up", "rabbitmq_detailed_queue_messages", "rabbitmq_detailed_queue_consumers"];
 
-/// What Prometheus makes of a histogram.
-const OF_HISTOGRAMS: [&str; 3] = ["_bucket", "_count", "_sum"];
+/// Suffixes of a histogram's series.
+const HISTOGRAM_SUFFIXES: [&str; 3] = ["_bucket", "_count", "_sum"];
 
 #[test]
-fn every_metric_of_the_code_is_documented_and_no_other() {
-    let counted = counted_in_the_code();
+fn documented_metrics_match_the_code() {
+    let counted = metrics_in_code();
     assert!(counted.len() > 20, "{counted:?}");
     assert_eq!(documented(), counted, "documented on the left, in the code on the right");
 }
 
 #[test]
-fn alerts_and_dashboards_use_metrics_that_exist() {
+fn alerts_and_dashboards_use_existing_metrics() {
     let documented = documented();
     let expressions = [alert_expressions(), dashboard_expressions()].concat();
     assert!(expressions.len() > 40, "{}", expressions.len());
     for expression in expressions {
         for name in metric_names(&expression) {
-            let base = OF_HISTOGRAMS.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(&name);
+            let base =
+                HISTOGRAM_SUFFIXES.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(&name);
             let is_known = documented.contains(&name) || documented.contains(base);
-            assert!(is_known || OF_OTHERS.contains(&name.as_str()), "{name} in: {expression}");
+            assert!(is_known || FOREIGN_METRICS.contains(&name.as_str()), "{name} in: {expression}");
         }
     }
 }
 
 #[test]
-fn every_alert_has_a_runbook_and_every_runbook_an_alert() {
+fn alerts_and_runbooks_match() {
     let alerts: BTreeSet<String> = lines_with("alert: ").collect();
     let pages: BTreeSet<String> = fs::read_dir(root().join("proto-docs/runbooks"))
         .unwrap()
@@ -50,7 +52,7 @@ fn every_alert_has_a_runbook_and_every_runbook_an_alert() {
 }
 
 #[test]
-fn commands_and_settings_of_runbooks_exist() {
+fn runbook_commands_and_settings_exist() {
     let settings = fs::read_to_string(root().join("config/default.toml")).unwrap();
     for entry in fs::read_dir(root().join("proto-docs/runbooks")).unwrap() {
         let path = entry.unwrap().path();
@@ -82,7 +84,7 @@ fn commands_and_settings_of_runbooks_exist() {
 }
 
 #[test]
-fn prometheus_reads_the_alerts_and_they_fire_when_they_should() {
+fn promtool_accepts_and_tests_the_alerts() {
     if !promtool(&["--version"]) {
         assert!(std::env::var_os("CI").is_none(), "promtool is missing: install Debian's package prometheus");
         eprintln!("skipped: promtool (of Debian's package prometheus) is not installed");
@@ -90,7 +92,7 @@ fn prometheus_reads_the_alerts_and_they_fire_when_they_should() {
     }
     assert!(promtool(&["check", "rules", "deploy/observability/alerts/assay.yml"]));
     assert!(promtool(&["test", "rules", "deploy/observability/tests/assay.yml"]));
-    // The expressions of the dashboard, as rules: what Prometheus cannot read it would not show.
+    // The dashboard's expressions as rules, to check their syntax.
     let rules: String = dashboard_expressions()
         .iter()
         .enumerate()
@@ -128,8 +130,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The names in the sources, in the files that are there for counting.
-fn counted_in_the_code() -> BTreeSet<String> {
+/// Metric names in the sources' `metrics.rs` files.
+fn metrics_in_code() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     let mut folders = vec![root().join("crates")];
     while let Some(folder) = folders.pop() {
@@ -187,7 +189,7 @@ fn dashboard_expressions() -> Vec<String> {
     targets.map(|target| target["expr"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The words that are no functions, labels or texts: names of metrics.
+/// Metric names: the words that are not functions, labels or strings.
 fn metric_names(expression: &str) -> Vec<String> {
     let without_texts: String = expression.split('"').step_by(2).collect::<Vec<_>>().join("\"\"");
     let words = without_texts.split(|one: char| !one.is_ascii_alphanumeric() && one != '_');

@@ -1,4 +1,4 @@
-//! `proto-docs/openapi/assay.json` is what the executable prints, and its examples are true.
+//! `proto-docs/openapi/assay.json` is up to date, and its examples are valid.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -46,7 +46,7 @@ fn check(document: &Value, schema: &Value, value: &Value, what: &str) {
 }
 
 #[test]
-fn the_committed_document_is_the_generated_one() {
+fn openapi_document_is_up_to_date() {
     let output = Command::new(env!("CARGO_BIN_EXE_assay")).arg("openapi").output().unwrap();
     assert!(output.status.success());
     let generated = String::from_utf8(output.stdout).unwrap();
@@ -57,7 +57,7 @@ fn the_committed_document_is_the_generated_one() {
 }
 
 #[test]
-fn every_json_body_has_an_example_of_its_schema() {
+fn json_bodies_have_valid_examples() {
     let document = document();
     let mut examples = 0;
     for (name, operation) in operations(&document) {
@@ -83,7 +83,7 @@ fn every_json_body_has_an_example_of_its_schema() {
 }
 
 #[test]
-fn every_problem_is_shown_by_the_operations_that_answer_it() {
+fn every_problem_has_an_example() {
     let document = document();
     let schema = json!({"$ref": "#/components/schemas/Problem"});
     let mut shown = BTreeSet::new();
@@ -101,14 +101,14 @@ fn every_problem_is_shown_by_the_operations_that_answer_it() {
             }
         }
     }
-    // What is no operation cannot show it.
+    // Problems outside operations have no example.
     shown.insert(ProblemCode::RouteNotFound.as_str().to_owned());
     let codes: BTreeSet<String> = ProblemCode::ALL.iter().map(|code| code.as_str().to_owned()).collect();
     assert_eq!(shown, codes);
 }
 
 #[test]
-fn the_evaluation_of_the_example_is_the_one_that_the_scorer_gives() {
+fn example_evaluation_is_the_scorers() {
     let document = document();
     let request =
         &document["paths"]["/v1/assess"]["post"]["requestBody"]["content"]["application/json"]["example"];
@@ -122,7 +122,7 @@ fn the_evaluation_of_the_example_is_the_one_that_the_scorer_gives() {
     for key in ["id", "ticket_id", "created_at"] {
         assert!(shown.as_object_mut().unwrap().remove(key).is_some(), "{key}");
     }
-    // Known where agents are registered.
+    // Resolved by the agent registry.
     scored["ai_tools"][0]["agent_id"] = shown["ai_tools"][0]["agent_id"].clone();
     assert_eq!(
         shown, scored,

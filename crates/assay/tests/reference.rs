@@ -1,11 +1,11 @@
-//! What the command line tells of itself: its reference in the documentation, and completions for shells.
+//! Reference documentation of the command line, and shell completions.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::process::{Command, Stdio};
 
 fn printed(arguments: &[&str]) -> String {
-    // Neither the terminal nor the environment of whoever runs the test counts.
+    // Independent of the terminal and environment of the test run.
     let output =
         Command::new(env!("CARGO_BIN_EXE_assay")).args(arguments).env_remove("COLUMNS").output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {output:?}");
@@ -13,7 +13,7 @@ fn printed(arguments: &[&str]) -> String {
 }
 
 #[test]
-fn the_committed_reference_is_the_generated_one() {
+fn cli_reference_is_up_to_date() {
     let committed = include_str!("../../../proto-docs/cli.md");
     assert!(
         printed(&["reference"]) == committed,
@@ -22,7 +22,7 @@ fn the_committed_reference_is_the_generated_one() {
 }
 
 #[test]
-fn the_reference_has_every_command_and_every_exit_code() {
+fn cli_reference_has_every_command_and_exit_code() {
     let reference = printed(&["reference"]);
     for part in
         ["\n## assay\n", "\n## assay import\n", "\n## assay keys create\n", "\n## assay tickets show\n"]
@@ -36,7 +36,7 @@ fn the_reference_has_every_command_and_every_exit_code() {
 }
 
 #[test]
-fn every_shell_gets_completions() {
+fn completions_exist_for_every_shell() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = printed(&["completions", shell]);
         for word in ["import", "concurrency", "dead-letter"] {
@@ -63,8 +63,8 @@ fn bash_completes_commands_and_values() {
 }
 
 #[test]
-fn a_reader_who_had_enough_is_no_error() {
-    // Longer than a pipe holds.
+fn closed_standard_output_is_not_an_error() {
+    // Longer than a pipe's buffer.
     let mut child = Command::new(env!("CARGO_BIN_EXE_assay"))
         .arg("openapi")
         .stdout(Stdio::piped())
@@ -77,12 +77,12 @@ fn a_reader_who_had_enough_is_no_error() {
 }
 
 #[test]
-fn the_export_role_says_how_a_file_is_fetched_when_it_cannot_start() {
+fn failed_export_role_hints_at_the_client_command() {
     let output = Command::new(env!("CARGO_BIN_EXE_assay"))
         .arg("export")
         .env("ASSAY_CONFIG", "/nonexistent/assay.toml")
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(1) && told.contains("assay export --kind axis"), "{output:?}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && message.contains("assay export --kind axis"), "{output:?}");
 }

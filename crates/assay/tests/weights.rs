@@ -1,5 +1,4 @@
-//! `assay fit`, `assay evaluate`, `assay weights`, `assay benchmark` and `assay score --weights`, as a person would use
-//! them.
+//! `assay fit`, `assay evaluate`, `assay weights`, `assay benchmark` and `assay score --weights`, end to end.
 
 #![allow(
     clippy::unwrap_used,
@@ -23,7 +22,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Twenty-eight conversations: the scorer's samples, and each again with one more message of the customer.
+/// 28 conversations: the scorer's samples, and each with one more customer message.
 fn conversations(folder: &Path) -> (PathBuf, Vec<Value>) {
     let samples = Path::new(MANIFEST).join("../scoring/tests/samples");
     let mut bodies: Vec<Value> = Vec::new();
@@ -49,7 +48,7 @@ fn conversations(folder: &Path) -> (PathBuf, Vec<Value>) {
     (path, bodies)
 }
 
-/// A reviewer who is stricter than the scorer, about the first `count` conversations.
+/// Labels of a reviewer stricter than the scorer, for the first `count` conversations.
 fn labels(folder: &Path, bodies: &[Value], count: usize) -> PathBuf {
     let label = |body: &Value| {
         let long = body["ticket_id"].as_str().unwrap().starts_with("longer");
@@ -125,7 +124,7 @@ fn too_few_labels_are_refused_and_nothing_is_written() {
 }
 
 #[test]
-fn weights_that_do_not_fit_are_refused_with_their_file() {
+fn incompatible_weights_are_refused_with_their_file() {
     let folder = tempfile::tempdir().unwrap();
     let weights = folder.path().join("weights.json");
     fs::write(&weights, "{\"format\": 1}").unwrap();
@@ -138,7 +137,7 @@ fn weights_that_do_not_fit_are_refused_with_their_file() {
 }
 
 #[test]
-fn the_projects_corpus_is_measured_for_people_and_for_programs() {
+fn benchmark_of_the_corpus_prints_text_and_json() {
     let corpus = Path::new(MANIFEST).join("../../corpus");
     let corpus = corpus.to_str().unwrap();
     let output = assay(&["benchmark", corpus, "--part", "dev"]);
@@ -157,14 +156,14 @@ fn the_projects_corpus_is_measured_for_people_and_for_programs() {
 }
 
 #[test]
-fn a_part_that_there_is_not_is_wrong_usage() {
+fn unknown_benchmark_part_is_wrong_usage() {
     let output = assay(&["benchmark", "corpus", "--part", "all"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("it must be `train`, `dev` or `test`"), "{}", text(&output.stderr));
 }
 
 #[test]
-fn public_data_are_measured_where_they_are() {
+fn benchmark_measures_public_data_where_present() {
     let data = Path::new(MANIFEST).join("../../../shared/data/dev");
     if !data.is_dir() {
         eprintln!("skipped: {} is not there", data.display());
@@ -194,6 +193,6 @@ fn public_data_are_measured_where_they_are() {
     assert!(report.contains("100 labelled conversations"), "{report}");
     let line = report.lines().find(|line| line.starts_with("resolution accuracy ")).unwrap();
     let rho: f64 = line.split_whitespace().nth(3).unwrap().parse().unwrap();
-    // How well it agrees stands in crates/scoring-fit/tests/goals.rs; here only that it is measured.
+    // The agreement itself is tested in crates/scoring-fit/tests/goals.rs.
     assert!(rho.abs() <= 1.0, "{report}");
 }

@@ -1,40 +1,37 @@
-//! Whether a service is alive, so that nobody waits for one that is dead.
+//! Circuit breaker of one service, so that callers do not wait for a service that is down.
 //!
-//! A circuit is **closed** (calls pass) or **open** (calls fail at once, without touching the network).
+//! A circuit is **closed** (calls pass) or **open** (calls fail at once, without network traffic).
 //!
-//! - A call that cannot connect, whose connection breaks, or that has had no answer for a second only raises a
-//!   *suspicion*. Then the service is asked for its liveness (`/healthz`, which touches nothing), by one question at a time
-//!   for the whole process.
-//! - It **opens** when two questions in a row have no answer within a second each, half a second apart, and nothing else
-//!   was answered meanwhile. So a slow call, or any number of them, never opens the circuit of a service that is alive, not
-//!   even of one that is too busy to say so; nor does an answer of any status, 503 included: what a live service says is
-//!   passed on.
-//! - It **closes** at the first answer: to this question, to the one for readiness, or to a call that was still under way.
-//!   While it is open the service is asked every half second, whether anybody calls or not; no call of a client is spent
-//!   on finding out.
+//! - A call that cannot connect, whose connection breaks, or that has no response within a second is a *failure report*. It
+//!   only starts a probe of the service's liveness (`/healthz`, which touches no dependency), one probe at a time per process.
+//! - The circuit **opens** when two consecutive probes have no response within a second each, half a second apart, and no
+//!   other response arrived in between. So slow calls never open the circuit of a live service, even of one too busy to
+//!   respond to probes. A response of any status, 503 included, shows that the service is alive.
+//! - The circuit **closes** at the first response: to a probe, to a readiness check, or to a call in flight. While it is open
+//!   the service is probed every half second, with or without traffic; no client call is spent on probing.
 
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use assay_platform::runtime::within;
+use assay_platform::runtime::timeout;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::metrics;
 
-/// A call without an answer for so long raises a suspicion.
-pub(crate) const SUSPICIOUS_AFTER: Duration = Duration::from_secs(1);
-/// How long the service may take to say that it is alive.
+/// A call without a response after this time is reported as a failure.
+pub(crate) const REPORT_SLOW_CALL_AFTER: Duration = Duration::from_secs(1);
+/// Timeout of a probe.
 const PROBE_DEADLINE: Duration = Duration::from_secs(1);
-/// Between two questions.
-const PROBE_PAUSE: Duration = Duration::from_millis(500);
-/// Questions without an answer that open the circuit.
+/// Pause between probes.
+const PROBE_INTERVAL: Duration = Duration::from_millis(500);
+/// Consecutive failed probes that open the circuit.
 const PROBES_TO_OPEN: u32 = 2;
 
-/// The circuit of one service. Cloned freely; all clones are one.
+/// The circuit of one service. Clones share state.
 #[derive(Clone, Default)]
 pub(crate) struct Circuit {
     shared: Arc<Shared>,
@@ -43,9 +40,9 @@ pub(crate) struct Circuit {
 #[derive(Default)]
 struct Shared {
     is_open: AtomicBool,
-    /// Signs of life, of whatever kind.
-    answers: AtomicU64,
-    suspicion: Notify,
+    /// Number of responses of any kind.
+    responses: AtomicU64,
+    failure_reported: Notify,
 }
 
 impl Circuit {
@@ -54,51 +51,55 @@ impl Circuit {
         self.shared.is_open.load(Ordering::Relaxed)
     }
 
-    /// A call had no answer: has the service asked whether it is alive.
-    pub(crate) fn suspect(&self) {
-        self.shared.suspicion.notify_one();
+    /// Reports a failed or slow call, which starts probing.
+    pub(crate) fn report_failure(&self) {
+        self.shared.failure_reported.notify_one();
     }
 
-    /// The service has answered a question of whatever kind: it is alive.
-    pub(crate) fn answered(&self, service: &'static str) {
-        self.shared.answers.fetch_add(1, Ordering::Relaxed);
+    /// Reports a response of any kind, which closes the circuit.
+    pub(crate) fn report_response(&self, service: &'static str) {
+        self.shared.responses.fetch_add(1, Ordering::Relaxed);
         if self.shared.is_open.swap(false, Ordering::Relaxed) {
-            metrics::circuit(service, false);
-            tracing::info!(service, "the service is alive again");
+            metrics::record_circuit(service, false);
+            tracing::info!(service, "circuit closed: the service responds again");
         }
     }
 
-    /// Follows up suspicions until `stop`. `is_alive` asks the service once; an error or no answer in time means no.
-    pub(crate) async fn watch<P, F>(&self, service: &'static str, mut is_alive: P, stop: &CancellationToken)
+    /// Probes the service after failure reports until `stop`. `probe` sends one probe and returns whether it had a response.
+    pub(crate) async fn watch<P, F>(&self, service: &'static str, mut probe: P, stop: &CancellationToken)
     where
         P: FnMut() -> F,
         F: Future<Output = bool>,
     {
-        while stop.run_until_cancelled(self.shared.suspicion.notified()).await.is_some() {
-            if stop.run_until_cancelled(self.follow_up(service, &mut is_alive)).await.is_none() {
+        while stop.run_until_cancelled(self.shared.failure_reported.notified()).await.is_some() {
+            if stop.run_until_cancelled(self.probe_until_alive(service, &mut probe)).await.is_none() {
                 return;
             }
         }
     }
 
-    /// Asks until there is an answer.
-    async fn follow_up<P, F>(&self, service: &'static str, is_alive: &mut P)
+    /// Probes until a probe has a response.
+    async fn probe_until_alive<P, F>(&self, service: &'static str, probe: &mut P)
     where
         P: FnMut() -> F,
         F: Future<Output = bool>,
     {
-        let mut unanswered = 0_u32;
-        let mut answers = self.shared.answers.load(Ordering::Relaxed);
-        while within(PROBE_DEADLINE, is_alive()).await != Some(true) {
-            let answers_before = std::mem::replace(&mut answers, self.shared.answers.load(Ordering::Relaxed));
-            unanswered = if answers == answers_before { unanswered.saturating_add(1) } else { 0 };
-            if unanswered >= PROBES_TO_OPEN && !self.shared.is_open.swap(true, Ordering::Relaxed) {
-                metrics::circuit(service, true);
-                tracing::warn!(service, "the service does not say that it is alive: calls fail at once");
+        let mut failed_probes = 0_u32;
+        let mut responses = self.shared.responses.load(Ordering::Relaxed);
+        while timeout(PROBE_DEADLINE, probe()).await != Some(true) {
+            let responses_before =
+                std::mem::replace(&mut responses, self.shared.responses.load(Ordering::Relaxed));
+            failed_probes = if responses == responses_before { failed_probes.saturating_add(1) } else { 0 };
+            if failed_probes >= PROBES_TO_OPEN && !self.shared.is_open.swap(true, Ordering::Relaxed) {
+                metrics::record_circuit(service, true);
+                tracing::warn!(
+                    service,
+                    "circuit opened: the service does not respond to probes, calls fail at once"
+                );
             }
-            sleep(PROBE_PAUSE).await;
+            sleep(PROBE_INTERVAL).await;
         }
-        self.answered(service);
+        self.report_response(service);
     }
 }
 
@@ -111,148 +112,148 @@ mod tests {
 
     use super::*;
 
-    /// What the service does when it is asked.
+    /// Reaction of the service to a probe.
     #[derive(Clone, Copy, PartialEq, Debug)]
-    enum Mood {
+    enum Behavior {
         Alive,
         Refusing,
         Silent,
     }
 
     #[derive(Clone)]
-    struct Scripted {
+    struct FakeService {
         circuit: Circuit,
-        mood: Arc<Mutex<Mood>>,
-        asked: Arc<AtomicUsize>,
-        asking: Arc<tokio::sync::Mutex<()>>,
+        behavior: Arc<Mutex<Behavior>>,
+        probes: Arc<AtomicUsize>,
+        probing: Arc<tokio::sync::Mutex<()>>,
     }
 
-    impl Scripted {
-        fn new(mood: Mood) -> Self {
-            let (circuit, mood) = (Circuit::default(), Arc::new(Mutex::new(mood)));
-            Self { circuit, mood, asked: Arc::default(), asking: Arc::default() }
+    impl FakeService {
+        fn new(behavior: Behavior) -> Self {
+            let (circuit, behavior) = (Circuit::default(), Arc::new(Mutex::new(behavior)));
+            Self { circuit, behavior, probes: Arc::default(), probing: Arc::default() }
         }
 
-        fn turn(&self, mood: Mood) {
-            *self.mood.lock().unwrap() = mood;
+        fn set(&self, behavior: Behavior) {
+            *self.behavior.lock().unwrap() = behavior;
         }
 
         async fn watch(self) {
-            let is_alive = || async {
-                self.asked.fetch_add(1, Ordering::SeqCst);
-                let _only = self.asking.try_lock().expect("one question at a time");
-                let mood = *self.mood.lock().unwrap();
-                if mood == Mood::Silent {
+            let probe = || async {
+                self.probes.fetch_add(1, Ordering::SeqCst);
+                let _only = self.probing.try_lock().expect("one probe at a time");
+                let behavior = *self.behavior.lock().unwrap();
+                if behavior == Behavior::Silent {
                     sleep(PROBE_DEADLINE * 2).await;
                 }
-                mood == Mood::Alive
+                behavior == Behavior::Alive
             };
-            self.circuit.watch("test", is_alive, &CancellationToken::new()).await;
+            self.circuit.watch("test", probe, &CancellationToken::new()).await;
         }
     }
 
-    /// Runs `story` beside the watch, on a clock of its own.
-    async fn beside<F: Future<Output = ()>>(service: &Scripted, story: F) {
+    /// Runs `scenario` concurrently with the watch task.
+    async fn with_watch<F: Future<Output = ()>>(service: &FakeService, scenario: F) {
         let watch = service.clone().watch();
         tokio::select! {
             () = watch => panic!("the watch ended"),
-            () = story => {}
+            () = scenario => {}
         }
     }
 
     async fn pass(time: Duration) {
         let end = Instant::now() + time;
         while Instant::now() < end {
-            // In small steps, so that whoever waits gets his turn.
+            // Small steps, so that waiting tasks run.
             advance(Duration::from_millis(10)).await;
             tokio::task::yield_now().await;
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn slow_calls_never_open_the_circuit_of_a_service_that_is_alive() {
-        let service = Scripted::new(Mood::Alive);
-        beside(&service, async {
+    async fn slow_calls_never_open_the_circuit_of_a_live_service() {
+        let service = FakeService::new(Behavior::Alive);
+        with_watch(&service, async {
             for _ in 0..1_000 {
-                service.circuit.suspect();
+                service.circuit.report_failure();
                 pass(Duration::from_millis(10)).await;
                 assert!(!service.circuit.is_open());
             }
-            assert!(service.asked.load(Ordering::SeqCst) > 0);
+            assert!(service.probes.load(Ordering::SeqCst) > 0);
         })
         .await;
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_question_without_an_answer_does_not_open_it() {
-        let service = Scripted::new(Mood::Refusing);
-        beside(&service, async {
-            service.circuit.suspect();
-            pass(PROBE_PAUSE / 2).await;
+    async fn one_failed_probe_does_not_open_the_circuit() {
+        let service = FakeService::new(Behavior::Refusing);
+        with_watch(&service, async {
+            service.circuit.report_failure();
+            pass(PROBE_INTERVAL / 2).await;
             assert!(!service.circuit.is_open());
-            service.turn(Mood::Alive);
-            pass(PROBE_PAUSE * 4).await;
+            service.set(Behavior::Alive);
+            pass(PROBE_INTERVAL * 4).await;
             assert!(!service.circuit.is_open());
-            assert_eq!(service.asked.load(Ordering::SeqCst), 2);
+            assert_eq!(service.probes.load(Ordering::SeqCst), 2);
         })
         .await;
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_service_that_refuses_is_found_dead_within_a_second_and_found_alive_without_a_call() {
-        let service = Scripted::new(Mood::Refusing);
-        beside(&service, async {
-            service.circuit.suspect();
-            pass(PROBE_PAUSE + Duration::from_millis(50)).await;
+    async fn refused_probes_open_the_circuit_and_a_probe_closes_it() {
+        let service = FakeService::new(Behavior::Refusing);
+        with_watch(&service, async {
+            service.circuit.report_failure();
+            pass(PROBE_INTERVAL + Duration::from_millis(50)).await;
             assert!(service.circuit.is_open());
             pass(Duration::from_secs(60)).await;
             assert!(service.circuit.is_open());
-            service.turn(Mood::Alive);
-            pass(PROBE_PAUSE + Duration::from_millis(50)).await;
+            service.set(Behavior::Alive);
+            pass(PROBE_INTERVAL + Duration::from_millis(50)).await;
             assert!(!service.circuit.is_open());
         })
         .await;
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_to_another_question_closes_it_and_silence_opens_it_again() {
-        let service = Scripted::new(Mood::Refusing);
-        beside(&service, async {
-            service.circuit.suspect();
-            pass(PROBE_PAUSE + Duration::from_millis(50)).await;
+    async fn any_response_closes_the_circuit_and_silence_reopens_it() {
+        let service = FakeService::new(Behavior::Refusing);
+        with_watch(&service, async {
+            service.circuit.report_failure();
+            pass(PROBE_INTERVAL + Duration::from_millis(50)).await;
             assert!(service.circuit.is_open());
-            service.circuit.answered("test");
+            service.circuit.report_response("test");
             assert!(!service.circuit.is_open());
-            pass(PROBE_PAUSE * 3 + Duration::from_millis(50)).await;
+            pass(PROBE_INTERVAL * 3 + Duration::from_millis(50)).await;
             assert!(service.circuit.is_open());
         })
         .await;
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_service_that_answers_calls_and_is_too_busy_to_say_that_it_is_alive_is_alive() {
-        let service = Scripted::new(Mood::Silent);
-        beside(&service, async {
-            service.circuit.suspect();
+    async fn responses_to_calls_keep_the_circuit_closed() {
+        let service = FakeService::new(Behavior::Silent);
+        with_watch(&service, async {
+            service.circuit.report_failure();
             for _ in 0..60 {
-                pass(PROBE_PAUSE).await;
-                service.circuit.answered("test");
+                pass(PROBE_INTERVAL).await;
+                service.circuit.report_response("test");
                 assert!(!service.circuit.is_open());
             }
-            assert!(service.asked.load(Ordering::SeqCst) > 10);
-            // Then it says nothing at all.
-            pass((PROBE_DEADLINE + PROBE_PAUSE) * 4).await;
+            assert!(service.probes.load(Ordering::SeqCst) > 10);
+            // Then no response at all.
+            pass((PROBE_DEADLINE + PROBE_INTERVAL) * 4).await;
             assert!(service.circuit.is_open());
         })
         .await;
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_service_that_is_silent_is_found_dead_within_three_seconds() {
-        let service = Scripted::new(Mood::Silent);
-        beside(&service, async {
-            service.circuit.suspect();
-            pass(PROBE_DEADLINE + PROBE_PAUSE).await;
+    async fn silent_service_opens_the_circuit_within_three_seconds() {
+        let service = FakeService::new(Behavior::Silent);
+        with_watch(&service, async {
+            service.circuit.report_failure();
+            pass(PROBE_DEADLINE + PROBE_INTERVAL).await;
             assert!(!service.circuit.is_open());
             pass(PROBE_DEADLINE + Duration::from_millis(50)).await;
             assert!(service.circuit.is_open());

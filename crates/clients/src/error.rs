@@ -1,44 +1,44 @@
-//! What can go wrong with a call to a service.
+//! Errors of calls to services.
 
 use assay_contracts::problem::Problem;
 
-/// A call failed. The text is for the log, never for an answer.
+/// A call failed. The text is for the log, never for a response.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The service cannot be reached or did not answer in time. Trying again later may help.
+    /// The service is unreachable or did not respond in time. A retry may succeed.
     #[error("{service} cannot be reached: {reason}")]
     Unreachable {
-        /// The service.
+        /// Name of the service.
         service: &'static str,
-        /// Why.
+        /// Cause.
         reason: String,
     },
-    /// The service answered with an error.
+    /// The service responded with an error status.
     #[error("{service} answered {status}{}", problem.as_ref().map(|problem| format!(": {}", problem.code.as_str())).unwrap_or_default())]
     Refused {
-        /// The service.
+        /// Name of the service.
         service: &'static str,
         /// HTTP status code.
         status: u16,
-        /// Its problem object, if it sent one.
+        /// Problem object of the response, if any.
         problem: Option<Box<Problem>>,
     },
-    /// The service answered something that cannot be read: the two sides disagree.
-    #[error("the answer of {service} cannot be read: {reason}")]
+    /// The response cannot be decoded: caller and service disagree about its schema.
+    #[error("the response of {service} cannot be read: {reason}")]
     Unreadable {
-        /// The service.
+        /// Name of the service.
         service: &'static str,
-        /// Why.
+        /// Cause.
         reason: String,
     },
 }
 
 impl ClientError {
-    /// Whether the same call may succeed later without anybody mending anything.
+    /// Whether a retry may succeed without a repair.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Unreachable { .. } => true,
-            // 401 is our own token's: clocks that disagree agree again after a while.
+            // 401 refers to our service token: clock skew, which is temporary.
             Self::Refused { status, .. } => matches!(status, 401 | 408 | 429 | 500..=599),
             Self::Unreadable { .. } => false,
         }
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_may_end_by_itself_is_transient() {
+    fn only_temporary_statuses_are_transient() {
         let refused = |status| ClientError::Refused { service: "ingest", status, problem: None };
         let transient: Vec<u16> = [400, 401, 403, 404, 408, 409, 429, 500, 503]
             .into_iter()

@@ -1,8 +1,8 @@
-//! The HTTP client that services call each other with: one for each thread.
+//! The HTTP client for calls between services: one per thread.
 //!
-//! An HTTP server has a runtime for each of its threads. A connection that one thread opened is driven by that thread's
-//! runtime, so others would wait for it, wake it up for each of their calls, and lose the connection when its thread ends
-//! before theirs. With a client of its own every thread has its own connections, and a call never leaves it.
+//! An HTTP server has one runtime per thread, and a connection is driven by the runtime of the thread that opened it. With a
+//! shared client, other threads would wait for that thread, wake it for each call, and lose the connection when it ends. With
+//! a client per thread, a call stays on its thread.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,15 +13,15 @@ use thread_local::ThreadLocal;
 use super::error::ClientError;
 use super::metrics;
 
-/// How long a service may be silent in the middle of its answer.
-const SILENCE_DEADLINE: Duration = Duration::from_secs(60);
+/// Longest pause within a response.
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How the HTTP client behaves; one for all services of a process.
+/// Settings of the HTTP client of a process.
 #[derive(Debug, Clone, Copy)]
 pub struct HttpSettings {
-    /// How long connecting may take.
+    /// Timeout of connecting.
     pub connect_deadline: Duration,
-    /// Idle connections kept for each service by each thread.
+    /// Idle connections per service and thread.
     pub idle_connections: usize,
 }
 
@@ -31,7 +31,7 @@ impl Default for HttpSettings {
     }
 }
 
-/// The clients of all threads: they follow no redirects and use no proxy. Cloned freely; all clones are one.
+/// The clients of all threads. They follow no redirects and use no proxy. Clones share them.
 #[derive(Debug, Clone)]
 pub struct HttpClient {
     settings: HttpSettings,
@@ -41,16 +41,16 @@ pub struct HttpClient {
 /// The HTTP client of a process.
 ///
 /// # Errors
-/// When the system's TLS settings cannot be read.
+/// When the TLS settings of the system cannot be read.
 pub fn http_client(settings: HttpSettings) -> Result<HttpClient, ClientError> {
     metrics::describe();
     let client = HttpClient { settings, threads: Arc::default() };
-    client.of_this_thread()?;
+    client.for_current_thread()?;
     Ok(client)
 }
 
 impl HttpClient {
-    pub(crate) fn of_this_thread(&self) -> Result<&Client, ClientError> {
+    pub(crate) fn for_current_thread(&self) -> Result<&Client, ClientError> {
         self.threads.get_or_try(|| build(self.settings))
     }
 }
@@ -60,7 +60,7 @@ fn build(settings: HttpSettings) -> Result<Client, ClientError> {
         .connect_timeout(settings.connect_deadline)
         .pool_max_idle_per_host(settings.idle_connections)
         .pool_idle_timeout(Duration::from_secs(60))
-        .read_timeout(SILENCE_DEADLINE)
+        .read_timeout(READ_TIMEOUT)
         .tcp_nodelay(true)
         .redirect(reqwest::redirect::Policy::none())
         .no_proxy()

@@ -5,29 +5,29 @@ use assay_platform::auth::ServiceClaims;
 
 use super::{ClientError, Service};
 
-/// ingest as others see it.
+/// Client of ingest.
 #[derive(Clone)]
 pub struct IngestClient {
     service: Service,
 }
 
 impl IngestClient {
-    /// Through `service`, which must be made for ingest.
+    /// Wraps `service`, whose audience must be ingest.
     pub fn new(service: Service) -> Self {
         Self { service }
     }
 
-    /// The transcripts of the first of these tickets, as many as fit into one answer; those that no longer exist are left
-    /// out. What was not looked at comes back as `unread`, and every call looks at one ticket at least.
+    /// Transcripts of the first of these tickets, as many as fit into one response, without those that no longer exist. The
+    /// rest is in `unread`; every call reads at least one ticket.
     ///
     /// # Errors
-    /// When ingest cannot be reached or cannot answer.
+    /// When ingest is unreachable or responds with an error.
     pub async fn read_transcripts(&self, tickets: &[TicketReference]) -> Result<Transcripts, ClientError> {
         let (now, later) = tickets.split_at(tickets.len().min(MAX_TRANSCRIPTS));
         let body = ReadTranscripts { tickets: now.to_vec() };
-        let mut answer: Transcripts =
+        let mut response: Transcripts =
             self.service.post_json(&ServiceClaims::Service, "/internal/v1/transcripts", &body).await?;
-        answer.unread.extend_from_slice(later);
-        Ok(answer)
+        response.unread.extend_from_slice(later);
+        Ok(response)
     }
 }

@@ -1,7 +1,9 @@
 //! Typed HTTP clients of Assay's own services.
 //!
-//! One way to call a service: a token made for it, the request's id and trace, a deadline. The gateway passes raw
-//! bodies through [`Service::send`]; the other roles use the typed calls.
+//! Every call has a token for its audience, the id and trace of the request, and a deadline. The gateway forwards raw bodies
+//! with [`Service::send`]; the other roles use the typed clients.
+
+#![warn(missing_docs)]
 
 mod circuit;
 mod error;

@@ -1,4 +1,4 @@
-//! What is counted of calls to our own services: `proto-docs/metrics.md`.
+//! Metrics of calls between services, documented in `proto-docs/metrics.md`.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use assay_platform::telemetry::metrics as telemetry;
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 use reqwest::StatusCode;
 
-/// A call has come to its end: an answer, or none.
-pub(crate) fn called(callee: &'static str, status: Option<StatusCode>, elapsed: Duration) {
+/// Records a finished call, with the status of its response.
+pub(crate) fn record_call(callee: &'static str, status: Option<StatusCode>, elapsed: Duration) {
     if !telemetry::is_on() {
         return;
     }
@@ -20,12 +20,12 @@ pub(crate) fn called(callee: &'static str, status: Option<StatusCode>, elapsed: 
     histogram!("assay_service_call_duration_seconds", "callee" => callee).record(elapsed);
 }
 
-/// The circuit of a service has opened (calls fail at once) or closed.
-pub(crate) fn circuit(callee: &'static str, is_open: bool) {
+/// Records that the circuit of a service opened or closed.
+pub(crate) fn record_circuit(callee: &'static str, is_open: bool) {
     gauge!("assay_circuit_open", "callee" => callee).set(f64::from(u8::from(is_open)));
 }
 
-/// Says what is counted here. Called when a client is made.
+/// Registers the descriptions. Called when the HTTP client is created.
 pub(crate) fn describe() {
     describe_counter!("assay_service_calls_total", Unit::Count, "Calls to our own services");
     describe_histogram!(

@@ -9,38 +9,38 @@ use assay_platform::auth::{ApiKeyHash, ServiceClaims};
 
 use super::{ClientError, Service};
 
-/// agent-registry as others see it.
+/// Client of agent-registry.
 #[derive(Clone)]
 pub struct RegistryClient {
     service: Service,
 }
 
 impl RegistryClient {
-    /// Through `service`, which must be made for agent-registry.
+    /// Wraps `service`, whose audience must be agent-registry.
     pub fn new(service: Service) -> Self {
         Self { service }
     }
 
-    /// The service behind it.
+    /// The underlying client.
     pub fn service(&self) -> &Service {
         &self.service
     }
 
-    /// Who a key belongs to; `None` when it is unknown, expired or revoked.
+    /// The grant of a key; `None` when it is unknown, expired or revoked.
     ///
     /// # Errors
-    /// When the registry cannot be reached or cannot answer.
+    /// When the registry is unreachable or responds with an error.
     pub async fn resolve_key(&self, hash: &ApiKeyHash) -> Result<Option<KeyGrant>, ClientError> {
         let body = ResolveKey { key_sha256: hash.to_string() };
-        let answer: ResolvedKey =
+        let response: ResolvedKey =
             self.service.post_json(&ServiceClaims::Service, "/internal/v1/keys/resolve", &body).await?;
-        Ok(answer.grant)
+        Ok(response.grant)
     }
 
-    /// How long each organization keeps things: all organizations, page by page.
+    /// Retention periods of all organizations, read page by page.
     ///
     /// # Errors
-    /// When the registry cannot be reached or cannot answer a page: then nothing is known.
+    /// When the registry is unreachable or responds with an error: there is no partial result.
     pub async fn retention(&self) -> Result<Vec<OrganizationRetention>, ClientError> {
         let (mut organizations, mut path) = (Vec::new(), "/internal/v1/retention".to_owned());
         loop {
@@ -51,10 +51,10 @@ impl RegistryClient {
         }
     }
 
-    /// Which of these agents exist in the organization.
+    /// Looks up agents of an organization.
     ///
     /// # Errors
-    /// When the registry cannot be reached or cannot answer.
+    /// When the registry is unreachable or responds with an error.
     pub async fn find_agents(
         &self,
         organization_id: OrganizationId,

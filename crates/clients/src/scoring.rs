@@ -7,22 +7,22 @@ use assay_platform::auth::ServiceClaims;
 
 use super::{ClientError, Service};
 
-/// scoring-worker as others see it.
+/// Client of scoring-worker.
 #[derive(Clone)]
 pub struct ScoringClient {
     service: Service,
 }
 
 impl ScoringClient {
-    /// Through `service`, which must be made for scoring-worker.
+    /// Wraps `service`, whose audience must be scoring-worker.
     pub fn new(service: Service) -> Self {
         Self { service }
     }
 
-    /// How far the evaluations of an organization are.
+    /// Number of evaluations of an organization.
     ///
     /// # Errors
-    /// When scoring-worker cannot be reached or cannot answer.
+    /// When scoring-worker is unreachable or responds with an error.
     pub async fn progress(&self, organization_id: OrganizationId) -> Result<Progress, ClientError> {
         let tenant = Tenant { organization_id, scopes: Scopes::from_iter([]) };
         self.service.get_json(&ServiceClaims::Tenant(tenant), "/internal/v1/progress").await

@@ -1,11 +1,11 @@
-//! One of our services, as seen from another.
+//! HTTP client of one service: token, request id, trace, deadline and circuit breaker.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use assay_contracts::problem::Problem;
 use assay_platform::auth::{Audience, ServiceClaims, ServiceTokens};
-use assay_platform::runtime::{BoxError, RequestContext, now, within};
+use assay_platform::runtime::{BoxError, RequestContext, now, timeout};
 use assay_platform::telemetry::traces::{self, Span, SpanKind};
 use bytes::Bytes;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -16,24 +16,24 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use super::circuit::{Circuit, SUSPICIOUS_AFTER};
+use super::circuit::{Circuit, REPORT_SLOW_CALL_AFTER};
 use super::error::ClientError;
 use super::http::HttpClient;
 use super::metrics;
 
-/// One call.
+/// One request to a service.
 pub struct Call<'a> {
     /// HTTP method.
     pub method: Method,
-    /// Path and query below the service's address, beginning with `/`.
+    /// Path and query, starting with `/`.
     pub path: &'a str,
-    /// Headers beside those that every call has.
+    /// Additional headers.
     pub headers: HeaderMap,
     /// Body, sent as JSON.
     pub body: Option<Bytes>,
 }
 
-/// One of our services.
+/// Client of one service. Clones share state.
 #[derive(Clone)]
 pub struct Service {
     http: HttpClient,
@@ -41,13 +41,13 @@ pub struct Service {
     audience: Audience,
     tokens: ServiceTokens,
     deadline: Duration,
-    /// For calls that wait for an answer; none: as many as there are.
-    places: Option<Arc<Semaphore>>,
+    /// Limits concurrent calls; `None`: unlimited.
+    permits: Option<Arc<Semaphore>>,
     circuit: Circuit,
 }
 
 impl Service {
-    /// The service for `audience` at `address`; every call must be answered within `deadline`.
+    /// A client of `audience` at `address`; every call has `deadline`.
     pub fn new(
         http: HttpClient,
         address: Url,
@@ -55,49 +55,49 @@ impl Service {
         tokens: ServiceTokens,
         deadline: Duration,
     ) -> Self {
-        Self { http, address, audience, tokens, deadline, places: None, circuit: Circuit::default() }
+        Self { http, address, audience, tokens, deadline, permits: None, circuit: Circuit::default() }
     }
 
-    /// With so many calls waiting for an answer at the same time at most; more fail at once. So one service that is slow
-    /// does not take all the room from the others.
+    /// Limits concurrent calls; calls beyond the limit fail at once. So one slow service does not use the capacity that the
+    /// caller needs for others.
     #[must_use]
-    pub fn with_calls_at_most(mut self, calls: usize) -> Self {
-        self.places = Some(Arc::new(Semaphore::new(calls)));
+    pub fn with_max_concurrent_calls(mut self, calls: usize) -> Self {
+        self.permits = Some(Arc::new(Semaphore::new(calls)));
         self
     }
 
-    /// Finds out, whenever a call is not answered, whether the service is dead; as long as it is, calls fail at once. One
-    /// task for each service and process, of `Phase::Relay`; without it calls wait for their deadlines.
+    /// Runs the circuit breaker: probes the service after failed calls, and lets calls fail at once while it is down. One
+    /// task per service and process, in `Phase::Relay`; without it calls wait for their deadlines.
     ///
     /// # Errors
-    /// None at present: it ends with `stop`.
+    /// Never; it ends with `stop`.
     pub async fn watch(self, stop: CancellationToken) -> Result<(), BoxError> {
-        self.circuit.watch(self.name(), || self.is_alive(), &stop).await;
+        self.circuit.watch(self.name(), || self.probe(), &stop).await;
         Ok(())
     }
 
-    /// Its name, for logs.
+    /// Name of the service, for logs.
     pub fn name(&self) -> &'static str {
         self.audience.as_str()
     }
 
-    /// Sends a call and answers whatever the service says, errors included. The deadline holds until the head of the
-    /// answer is there; its body may be streamed.
+    /// Sends a call and returns the response of any status. The deadline covers the head of the response; its body may be
+    /// streamed.
     ///
     /// # Errors
-    /// [`ClientError::Unreachable`] when there is no answer in time, when the service was found dead, or when too many
-    /// calls wait for it.
+    /// [`ClientError::Unreachable`] without a response in time, while the circuit is open, or at the limit of concurrent
+    /// calls.
     pub async fn send(&self, claims: &ServiceClaims, call: Call<'_>) -> Result<Response, ClientError> {
         let began = Instant::now();
         let sent = self.send_traced(claims, call).await;
-        metrics::called(self.name(), sent.as_ref().ok().map(Response::status), began.elapsed());
+        metrics::record_call(self.name(), sent.as_ref().ok().map(Response::status), began.elapsed());
         sent
     }
 
     async fn send_traced(&self, claims: &ServiceClaims, call: Call<'_>) -> Result<Response, ClientError> {
         let context = RequestContext::current();
         let parent = context.as_ref().and_then(|context| context.traceparent.as_deref());
-        // Work that nobody asked for (readiness, housekeeping) is no trace of its own.
+        // Background work (readiness, maintenance) starts no trace.
         let mut span = parent.map_or_else(Span::default, |parent| {
             traces::span(SpanKind::Client, Some(parent), || format!("{} {}", call.method, self.name()))
         });
@@ -105,7 +105,7 @@ impl Service {
         span.set("peer.service", self.name());
         let traceparent = span.traceparent().or_else(|| parent.map(str::to_owned));
         let request_id = context.as_ref().map(|context| context.request_id.as_str());
-        let sent = self.send_within(claims, call, request_id, traceparent).await;
+        let sent = self.send_once(claims, call, request_id, traceparent).await;
         match &sent {
             Ok(response) => {
                 span.set("http.response.status_code", i64::from(response.status().as_u16()));
@@ -113,12 +113,12 @@ impl Service {
                     span.fail("answered with a server error");
                 }
             }
-            Err(_) => span.fail("not answered"),
+            Err(_) => span.fail("no response"),
         }
         sent
     }
 
-    async fn send_within(
+    async fn send_once(
         &self,
         claims: &ServiceClaims,
         call: Call<'_>,
@@ -126,17 +126,17 @@ impl Service {
         traceparent: Option<String>,
     ) -> Result<Response, ClientError> {
         if self.circuit.is_open() {
-            return Err(self.unreachable_because("it was found dead a moment ago"));
+            return Err(self.unreachable_because("its circuit is open"));
         }
-        let _place = match self.places.as_ref().map(|places| places.try_acquire()) {
-            Some(Err(_)) => return Err(self.unreachable_because("too many calls wait for its answer")),
-            Some(Ok(place)) => Some(place),
+        let _permit = match self.permits.as_ref().map(|permits| permits.try_acquire()) {
+            Some(Err(_)) => return Err(self.unreachable_because("too many concurrent calls")),
+            Some(Ok(permit)) => Some(permit),
             None => None,
         };
         let url = self.url(call.path)?;
         let token =
             self.tokens.issue(self.audience, claims, now()).map_err(|error| self.unreadable(&error))?;
-        let mut request = self.http.of_this_thread()?.request(call.method, url).headers(call.headers);
+        let mut request = self.http.for_current_thread()?.request(call.method, url).headers(call.headers);
         request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         if let Some(request_id) = request_id {
             request = request.header("x-request-id", request_id);
@@ -147,47 +147,49 @@ impl Service {
         if let Some(body) = call.body {
             request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json")).body(body);
         }
-        self.answer(request).await
+        self.await_response(request).await
     }
 
-    /// The head of the answer; that it is late or does not come raises a suspicion.
-    async fn answer(&self, request: RequestBuilder) -> Result<Response, ClientError> {
+    /// Awaits the head of the response; reports a slow or failed call to the circuit.
+    async fn await_response(&self, request: RequestBuilder) -> Result<Response, ClientError> {
         let sending = request.send();
         tokio::pin!(sending);
-        let early = SUSPICIOUS_AFTER.min(self.deadline);
-        let answer = match within(early, &mut sending).await {
-            Some(answer) => Some(answer),
+        let slow_after = REPORT_SLOW_CALL_AFTER.min(self.deadline);
+        let sent = match timeout(slow_after, &mut sending).await {
+            Some(sent) => Some(sent),
             None => {
-                self.circuit.suspect();
-                within(self.deadline.saturating_sub(early), sending).await
+                self.circuit.report_failure();
+                timeout(self.deadline.saturating_sub(slow_after), sending).await
             }
         };
-        match answer {
+        match sent {
             Some(Ok(response)) => {
-                // Whatever it says: a service that is too busy to say that it is alive, and answers, is alive.
-                self.circuit.answered(self.name());
+                // Any status: a service too busy for a probe, but with responses to calls, is alive.
+                self.circuit.report_response(self.name());
                 Ok(response)
             }
             Some(Err(error)) => {
-                self.circuit.suspect();
+                self.circuit.report_failure();
                 Err(self.unreachable(error))
             }
             None => {
-                Err(self.unreachable_because(&format!("no answer within {} ms", self.deadline.as_millis())))
+                Err(self.unreachable_because(&format!("no response within {} ms", self.deadline.as_millis())))
             }
         }
     }
 
-    /// Whether there is an answer to the question for liveness, whatever it says.
-    async fn is_alive(&self) -> bool {
-        let (Ok(url), Ok(http)) = (self.url("/healthz"), self.http.of_this_thread()) else { return false };
+    /// Whether `/healthz` has a response, of any status.
+    async fn probe(&self) -> bool {
+        let (Ok(url), Ok(http)) = (self.url("/healthz"), self.http.for_current_thread()) else {
+            return false;
+        };
         http.get(url).send().await.is_ok()
     }
 
-    /// Sends `body` and reads the answer, which must be a success.
+    /// Posts `body` and decodes the response, which must be a success.
     ///
     /// # Errors
-    /// [`ClientError`] when the service cannot be reached, refuses, or answers something unreadable.
+    /// [`ClientError`] when the service is unreachable, responds with an error, or the response cannot be decoded.
     pub async fn post_json<T: DeserializeOwned>(
         &self,
         claims: &ServiceClaims,
@@ -199,7 +201,7 @@ impl Service {
         self.read_json(self.send(claims, call).await?).await
     }
 
-    /// Reads an answer, which must be a success.
+    /// Gets `path` and decodes the response, which must be a success.
     ///
     /// # Errors
     /// As [`Self::post_json`].
@@ -212,16 +214,16 @@ impl Service {
         self.read_json(self.send(claims, call).await?).await
     }
 
-    /// Whether the service says that it is ready.
+    /// Checks the readiness of the service.
     ///
     /// # Errors
-    /// When it cannot be reached or is not.
+    /// When it is unreachable or not ready.
     pub async fn ready(&self) -> Result<(), ClientError> {
         let url = self.url("/readyz")?;
-        let sent = within(self.deadline, self.http.of_this_thread()?.get(url).send()).await;
+        let sent = timeout(self.deadline, self.http.for_current_thread()?.get(url).send()).await;
         if matches!(sent, Some(Ok(_))) {
-            // Nobody must be told that the service is ready, and then be refused because it was not.
-            self.circuit.answered(self.name());
+            // Otherwise calls could fail on an open circuit right after the service was reported ready.
+            self.circuit.report_response(self.name());
         }
         match sent {
             Some(Ok(response)) if response.status().is_success() => Ok(()),
@@ -231,17 +233,17 @@ impl Service {
                 problem: None,
             }),
             Some(Err(error)) => Err(self.unreachable(error)),
-            None => Err(self.unreachable_because("no answer in time")),
+            None => Err(self.unreachable_because("no response in time")),
         }
     }
 
     async fn read_json<T: DeserializeOwned>(&self, response: Response) -> Result<T, ClientError> {
         let status = response.status();
-        let body = match within(self.deadline, response.bytes()).await {
+        let body = match timeout(self.deadline, response.bytes()).await {
             Some(Ok(body)) => body,
             Some(Err(error)) => return Err(self.unreachable(error)),
             None => {
-                return Err(self.unreachable_because("the answer did not arrive in time"));
+                return Err(self.unreachable_because("the response body did not arrive in time"));
             }
         };
         if !status.is_success() {
@@ -252,12 +254,12 @@ impl Service {
     }
 
     fn url(&self, path: &str) -> Result<Url, ClientError> {
-        // Not `join`: a path that begins with `//` would name another host.
+        // Not `join`: a path that starts with `//` would change the host.
         let text = format!("{}{path}", self.address.as_str().trim_end_matches('/'));
         Url::parse(&text).map_err(|error| self.unreadable(&error))
     }
 
-    /// Without the address: its query may hold a signature, and the text goes into logs.
+    /// Without the URL: its query may have a signature, and the text is logged.
     fn unreachable(&self, error: reqwest::Error) -> ClientError {
         let error = error.without_url();
         let source =

@@ -8,23 +8,23 @@ use assay_platform::auth::ServiceClaims;
 
 use super::{ClientError, Service};
 
-/// webhooks as others see it.
+/// Client of webhooks.
 #[derive(Clone)]
 pub struct WebhooksClient {
     service: Service,
 }
 
 impl WebhooksClient {
-    /// Through `service`, which must be made for webhooks.
+    /// Wraps `service`, whose audience must be webhooks.
     pub fn new(service: Service) -> Self {
         Self { service }
     }
 
-    /// The organizations that want to be told of evaluations: all of them, page by page.
+    /// All organizations with a webhook for evaluations, read page by page.
     ///
     /// # Errors
-    /// When webhooks cannot be reached or cannot answer a page: then nothing is known.
-    pub async fn interest(&self) -> Result<HashSet<OrganizationId>, ClientError> {
+    /// When webhooks is unreachable or responds with an error: there is no partial result.
+    pub async fn subscribers(&self) -> Result<HashSet<OrganizationId>, ClientError> {
         let (mut organizations, mut path) = (HashSet::new(), "/internal/v1/interest".to_owned());
         loop {
             let page: InterestPage = self.service.get_json(&ServiceClaims::Service, &path).await?;

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::fault::BodyError;
 use crate::ids::AgentId;
-use crate::json::{Faults, ObjectReader, parse_tree};
+use crate::json::{ObjectReader, ValidationErrors, parse_tree};
 use crate::time::Timestamp;
+use crate::validation::BodyError;
 
 /// A registered AI agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -53,11 +53,11 @@ impl NewAgent {
     /// Reads and checks a request body. `type` may be left out.
     ///
     /// # Errors
-    /// [`BodyError`] with every fault found.
+    /// [`BodyError`] with all validation errors.
     pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
         let tree = parse_tree(body)?;
-        let mut faults = Faults::default();
-        let agent = ObjectReader::new(tree, "", &mut faults).and_then(|mut object| {
+        let mut errors = ValidationErrors::default();
+        let agent = ObjectReader::new(tree, "", &mut errors).and_then(|mut object| {
             let external_id = object.required_name("external_id");
             let name = object.required_name("name");
             let agent_type = object
@@ -65,11 +65,11 @@ impl NewAgent {
                 .unwrap_or_default();
             Some(Self { external_id: external_id?, name: name?, agent_type })
         });
-        faults.finish(agent)
+        errors.finish(agent)
     }
 }
 
-/// An AI agent to be registered.
+/// Request to register an AI agent.
 // The wire form of `NewAgent`.
 #[derive(ToSchema)]
 #[allow(dead_code, reason = "documentation only: never built")]

@@ -1,7 +1,7 @@
-//! Events between services. Past tense, versioned; a payload of version 1 only ever gains optional fields.
+//! Events between services. Named in the past tense and versioned; a payload of version 1 only gains optional fields.
 //!
-//! Events carry no transcripts: a consumer that needs one asks its owner (ADR 0003). What customers wrote travels only
-//! as the subject and the short quotes of an evaluation.
+//! Events carry no transcripts: a consumer that needs one reads it from its owner (ADR 3). The only
+//! customer text in events is the subject and the short quotes of an evaluation.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -11,28 +11,28 @@ use crate::export::ExportKind;
 use crate::ids::{AgentId, EvaluationId, ExportId, OrganizationId, TicketId};
 use crate::time::Timestamp;
 
-/// A kind of event: its routing key on the bus. One that needs a consumer has exactly one queue, because the broker can tell
-/// that no queue takes an event, and cannot tell that one of two does not (ADR 0010).
+/// A kind of event: its routing key on the bus. One that needs a consumer has exactly one queue: the broker can report that an
+/// event has no queue, but not that one of two queues is missing (ADR 10).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Topic {
     /// Routing key.
     pub name: &'static str,
-    /// Whether an event that no queue takes is an error. Informative events may have no consumer.
+    /// Whether an event without a queue is an error. Informative events may have no consumer.
     pub needs_consumer: bool,
 }
 
-/// What an event's payload must say about itself.
+/// Payload of an event.
 pub trait Event: Serialize + for<'de> Deserialize<'de> {
-    /// The topic it is published under.
+    /// Topic that it is published to.
     const TOPIC: Topic;
-    /// The tenant it belongs to.
+    /// Owning organization.
     fn organization_id(&self) -> OrganizationId;
 }
 
-/// A conversation is stored and waits for its evaluation.
+/// A conversation was stored and is to be evaluated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConversationAccepted {
-    /// The tenant.
+    /// Owning organization.
     pub organization_id: OrganizationId,
     /// The accepted import.
     pub ticket_id: TicketId,
@@ -48,23 +48,23 @@ impl Event for ConversationAccepted {
     }
 }
 
-/// A conversation was evaluated, or it is certain that it cannot be. Who has the evaluation as JSON already tells of it with
-/// `E = Box<RawValue>`: what is written is the same.
+/// A conversation was evaluated, or its evaluation failed for good. `E = Box<RawValue>` publishes an evaluation that is already
+/// serialized; the JSON is the same.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConversationEvaluated<E = Box<Evaluation>> {
-    /// The tenant.
+    /// Owning organization.
     pub organization_id: OrganizationId,
     /// The conversation and where it came from.
     pub ticket: TicketFacts,
     /// Id of the evaluation.
     pub evaluation_id: EvaluationId,
-    /// When it was made.
+    /// Time of the evaluation.
     pub evaluated_at: Timestamp,
     /// The result.
     pub outcome: EvaluationOutcome<E>,
-    /// The place among the evaluations of the organization in the order of their commits: 1, 2, 3, … without gaps. Who has
-    /// taken in all up to a number misses none that was committed before it (ADR 0006). Absent in events of releases that did
-    /// not number them.
+    /// Sequence number among the evaluations of the organization in commit order: 1, 2, 3, … without gaps. A consumer that has
+    /// all events up to a number misses none that was committed before it (ADR 6). Absent in events of releases
+    /// without sequence numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence: Option<i64>,
 }
@@ -77,7 +77,7 @@ impl<E: Serialize + DeserializeOwned> Event for ConversationEvaluated<E> {
     }
 }
 
-/// What a read model needs to know of a ticket beside its evaluation.
+/// Attributes of a ticket for read models.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TicketFacts {
     /// Service ticket id.
@@ -100,7 +100,7 @@ pub struct TicketFacts {
     pub agents: Vec<AgentFacts>,
 }
 
-/// A registered agent as it was known when the conversation was imported.
+/// A registered agent at the time of the import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentFacts {
     /// Service agent id.
@@ -122,12 +122,12 @@ pub enum EvaluationOutcome<E = Box<Evaluation>> {
     },
     /// It could not be evaluated.
     Failed {
-        /// Why, for people.
+        /// Human-readable cause.
         error_message: String,
     },
 }
 
-/// An outcome as it is read: a tagged enum would be read into a tree first, and made of the tree then.
+/// Deserialized form of an outcome: serde would buffer a tagged enum in a tree first.
 #[derive(Deserialize)]
 struct OutcomeFields<E> {
     status: OutcomeStatus,
@@ -157,10 +157,10 @@ impl<E> TryFrom<OutcomeFields<E>> for EvaluationOutcome<E> {
     }
 }
 
-/// A ticket was deleted: its transcript is gone, its evaluation must go.
+/// A ticket was deleted with its transcript: its evaluation must be deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConversationDeleted {
-    /// The tenant.
+    /// Owning organization.
     pub organization_id: OrganizationId,
     /// The ticket.
     pub ticket_id: TicketId,
@@ -176,19 +176,19 @@ impl Event for ConversationDeleted {
     }
 }
 
-/// Transcripts were removed because their period has passed. Which of them were never evaluated, only the owner of the
-/// evaluations knows: those have failed.
+/// Transcripts were deleted at the end of their retention period. Only the owner of the evaluations knows which of them were
+/// never evaluated; those have failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConversationsExpired {
-    /// The tenant.
+    /// Owning organization.
     pub organization_id: OrganizationId,
     /// The tickets, without their subjects; at most [`MAX_EXPIRED_TICKETS`].
     pub tickets: Vec<TicketFacts>,
-    /// When they were removed.
+    /// Time of the deletion.
     pub expired_at: Timestamp,
 }
 
-/// At most so many tickets in one [`ConversationsExpired`].
+/// Maximum number of tickets in one [`ConversationsExpired`].
 pub const MAX_EXPIRED_TICKETS: usize = 20;
 
 impl Event for ConversationsExpired {
@@ -199,10 +199,10 @@ impl Event for ConversationsExpired {
     }
 }
 
-/// The evaluation of a deleted ticket is gone, or will never be made: what was made of it must go.
+/// The evaluation of a deleted ticket was deleted, or will never be made: data derived from it must be deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EvaluationDeleted {
-    /// The tenant.
+    /// Owning organization.
     pub organization_id: OrganizationId,
     /// The ticket.
     pub ticket_id: TicketId,
@@ -218,10 +218,10 @@ impl Event for EvaluationDeleted {
     }
 }
 
-/// An export job is queued.
+/// An export job was created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExportRequested {
-    /// The tenant.
+    /// Owning organization.
     pub organization_id: OrganizationId,
     /// The job.
     pub export_id: ExportId,
@@ -237,10 +237,10 @@ impl Event for ExportRequested {
     }
 }
 
-/// An AI agent was registered. Informative: nobody has to listen.
+/// An AI agent was registered. Informative: needs no consumer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentCreated {
-    /// The tenant.
+    /// Owning organization.
     pub organization_id: OrganizationId,
     /// The agent.
     pub agent: AgentFacts,
@@ -266,14 +266,14 @@ mod tests {
     type RawOutcome = EvaluationOutcome<Box<RawValue>>;
 
     #[test]
-    fn an_evaluation_travels_byte_for_byte_as_it_was_written() {
+    fn raw_evaluation_keeps_its_bytes() {
         let written = r#"{"status":"evaluated","evaluation":{"score": 4.0, "b":1}}"#;
         let outcome: RawOutcome = serde_json::from_str(written).unwrap();
         assert_eq!(serde_json::to_string(&outcome).unwrap(), written);
     }
 
     #[test]
-    fn a_failure_is_read_as_it_is_written() {
+    fn failure_round_trips() {
         let failed: EvaluationOutcome =
             EvaluationOutcome::Failed { error_message: "no transcript".to_owned() };
         let written = serde_json::to_value(&failed).unwrap();
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outcome_without_what_its_status_promises_is_refused() {
+    fn outcome_without_the_field_of_its_status_is_refused() {
         for (written, missing) in [
             (r#"{"status":"evaluated","error_message":"x"}"#, "missing field `evaluation`"),
             (r#"{"status":"failed","evaluation":{}}"#, "missing field `error_message`"),

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::fault::BodyError;
 use crate::ids::ExportId;
-use crate::json::{Faults, ObjectReader, Tree, parse_tree};
+use crate::json::{ObjectReader, Tree, ValidationErrors, parse_tree};
 use crate::time::Timestamp;
+use crate::validation::BodyError;
 
 /// An export job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -25,10 +25,10 @@ pub struct Export {
     /// When the export was created, epoch milliseconds.
     #[schema(value_type = i64, example = 1_763_600_000_000_i64)]
     pub created_at: Timestamp,
-    /// When the job last moved, epoch milliseconds.
+    /// When the job last changed its state, epoch milliseconds.
     #[schema(value_type = i64, example = 1_763_600_000_000_i64)]
     pub updated_at: Timestamp,
-    /// Signed address of the file, made anew with every read; only when `status` is `complete`.
+    /// Signed address of the file, new with every read; only when `status` is `complete`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(format = "uri", nullable = false)]
     pub download_url: Option<String>,
@@ -137,28 +137,28 @@ impl NewExport {
     /// Reads and checks a request body. `format` and `filters` may be left out, and either end of the filters.
     ///
     /// # Errors
-    /// [`BodyError`] with every fault found.
+    /// [`BodyError`] with all validation errors.
     pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
         let tree = parse_tree(body)?;
-        let mut faults = Faults::default();
-        let export = ObjectReader::new(tree, "", &mut faults).and_then(|mut object| {
+        let mut errors = ValidationErrors::default();
+        let export = ObjectReader::new(tree, "", &mut errors).and_then(|mut object| {
             let names = ExportKind::ALL.map(ExportKind::as_str);
             let kind = object.required_choice("kind", &names, ExportKind::from_name);
             let format = object
                 .optional_choice("format", &["csv"], |name| (name == "csv").then_some(ExportFormat::Csv))
                 .unwrap_or_default();
             let filters = match object.take("filters") {
-                Some(value) => read_filters(value, object.faults()),
+                Some(value) => read_filters(value, object.errors()),
                 None => Some(ExportFilters::default()),
             };
             Some(Self { kind: kind?, format, filters: filters? })
         });
-        faults.finish(export)
+        errors.finish(export)
     }
 }
 
-fn read_filters(value: Tree<'_>, faults: &mut Faults) -> Option<ExportFilters> {
-    let mut object = ObjectReader::new(value, "/filters", faults)?;
+fn read_filters(value: Tree<'_>, errors: &mut ValidationErrors) -> Option<ExportFilters> {
+    let mut object = ObjectReader::new(value, "/filters", errors)?;
     let mut moment = |field: &str| {
         let value = object.take(field)?;
         let millis = object.integer(field, &value, Timestamp::MIN.as_millis(), Timestamp::MAX.as_millis())?;
@@ -166,12 +166,12 @@ fn read_filters(value: Tree<'_>, faults: &mut Faults) -> Option<ExportFilters> {
     };
     let (from, to) = (moment("from"), moment("to"));
     if matches!((from, to), (Some(from), Some(to)) if from > to) {
-        object.fault("from", "must not be later than `to`");
+        object.add_error("from", "must not be later than `to`");
     }
     Some(ExportFilters { from, to })
 }
 
-/// An export to be queued.
+/// Request to create an export.
 // The wire form of `NewExport`.
 #[derive(ToSchema)]
 #[allow(dead_code, reason = "documentation only: never built")]
@@ -181,12 +181,12 @@ pub struct NewExportRequest {
     /// Only `csv` is supported.
     #[schema(default = "csv", nullable = false)]
     format: Option<ExportFormat>,
-    /// Which evaluations; all when left out.
+    /// Filters; all evaluations when absent.
     #[schema(nullable = false)]
     filters: Option<ExportFilters>,
 }
 
-/// The answer of the download operation when JSON is preferred.
+/// Response of the download operation when JSON is preferred.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DownloadAddress {
     /// Signed address of the file; needs no API key.

@@ -1,7 +1,7 @@
 //! Identifiers. Each kind is its own type, so that a ticket id can never be passed where an export id belongs.
 //!
 //! All ids are UUIDs; the ones this service makes are version 7 (RFC 9562, section 5.7): ordered by creation
-//! time, which keeps indexes dense. They are made in `platform::runtime`, never here: this crate is pure.
+//! time, which keeps indexes dense. They are generated in `platform::runtime`: this crate is pure.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,7 +19,7 @@ macro_rules! uuid_id {
         pub struct $name(Uuid);
 
         impl $name {
-            /// The UUID itself, for storage.
+            /// The UUID, for storage.
             pub const fn as_uuid(&self) -> Uuid {
                 self.0
             }
@@ -40,7 +40,7 @@ macro_rules! uuid_id {
         impl FromStr for $name {
             type Err = InvalidId;
 
-            /// Accepts only the canonical form (36 characters, lower case), so that one record has one address.
+            /// Accepts only the canonical form (36 characters, lower case), so that a record has one URL.
             fn from_str(text: &str) -> Result<Self, InvalidId> {
                 let uuid = Uuid::try_parse(text).map_err(|_| InvalidId)?;
                 if uuid.hyphenated().encode_lower(&mut Uuid::encode_buffer()) == text {
@@ -60,30 +60,30 @@ macro_rules! uuid_id {
 }
 
 impl TicketId {
-    /// The least id that is made at `moment` or later. Ids of tickets are made by this service alone, so that comparing
-    /// with it compares ages.
-    pub fn first_at(moment: Timestamp) -> Self {
+    /// The smallest id of a ticket created at `moment` or later. Only this service generates ticket ids, so comparing ids
+    /// compares ages.
+    pub fn min_at(moment: Timestamp) -> Self {
         // The first 48 bits of a UUID of version 7 are its milliseconds.
         Self(Uuid::from_u128(u128::from(moment.as_millis().unsigned_abs()) << 80))
     }
 }
 
 impl EventId {
-    /// When it was made, as far as it is of version 7; to the millisecond.
-    pub fn made_at(&self) -> Option<Timestamp> {
+    /// Time of creation to the millisecond; `None` unless it is a UUID version 7.
+    pub fn created_at(&self) -> Option<Timestamp> {
         let (seconds, nanoseconds) = self.0.get_timestamp()?.to_unix();
         let millis = i64::try_from(seconds).ok()?.checked_mul(1_000)? + i64::from(nanoseconds / 1_000_000);
         Timestamp::from_millis(millis).ok()
     }
 }
 
-/// A text that is not a canonical UUID.
+/// The text is not a canonical UUID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a canonical UUID")]
 pub struct InvalidId;
 
 uuid_id!(
-    /// A tenant.
+    /// An organization, the tenant.
     OrganizationId
 );
 uuid_id!(
@@ -107,7 +107,7 @@ uuid_id!(
     ExportId
 );
 uuid_id!(
-    /// A webhook: an endpoint that is told of events.
+    /// A webhook: an endpoint that receives events.
     WebhookId
 );
 uuid_id!(
@@ -124,19 +124,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_id_of_a_moment_lies_between_its_neighbours() {
+    fn min_id_of_a_moment_separates_earlier_and_later_ids() {
         let moment = Timestamp::saturating_from_millis(1_763_600_000_000);
         let id = |millis: u64, rest: u8| {
             TicketId(uuid::Builder::from_unix_timestamp_millis(millis, &[rest; 10]).into_uuid())
         };
-        let first = TicketId::first_at(moment);
+        let first = TicketId::min_at(moment);
         assert!(id(1_763_599_999_999, 255) < first && first <= id(1_763_600_000_000, 0));
     }
 
     #[test]
-    fn an_event_id_tells_when_it_was_made() {
+    fn event_id_has_its_creation_time() {
         let id = uuid::Builder::from_unix_timestamp_millis(1_763_600_000_123, &[7; 10]).into_uuid();
-        assert_eq!(EventId(id).made_at().map(Timestamp::as_millis), Some(1_763_600_000_123));
-        assert_eq!(EventId(Uuid::from_u128(1)).made_at(), None);
+        assert_eq!(EventId(id).created_at().map(Timestamp::as_millis), Some(1_763_600_000_123));
+        assert_eq!(EventId(Uuid::from_u128(1)).created_at(), None);
     }
 }

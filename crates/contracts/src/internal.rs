@@ -1,5 +1,4 @@
-//! What services say to each other over HTTP. Not public; both ends are ours and change together, one release
-//! apart at most.
+//! Requests and responses between services over HTTP. Not public; both ends are at most one release apart.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -7,36 +6,36 @@ use serde_json::value::RawValue;
 use crate::conversation::Conversation;
 use crate::event::{AgentFacts, TicketFacts};
 use crate::ids::{ApiKeyId, OrganizationId, TicketId};
-use crate::retention::Period;
+use crate::retention::RetentionPeriod;
 use crate::tenant::Scopes;
 use crate::time::Timestamp;
 
-/// Gateway → agent-registry: who does this API key belong to? The secret itself never travels.
+/// Gateway → agent-registry: the organization of an API key. The key itself is never sent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ResolveKey {
     /// SHA-256 of the API key, lower-case hexadecimal.
     pub key_sha256: String,
 }
 
-/// Answer to [`ResolveKey`]. A success in either case: a 401 would mean that the gateway's own token was refused.
+/// Response to [`ResolveKey`]. Always a 200: a 401 would mean that the gateway's own token was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResolvedKey {
     /// Absent when the key is unknown, expired or revoked.
     pub grant: Option<KeyGrant>,
 }
 
-/// A key that is known, neither expired nor revoked.
+/// A valid key: neither expired nor revoked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyGrant {
     /// The key's record.
     pub key_id: ApiKeyId,
-    /// The tenant.
+    /// Owning organization.
     pub organization_id: OrganizationId,
     /// What the key may do.
     pub scopes: Scopes,
 }
 
-/// Ingest → agent-registry: which of these agents exist in the token's organization?
+/// Ingest → agent-registry: look up agents of the token's organization.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FindAgents {
     /// Service agent ids, as the caller wrote them.
@@ -45,14 +44,14 @@ pub struct FindAgents {
     pub external_ids: Vec<String>,
 }
 
-/// Answer: every agent found, in no particular order.
+/// Response: the existing agents, in no particular order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FoundAgents {
     /// The agents.
     pub agents: Vec<AgentFacts>,
 }
 
-/// Scoring worker → ingest: the transcripts of these tickets, of whatever organization.
+/// Scoring worker → ingest: transcripts of tickets of any organization.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadTranscripts {
     /// The tickets.
@@ -62,28 +61,28 @@ pub struct ReadTranscripts {
 /// A ticket and the organization it must belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TicketReference {
-    /// The tenant.
+    /// Owning organization.
     pub organization_id: OrganizationId,
     /// The ticket.
     pub ticket_id: TicketId,
 }
 
-/// At most so many tickets in one [`ReadTranscripts`].
+/// Maximum number of tickets in one [`ReadTranscripts`].
 pub const MAX_TRANSCRIPTS: usize = 100;
 
-/// Answer: the transcripts that (still) exist, in no particular order. Ingest writes each as a [`StoredTranscript`], and who
-/// asks reads it as a [`Transcript`].
+/// Response: the existing transcripts, in no particular order. Ingest serializes each as a [`StoredTranscript`], the caller
+/// deserializes it as a [`Transcript`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Transcripts<T = Transcript> {
     /// The transcripts.
     pub transcripts: Vec<T>,
-    /// Tickets that were not looked at, because the answer would have become too large: ask again.
+    /// Tickets left out because the response would be too large: request them again.
     #[serde(default)]
     pub unread: Vec<TicketReference>,
-    /// Tickets that were deleted: there is nothing to be done for them any more.
+    /// Deleted tickets.
     #[serde(default)]
     pub deleted: Vec<TicketReference>,
-    /// Tickets whose transcript is stored and cannot be understood.
+    /// Tickets whose stored transcript cannot be decoded.
     #[serde(default)]
     pub unreadable: Vec<UnreadableTranscript>,
 }
@@ -94,76 +93,76 @@ impl<T> Default for Transcripts<T> {
     }
 }
 
-/// A stored transcript that cannot be understood.
+/// A stored transcript that cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnreadableTranscript {
-    /// The tenant.
+    /// Owning organization.
     pub organization_id: OrganizationId,
-    /// Where it came from, as far as that can be understood.
+    /// Attributes of the ticket, as far as they can be decoded.
     pub ticket: TicketFacts,
 }
 
-/// Webhooks → scoring-worker: a page of the organizations that want to be told of evaluations, by id.
+/// Webhooks → scoring-worker: a page of the organizations with a webhook for evaluations, by id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InterestPage {
     /// The organizations.
     pub organizations: Vec<OrganizationId>,
-    /// Where the next page goes on; absent on the last one.
+    /// Start of the next page; absent on the last one.
     pub next: Option<OrganizationId>,
 }
 
-/// Ingest → gateway: whether a ticket of the token's organization was deleted.
+/// Ingest → gateway: the deletion of a ticket of the token's organization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deletion {
-    /// When; absent when it was not, and long after it was.
+    /// Time of the deletion; absent for a ticket that was not deleted, or whose tombstone has expired.
     pub deleted_at: Option<Timestamp>,
 }
 
-/// Agent-registry → whoever keeps something: a page of the organizations and their periods, by id.
+/// Agent-registry → services that store data: a page of the organizations and their retention periods, by id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetentionPage {
     /// The organizations.
     pub organizations: Vec<OrganizationRetention>,
-    /// Where the next page goes on; absent on the last one.
+    /// Start of the next page; absent on the last one.
     pub next: Option<OrganizationId>,
 }
 
-/// How long things of an organization are kept.
+/// Retention periods of an organization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrganizationRetention {
-    /// The tenant.
+    /// Owning organization.
     pub organization_id: OrganizationId,
-    /// Transcripts, with everything of the ticket but its evaluation.
-    pub transcripts: Period,
-    /// Evaluations, with their rows in exports to come.
-    pub evaluations: Period,
-    /// Files of exports; absent: as long as the installation keeps them.
-    pub files: Option<Period>,
+    /// Of transcripts, with all data of the ticket but its evaluation.
+    pub transcripts: RetentionPeriod,
+    /// Of evaluations, with their rows in future exports.
+    pub evaluations: RetentionPeriod,
+    /// Of export files; absent: the default of the installation.
+    pub files: Option<RetentionPeriod>,
 }
 
 /// One stored transcript. AI authors carry both `id` and `external_id`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transcript {
-    /// The tenant.
+    /// Owning organization.
     pub organization_id: OrganizationId,
-    /// Where it came from.
+    /// Attributes of the ticket.
     pub ticket: TicketFacts,
     /// The conversation.
     pub conversation: Conversation,
 }
 
-/// What is read as a [`Transcript`], for whom passes it on without reading it.
+/// A [`Transcript`] whose messages are not deserialized, to be passed on.
 #[derive(Debug, Clone, Serialize)]
 pub struct StoredTranscript {
-    /// The tenant.
+    /// Owning organization.
     pub organization_id: OrganizationId,
-    /// Where it came from.
+    /// Attributes of the ticket.
     pub ticket: TicketFacts,
     /// The conversation.
     pub conversation: StoredConversation,
 }
 
-/// What is read as a [`Conversation`].
+/// A [`Conversation`] whose messages are not deserialized.
 #[derive(Debug, Clone, Serialize)]
 pub struct StoredConversation {
     /// Stable ticket or conversation id from the source system.
@@ -178,10 +177,10 @@ pub struct StoredConversation {
     pub messages: Box<RawValue>,
 }
 
-/// Scoring → export: how far the evaluations of the token's organization are.
+/// Scoring → export: number of evaluations of the token's organization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
-    /// Evaluations that were ever recorded. Each of them is told by one `conversation.evaluated.v1`.
+    /// Evaluations ever recorded, each with one `conversation.evaluated.v1`.
     pub evaluated: i64,
 }
 

@@ -13,11 +13,11 @@ pub const MAX_LIMIT: u32 = 100;
 pub struct Page<T> {
     /// Items of this page.
     pub data: Vec<T>,
-    /// How to go on.
+    /// Pagination state.
     pub page_info: PageInfo,
 }
 
-/// How to go on after a page.
+/// Pagination state of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PageInfo {
     /// Whether more items follow.

@@ -1,11 +1,11 @@
-//! The one shape of every error answer: a problem object (RFC 9457), as in the specification, section "Problem
-//! object". Each condition has a stable `code`; its status and title are decided here and nowhere else.
+//! Problem objects (RFC 9457), the body of every error response: specification, section "Problem object". Each condition has a
+//! stable `code`, which determines its status and title.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::fault::Fault;
 use crate::ids::TicketId;
+use crate::validation::FieldError;
 
 macro_rules! problem_codes {
     ($($(#[$doc:meta])* $variant:ident = $status:tt, $code:tt, $title:tt;)*) => {
@@ -19,17 +19,17 @@ macro_rules! problem_codes {
             /// Every code, for documentation and tests.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// HTTP status code of the answer.
+            /// HTTP status code of the response.
             pub const fn status(self) -> u16 {
                 match self { $(Self::$variant => $status,)* }
             }
 
-            /// The stable name: kebab-case, also the end of the problem's `type` URI.
+            /// The stable name, kebab-case, also the last part of the `type` URI.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $code,)* }
             }
 
-            /// Its page of the documentation, `proto-docs/problems/<code>.md`: when it happens, what to do, an example.
+            /// Documentation page, `proto-docs/problems/<code>.md`: cause, remedy, example.
             pub const fn page(self) -> &'static str {
                 match self {
                     $(Self::$variant => include_str!(concat!("../../../proto-docs/problems/", $code, ".md")),)*
@@ -47,19 +47,19 @@ macro_rules! problem_codes {
 problem_codes! {
     /// The body is not JSON.
     MalformedJson = 400, "malformed-json", "The request body is not valid JSON";
-    /// The webhook's address is one that messages are not sent to.
+    /// Webhooks may not be sent to this address.
     WebhookAddressRefused = 400, "webhook-address-refused", "Webhooks cannot be sent to this address";
-    /// The body, a query parameter or a header breaks a rule; `errors` says which.
+    /// The body, a query parameter or a header is invalid; `errors` has the locations.
     InvalidRequest = 400, "invalid-request", "The request is not valid";
     /// `id` and `external_id` of an AI author name different agents.
     AgentMismatch = 400, "agent-mismatch", "The agent's id and external_id do not belong together";
-    /// The cursor was not made by this service for this organization.
+    /// The cursor was not issued by this service for this organization.
     InvalidCursor = 400, "invalid-cursor", "The cursor is not valid";
     /// No valid API key.
     Unauthorized = 401, "unauthorized", "A valid API key is required";
     /// The API key lacks the scope.
     Forbidden = 403, "missing-scope", "The API key may not do this";
-    /// The download address was altered or is too old.
+    /// The download address was altered or has expired.
     InvalidSignature = 403, "invalid-signature", "The download address is not valid or has expired";
     /// No such route.
     RouteNotFound = 404, "route-not-found", "There is no such address";
@@ -69,7 +69,7 @@ problem_codes! {
     UnknownAgent = 404, "unknown-agent", "The AI agent is not registered";
     /// No such export in this organization.
     ExportNotFound = 404, "export-not-found", "There is no such export";
-    /// The export's file was removed after its retention time.
+    /// The export file was deleted after its retention period.
     ExportFileGone = 404, "export-file-gone", "The export's file is no longer kept";
     /// No such webhook in this organization.
     WebhookNotFound = 404, "webhook-not-found", "There is no such webhook";
@@ -93,7 +93,7 @@ problem_codes! {
     WebhookLimitReached = 409, "webhook-limit-reached", "Your organization has as many webhooks as it may have";
     /// The webhook is disabled.
     WebhookDisabled = 409, "webhook-disabled", "The webhook is disabled";
-    /// What the delivery told of was deleted.
+    /// The payload of the delivery was erased with its ticket.
     WebhookPayloadErased = 409, "webhook-payload-erased", "The message was erased";
     /// The body is larger than the limit.
     PayloadTooLarge = 413, "payload-too-large", "The request body is too large";
@@ -109,14 +109,14 @@ problem_codes! {
     RateLimited = 429, "rate-limited", "Too many requests";
     /// Headers are larger than the limit.
     HeadersTooLarge = 431, "headers-too-large", "The request headers are too large";
-    /// A fault of the service; the cause is in its log under the request id.
+    /// An internal error; the cause is in the log under the request id.
     Internal = 500, "internal-error", "Internal server error";
-    /// A bounded queue is full or a part of the service is away; retry later.
+    /// A bounded queue is full or a dependency is unavailable; retry later.
     Unavailable = 503, "unavailable", "The service is busy or partly unavailable";
 }
 
 impl ProblemCode {
-    /// An example of an answer, from its page.
+    /// Example response from the documentation page.
     pub fn example(self) -> &'static str {
         let example = self.page().split("```").nth(1).unwrap_or_default();
         example.strip_prefix("json").unwrap_or_default().trim()
@@ -128,10 +128,10 @@ impl ProblemCode {
     }
 }
 
-/// An error answer (`application/problem+json`).
+/// An error response (`application/problem+json`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
-    /// HTTP status code of the answer.
+    /// HTTP status code of the response.
     #[schema(example = 400)]
     pub status: u16,
     /// Short summary of the kind of problem.
@@ -149,9 +149,9 @@ pub struct Problem {
     /// Id of the request, as in the `X-Request-Id` header and the logs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
-    /// The faults of the request, at most twenty.
+    /// The validation errors of the request, at most twenty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub errors: Vec<Fault>,
+    pub errors: Vec<FieldError>,
     /// On `duplicate-import`: the ticket id of the first import.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
@@ -173,14 +173,14 @@ impl Problem {
         }
     }
 
-    /// Adds the faults of the request.
+    /// Adds validation errors.
     #[must_use]
-    pub fn with_errors(mut self, errors: Vec<Fault>) -> Self {
+    pub fn with_errors(mut self, errors: Vec<FieldError>) -> Self {
         self.errors = errors;
         self
     }
 
-    /// Adds the ticket that was imported first.
+    /// Adds the ticket of the first import.
     #[must_use]
     pub fn with_ticket(mut self, ticket_id: TicketId) -> Self {
         self.ticket_id = Some(ticket_id);

@@ -1,5 +1,5 @@
-//! How long things are kept: a period for each organization and each kind of thing. The age of a ticket, and of everything
-//! made of it, is that of its id.
+//! Retention periods, per organization and kind of data. The age of a ticket, and of all data derived from it, is the age of
+//! its id.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,43 +8,42 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
 
-/// How long it is remembered that a ticket was deleted, in milliseconds: longer than every event about it is retried, and
-/// longer than anybody should leave a dead letter alone. Events that are older are refused by those who would keep what
-/// they bring.
-pub const DELETIONS_REMEMBERED_MILLIS: i64 = 90 * DAY_MILLIS;
+/// Retention of tombstones (records of deleted tickets), in milliseconds: longer than events are retried and than a dead
+/// letter should stay unhandled. Consumers that store data refuse older events.
+pub const TOMBSTONE_RETENTION_MILLIS: i64 = 90 * DAY_MILLIS;
 
-/// Longest period that is not for ever, in days: a hundred years.
+/// Longest limited retention period, in days: a hundred years.
 pub const MAX_DAYS: u32 = 36_500;
 
 const DAY_MILLIS: i64 = 24 * 60 * 60 * 1_000;
 
 const FOREVER: &str = "forever";
 
-/// How long something is kept.
+/// Retention period of one kind of data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Period {
-    /// Until somebody deletes it.
+pub enum RetentionPeriod {
+    /// Kept until it is deleted on request.
     Forever,
-    /// So many days, from 1 to [`MAX_DAYS`].
+    /// Days, from 1 to [`MAX_DAYS`].
     Days(u32),
 }
 
-/// A text or number that is no period.
+/// The text or number is not a retention period.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a period is a number of days from 1 to {MAX_DAYS}, or `forever`; this is `{0}`")]
-pub struct InvalidPeriod(String);
+#[error("a retention period is a number of days from 1 to {MAX_DAYS}, or `forever`; this is `{0}`")]
+pub struct InvalidRetentionPeriod(String);
 
-impl Period {
-    /// A period as settings and databases hold it: days, and 0 for ever.
+impl RetentionPeriod {
+    /// From the form of settings and databases: days, 0 for ever.
     ///
     /// # Errors
     /// When it is longer than [`MAX_DAYS`].
-    pub fn from_stored_days(days: u32) -> Result<Self, InvalidPeriod> {
+    pub fn from_stored_days(days: u32) -> Result<Self, InvalidRetentionPeriod> {
         match days {
             0 => Ok(Self::Forever),
             1..=MAX_DAYS => Ok(Self::Days(days)),
-            _ => Err(InvalidPeriod(days.to_string())),
+            _ => Err(InvalidRetentionPeriod(days.to_string())),
         }
     }
 
@@ -56,17 +55,17 @@ impl Period {
         }
     }
 
-    /// What is older than this moment is no longer kept at `now`; `None`: everything is kept.
-    pub fn kept_since(self, now: Timestamp) -> Option<Timestamp> {
+    /// Data older than this time has expired at `now`; `None` when nothing expires.
+    pub fn cutoff(self, now: Timestamp) -> Option<Timestamp> {
         self.millis().map(|millis| now.plus_millis(-millis))
     }
 
-    /// Until when something is kept that was made at `moment`.
-    pub fn end_from(self, moment: Timestamp) -> Timestamp {
-        self.millis().map_or(Timestamp::MAX, |millis| moment.plus_millis(millis))
+    /// Expiry of data created at `created_at`.
+    pub fn expires_at(self, created_at: Timestamp) -> Timestamp {
+        self.millis().map_or(Timestamp::MAX, |millis| created_at.plus_millis(millis))
     }
 
-    /// Its length; `None` when it has no end.
+    /// Length in milliseconds; `None` for ever.
     pub const fn millis(self) -> Option<i64> {
         match self {
             Self::Forever => None,
@@ -75,7 +74,7 @@ impl Period {
     }
 }
 
-impl fmt::Display for Period {
+impl fmt::Display for RetentionPeriod {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Forever => formatter.write_str(FOREVER),
@@ -84,16 +83,16 @@ impl fmt::Display for Period {
     }
 }
 
-impl FromStr for Period {
-    type Err = InvalidPeriod;
+impl FromStr for RetentionPeriod {
+    type Err = InvalidRetentionPeriod;
 
-    fn from_str(text: &str) -> Result<Self, InvalidPeriod> {
+    fn from_str(text: &str) -> Result<Self, InvalidRetentionPeriod> {
         if text == FOREVER {
             return Ok(Self::Forever);
         }
         match text.parse::<u32>() {
             Ok(days @ 1..=MAX_DAYS) => Ok(Self::Days(days)),
-            _ => Err(InvalidPeriod(text.to_owned())),
+            _ => Err(InvalidRetentionPeriod(text.to_owned())),
         }
     }
 }
@@ -103,29 +102,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_period_is_written_as_it_is_read() {
+    fn retention_period_round_trips_through_text() {
         for text in ["forever", "1", "30", "36500"] {
-            assert_eq!(text.parse::<Period>().map(|period| period.to_string()).as_deref(), Ok(text));
+            assert_eq!(text.parse::<RetentionPeriod>().map(|period| period.to_string()).as_deref(), Ok(text));
         }
         for text in ["", "0", "-1", "36501", "Forever", "30d", "4294967296"] {
-            assert!(text.parse::<Period>().is_err(), "{text}");
+            assert!(text.parse::<RetentionPeriod>().is_err(), "{text}");
         }
     }
 
     #[test]
-    fn nothing_is_stored_that_is_no_period() {
-        assert_eq!(Period::from_stored_days(0), Ok(Period::Forever));
-        assert_eq!(Period::from_stored_days(7), Ok(Period::Days(7)));
-        assert!(Period::from_stored_days(36_501).is_err());
-        assert_eq!([Period::Forever, Period::Days(7)].map(Period::stored_days), [0, 7]);
+    fn stored_days_are_validated() {
+        assert_eq!(RetentionPeriod::from_stored_days(0), Ok(RetentionPeriod::Forever));
+        assert_eq!(RetentionPeriod::from_stored_days(7), Ok(RetentionPeriod::Days(7)));
+        assert!(RetentionPeriod::from_stored_days(36_501).is_err());
+        assert_eq!(
+            [RetentionPeriod::Forever, RetentionPeriod::Days(7)].map(RetentionPeriod::stored_days),
+            [0, 7]
+        );
     }
 
     #[test]
-    fn what_is_older_than_its_period_is_not_kept() {
+    fn cutoff_and_expiry_follow_the_period() {
         let now = Timestamp::saturating_from_millis(10 * DAY_MILLIS);
-        assert_eq!(Period::Forever.kept_since(now), None);
-        assert_eq!(Period::Days(3).kept_since(now).map(Timestamp::as_millis), Some(7 * DAY_MILLIS));
-        assert_eq!(Period::Days(3).end_from(now).as_millis(), 13 * DAY_MILLIS);
-        assert_eq!(Period::Forever.end_from(now), Timestamp::MAX);
+        assert_eq!(RetentionPeriod::Forever.cutoff(now), None);
+        assert_eq!(RetentionPeriod::Days(3).cutoff(now).map(Timestamp::as_millis), Some(7 * DAY_MILLIS));
+        assert_eq!(RetentionPeriod::Days(3).expires_at(now).as_millis(), 13 * DAY_MILLIS);
+        assert_eq!(RetentionPeriod::Forever.expires_at(now), Timestamp::MAX);
     }
 }

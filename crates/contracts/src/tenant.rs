@@ -20,7 +20,7 @@ pub enum Scope {
     Tickets,
     /// Create, read and download exports.
     Exports,
-    /// Manage webhooks and read the log of what they were told.
+    /// Manage webhooks and read their deliveries.
     Webhooks,
     /// Administer the organization.
     Admin,
@@ -50,7 +50,7 @@ impl fmt::Display for Scope {
     }
 }
 
-/// A name that is none of [`Scope::ALL`].
+/// The name is not one of [`Scope::ALL`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown scope `{0}`: use assess, agents, tickets, exports, webhooks or admin")]
 pub struct UnknownScope(pub String);
@@ -72,12 +72,12 @@ impl FromStr for Scope {
 pub struct Scopes(BTreeSet<Scope>);
 
 impl Scopes {
-    /// What a key gets when nothing is said: everything but `admin`.
+    /// Default scopes of a key: all but `admin`.
     pub fn default_for_keys() -> Self {
         Self(Scope::ALL.into_iter().filter(|scope| *scope != Scope::Admin).collect())
     }
 
-    /// Whether `scope` is among them.
+    /// Whether the set contains `scope`.
     pub fn allows(&self, scope: Scope) -> bool {
         self.0.contains(&scope)
     }
@@ -104,11 +104,11 @@ impl FromStr for Scopes {
     }
 }
 
-/// Who a request acts for, as proved by its credentials.
+/// The authenticated tenant of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Tenant {
     /// The organization that every record of the request belongs to.
     pub organization_id: OrganizationId,
-    /// What the request's key may do.
+    /// Scopes of the request's key.
     pub scopes: Scopes,
 }

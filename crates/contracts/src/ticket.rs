@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use crate::ids::TicketId;
 use crate::time::Timestamp;
 
-/// The answer to an accepted import (202): it is durable and will be evaluated.
+/// Response to an accepted import (202): it is durable and will be evaluated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ImportReceipt {
     /// Service ticket id.
@@ -26,7 +26,7 @@ pub struct ImportReceipt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReceiptStatus {
-    /// Safe, and processed after the answer.
+    /// Stored durably; processed after the response.
     Accepted,
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
 
-/// A moment in Unix epoch **milliseconds**, between 1970-01-01 and 9999-12-31 (both inclusive).
+/// A time in Unix epoch **milliseconds**, between 1970-01-01 and 9999-12-31 (both inclusive).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct Timestamp(i64);
@@ -15,7 +15,7 @@ pub struct Timestamp(i64);
 #[error("must be Unix epoch milliseconds from 0 to 253402300799999")]
 pub struct TimestampOutOfRange;
 
-/// A text that is no moment.
+/// The text is neither a day nor a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "must be a day (2026-01-31, its beginning in UTC) or a time with its offset (2026-01-31T09:30:00Z) from 1970 to 9999"
@@ -33,8 +33,7 @@ impl Timestamp {
         if millis < Self::MIN.0 || millis > Self::MAX.0 { Err(TimestampOutOfRange) } else { Ok(Self(millis)) }
     }
 
-    /// Reads what people and helpdesks write: a day (`2026-01-31`, its beginning in UTC) or a time of RFC 3339. What is finer
-    /// than a millisecond is cut off.
+    /// Parses a day (`2026-01-31`, its start in UTC) or an RFC 3339 time, truncated to milliseconds.
     ///
     /// # Errors
     /// [`InvalidMoment`].
@@ -49,7 +48,7 @@ impl Timestamp {
         Self::from_millis(millis).map_err(|_| InvalidMoment)
     }
 
-    /// The moment nearest to `millis` that can be represented; for clocks and stored values.
+    /// Clamps `millis` to the valid range; for clocks and stored values.
     pub const fn saturating_from_millis(millis: i64) -> Self {
         if millis < Self::MIN.0 {
             Self::MIN
@@ -65,12 +64,12 @@ impl Timestamp {
         self.0
     }
 
-    /// This moment plus (or minus, when negative) so many milliseconds, kept in range.
+    /// Adds milliseconds (negative to subtract), clamped to the valid range.
     pub const fn plus_millis(self, millis: i64) -> Self {
         Self::saturating_from_millis(self.0.saturating_add(millis))
     }
 
-    /// Milliseconds from `earlier` to this moment; negative when `earlier` is later.
+    /// Milliseconds since `earlier`; negative when `earlier` is later.
     pub const fn millis_since(self, earlier: Self) -> i64 {
         self.0 - earlier.0
     }
@@ -96,14 +95,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_timestamp_is_written_in_utc_with_milliseconds() {
+    fn timestamp_displays_in_utc_with_milliseconds() {
         assert_eq!(Timestamp::MIN.to_string(), "1970-01-01T00:00:00.000Z");
         assert_eq!(Timestamp::MAX.to_string(), "9999-12-31T23:59:59.999Z");
         assert_eq!(Timestamp(1_700_000_000_123).to_string(), "2023-11-14T22:13:20.123Z");
     }
 
     #[test]
-    fn a_day_or_a_time_is_read() {
+    fn day_or_rfc3339_time_is_parsed() {
         for (text, millis) in [
             ("1970-01-01", 0),
             ("2026-01-31", 1_769_817_600_000),
@@ -120,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_outside_of_the_range_is_refused() {
+    fn timestamp_out_of_range_is_refused() {
         assert_eq!(Timestamp::from_millis(-1), Err(TimestampOutOfRange));
         assert_eq!(Timestamp::from_millis(253_402_300_800_000), Err(TimestampOutOfRange));
         assert!(serde_json::from_str::<Timestamp>("-1").is_err());

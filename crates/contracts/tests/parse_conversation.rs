@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use assay_contracts::conversation::{AiTool, Author, Conversation, MAX_MESSAGES, MessageKind};
-use assay_contracts::fault::BodyError;
+use assay_contracts::validation::BodyError;
 use serde_json::{Value, json};
 
 fn message(index: usize) -> Value {
@@ -25,8 +25,8 @@ fn parse(body: &Value) -> Result<Conversation, BodyError> {
 
 fn pointers(body: &Value) -> Vec<String> {
     match parse(body) {
-        Err(BodyError::Invalid(faults)) => faults.into_iter().map(|fault| fault.pointer).collect(),
-        other => panic!("expected faults, got {other:?}"),
+        Err(BodyError::Invalid(errors)) => errors.into_iter().map(|error| error.pointer).collect(),
+        other => panic!("expected validation errors, got {other:?}"),
     }
 }
 
@@ -52,7 +52,7 @@ fn without(pointer: &str) -> Value {
 }
 
 #[test]
-fn a_minimal_body_gets_the_documented_defaults() {
+fn minimal_body_gets_defaults() {
     let conversation = parse(&body()).unwrap();
     assert_eq!(conversation.source, "custom");
     assert_eq!(conversation.source_account_id, None);
@@ -79,7 +79,7 @@ fn every_author_variant_is_read() {
 }
 
 #[test]
-fn a_label_of_an_ai_tool_is_kept_only_on_the_ais_messages() {
+fn ai_tool_is_kept_only_on_ai_messages() {
     for tool in AiTool::ALL {
         let mut body = with("/messages/0/author", json!({"type": "ai", "external_id": "bot"}));
         body["messages"][0]["ai_tool"] = json!(tool.as_str());
@@ -91,7 +91,7 @@ fn a_label_of_an_ai_tool_is_kept_only_on_the_ais_messages() {
 }
 
 #[test]
-fn a_label_is_checked_on_the_ais_messages_and_ignored_on_all_others() {
+fn ai_tool_is_validated_only_on_ai_messages() {
     for label in [json!("helpscout"), json!(5), Value::Null] {
         let mut body = with("/messages/0/author", json!({"type": "ai", "external_id": "bot"}));
         body["messages"][1]["ai_tool"] = label.clone();
@@ -102,7 +102,7 @@ fn a_label_is_checked_on_the_ais_messages_and_ignored_on_all_others() {
 }
 
 #[test]
-fn order_and_uniqueness_are_checked_whatever_else_is_wrong_with_a_message() {
+fn order_and_uniqueness_are_checked_on_invalid_messages() {
     let mut body = body();
     body["messages"][1] = json!({
         "author": {"type": "contact"}, "content": "", "external_id": "m-0", "timestamp": 5,
@@ -119,7 +119,7 @@ fn order_and_uniqueness_are_checked_whatever_else_is_wrong_with_a_message() {
 }
 
 #[test]
-fn a_fault_is_reported_at_its_place() {
+fn error_has_the_pointer_of_its_field() {
     let long = "x".repeat(1025);
     let cases = [
         (without("/ticket_id"), "/ticket_id"),
@@ -166,16 +166,16 @@ fn a_fault_is_reported_at_its_place() {
 }
 
 #[test]
-fn an_integer_of_thirty_digits_is_a_fault_of_its_field() {
+fn integer_of_thirty_digits_is_an_error_of_its_field() {
     let text = body().to_string().replace("1700000000001", "123456789012345678901234567890");
     match Conversation::parse(text.as_bytes()) {
-        Err(BodyError::Invalid(faults)) => assert_eq!(faults[0].pointer, "/messages/1/timestamp"),
-        other => panic!("expected a fault, got {other:?}"),
+        Err(BodyError::Invalid(errors)) => assert_eq!(errors[0].pointer, "/messages/1/timestamp"),
+        other => panic!("expected an error, got {other:?}"),
     }
 }
 
 #[test]
-fn names_are_counted_in_characters_and_not_in_bytes() {
+fn name_length_is_counted_in_characters() {
     parse(&with("/ticket_id", json!("é".repeat(1024)))).unwrap();
     assert_eq!(pointers(&with("/ticket_id", json!("é".repeat(1025)))), ["/ticket_id"]);
 }
@@ -189,7 +189,7 @@ fn one_to_fifty_messages_are_accepted() {
 }
 
 #[test]
-fn the_same_external_id_may_be_used_once_for_each_kind() {
+fn external_id_is_unique_per_kind() {
     let mut body = with("/messages/1/external_id", json!("m-0"));
     body["messages"][1]["kind"] = json!("comment");
     parse(&body).unwrap();
@@ -201,7 +201,7 @@ fn equal_timestamps_are_chronological() {
 }
 
 #[test]
-fn all_faults_are_reported_at_once_but_never_more_than_twenty() {
+fn all_errors_are_reported_up_to_twenty() {
     let mut several = body();
     several["ticket_id"] = json!("");
     several["messages"][0]["content"] = json!(1);
@@ -212,7 +212,7 @@ fn all_faults_are_reported_at_once_but_never_more_than_twenty() {
 }
 
 #[test]
-fn what_is_not_json_is_malformed() {
+fn invalid_json_is_malformed() {
     let nested = "[".repeat(10_000);
     let cases: [&[u8]; 7] = [
         b"",

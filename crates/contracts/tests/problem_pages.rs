@@ -1,4 +1,4 @@
-//! `proto-docs/problems` has a page for every code, and each tells the truth.
+//! `proto-docs/problems` has a correct page for every problem code.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -20,7 +20,7 @@ fn every_code_has_a_page_and_every_page_a_code() {
 }
 
 #[test]
-fn pages_say_what_the_code_says() {
+fn pages_state_status_and_title_of_the_code() {
     for code in ProblemCode::ALL {
         let page = code.page();
         let head = format!("# {}\n\nStatus {}: {}\n", code.as_str(), code.status(), code.title());

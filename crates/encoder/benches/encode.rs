@@ -1,8 +1,8 @@
-//! How long an encoding takes, by kernel and by number of ids, on a random model of the size that ships.
+//! Encoding time by kernel and number of ids, on a random model of the shipped size.
 //!
 //! `cargo bench -p assay-encoder`
 
-#![allow(clippy::unwrap_used, reason = "a measurement stops at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a benchmark fails by panicking")]
 
 #[path = "../tests/support/mod.rs"]
 mod support;

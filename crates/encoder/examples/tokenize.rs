@@ -8,7 +8,7 @@ use anyhow::Context;
 use assay_encoder::Model;
 
 fn main() -> anyhow::Result<()> {
-    let path = std::env::args().nth(1).context("say which model: tokenize MODEL < lines > ids")?;
+    let path = std::env::args().nth(1).context("usage: tokenize MODEL < lines > ids")?;
     let model = Model::parse(&std::fs::read(&path).with_context(|| path.clone())?)?;
     let mut output = std::io::BufWriter::new(std::io::stdout().lock());
     let mut ids = Vec::new();

@@ -1,12 +1,12 @@
-//! Why a model cannot be used, and why ids cannot be encoded.
+//! Errors of reading a model file and of encoding ids.
 
 use crate::kernel::Kernel;
 
-/// Why the bytes are not a model that this crate can run.
+/// The bytes are not a model that this crate can run.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// The file does not begin with the mark of a model.
+    /// The file does not begin with the magic bytes.
     #[error("this is not a model file: it does not begin with ASSAYENC")]
     NotAModel,
     /// The file was written in another version of the format.
@@ -14,9 +14,9 @@ pub enum ModelError {
         "the model file has format version {found}, this program reads version {expected}: write it again"
     )]
     FormatVersion {
-        /// What the file says.
+        /// Version in the file.
         found: u32,
-        /// What this crate reads.
+        /// Version that this crate reads.
         expected: u32,
     },
     /// The file ends too early.
@@ -24,80 +24,80 @@ pub enum ModelError {
     Truncated {
         /// Bytes that are needed.
         expected: usize,
-        /// Bytes that are there.
+        /// Bytes in the file.
         found: usize,
     },
-    /// The bytes are not those that were written.
+    /// The content does not match its SHA-256.
     #[error("the checksum of the model file is wrong: it was damaged; copy it again")]
     Checksum,
-    /// The header cannot be read.
+    /// The header is not the expected JSON.
     #[error("the header of the model file cannot be read: {0}")]
     Header(String),
-    /// A size in the header does not fit the arithmetic of this crate.
+    /// A size in the header is outside the limits of the kernels.
     #[error("the header of the model file has {name} = {value}, which must be {rule}")]
     Size {
         /// The field of the header.
         name: &'static str,
         /// Its value.
         value: usize,
-        /// What it must be.
+        /// Required value.
         rule: &'static str,
     },
     /// The header lists a tensor twice.
     #[error("the model file lists the tensor {0} twice")]
     DuplicateTensor(String),
-    /// A tensor's place is not aligned.
+    /// The offset of a tensor is not aligned.
     #[error("the tensor {0} does not begin at a multiple of 64 bytes")]
     Unaligned(String),
-    /// A tensor that the encoder needs is not there.
+    /// A required tensor is missing.
     #[error("the model file has no tensor {0}")]
     MissingTensor(String),
-    /// A tensor has numbers of another type.
+    /// A tensor has the wrong element type.
     #[error("the tensor {name} has numbers of type {found}, expected {expected}")]
     WrongType {
-        /// The tensor.
+        /// Name of the tensor.
         name: String,
-        /// What is needed.
+        /// Required element type.
         expected: &'static str,
-        /// What is there.
+        /// Element type in the file.
         found: &'static str,
     },
-    /// A tensor has another shape.
+    /// A tensor has the wrong shape.
     #[error("the tensor {name} has the shape {found:?}, expected {expected:?}")]
     WrongShape {
-        /// The tensor.
+        /// Name of the tensor.
         name: String,
-        /// What is needed.
+        /// Required shape.
         expected: Vec<usize>,
-        /// What is there.
+        /// Shape in the file.
         found: Vec<usize>,
     },
-    /// A tensor holds an infinity or something that is not a number.
+    /// A tensor holds an infinity or a NaN.
     #[error("the tensor {0} holds a number that is not finite")]
     NotFinite(String),
-    /// A tensor of the tokenizer breaks a rule of its own.
+    /// A tensor of the tokenizer is invalid.
     #[error("the tensor {name} is faulty: {reason}")]
     Tokenizer {
-        /// The tensor.
+        /// Name of the tensor.
         name: &'static str,
-        /// The rule.
+        /// The violated rule.
         reason: &'static str,
     },
-    /// The kernel that was asked for does not run here.
+    /// The requested kernel needs instructions that this processor does not have.
     #[error("this processor has no {0:?} kernel: let Kernel::detect choose one")]
     Kernel(Kernel),
 }
 
-/// Why a list of ids cannot be encoded.
+/// A list of ids cannot be encoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
     /// More ids than the model has positions.
     #[error("{found} ids are too many: the model has {limit} positions; cut the text")]
     TooLong {
-        /// How many ids there are.
+        /// Number of ids.
         found: usize,
-        /// How many the model takes.
+        /// Positions of the model.
         limit: usize,
     },
     /// An id that is not in the vocabulary.
@@ -105,15 +105,15 @@ pub enum EncodeError {
         "the id {id} is not in the vocabulary of {vocabulary}: was it made by the tokenizer of another model?"
     )]
     UnknownId {
-        /// The id.
+        /// The unknown id.
         id: u32,
-        /// How many ids there are in the vocabulary, from 0.
+        /// Size of the vocabulary; valid ids are below it.
         vocabulary: usize,
     },
     /// The segments are not ascending, or do not end with the ids.
     #[error("the ends of the segments must ascend and the last one be {length}, the number of ids")]
     Segments {
-        /// How many ids there are.
+        /// Number of ids.
         length: usize,
     },
 }

@@ -1,4 +1,4 @@
-//! The model file: a header that lists tensors, the tensors, a checksum.
+//! The model file: a header that lists the tensors, the tensors, a checksum.
 //!
 //! ```text
 //! "ASSAYENC"  8 bytes
@@ -25,7 +25,7 @@ const PREFIX: usize = 16;
 const CHECKSUM: usize = 32;
 const ALIGNMENT: usize = 64;
 
-/// What the file says about its model.
+/// Metadata of the model.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[non_exhaustive]
 pub struct Header {
@@ -33,7 +33,7 @@ pub struct Header {
     pub name: String,
     /// Version of the model.
     pub version: String,
-    /// Numbers in a vector of the model.
+    /// Dimension of the vectors.
     pub hidden: usize,
     /// Attention heads.
     pub heads: usize,
@@ -49,22 +49,22 @@ pub struct Header {
     pub layer_norm_epsilon: f32,
     /// Id of the marker in front of a text.
     pub bos_id: u32,
-    /// Id of what the vocabulary has no piece for.
+    /// Id of characters that no piece covers.
     pub unk_id: u32,
-    /// Whatever else the writer wanted to say.
+    /// Free-form metadata of the file's writer.
     #[serde(default)]
     pub metadata: serde_json::Value,
 }
 
-/// A file whose checksum is right, and the places of its tensors.
+/// A file with a valid checksum, and the location of its tensors.
 pub(crate) struct ModelFile<'a> {
     pub(crate) header: Header,
     pub(crate) sha256: String,
     data: &'a [u8],
-    places: BTreeMap<String, Place>,
+    specs: BTreeMap<String, TensorSpec>,
 }
 
-/// A tensor that is not the encoder's.
+/// A tensor that does not belong to the encoder.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tensor {
     pub(crate) shape: Vec<usize>,
@@ -88,11 +88,11 @@ struct FullHeader {
 struct Entry {
     name: String,
     #[serde(flatten)]
-    place: Place,
+    spec: TensorSpec,
 }
 
 #[derive(Deserialize)]
-struct Place {
+struct TensorSpec {
     dtype: Type,
     shape: Vec<usize>,
     offset: usize,
@@ -125,8 +125,8 @@ impl Type {
     }
 }
 
-impl Place {
-    /// Where the tensor ends, counted from the first; none where that is beyond any file.
+impl TensorSpec {
+    /// End of the tensor, relative to the first one; `None` on overflow.
     fn end(&self) -> Option<usize> {
         let numbers = self.shape.iter().try_fold(1_usize, |product, &size| product.checked_mul(size))?;
         self.offset.checked_add(numbers.checked_mul(self.dtype.bytes())?)
@@ -137,7 +137,7 @@ impl<'a> ModelFile<'a> {
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, ModelError> {
         let header_length = read_prefix(bytes)?;
         let header_end = PREFIX.saturating_add(header_length);
-        let (content, checksum) = split(bytes, header_end.saturating_add(CHECKSUM))?;
+        let (content, checksum) = split_checksum(bytes, header_end.saturating_add(CHECKSUM))?;
         let sum = Sha256::digest(content);
         let intact = sum.as_slice() == checksum;
         // The checksum comes first: a damaged file may have any header.
@@ -149,24 +149,25 @@ impl<'a> ModelFile<'a> {
 
         let data_start = header_end.next_multiple_of(ALIGNMENT);
         let data_length =
-            tensors.iter().map(|entry| entry.place.end().unwrap_or(usize::MAX)).max().unwrap_or(0);
-        let (content, _) = split(bytes, data_start.saturating_add(data_length).saturating_add(CHECKSUM))?;
+            tensors.iter().map(|entry| entry.spec.end().unwrap_or(usize::MAX)).max().unwrap_or(0);
+        let (content, _) =
+            split_checksum(bytes, data_start.saturating_add(data_length).saturating_add(CHECKSUM))?;
         if !intact {
             return Err(ModelError::Checksum);
         }
 
-        let mut places = BTreeMap::new();
-        for Entry { name, place } in tensors {
-            if !place.offset.is_multiple_of(ALIGNMENT) {
+        let mut specs = BTreeMap::new();
+        for Entry { name, spec } in tensors {
+            if !spec.offset.is_multiple_of(ALIGNMENT) {
                 return Err(ModelError::Unaligned(name));
             }
-            if places.contains_key(&name) {
+            if specs.contains_key(&name) {
                 return Err(ModelError::DuplicateTensor(name));
             }
-            places.insert(name, place);
+            specs.insert(name, spec);
         }
-        let sha256 = sum.iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self { header, sha256, data: content.get(data_start..).unwrap_or_default(), places })
+        let sha256 = hex::encode(sum);
+        Ok(Self { header, sha256, data: content.get(data_start..).unwrap_or_default(), specs })
     }
 
     /// The bytes of a tensor of signed 8-bit integers.
@@ -182,45 +183,45 @@ impl<'a> ModelFile<'a> {
     pub(crate) fn u32(&mut self, name: &str, length: Option<usize>) -> Result<Vec<u32>, ModelError> {
         let shape = length.map(|length| [length]);
         let bytes = self.take(name, Type::U32, shape.as_ref().map(|shape| &shape[..]))?;
-        Ok(whole(bytes))
+        Ok(decode_u32(bytes))
     }
 
     pub(crate) fn f32(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError> {
-        finite(name, self.take(name, Type::F32, Some(shape))?)
+        decode_f32(name, self.take(name, Type::F32, Some(shape))?)
     }
 
-    /// The tensors of other models; those of bytes are left out.
-    pub(crate) fn into_rest(self) -> Result<BTreeMap<String, Tensor>, ModelError> {
+    /// The tensors that the encoder did not take, without tensors of bytes.
+    pub(crate) fn into_other_tensors(self) -> Result<BTreeMap<String, Tensor>, ModelError> {
         let data = self.data;
         let mut rest = BTreeMap::new();
-        for (name, place) in self.places {
-            let bytes = bytes_of(data, &place);
-            let values = match place.dtype {
-                Type::F32 => Values::F32(finite(&name, bytes)?),
-                Type::U32 => Values::U32(whole(bytes)),
+        for (name, spec) in self.specs {
+            let bytes = tensor_bytes(data, &spec);
+            let values = match spec.dtype {
+                Type::F32 => Values::F32(decode_f32(&name, bytes)?),
+                Type::U32 => Values::U32(decode_u32(bytes)),
                 Type::I8 | Type::U8 => continue,
             };
-            rest.insert(name, Tensor { shape: place.shape, values });
+            rest.insert(name, Tensor { shape: spec.shape, values });
         }
         Ok(rest)
     }
 
     fn take(&mut self, name: &str, dtype: Type, shape: Option<&[usize]>) -> Result<&'a [u8], ModelError> {
-        let place = self.places.remove(name).ok_or_else(|| ModelError::MissingTensor(name.to_owned()))?;
-        if place.dtype != dtype {
-            let (expected, found) = (dtype.name(), place.dtype.name());
+        let spec = self.specs.remove(name).ok_or_else(|| ModelError::MissingTensor(name.to_owned()))?;
+        if spec.dtype != dtype {
+            let (expected, found) = (dtype.name(), spec.dtype.name());
             return Err(ModelError::WrongType { name: name.to_owned(), expected, found });
         }
-        let fits = shape.map_or(place.shape.len() == 1, |shape| place.shape == shape);
+        let fits = shape.map_or(spec.shape.len() == 1, |shape| spec.shape == shape);
         if !fits {
             let expected = shape.unwrap_or(&[]).to_vec();
-            return Err(ModelError::WrongShape { name: name.to_owned(), expected, found: place.shape });
+            return Err(ModelError::WrongShape { name: name.to_owned(), expected, found: spec.shape });
         }
-        Ok(bytes_of(self.data, &place))
+        Ok(tensor_bytes(self.data, &spec))
     }
 }
 
-/// Checks what stands before the header and says how long the header is.
+/// Checks the magic bytes and the version; returns the length of the header.
 fn read_prefix(bytes: &[u8]) -> Result<usize, ModelError> {
     if !bytes.starts_with(MAGIC) {
         return Err(ModelError::NotAModel);
@@ -236,8 +237,8 @@ fn read_prefix(bytes: &[u8]) -> Result<usize, ModelError> {
     Ok(usize::try_from(u32::from_le_bytes(length)).unwrap_or(usize::MAX))
 }
 
-/// Content and checksum of a file that must have `expected` bytes at least.
-fn split(bytes: &[u8], expected: usize) -> Result<(&[u8], &[u8]), ModelError> {
+/// Content and checksum of a file of at least `expected` bytes.
+fn split_checksum(bytes: &[u8], expected: usize) -> Result<(&[u8], &[u8]), ModelError> {
     let truncated = ModelError::Truncated { expected, found: bytes.len() };
     if bytes.len() < expected {
         return Err(truncated);
@@ -245,16 +246,16 @@ fn split(bytes: &[u8], expected: usize) -> Result<(&[u8], &[u8]), ModelError> {
     bytes.split_last_chunk::<CHECKSUM>().map(|(content, sum)| (content, &sum[..])).ok_or(truncated)
 }
 
-/// The bytes of a tensor that was found to lie within the data.
-fn bytes_of<'a>(data: &'a [u8], place: &Place) -> &'a [u8] {
-    place.end().and_then(|end| data.get(place.offset..end)).unwrap_or_default()
+/// The bytes of a tensor; `parse` has checked that it lies within the data.
+fn tensor_bytes<'a>(data: &'a [u8], spec: &TensorSpec) -> &'a [u8] {
+    spec.end().and_then(|end| data.get(spec.offset..end)).unwrap_or_default()
 }
 
-fn whole(bytes: &[u8]) -> Vec<u32> {
+fn decode_u32(bytes: &[u8]) -> Vec<u32> {
     bytes.as_chunks().0.iter().copied().map(u32::from_le_bytes).collect()
 }
 
-fn finite(name: &str, bytes: &[u8]) -> Result<Vec<f32>, ModelError> {
+fn decode_f32(name: &str, bytes: &[u8]) -> Result<Vec<f32>, ModelError> {
     let values: Vec<f32> = bytes.as_chunks().0.iter().copied().map(f32::from_le_bytes).collect();
     if values.iter().all(|value| value.is_finite()) {
         Ok(values)

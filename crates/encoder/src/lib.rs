@@ -6,9 +6,11 @@
 //!
 //! What always holds:
 //! - the same model and ids give the same bytes, whatever the processor: integers are multiplied exactly, floating-point
-//!   numbers in one fixed order, by operations that IEEE 754 defines (no fused multiply-add, no library's `exp`);
-//! - so a [`Kernel`] decides how long an answer takes, never what it is;
+//!   operations run in one fixed order, by operations that IEEE 754 defines (no fused multiply-add, no library's `exp`);
+//! - so the choice of [`Kernel`] affects speed, never results;
 //! - neither a text nor a list of ids makes it panic, and the tokenizer's time is linear in the length of the text.
+
+#![warn(missing_docs)]
 
 mod error;
 mod file;

@@ -1,4 +1,4 @@
-//! A model that is ready to run.
+//! A loaded model: tokenizer, encoder and the other tensors of its file.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use crate::kernel::{Avx2, Avx512Vnni};
 use crate::tokenizer::Tokenizer;
 use crate::workspace::Workspace;
 
-/// A tokenizer and an encoder out of one file, and whatever other tensors the file has.
+/// A tokenizer and an encoder from one file, and the other tensors of that file.
 pub struct Model {
     header: Header,
     sha256: String,
@@ -30,10 +30,10 @@ enum Network {
 }
 
 impl Model {
-    /// Reads a model file for the fastest kernel of this processor. Nothing of `bytes` is kept.
+    /// Reads a model file for the fastest kernel of this processor. Copies what it needs of `bytes`.
     ///
     /// # Errors
-    /// Says what is wrong with the file.
+    /// The file is invalid.
     pub fn parse(bytes: &[u8]) -> Result<Self, ModelError> {
         Self::parse_for(bytes, Kernel::detect())
     }
@@ -41,15 +41,15 @@ impl Model {
     /// [`Model::parse`] for a given kernel.
     ///
     /// # Errors
-    /// [`ModelError::Kernel`] where the processor does not have it, or what is wrong with the file.
+    /// [`ModelError::Kernel`] if the processor lacks it, or the file is invalid.
     pub fn parse_for(bytes: &[u8], kernel: Kernel) -> Result<Self, ModelError> {
         Self::build(bytes, kernel, |words| Cow::Owned(words.to_vec()))
     }
 
-    /// [`Model::parse`] of a file that is part of the program: the embeddings, the largest tensor, are used where they are.
+    /// [`Model::parse`] of a file that is part of the program: the embeddings, the largest tensor, are borrowed, not copied.
     ///
     /// # Errors
-    /// Says what is wrong with the file.
+    /// The file is invalid.
     pub fn parse_static(bytes: &'static [u8]) -> Result<Self, ModelError> {
         Self::build(bytes, Kernel::detect(), Cow::Borrowed)
     }
@@ -75,22 +75,22 @@ impl Model {
             Kernel::Avx2 | Kernel::Avx512Vnni => return Err(missing),
         };
         let (header, sha256) = (file.header.clone(), file.sha256.clone());
-        Ok(Self { header, sha256, tokenizer, network, tensors: file.into_rest()? })
+        Ok(Self { header, sha256, tokenizer, network, tensors: file.into_other_tensors()? })
     }
 
-    /// What the file says about the model: its name, its sizes, the ids of its markers.
+    /// Metadata: name, sizes, ids of the markers.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Whatever the writer of the file wanted to say.
+    /// Free-form metadata of the file's writer.
     #[must_use]
     pub fn metadata(&self) -> &serde_json::Value {
         &self.header.metadata
     }
 
-    /// The checksum of the file, which names this model and no other: 64 hexadecimal digits.
+    /// SHA-256 of the file, 64 hexadecimal digits: identifies the model.
     #[must_use]
     pub fn sha256(&self) -> &str {
         &self.sha256
@@ -108,7 +108,7 @@ impl Model {
         }
     }
 
-    /// The numbers of a floating-point tensor that does not belong to the encoder.
+    /// The values of an `f32` tensor that does not belong to the encoder.
     #[must_use]
     pub fn tensor_f32(&self, name: &str) -> Option<&[f32]> {
         match &self.tensors.get(name)?.values {
@@ -117,7 +117,7 @@ impl Model {
         }
     }
 
-    /// The shape of such a tensor.
+    /// The shape of a tensor that does not belong to the encoder.
     #[must_use]
     pub fn tensor_shape(&self, name: &str) -> Option<&[usize]> {
         self.tensors.get(name).map(|tensor| &tensor.shape[..])
@@ -125,20 +125,20 @@ impl Model {
 
     /// Appends the ids of `text`, without markers in front or behind.
     ///
-    /// The time is linear in the length of the text, which nobody bounds here: a caller who wants 300 ids should not
-    /// pass a megabyte. Characters beside each other that no piece has are one unknown id.
+    /// Takes time linear in the length of the text, which is not limited here: a caller who needs 300 ids should not
+    /// pass a megabyte. Adjacent characters that no piece covers become one unknown id.
     pub fn tokenize(&self, text: &str, ids: &mut Vec<u32>) {
         self.tokenizer.tokenize(text, ids);
     }
 
     /// The vectors of the last layer, one for each id, `header().hidden` numbers each.
     ///
-    /// The ids come in segments: `segments` says where each ends. An id is seen by those of its own segment and of later
-    /// ones, so what is behind a segment does not change its vectors. The first id is usually `header().bos_id`. The
-    /// answer is the same with every kernel and workspace.
+    /// `segments` holds the end of each segment of ids. Attention is block-causal: an id attends to its own segment and to
+    /// earlier ones, so later segments do not change its vectors. The first id is usually `header().bos_id`. The result
+    /// does not depend on the kernel or the workspace.
     ///
     /// # Errors
-    /// Too many ids, an id that is not in the vocabulary, or segments that do not make up the ids.
+    /// Too many ids, an id outside the vocabulary, or segments that do not cover the ids.
     pub fn encode(
         &self,
         ids: &[u32],
@@ -202,7 +202,7 @@ fn check_sizes(header: &Header) -> Result<(), ModelError> {
     Ok(())
 }
 
-/// Rows of this length, of numbers from −128 to 127 by numbers up to 255, sum to what 32 bits hold.
+/// Sums of this many products of numbers from −128 to 127 and numbers up to 255 fit 32 bits.
 const MAX_SIZE: usize = 65_536;
 
 fn read_transformer<'a, A: Arithmetic>(

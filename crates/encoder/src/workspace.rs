@@ -1,35 +1,35 @@
-//! Scratch memory of an encoding, which the next one can use again.
+//! Reusable scratch memory of encodings.
 
-/// Scratch memory of [`Model::encode`](crate::Model::encode). One for each thread that encodes; it holds nothing that a
-/// caller could want, and fits every model.
+/// Scratch memory of [`Model::encode`](crate::Model::encode). Use one per thread; it fits
+/// every model and carries no state from one call to the next.
 #[derive(Debug, Default)]
 pub struct Workspace {
     pub(crate) buffers: Buffers,
     #[cfg(target_arch = "x86_64")]
-    pub(crate) unsigned_bytes: Vec<u8>,
-    pub(crate) words: Vec<i16>,
+    pub(crate) u8_activations: Vec<u8>,
+    pub(crate) i16_activations: Vec<i16>,
 }
 
-/// What the layers write on, sized anew at each use: `[tokens, …]`, row after row.
+/// Buffers of the layers, resized at each use: `[tokens, …]`, row-major.
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
     /// The vectors between layers.
     pub(crate) hidden: Vec<f32>,
     pub(crate) queries: Vec<f32>,
-    /// Key and value of each token, one behind the other.
+    /// Key, then value, of each token.
     pub(crate) keys_values: Vec<f32>,
-    /// What attention found.
+    /// Output of attention.
     pub(crate) context: Vec<f32>,
-    /// Inside of the feed-forward part.
+    /// Inner activations of the feed-forward part.
     pub(crate) inner: Vec<f32>,
-    /// What a layer adds to its input.
+    /// Residual update of a layer.
     pub(crate) update: Vec<f32>,
     /// The scale of each quantised row.
     pub(crate) scales: Vec<f32>,
     pub(crate) attention: AttentionBuffers,
 }
 
-/// What attention writes on for one head.
+/// Buffers of attention for one head.
 #[derive(Debug, Default)]
 pub(crate) struct AttentionBuffers {
     /// `[key blocks, head size, 4]`
@@ -42,7 +42,7 @@ pub(crate) struct AttentionBuffers {
     pub(crate) scores: Vec<[f32; 16]>,
 }
 
-/// Sizes a buffer without promising what is in it.
+/// Resizes a buffer; its content is unspecified.
 pub(crate) fn resize<T: Copy + Default>(buffer: &mut Vec<T>, length: usize) {
     buffer.resize(length, T::default());
 }

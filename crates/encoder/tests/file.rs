@@ -1,4 +1,4 @@
-//! Whatever is wrong with a file is said.
+//! Invalid model files are refused with the reason.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -28,28 +28,28 @@ fn content(writer: &Writer) -> Vec<u8> {
 }
 
 #[test]
-fn a_random_model_is_read() {
+fn random_model_is_parsed() {
     let model = Model::parse(&writer().bytes()).unwrap();
     assert_eq!(model.header().vocabulary, 20);
     assert_eq!(model.metadata(), &json!({"seed": 3}));
 }
 
 #[test]
-fn other_files_are_not_model_files() {
+fn files_without_magic_bytes_are_refused() {
     for bytes in [&b""[..], b"ASSAY", b"PK\x03\x04 something else altogether"] {
         assert_eq!(error(bytes), ModelError::NotAModel);
     }
 }
 
 #[test]
-fn other_versions_of_the_format_are_named() {
+fn unknown_format_version_is_refused() {
     let mut bytes = writer().bytes();
     bytes[8] = 9;
     assert_eq!(error(&bytes), ModelError::FormatVersion { found: 9, expected: FORMAT_VERSION });
 }
 
 #[test]
-fn a_file_that_ends_anywhere_early_is_truncated() {
+fn truncation_at_any_offset_is_detected() {
     let bytes = writer().bytes();
     for length in (8..bytes.len()).step_by(97).chain([bytes.len() - 1]) {
         let error = error(&bytes[..length]);
@@ -58,22 +58,22 @@ fn a_file_that_ends_anywhere_early_is_truncated() {
 }
 
 #[test]
-fn a_changed_byte_anywhere_is_noticed() {
+fn corruption_of_any_byte_is_detected() {
     let bytes = writer().bytes();
     let mut random = Random(11);
     for _ in 0..300 {
         let mut damaged = bytes.clone();
-        let place = 16 + random.below(bytes.len() - 16);
-        damaged[place] ^= 1 << random.below(8);
+        let offset = 16 + random.below(bytes.len() - 16);
+        damaged[offset] ^= 1 << random.below(8);
         let error = error(&damaged);
-        assert!(matches!(error, ModelError::Checksum | ModelError::Truncated { .. }), "{place}: {error}");
+        assert!(matches!(error, ModelError::Checksum | ModelError::Truncated { .. }), "{offset}: {error}");
     }
     let longer = [&bytes[..], b"more"].concat();
     assert_eq!(error(&longer), ModelError::Checksum);
 }
 
 #[test]
-fn a_header_that_cannot_be_read_is_said() {
+fn invalid_headers_are_refused() {
     let mut without_hidden = writer();
     without_hidden.header.as_object_mut().unwrap().remove("hidden");
     let message = error(&without_hidden.bytes()).to_string();
@@ -89,7 +89,7 @@ fn a_header_that_cannot_be_read_is_said() {
 }
 
 #[test]
-fn sizes_that_do_not_fit_are_refused() {
+fn invalid_sizes_are_refused() {
     let cases = [
         ("hidden", json!(40)),
         ("hidden", json!(0)),
@@ -113,7 +113,7 @@ fn sizes_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn every_tensor_is_needed() {
+fn missing_tensors_are_refused() {
     for entry in writer().list() {
         let name = entry["name"].as_str().unwrap();
         let mut writer = writer();
@@ -123,7 +123,7 @@ fn every_tensor_is_needed() {
 }
 
 #[test]
-fn every_tensor_must_have_its_type_and_shape() {
+fn tensors_of_wrong_type_or_shape_are_refused() {
     for entry in writer().list() {
         let name = entry["name"].as_str().unwrap();
         let mut changed = writer();
@@ -140,7 +140,7 @@ fn every_tensor_must_have_its_type_and_shape() {
 }
 
 #[test]
-fn places_of_tensors_are_checked() {
+fn tensor_offsets_are_checked() {
     let list = writer().list();
     let with = |change: &dyn Fn(&mut Vec<Value>)| {
         let mut list = list.clone();
@@ -157,8 +157,8 @@ fn places_of_tensors_are_checked() {
 }
 
 #[test]
-fn numbers_that_are_not_finite_are_refused() {
-    for name in ["layer.1.down.scale", "a.head.of.somebody"] {
+fn nan_in_tensors_is_refused() {
+    for name in ["layer.1.down.scale", "other.head"] {
         let mut writer = writer();
         let mut values = vec![1.0; 32];
         values[5] = f32::NAN;
@@ -170,7 +170,7 @@ fn numbers_that_are_not_finite_are_refused() {
 type Change<'a> = &'a dyn Fn(&mut Writer);
 
 #[test]
-fn a_faulty_tokenizer_is_refused() {
+fn invalid_tokenizer_tensors_are_refused() {
     let cases: [(&str, Change<'_>); 7] = [
         ("tokenizer.offsets", &|writer| {
             let mut offsets = vec![9; 21];

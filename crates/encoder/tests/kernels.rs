@@ -1,4 +1,4 @@
-//! A kernel decides how long an answer takes, never what it is.
+//! All kernels give the same bytes.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -30,7 +30,7 @@ fn segments(random: &mut Random, length: usize) -> Vec<usize> {
 }
 
 #[test]
-fn every_kernel_gives_the_same_bytes() {
+fn all_kernels_give_the_same_bytes() {
     for (seed, sizes) in (1..).zip(MODELS) {
         let file = Writer::random(sizes, seed, &[]).bytes();
         let kernels: Vec<Kernel> = Kernel::ALL.into_iter().filter(|kernel| kernel.is_available()).collect();
@@ -48,13 +48,13 @@ fn every_kernel_gives_the_same_bytes() {
         for length in lengths {
             let ids: Vec<u32> = (0..length).map(|_| random.below(sizes.vocabulary) as u32).collect();
             let segments = segments(&mut random, length);
-            let mut answers = models
+            let mut results = models
                 .iter()
                 .zip(&mut workspaces)
                 .map(|(model, workspace)| bits(&model.encode(&ids, &segments, workspace).unwrap()));
-            let first = answers.next().unwrap();
-            for (answer, kernel) in answers.zip(&kernels[1..]) {
-                assert!(answer == first, "{kernel:?}, {length} ids, {sizes:?}");
+            let first = results.next().unwrap();
+            for (result, kernel) in results.zip(&kernels[1..]) {
+                assert!(result == first, "{kernel:?}, {length} ids, {sizes:?}");
             }
             assert!(first.iter().all(|&bits| f32::from_bits(bits).is_finite()));
         }
@@ -78,7 +78,7 @@ fn later_segments_do_not_change_earlier_vectors() {
 }
 
 #[test]
-fn a_used_workspace_changes_nothing() {
+fn reused_workspace_does_not_change_results() {
     let model = Model::parse(&Writer::random(MODELS[1], 4, &[]).bytes()).unwrap();
     let other = Model::parse(&Writer::random(MODELS[0], 5, &[]).bytes()).unwrap();
     let mut used = Workspace::default();
@@ -90,7 +90,7 @@ fn a_used_workspace_changes_nothing() {
 }
 
 #[test]
-fn a_kernel_that_is_not_there_is_refused() {
+fn unavailable_kernel_is_refused() {
     let file = Writer::random(MODELS[1], 4, &[]).bytes();
     for kernel in Kernel::ALL {
         let model = Model::parse_for(&file, kernel);
@@ -103,7 +103,7 @@ fn a_kernel_that_is_not_there_is_refused() {
 }
 
 #[test]
-fn models_are_shared_between_threads() {
+fn model_is_send_and_sync() {
     fn shared<T: Send + Sync>() {}
     shared::<Model>();
 }

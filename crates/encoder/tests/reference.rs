@@ -32,7 +32,7 @@ struct Segmented {
 #[derive(Deserialize)]
 struct Encoded {
     ids: Vec<u32>,
-    /// The first and the last of the last layer.
+    /// First and last vector of the last layer.
     vectors: [Vec<f32>; 2],
 }
 
@@ -52,7 +52,7 @@ fn assert_close(model: &Model, ids: &[u32], segments: &[usize], expected: &[Vec<
 }
 
 #[test]
-fn texts_become_the_ids_of_the_reference() {
+fn ids_match_reference_tokenizer() {
     let model = Model::parse(FILE).unwrap();
     for Text { text, encoded } in expected().texts {
         let mut ids = Vec::new();
@@ -62,7 +62,7 @@ fn texts_become_the_ids_of_the_reference() {
 }
 
 #[test]
-fn ids_become_the_vectors_of_the_reference() {
+fn vectors_match_reference_on_all_kernels() {
     for kernel in Kernel::ALL.into_iter().filter(|kernel| kernel.is_available()) {
         let model = Model::parse_for(FILE, kernel).unwrap();
         let expected = expected();
@@ -76,7 +76,7 @@ fn ids_become_the_vectors_of_the_reference() {
 }
 
 #[test]
-fn a_model_says_what_it_is() {
+fn header_and_sha256_are_exposed() {
     let model = Model::parse_static(FILE).unwrap();
     assert_eq!(model.header().name, "tiny");
     assert_eq!(model.header().hidden, 64);
@@ -85,7 +85,7 @@ fn a_model_says_what_it_is() {
 }
 
 #[test]
-fn tensors_of_other_models_are_handed_out_and_those_of_the_encoder_are_not() {
+fn only_tensors_outside_the_encoder_are_exposed() {
     let model = Model::parse(FILE).unwrap();
     assert_eq!(model.tensor_f32("head.weight").unwrap(), [0.5, -1.0, 2.0, 0.0, 1.5, 3.0]);
     assert_eq!(model.tensor_shape("head.weight").unwrap(), [2, 3]);
@@ -94,7 +94,7 @@ fn tensors_of_other_models_are_handed_out_and_those_of_the_encoder_are_not() {
 }
 
 #[test]
-fn a_model_in_the_program_encodes_like_one_that_was_read() {
+fn static_model_encodes_like_parsed_model() {
     let ids = [0, 7, 9];
     let (read, built_in) = (Model::parse(FILE).unwrap(), Model::parse_static(FILE).unwrap());
     let encode = |model: &Model| model.encode(&ids, &[3], &mut Workspace::default()).unwrap();

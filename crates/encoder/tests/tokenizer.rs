@@ -1,4 +1,4 @@
-//! How texts become ids, and that no text or list of ids is too strange.
+//! Tokenization, and robustness against arbitrary texts and ids.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -34,7 +34,7 @@ fn pieces(text: &str) -> Vec<&'static str> {
 }
 
 #[test]
-fn texts_are_cut_into_the_pieces_that_score_best() {
+fn segmentation_has_highest_score() {
     let cases: [(&str, &[&str]); 12] = [
         ("the", &["▁the"]),
         ("a", &["▁a"]),
@@ -55,21 +55,21 @@ fn texts_are_cut_into_the_pieces_that_score_best() {
 }
 
 #[test]
-fn unknown_characters_beside_each_other_are_one_id() {
+fn adjacent_unknown_characters_are_one_id() {
     assert_eq!(tokenize("Ж"), [2, UNKNOWN]);
     assert_eq!(tokenize("ЖЖЖ語a"), [2, UNKNOWN, 4]);
     assert_eq!(tokenize("Ж Ж"), [2, UNKNOWN, 2, UNKNOWN]);
 }
 
 #[test]
-fn ids_are_appended() {
+fn tokenize_appends_ids() {
     let mut ids = vec![UNKNOWN];
     MODEL.tokenize("Жa", &mut ids);
     assert_eq!(ids, [UNKNOWN, 2, UNKNOWN, 4]);
 }
 
 #[test]
-fn the_time_is_linear_in_the_length_of_the_text() {
+fn tokenization_takes_linear_time() {
     for text in ["a".repeat(100_000), "Ж".repeat(50_000), " ".repeat(100_000), "👍我".repeat(14_000)] {
         let start = Instant::now();
         tokenize(&text);
@@ -78,7 +78,7 @@ fn the_time_is_linear_in_the_length_of_the_text() {
 }
 
 #[test]
-fn ids_that_cannot_be_encoded_are_named() {
+fn invalid_ids_and_segments_are_refused() {
     let encode = |ids: &[u32]| {
         let segments: Vec<usize> = (1..=ids.len()).collect();
         MODEL.encode(ids, &segments, &mut Workspace::default())
@@ -90,20 +90,20 @@ fn ids_that_cannot_be_encoded_are_named() {
         let found = MODEL.encode(&[0, 1], segments, &mut Workspace::default());
         assert_eq!(found, Err(EncodeError::Segments { length: 2 }), "{segments:?}");
     }
-    // A marker behind the last piece is an id like others.
+    // A marker after the last piece is a valid id.
     assert_eq!(encode(&[0, 23]).unwrap().len(), 2 * 32);
 }
 
 proptest! {
     #[test]
-    fn any_text_becomes_ids_of_the_vocabulary(text in any::<String>()) {
+    fn any_text_gives_ids_of_the_vocabulary(text in any::<String>()) {
         let ids = tokenize(&text);
         prop_assert!(ids.len() <= 2 * text.chars().count() * 18);
         prop_assert!(ids.iter().all(|&id| (1..20).contains(&id)));
     }
 
     #[test]
-    fn spaces_around_a_text_change_nothing(text in "[ab Ж我é\n]{0,40}") {
+    fn surrounding_spaces_are_ignored(text in "[ab Ж我é\n]{0,40}") {
         prop_assert_eq!(tokenize(&format!(" \n{text}\t ")), tokenize(&text));
     }
 

@@ -3,56 +3,54 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use assay_contracts::retention::{InvalidPeriod, Period};
+use assay_contracts::retention::{InvalidRetentionPeriod, RetentionPeriod};
 use assay_platform::db::DatabaseSettings;
 use secrecy::SecretString;
 use serde::Deserialize;
 
-use crate::app::WorkSettings;
+use crate::app::WorkerSettings;
 
 /// Settings of the export worker role. Every key is described in `config/default.toml`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Where it answers whether it is alive and ready.
+    /// Listen address of the health endpoints.
     pub listen: SocketAddr,
     /// The database of the export role: `postgres://…` or `sqlite:PATH`.
     pub database_url: SecretString,
-    /// Connections at most; each job holds one while it reads.
+    /// Maximum number of connections; each job uses one while it reads.
     pub database_pool_size: u32,
-    /// Jobs at the same time, at most.
+    /// Maximum number of files written at the same time.
     #[serde(default = "default_parallel_jobs")]
     pub parallel_jobs: u32,
-    /// A job is taken over by another worker when its worker has not been heard of for so long, in milliseconds.
+    /// Duration of a lease without a heartbeat, in milliseconds; then another worker takes over the job.
     #[serde(default = "default_lease_milliseconds")]
     pub lease_milliseconds: u32,
-    /// How often jobs are looked for that nobody told of, in milliseconds.
+    /// Interval of polling for jobs whose event was lost, in milliseconds.
     #[serde(default = "default_poll_interval_milliseconds")]
     pub poll_interval_milliseconds: u32,
-    /// Jobs younger than this are left to the worker that is told of them first, in milliseconds.
+    /// Polling ignores pending jobs younger than this, in milliseconds: their events wake a worker.
     #[serde(default = "default_pending_grace_milliseconds")]
     pub pending_grace_milliseconds: u32,
-    /// Attempts at a job before it fails for good.
+    /// Attempts before a job fails permanently.
     #[serde(default = "default_max_attempts")]
     pub max_attempts: u32,
-    /// Pause after the first failed attempt, in milliseconds; each further one is four times as long, five minutes at
-    /// most.
+    /// Pause after the first failed attempt, in milliseconds; quadruples after each further one, up to five minutes.
     #[serde(default = "default_retry_delay_milliseconds")]
     pub retry_delay_milliseconds: u32,
-    /// How long a job waits for evaluations that were made before its export was created and are on their way into the
-    /// read model, in milliseconds.
+    /// How long a job waits for the read model to contain all evaluations made before its export was created, in
+    /// milliseconds.
     #[serde(default = "default_evaluations_wait_milliseconds")]
     pub evaluations_wait_milliseconds: u32,
-    /// Files are kept for so many days, unless their organization has a period of its own; 0: for ever.
+    /// Retention period of files in days, unless the organization has its own; 0: forever.
     #[serde(default = "default_file_retention_days")]
     pub file_retention_days: u32,
-    /// Between two rounds of looking for periods that have changed, in seconds.
+    /// Interval between maintenance runs, in seconds.
     #[serde(default = "default_maintenance_interval_seconds")]
     pub maintenance_interval_seconds: u64,
 }
 
 impl Config {
-    /// How the database is opened.
     pub fn database(&self) -> DatabaseSettings {
         DatabaseSettings {
             database_url: self.database_url.clone(),
@@ -60,17 +58,17 @@ impl Config {
         }
     }
 
-    /// How files are kept whose organization has no period of its own.
+    /// Retention period of organizations without their own.
     ///
     /// # Errors
     /// When the period is too long.
-    pub fn file_retention(&self) -> Result<Period, InvalidPeriod> {
-        Period::from_stored_days(self.file_retention_days)
+    pub fn file_retention(&self) -> Result<RetentionPeriod, InvalidRetentionPeriod> {
+        RetentionPeriod::from_stored_days(self.file_retention_days)
     }
 
-    pub(crate) fn work(&self) -> Result<WorkSettings, InvalidPeriod> {
+    pub(crate) fn worker_settings(&self) -> Result<WorkerSettings, InvalidRetentionPeriod> {
         let millis = |millis: u32| Duration::from_millis(u64::from(millis));
-        Ok(WorkSettings {
+        Ok(WorkerSettings {
             lease: millis(self.lease_milliseconds),
             poll_interval: millis(self.poll_interval_milliseconds),
             pending_grace: millis(self.pending_grace_milliseconds),

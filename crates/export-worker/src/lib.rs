@@ -1,6 +1,6 @@
-//! The export worker role: takes export jobs and writes their files, in constant memory whatever the number of rows.
+//! The export-worker role: claims export jobs and writes their files, in constant memory for any number of rows.
 //!
-//! It has no tables of its own: it works on those of the role `export`, through that role's store.
+//! It has no tables of its own: it uses the store of the role `export`.
 
 mod app;
 mod config;
@@ -8,7 +8,7 @@ mod consume;
 mod metrics;
 mod start;
 
-pub use assay_export::store::Announces;
+pub use assay_export::store::Notifications;
 pub use assay_export::{MIGRATIONS, SCHEMA};
 
 pub use self::config::Config;

@@ -1,11 +1,11 @@
-//! What is counted of export jobs: `proto-docs/metrics.md`.
+//! Metrics of export jobs, documented in `proto-docs/metrics.md`.
 
 use std::time::Duration;
 
 use assay_contracts::export::ExportKind;
 use metrics::{Unit, counter, describe_counter, describe_histogram, histogram};
 
-/// A file can be downloaded, `elapsed` after the attempt that wrote it began.
+/// `elapsed` is the duration of the successful attempt.
 pub(crate) fn completed(kind: ExportKind, rows: u64, bytes: u64, elapsed: Duration) {
     ended(kind, "complete");
     counter!("assay_export_rows_total", "kind" => kind.as_str()).increment(rows);
@@ -13,16 +13,16 @@ pub(crate) fn completed(kind: ExportKind, rows: u64, bytes: u64, elapsed: Durati
     histogram!("assay_export_duration_seconds", "kind" => kind.as_str()).record(elapsed);
 }
 
-/// An attempt has failed: another one follows, or (`for_good`) none.
-pub(crate) fn failed(kind: ExportKind, for_good: bool) {
-    ended(kind, if for_good { "failed" } else { "retried" });
+/// `is_final`: no further attempt follows.
+pub(crate) fn failed(kind: ExportKind, is_final: bool) {
+    ended(kind, if is_final { "failed" } else { "retried" });
 }
 
 fn ended(kind: ExportKind, outcome: &'static str) {
     counter!("assay_export_attempts_total", "kind" => kind.as_str(), "outcome" => outcome).increment(1);
 }
 
-/// Says what is counted here. Counters begin at zero, so that the first failure is seen as one.
+/// Registers the metrics. Counters start at zero, so that `increase()` sees the first failure.
 pub(crate) fn describe() {
     for kind in ExportKind::ALL {
         for outcome in ["complete", "retried", "failed"] {

@@ -1,12 +1,12 @@
-//! Starts the role: the only place that knows all of its parts.
+//! Wires the role together.
 
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
 use assay_clients::{ClientError, HttpSettings, RegistryClient, Service, http_client};
-use assay_contracts::retention::InvalidPeriod;
-use assay_export::store::{Announces, WorkStore, work_store};
+use assay_contracts::retention::InvalidRetentionPeriod;
+use assay_export::store::{Notifications, WorkStore, work_store};
 use assay_messaging::Bus;
 use assay_platform::auth::{Audience, ServiceTokens};
 use assay_platform::db::{self, Database, DatabaseError};
@@ -16,85 +16,73 @@ use assay_platform::web::{ServerSettings, serve};
 use tokio::sync::Notify;
 use url::Url;
 
-use crate::app::{Worker, set_file_periods, work_off_jobs};
+use crate::app::{Worker, run_maintenance, run_worker};
 use crate::consume::{ExportRequestedHandler, subscription};
 use crate::metrics;
 use crate::{Config, MIGRATIONS, SCHEMA};
 
-/// Connections beside those that jobs read with: heartbeats and readiness.
+/// Connections for heartbeats and readiness, in addition to one for each parallel job.
 const SPARE_CONNECTIONS: u32 = 2;
 
-/// How long agent-registry may take to answer a page of periods.
+/// Deadline for a page of retention periods.
 const REGISTRY_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Jobs that may wait for their evaluations beside those whose files are written: one organization's wait must not hold up
-/// the others.
+/// Additional jobs that may wait for the read model: the wait of one organization must not block the others.
 const WAITING_JOBS: u32 = 16;
 
-/// What the role needs from the process it runs in.
+/// What the process provides to the role.
 pub struct Dependencies {
-    /// Where it answers whether it is alive and ready; bound already.
+    /// Listener of the health endpoints; already bound.
     pub listener: TcpListener,
-    /// Where it hears of jobs.
     pub bus: Bus,
-    /// Where the files go.
     pub objects: Objects,
-    /// Makes tokens for calls.
     pub tokens: ServiceTokens,
-    /// Where agent-registry listens.
     pub registry_url: Url,
-    /// Whether the ends of jobs are announced to webhooks.
-    pub announces: Announces,
+    pub notifications: Notifications,
 }
 
-/// Why the role cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The database's address cannot be used.
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    /// The listener cannot be used.
     #[error("export-worker cannot serve: {0}")]
     Listener(#[from] std::io::Error),
-    /// Jobs would wait for each other's connections.
     #[error(
         "export_worker.database_pool_size must be at least export_worker.parallel_jobs + {SPARE_CONNECTIONS}, \
          and export_worker.parallel_jobs, lease_milliseconds, poll_interval_milliseconds and max_attempts at least 1"
     )]
     Settings,
-    /// The period of files is none.
     #[error("export_worker.file_retention_days: {0}")]
-    Period(#[from] InvalidPeriod),
-    /// No HTTP client.
+    RetentionPeriod(#[from] InvalidRetentionPeriod),
     #[error(transparent)]
     Client(#[from] ClientError),
 }
 
-/// Starts the role's tasks. The database and the bus may come up later; until then the role is not ready.
+/// Starts the role's tasks. The role is not ready until the database and the bus are reachable.
 ///
 /// # Errors
 /// When the configuration cannot be used.
 pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
-    let Dependencies { listener, bus, objects, tokens, registry_url, announces } = dependencies;
+    let Dependencies { listener, bus, objects, tokens, registry_url, notifications } = dependencies;
     check(config)?;
     metrics::describe();
     let database = Database::open(&config.database(), SCHEMA)?;
     register_readiness(tasks, &database, &bus);
 
-    let store = work_store(&database, announces);
+    let store = work_store(&database, notifications);
     let http = http_client(HttpSettings::default())?;
     let registry = Service::new(http, registry_url, Audience::AgentRegistry, tokens, REGISTRY_DEADLINE);
     spawn_maintenance(tasks, config, store.clone(), RegistryClient::new(registry))?;
     let parallel_jobs = config.parallel_jobs as usize;
-    let worker = Arc::new(Worker::new(store, objects, config.work()?, parallel_jobs));
-    let news = Arc::new(Notify::new());
+    let worker = Arc::new(Worker::new(store, objects, config.worker_settings()?, parallel_jobs));
+    let wakeup = Arc::new(Notify::new());
     for slot in 1..=config.parallel_jobs + WAITING_JOBS {
-        let (worker, news) = (worker.clone(), news.clone());
+        let (worker, wakeup) = (worker.clone(), wakeup.clone());
         tasks.spawn(Phase::Consume, format!("export worker slot {slot}"), move |stop| {
-            work_off_jobs(worker, news, stop)
+            run_worker(worker, wakeup, stop)
         });
     }
-    let handler = Arc::new(ExportRequestedHandler { news });
+    let handler = Arc::new(ExportRequestedHandler { wakeup });
     tasks.spawn(Phase::Consume, "export worker consumer", move |stop| async move {
         bus.consume(subscription(), handler, stop).await
     });
@@ -107,14 +95,14 @@ fn spawn_maintenance(
     config: &Config,
     store: Arc<dyn WorkStore>,
     registry: RegistryClient,
-) -> Result<(), InvalidPeriod> {
+) -> Result<(), InvalidRetentionPeriod> {
     const NAME: &str = "export-worker maintenance";
     let default = config.file_retention()?;
     let interval = Duration::from_secs(config.maintenance_interval_seconds.max(1));
     tasks.spawn(Phase::Relay, NAME, move |stop| {
         periodically(NAME, interval, stop, move || {
             let (store, registry) = (store.clone(), registry.clone());
-            async move { set_file_periods(store.as_ref(), &registry, default).await }
+            async move { run_maintenance(store.as_ref(), &registry, default).await }
         })
     });
     Ok(())

@@ -11,28 +11,27 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Where the other services reach this one.
+    /// Listen address of the internal API.
     pub listen: SocketAddr,
     /// `postgres://…` or `sqlite:PATH`.
     pub database_url: SecretString,
-    /// Connections at most.
+    /// Maximum number of connections.
     pub database_pool_size: u32,
-    /// Evaluations stored together, in one transaction, at most.
+    /// Maximum number of evaluations stored in one transaction.
     #[serde(default = "default_batch_size")]
     pub batch_size: usize,
-    /// Evaluations taken from the bus at the same time, at most.
+    /// Maximum number of unacknowledged evaluations.
     #[serde(default = "default_max_in_flight")]
     pub max_in_flight: usize,
-    /// Degraded while an event waits longer than this to be published, in seconds.
+    /// Degraded while an unpublished event is older than this, in seconds.
     #[serde(default = "default_outbox_age_limit_seconds")]
     pub outbox_age_limit_seconds: u64,
-    /// Between two rounds of housekeeping, in seconds.
+    /// Interval between maintenance runs, in seconds.
     #[serde(default = "default_maintenance_interval_seconds")]
     pub maintenance_interval_seconds: u64,
 }
 
 impl Config {
-    /// How the database is opened.
     pub fn database(&self) -> DatabaseSettings {
         DatabaseSettings {
             database_url: self.database_url.clone(),

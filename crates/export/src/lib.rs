@@ -1,6 +1,6 @@
-//! The export role: keeps what exports are made of, queues export jobs, and gives out their files.
+//! The export role: maintains the read model of exports, queues export jobs and serves their files.
 //!
-//! Owns the schema `export`. Files are written by the role `export-worker`, which shares this role's database through
+//! Owns the schema `export`. The role `export-worker` writes the files and shares the database through
 //! [`store`].
 
 mod app;
@@ -16,16 +16,15 @@ use assay_platform::db::{Migrations, embed, idempotency};
 pub use self::config::Config;
 pub use self::start::{Dependencies, StartError, migrate, start};
 
-/// The schema that the role owns.
+/// Schema name in PostgreSQL, file name of the database in standalone.
 pub const SCHEMA: &str = "export";
 
-/// The queue that all processes of the role share, without the namespace of the bus.
+/// Queue name, without the namespace of the bus. Shared by all processes of the role.
 pub const QUEUE: &str = store::CONSUMER;
 
-/// The same for events of deletion.
+/// Queue name of deletions.
 pub const DELETIONS_QUEUE: &str = store::DELETIONS_CONSUMER;
 
-/// Every table of the schema.
 pub static MIGRATIONS: &[Migrations] = &[
     assay_messaging::MIGRATIONS,
     idempotency::MIGRATIONS,

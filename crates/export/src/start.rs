@@ -1,4 +1,4 @@
-//! Starts the role: the only place that knows all of its parts.
+//! Wires the role together.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use assay_platform::runtime::{Phase, Tasks, now, periodically};
 use assay_platform::web::{ServerSettings, ServiceAuth, serve};
 use url::Url;
 
-use crate::app::count_evaluations::count_evaluations;
-use crate::app::keep_house::keep_house;
+use crate::app::run_maintenance::run_maintenance;
+use crate::app::set_target_sequences::set_target_sequences;
 use crate::consume::{
     ConversationEvaluatedHandler, EvaluationDeletedHandler, deletions_subscription, subscription,
 };
@@ -24,51 +24,42 @@ use crate::http::{self, Services};
 use crate::store::{ExportStore, export_store};
 use crate::{Config, MIGRATIONS, SCHEMA};
 
-/// How long scoring-worker may take to say how many evaluations there are: the creation of an export waits for it.
+/// Deadline for the target sequence; creating an export waits for it.
 const SCORING_DEADLINE: Duration = Duration::from_secs(3);
 
-/// How often jobs are looked for that were created while it did not answer.
-const COUNTING_INTERVAL: Duration = Duration::from_secs(1);
+/// Interval of setting targets of jobs that were created while scoring-worker was unreachable.
+const TARGET_UPDATE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long agent-registry may take to answer a page of periods.
+/// Deadline for a page of retention periods.
 const REGISTRY_DEADLINE: Duration = Duration::from_secs(10);
 
-/// What the role needs from the process it runs in.
+/// What the process provides to the role.
 pub struct Dependencies {
-    /// Where it serves; bound already.
+    /// Already bound.
     pub listener: TcpListener,
-    /// Checks the tokens of calls.
     pub tokens: ServiceTokens,
-    /// Signs cursors and download addresses.
+    /// Keys of cursors and download URLs.
     pub signing_keys: SigningKeys,
-    /// Where its events go and come from.
     pub bus: Bus,
-    /// Where the files are.
     pub objects: Objects,
-    /// Where scoring-worker listens.
     pub scoring_url: Url,
-    /// Where agent-registry listens.
     pub registry_url: Url,
 }
 
-/// Why the role cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The database's address cannot be used.
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    /// No HTTP client.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// The listener cannot be used.
     #[error("export cannot serve: {0}")]
     Listener(#[from] std::io::Error),
 }
 
-/// Brings the schema up to date; the names of the migrations that were applied.
+/// Migrates the schema; returns the names of the applied migrations.
 ///
 /// # Errors
-/// When the database cannot be reached or a migration fails; the next call goes on where this one ended.
+/// When the database cannot be reached or a migration fails; the next call continues.
 pub async fn migrate(config: &Config) -> Result<Vec<String>, DatabaseError> {
     let database = Database::open(&config.database(), SCHEMA)?;
     let applied = database.migrate(MIGRATIONS).await?;
@@ -76,7 +67,7 @@ pub async fn migrate(config: &Config) -> Result<Vec<String>, DatabaseError> {
     Ok(applied)
 }
 
-/// Starts the role's tasks. The database and the bus may come up later; until then the role is not ready.
+/// Starts the role's tasks. The role is not ready until the database and the bus are reachable.
 ///
 /// # Errors
 /// When the configuration cannot be used.
@@ -111,12 +102,12 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     let registry =
         Service::new(http.clone(), registry_url, Audience::AgentRegistry, tokens.clone(), REGISTRY_DEADLINE);
     let interval = Duration::from_secs(config.maintenance_interval_seconds.max(1));
-    spawn_housekeeping(tasks, interval, store.clone(), objects.clone(), RegistryClient::new(registry));
+    spawn_maintenance(tasks, interval, store.clone(), objects.clone(), RegistryClient::new(registry));
     let scoring = Service::new(http, scoring_url, Audience::Scoring, tokens.clone(), SCORING_DEADLINE);
     let watched = scoring.clone();
     tasks.spawn(Phase::Relay, "export circuit of scoring-worker", move |stop| watched.watch(stop));
     let scoring = ScoringClient::new(scoring);
-    spawn_counting(tasks, store.clone(), scoring.clone());
+    spawn_target_updates(tasks, store.clone(), scoring.clone());
     let services = Data::new(Services { store, outbox, keys: signing_keys, objects, scoring });
     let auth = ServiceAuth { tokens, audience: Audience::Export };
     serve(tasks, Phase::ServeInternal, "export", listener, ServerSettings::default(), move |app| {
@@ -125,28 +116,28 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     Ok(())
 }
 
-fn spawn_counting(tasks: &mut Tasks, store: Arc<dyn ExportStore>, scoring: ScoringClient) {
-    const NAME: &str = "export counting";
+fn spawn_target_updates(tasks: &mut Tasks, store: Arc<dyn ExportStore>, scoring: ScoringClient) {
+    const NAME: &str = "export target sequences";
     tasks.spawn(Phase::Relay, NAME, move |stop| {
-        periodically(NAME, COUNTING_INTERVAL, stop, move || {
+        periodically(NAME, TARGET_UPDATE_INTERVAL, stop, move || {
             let (store, scoring) = (store.clone(), scoring.clone());
-            async move { count_evaluations(store.as_ref(), &scoring).await }
+            async move { set_target_sequences(store.as_ref(), &scoring).await }
         })
     });
 }
 
-fn spawn_housekeeping(
+fn spawn_maintenance(
     tasks: &mut Tasks,
     interval: Duration,
     store: Arc<dyn ExportStore>,
     objects: Objects,
     registry: RegistryClient,
 ) {
-    const NAME: &str = "export housekeeping";
+    const NAME: &str = "export maintenance";
     tasks.spawn(Phase::Relay, NAME, move |stop| {
         periodically(NAME, interval, stop, move || {
             let (store, objects, registry) = (store.clone(), objects.clone(), registry.clone());
-            async move { keep_house(store.as_ref(), &objects, &registry, now()).await }
+            async move { run_maintenance(store.as_ref(), &objects, &registry, now()).await }
         })
     });
 }

@@ -1,4 +1,5 @@
-//! The gateway role: the public API. It checks keys, limits and bodies, and routes to the services; it owns no data.
+//! The gateway role: the public API. It authenticates callers, applies limits, validates bodies and forwards requests to the
+//! services. It owns no data.
 
 mod app;
 mod config;

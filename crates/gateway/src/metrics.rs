@@ -1,9 +1,9 @@
-//! What the gateway counts: `proto-docs/metrics.md`.
+//! The gateway's metrics: `proto-docs/metrics.md`.
 
 use metrics::{Unit, counter, describe_counter};
 
-/// A conversation was submitted, and answered.
-pub(crate) fn imported(status: u16) {
+/// Counts a submitted conversation by the status of its answer.
+pub(crate) fn count_import(status: u16) {
     let outcome = match status {
         202 => "accepted",
         409 => "duplicate",
@@ -13,7 +13,7 @@ pub(crate) fn imported(status: u16) {
     counter!("assay_imports_total", "outcome" => outcome).increment(1);
 }
 
-/// Says what is counted here. Counters begin at zero, so that the first event is seen as one.
+/// Describes the metrics. Counters start at zero, so that the first increment is visible as one.
 pub(crate) fn describe() {
     for outcome in ["accepted", "duplicate", "refused", "unavailable"] {
         counter!("assay_imports_total", "outcome" => outcome).increment(0);

@@ -1,4 +1,4 @@
-//! Putting the gateway together.
+//! Starts the gateway; the only place that knows all of its parts.
 
 use std::net::TcpListener;
 use std::time::Duration;
@@ -7,40 +7,40 @@ use actix_web::web::Data;
 use assay_clients::{ClientError, HttpSettings, RegistryClient, Service, http_client};
 use assay_platform::auth::{Audience, ServiceTokens};
 use assay_platform::runtime::{Phase, Tasks};
-use assay_platform::web::{BodyMemory, ServerSettings, serve};
+use assay_platform::web::{BodyBudget, ServerSettings, serve};
 use tokio::sync::Semaphore;
 use url::Url;
 
-use crate::app::{KeyRing, RateLimit};
+use crate::app::{ApiKeyCache, RateLimit};
 use crate::config::Config;
 use crate::http::{Gateway, configure};
 use crate::metrics;
 
-/// What the gateway needs from outside.
+/// Dependencies that the process provides.
 pub struct Dependencies {
-    /// Bound already.
+    /// A bound listener.
     pub listener: TcpListener,
-    /// Makes the tokens for the services.
+    /// Issues the tokens for calls to the services.
     pub tokens: ServiceTokens,
-    /// Where agent-registry listens.
+    /// Base URL of agent-registry.
     pub registry_url: Url,
-    /// Where ingest listens.
+    /// Base URL of ingest.
     pub ingest_url: Url,
-    /// Where scoring-worker listens.
+    /// Base URL of scoring-worker.
     pub scoring_url: Url,
-    /// Where export listens.
+    /// Base URL of export.
     pub export_url: Url,
-    /// Where webhooks listens; none: there are no webhooks.
+    /// Base URL of webhooks; `None` when they are turned off.
     pub webhooks_url: Option<Url>,
 }
 
 /// The gateway cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// A setting cannot work.
+    /// A setting is invalid.
     #[error("gateway.{0}")]
     Setting(&'static str),
-    /// No HTTP client.
+    /// The HTTP client cannot be created.
     #[error(transparent)]
     Client(#[from] ClientError),
     /// The listener cannot be used.
@@ -51,19 +51,19 @@ pub enum StartError {
 /// Starts the gateway's tasks.
 ///
 /// # Errors
-/// When the HTTP client or the listener cannot be set up.
+/// [`StartError`].
 pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
-    check(&config)?;
+    validate(&config)?;
     metrics::describe();
     let http = http_client(HttpSettings::default())?;
     let deadline = Duration::from_millis(config.service_deadline_milliseconds);
     let service = |address: &Url, audience| {
         Service::new(http.clone(), address.clone(), audience, dependencies.tokens.clone(), deadline)
-            .with_calls_at_most(calls_at_most(config.max_in_flight))
+            .with_max_concurrent_calls(max_calls_per_service(config.max_in_flight))
     };
     let registry = service(&dependencies.registry_url, Audience::AgentRegistry);
     let gateway = Gateway {
-        keys: KeyRing::new(
+        keys: ApiKeyCache::new(
             RegistryClient::new(registry.clone()),
             Duration::from_secs(config.key_cache_seconds),
         ),
@@ -74,8 +74,8 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
         registry,
         rate_limit: RateLimit::new(config.rate_limit_per_second),
         in_flight: Semaphore::new(config.max_in_flight),
-        body_memory: BodyMemory::new(config.body_memory_bytes),
-        checking: Semaphore::new(2 * config.workers),
+        body_budget: BodyBudget::new(config.body_memory_bytes),
+        validation_permits: Semaphore::new(2 * config.workers),
         config: config.clone(),
     };
     watch_services(&gateway, tasks);
@@ -89,18 +89,19 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     Ok(())
 }
 
-/// No service gets more than three quarters of the places: one that is slow leaves the rest to the others.
-fn calls_at_most(max_in_flight: usize) -> usize {
+/// At most three quarters of the slots per service, so that a slow one leaves the rest to the others.
+fn max_calls_per_service(max_in_flight: usize) -> usize {
     (max_in_flight - max_in_flight / 4).max(1)
 }
 
-/// Without agent-registry no key can be resolved and nothing answered. Without one of the others the rest still works.
+/// Registers a readiness check per service. Without agent-registry the gateway is not ready, because no key can be resolved;
+/// without another service it is degraded.
 fn watch_services(gateway: &Gateway, tasks: &mut Tasks) {
     let services = [&gateway.registry, &gateway.ingest, &gateway.scoring, &gateway.export];
     for service in services.into_iter().chain(&gateway.webhooks) {
-        let asked = service.clone();
+        let checked = service.clone();
         let is_ready = move || {
-            let service = asked.clone();
+            let service = checked.clone();
             async move { service.ready().await.map_err(|error| error.to_string()) }
         };
         if service.name() == gateway.registry.name() {
@@ -115,7 +116,7 @@ fn watch_services(gateway: &Gateway, tasks: &mut Tasks) {
     }
 }
 
-fn check(config: &Config) -> Result<(), StartError> {
+fn validate(config: &Config) -> Result<(), StartError> {
     if config.body_memory_bytes < config.max_body_bytes {
         return Err(StartError::Setting("body_memory_bytes must be max_body_bytes or more"));
     }

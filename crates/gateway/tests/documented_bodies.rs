@@ -1,5 +1,5 @@
-//! What the OpenAPI document says of request bodies is what the parser does: documented bodies are accepted, and a body
-//! without a documented required field is refused at that field.
+//! The OpenAPI document's request bodies match the parsers: documented bodies are accepted, and a body without a required
+//! field is refused at that field.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -7,7 +7,7 @@ use assay_contracts::agent::NewAgent;
 use assay_contracts::conversation::{AiTool, Conversation};
 use assay_contracts::evaluation::{ChargeReason, Flag, HandoffState};
 use assay_contracts::export::{ExportStatus, NewExport};
-use assay_contracts::fault::BodyError;
+use assay_contracts::validation::BodyError;
 use assay_gateway::openapi_document;
 use serde_json::{Map, Value, json};
 
@@ -31,7 +31,7 @@ fn resolve<'s>(schemas: &'s Value, schema: &'s Value) -> &'s Value {
     }
 }
 
-/// A value that a schema documents: every property when `full`, else the required ones.
+/// A value that matches a schema: with every property when `full`, else with the required ones.
 fn value_of(schemas: &Value, schema: &Value, full: bool) -> Value {
     let schema = resolve(schemas, schema);
     if let Some(variants) = schema["oneOf"].as_array() {
@@ -60,7 +60,7 @@ fn object_of(schemas: &Value, schema: &Value, full: bool) -> Value {
 }
 
 #[test]
-fn documented_bodies_are_accepted_with_and_without_their_optional_fields() {
+fn documented_bodies_are_accepted_with_and_without_optional_fields() {
     let schemas = schemas();
     for (name, parse) in BODIES {
         for full in [false, true] {
@@ -72,7 +72,7 @@ fn documented_bodies_are_accepted_with_and_without_their_optional_fields() {
 }
 
 #[test]
-fn every_documented_author_is_accepted() {
+fn documented_authors_are_accepted() {
     let schemas = schemas();
     for variant in schemas["ImportAuthor"]["oneOf"].as_array().unwrap() {
         let mut body = value_of(&schemas, &schemas["ImportRequest"], false);
@@ -83,23 +83,23 @@ fn every_documented_author_is_accepted() {
 }
 
 #[test]
-fn a_body_without_a_documented_required_field_is_refused_at_that_field() {
+fn body_without_a_required_field_is_refused_at_that_field() {
     let schemas = schemas();
     for (name, parse) in BODIES {
         for field in schemas[name]["required"].as_array().unwrap() {
             let field = field.as_str().unwrap();
             let mut body = value_of(&schemas, &schemas[name], true);
             body.as_object_mut().unwrap().remove(field);
-            let Err(BodyError::Invalid(faults)) = parse(body.to_string().as_bytes()) else {
+            let Err(BodyError::Invalid(errors)) = parse(body.to_string().as_bytes()) else {
                 panic!("{name} without {field} was accepted");
             };
-            assert_eq!(faults[0].pointer, format!("/{field}"), "{name}");
+            assert_eq!(errors[0].pointer, format!("/{field}"), "{name}");
         }
     }
 }
 
 #[test]
-fn documented_names_are_those_on_the_wire() {
+fn documented_enum_values_match_the_wire_names() {
     let schemas = schemas();
     let names = |schema: &str| schemas[schema]["enum"].clone();
     let all = |names: &[&'static str]| json!(names);

@@ -8,7 +8,7 @@ use assay_platform::db::DatabaseSettings;
 use secrecy::SecretString;
 use serde::Deserialize;
 
-/// How conversations are accepted. Every key is described in `config/default.toml`.
+/// Settings of the role. Every key is described in `config/default.toml`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
@@ -16,36 +16,36 @@ pub struct Config {
     pub listen: SocketAddr,
     /// `postgres://…` or `sqlite:PATH`.
     pub database_url: SecretString,
-    /// Connections at most.
+    /// Maximum number of connections.
     pub database_pool_size: u32,
-    /// Imports that may wait to be written; more are answered 503.
+    /// Capacity of the import queue; beyond it the answer is 503.
     pub accept_queue: usize,
-    /// Transactions that write imports at the same time. SQLite has one whatever is configured.
+    /// Maximum number of concurrent write transactions. SQLite always has one.
     pub writers: usize,
-    /// How long a writer waits for more imports while many come, in milliseconds.
-    pub gathering_milliseconds: u64,
-    /// How long an import may wait to be committed, in milliseconds.
+    /// Maximum time that a writer waits for a larger batch under load, in milliseconds.
+    pub linger_milliseconds: u64,
+    /// Maximum time until an import is committed, in milliseconds.
     pub accept_deadline_milliseconds: u64,
-    /// How long agent-registry may take to answer, in milliseconds.
+    /// Timeout of calls to agent-registry, in milliseconds.
     pub registry_deadline_milliseconds: u64,
-    /// Agents whose ids are remembered.
+    /// Maximum number of cached agent ids.
     pub agent_cache_entries: usize,
-    /// Largest body that is read, in bytes; the executable puts the gateway's limit in the place of 0.
+    /// Maximum size of a body, in bytes; 0 is replaced by the gateway's limit.
     pub max_body_bytes: usize,
-    /// Bytes of bodies that are held at the same time, at most.
+    /// Maximum bytes of all buffered bodies together.
     pub body_memory_bytes: usize,
-    /// Degraded when an event waits to be published for longer, in seconds.
+    /// The role is degraded while an event waits longer to be published, in seconds.
     pub outbox_age_limit_seconds: u64,
-    /// Between two rounds of housekeeping, in seconds.
+    /// Interval of maintenance, in seconds.
     pub maintenance_interval_seconds: u64,
-    /// Imports are refused while an event waits to be published for longer, in seconds.
+    /// Imports are refused while an event waits longer to be published, in seconds.
     pub outbox_refusal_age_seconds: u64,
-    /// Imports are refused while so many events wait to be published.
+    /// Imports are refused while this many events wait to be published.
     pub outbox_refusal_events: u64,
 }
 
 impl Config {
-    /// What may wait in the outbox before imports are refused.
+    /// Limits of the outbox backlog beyond which imports are refused.
     pub(crate) fn backlog_limits(&self) -> BacklogLimits {
         BacklogLimits {
             age: Duration::from_secs(self.outbox_refusal_age_seconds),
@@ -53,7 +53,7 @@ impl Config {
         }
     }
 
-    /// Where the conversations are kept.
+    /// The role's database.
     pub fn database(&self) -> DatabaseSettings {
         DatabaseSettings {
             database_url: self.database_url.clone(),

@@ -1,7 +1,7 @@
-//! The ingest role: accepts conversations, durably and once each, and keeps them for those who evaluate them.
+//! The ingest role: accepts conversations durably and exactly once, and stores them for evaluation.
 //!
-//! Owns the schema `ingest`. An import is answered when it is committed together with the event that tells of it;
-//! imports that arrive while others are being committed share the next transaction.
+//! Owns the schema `ingest`. An import is answered after it was committed together with its event. Imports that arrive
+//! during a commit share the next transaction (group commit).
 
 mod app;
 mod config;
@@ -18,7 +18,7 @@ pub use self::start::{Dependencies, StartError, migrate, start};
 /// The schema in PostgreSQL, and the name of the file in standalone.
 pub const SCHEMA: &str = "ingest";
 
-/// What has to be applied before the role can work.
+/// The migrations of the schema.
 pub static MIGRATIONS: &[Migrations] = &[
     assay_messaging::MIGRATIONS,
     idempotency::MIGRATIONS,

@@ -1,4 +1,4 @@
-//! Starts the role: the only place that knows all of its parts.
+//! Starts the role; the only place that knows all of its parts.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -10,36 +10,36 @@ use assay_messaging::outbox::{self, Backlog, Outbox};
 use assay_platform::auth::{Audience, ServiceTokens};
 use assay_platform::db::{Database, DatabaseError};
 use assay_platform::runtime::{Phase, Tasks, now, periodically};
-use assay_platform::web::{BodyMemory, ServerSettings, ServiceAuth, serve};
+use assay_platform::web::{BodyBudget, ServerSettings, ServiceAuth, serve};
 use url::Url;
 
 use crate::app::accept_conversation::Acceptance;
 use crate::app::import_queue::ImportQueue;
-use crate::app::maintain::maintain;
 use crate::app::resolve_agents::AgentDirectory;
+use crate::app::run_maintenance::run_maintenance;
 use crate::app::write_imports::{Writer, write_imports};
 use crate::http::{Services, configure};
 use crate::{Config, MIGRATIONS, SCHEMA, store};
 
-/// What the role needs from the process it runs in.
+/// Dependencies that the process provides.
 pub struct Dependencies {
-    /// Where it serves; bound already.
+    /// A bound listener.
     pub listener: TcpListener,
-    /// Checks and makes tokens.
+    /// Issues and verifies service tokens.
     pub tokens: ServiceTokens,
-    /// Where its events go.
+    /// Publishes its events.
     pub bus: Bus,
-    /// Where agent-registry listens.
+    /// Base URL of agent-registry.
     pub registry_url: Url,
 }
 
-/// Why the role cannot start.
+/// The role cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The database's address cannot be used.
+    /// The database URL is invalid.
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    /// No HTTP client.
+    /// The HTTP client cannot be created.
     #[error(transparent)]
     Client(#[from] ClientError),
     /// The listener cannot be used.
@@ -47,7 +47,7 @@ pub enum StartError {
     Listen(#[from] std::io::Error),
 }
 
-/// Brings the schema up to date; the names of the migrations that were applied.
+/// Applies pending migrations; returns their names.
 ///
 /// # Errors
 /// When the database cannot be reached or a migration fails.
@@ -61,13 +61,14 @@ pub async fn migrate(config: &Config) -> Result<Vec<String>, DatabaseError> {
 /// Starts the role's tasks. The database, the bus and agent-registry may come up later.
 ///
 /// # Errors
-/// When something that was given cannot be used.
+/// [`StartError`].
 pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
     let Dependencies { listener, tokens, bus, registry_url } = dependencies;
     let database = Database::open(&config.database(), SCHEMA)?;
     let store = store::open(&database);
     let outbox = Outbox::new(database.clone());
-    let queue = ImportQueue::new(config.accept_queue, Duration::from_millis(config.gathering_milliseconds));
+    let linger = Duration::from_millis(config.linger_milliseconds);
+    let queue = ImportQueue::new(config.accept_queue, linger);
     let registry = registry_client(&config, registry_url, tokens.clone())?;
     let watched = registry.service().clone();
     tasks.spawn(Phase::Relay, "ingest circuit of agent-registry", move |stop| watched.watch(stop));
@@ -75,22 +76,22 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     let backlog = Backlog::new(config.backlog_limits());
     register_checks(&config, tasks, &database, &bus, &outbox);
     assay_messaging::register_backlog_readiness(tasks.readiness(), SCHEMA, &backlog);
-    let (watched, looked_at) = (backlog.clone(), outbox.clone());
-    tasks.spawn(Phase::Relay, "ingest backlog", move |stop| watched.watch(looked_at, stop));
+    let (watched, watched_outbox) = (backlog.clone(), outbox.clone());
+    tasks.spawn(Phase::Relay, "ingest backlog", move |stop| watched.watch(watched_outbox, stop));
     for number in 1..=store.concurrent_writers(config.writers) {
         let (store, queue) = (Arc::clone(&store), queue.clone());
         let writer = Writer { store, queue, outbox: outbox.clone(), backlog: backlog.clone() };
-        // After the server: it waits for the writers to answer what it has taken in.
+        // Stopped after the server, which waits for the writers to answer the requests it has received.
         tasks.spawn(Phase::Relay, format!("ingest writer {number}"), move |stop| write_imports(writer, stop));
     }
     let relayed = outbox.clone();
     tasks.spawn(Phase::Relay, "ingest relay", move |stop| outbox::relay(relayed, bus, stop));
     let interval = Duration::from_secs(config.maintenance_interval_seconds.max(1));
-    let maintained = (Arc::clone(&store), outbox.clone(), registry.clone());
+    let dependencies = (Arc::clone(&store), outbox.clone(), registry.clone());
     tasks.spawn(Phase::Relay, "ingest maintenance", move |stop| {
         periodically("ingest maintenance", interval, stop, move || {
-            let (store, outbox, registry) = maintained.clone();
-            async move { maintain(store.as_ref(), &outbox, &registry).await }
+            let (store, outbox, registry) = dependencies.clone();
+            async move { run_maintenance(store.as_ref(), &outbox, &registry).await }
         })
     });
 
@@ -100,9 +101,9 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
         backlog,
         deadline: Duration::from_millis(config.accept_deadline_milliseconds),
     };
-    let body_memory = BodyMemory::new(config.body_memory_bytes);
+    let body_budget = BodyBudget::new(config.body_memory_bytes);
     let max_body_bytes = config.max_body_bytes;
-    let services = Services { store, outbox, acceptance, max_body_bytes, body_memory };
+    let services = Services { store, outbox, acceptance, max_body_bytes, body_budget };
     let routes = configure(services, ServiceAuth { tokens, audience: Audience::Ingest });
     serve(tasks, Phase::ServeInternal, "ingest", listener, ServerSettings::default(), routes)?;
     Ok(())

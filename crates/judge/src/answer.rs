@@ -1,4 +1,4 @@
-//! Reading what the judge answered: tolerant of form, strict about content.
+//! Parses the judge's answer: tolerant of form, strict about content.
 
 use assay_contracts::evaluation::{
     ChargeAssessment, ResolutionBasis as Basis, ResolutionStatus as Status, ResolvedBy, Score,
@@ -8,52 +8,51 @@ use serde_json::Value;
 
 use crate::lenient_json::{NoObject, find_object};
 
-/// Characters at most of a reason that are kept.
-const LONGEST_REASON: usize = 400;
-/// At most so many quotes of a part are looked at.
-const QUOTES: usize = 8;
+/// Longer reasons are truncated, in characters.
+const MAX_REASON_CHARS: usize = 400;
+/// Further quotes of a section are ignored.
+const MAX_QUOTES: usize = 8;
 
-/// A judge's answer, before its quotes are looked up.
+/// A judge's answer; its quotes are not located yet.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Answer {
-    pub resolution_accuracy: Part<Score>,
-    pub interaction_effort: Part<Score>,
-    /// `None` where it was left out.
-    pub handoff_smoothness: Option<Part<Score>>,
-    pub resolution: Part<Resolved>,
+    pub resolution_accuracy: Section<Score>,
+    pub interaction_effort: Section<Score>,
+    /// `None` when omitted.
+    pub handoff_smoothness: Option<Section<Score>>,
+    pub resolution: Section<ResolutionFinding>,
 }
 
-/// Whether the issue was solved, by whom, and what that means for a charge.
+/// The finding of the section `resolution`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Resolved {
+pub(crate) struct ResolutionFinding {
     pub status: Status,
     pub basis: Basis,
-    /// `None` where it was left out.
+    /// `None` when omitted.
     pub resolved_by: Option<ResolvedBy>,
-    /// `None` where it was left out.
+    /// `None` when omitted.
     pub charge: Option<ChargeAssessment>,
 }
 
-/// What was found, why, and in which words of the conversation.
+/// A section of the answer: a finding with its reason and quotes.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Part<T> {
+pub(crate) struct Section<T> {
     pub finding: T,
     pub reason: String,
     pub quotes: Vec<Quote>,
 }
 
-/// Words that should stand in a message.
+/// A quote as given by the judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Quote {
-    /// Counted from 1.
+    /// Number of the message, from 1.
     pub message: usize,
     pub words: String,
 }
 
-/// The answer is not what was asked for. The text is for the judge, who may repair it, and for logs: it repeats nothing of
-/// the answer.
+/// An unusable answer. The text is sent to the judge for a repair, and logged: it contains nothing of the answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum AnswerFault {
+pub(crate) enum AnswerError {
     #[error("it ends before it is complete: be brief")]
     CutOff,
     #[error("{0}")]
@@ -74,35 +73,35 @@ pub(crate) enum AnswerFault {
     NoHuman,
 }
 
-impl AnswerFault {
-    /// Whether it is the quotes that are at fault.
+impl AnswerError {
+    /// Whether the quotes are the cause.
     pub(crate) const fn is_about_quotes(&self) -> bool {
         matches!(self, Self::NoQuote { .. } | Self::NoConfirmation)
     }
 }
 
 impl Answer {
-    /// Reads the text of a completion as the answer to the question with this case number.
-    pub(crate) fn parse(text: &str, is_cut_off: bool, case: &str) -> Result<Self, AnswerFault> {
+    /// Parses the text of a completion as the answer for this case number.
+    pub(crate) fn parse(text: &str, is_cut_off: bool, case: &str) -> Result<Self, AnswerError> {
         let object = match find_object(text, "resolution_accuracy") {
             Ok(object) => object,
-            Err(_) if is_cut_off => return Err(AnswerFault::CutOff),
-            Err(error) => return Err(AnswerFault::NoObject(error)),
+            Err(_) if is_cut_off => return Err(AnswerError::CutOff),
+            Err(error) => return Err(AnswerError::NoObject(error)),
         };
         if object["case"].as_str().map(str::trim) != Some(case) {
-            return Err(AnswerFault::OtherCase);
+            return Err(AnswerError::OtherCase);
         }
         Ok(Self {
-            resolution_accuracy: part(&object, "resolution_accuracy", score)?,
-            interaction_effort: part(&object, "interaction_effort", score)?,
+            resolution_accuracy: section(&object, "resolution_accuracy", score)?,
+            interaction_effort: section(&object, "interaction_effort", score)?,
             handoff_smoothness: handoff(&object)?,
-            resolution: part(&object, "resolution", resolution)?,
+            resolution: section(&object, "resolution", resolution)?,
         })
     }
 
-    /// What the answer says, without its words.
+    /// The findings without reasons and quotes.
     pub(crate) fn opinion(&self) -> Opinion {
-        let Resolved { status, basis, resolved_by, charge } = self.resolution.finding;
+        let ResolutionFinding { status, basis, resolved_by, charge } = self.resolution.finding;
         Opinion {
             resolution_accuracy: self.resolution_accuracy.finding,
             interaction_effort: self.interaction_effort.finding,
@@ -115,40 +114,40 @@ impl Answer {
     }
 }
 
-/// Whoever leaves the score out has nothing to say about it.
-fn handoff(object: &Value) -> Result<Option<Part<Score>>, AnswerFault> {
+/// A section without a score counts as omitted.
+fn handoff(object: &Value) -> Result<Option<Section<Score>>, AnswerError> {
     let name = "handoff_smoothness";
     match object.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Object(members)) if members.get("score").is_none_or(Value::is_null) => Ok(None),
-        Some(_) => part(object, name, score).map(Some),
+        Some(_) => section(object, name, score).map(Some),
     }
 }
 
-fn part<T>(
+fn section<T>(
     object: &Value,
     name: &'static str,
-    finding: impl Fn(&Value, &str) -> Result<T, AnswerFault>,
-) -> Result<Part<T>, AnswerFault> {
+    finding: impl Fn(&Value, &str) -> Result<T, AnswerError>,
+) -> Result<Section<T>, AnswerError> {
     let Some(part) = object.get(name).filter(|part| part.is_object()) else {
-        return Err(fault(name, "must be an object"));
+        return Err(member_error(name, "must be an object"));
     };
     let finding = finding(part, name)?;
     let reason = part["reason"].as_str().map(one_line).filter(|reason| !reason.is_empty());
     let Some(reason) = reason else {
-        return Err(fault(format!("{name}.reason"), "must be one or two sentences"));
+        return Err(member_error(format!("{name}.reason"), "must be one or two sentences"));
     };
     let quotes = part["quotes"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let quotes = quotes.iter().take(QUOTES).filter_map(quote).collect();
-    Ok(Part { finding, reason, quotes })
+    let quotes = quotes.iter().take(MAX_QUOTES).filter_map(quote).collect();
+    Ok(Section { finding, reason, quotes })
 }
 
-fn fault(member: impl Into<String>, rule: &'static str) -> AnswerFault {
-    AnswerFault::Member { member: member.into(), rule }
+fn member_error(member: impl Into<String>, rule: &'static str) -> AnswerError {
+    AnswerError::Member { member: member.into(), rule }
 }
 
-/// A number, or a text that is one. Out of range is a fault: whoever answers 0 or 9 has not understood the scale.
-fn score(part: &Value, name: &str) -> Result<Score, AnswerFault> {
+/// A number, or a string with one. A score out of range is an error: the model has not understood the scale.
+fn score(part: &Value, name: &str) -> Result<Score, AnswerError> {
     let value = match &part["score"] {
         Value::Number(number) => number.as_f64(),
         Value::String(text) => text.trim().replace(',', ".").parse().ok(),
@@ -156,13 +155,13 @@ fn score(part: &Value, name: &str) -> Result<Score, AnswerFault> {
     };
     match value {
         Some(value) if (1.0..=5.0).contains(&value) => Ok(Score::nearest(value)),
-        _ => Err(fault(format!("{name}.score"), "must be a number from 1.0 to 5.0")),
+        _ => Err(member_error(format!("{name}.score"), "must be a number from 1.0 to 5.0")),
     }
 }
 
-fn resolution(part: &Value, name: &str) -> Result<Resolved, AnswerFault> {
+fn resolution(part: &Value, name: &str) -> Result<ResolutionFinding, AnswerError> {
     let Some(status) = named(Status::ALL, Status::as_str, &part["status"]) else {
-        return Err(fault(format!("{name}.status"), "must be resolved, partial or not_resolved"));
+        return Err(member_error(format!("{name}.status"), "must be resolved, partial or not_resolved"));
     };
     let rule = match status {
         Status::Resolved => "must be customer_confirmed, action_completed, answer_given or human_resolved",
@@ -170,19 +169,19 @@ fn resolution(part: &Value, name: &str) -> Result<Resolved, AnswerFault> {
         Status::NotResolved => "must be customer_rejected, escalated or no_answer",
     };
     let basis = named(Basis::ALL, Basis::as_str, &part["basis"])
-        .filter(|basis| goes_with(*basis, status))
-        .ok_or_else(|| fault(format!("{name}.basis"), rule))?;
+        .filter(|basis| is_compatible(*basis, status))
+        .ok_or_else(|| member_error(format!("{name}.basis"), rule))?;
     let resolved_by =
         optional(&part["resolved_by"], |value| named(ResolvedBy::ALL, ResolvedBy::as_str, value)).map_err(
-            |()| fault(format!("{name}.resolved_by"), "must be ai, human, customer, none or unknown"),
+            |()| member_error(format!("{name}.resolved_by"), "must be ai, human, customer, none or unknown"),
         )?;
     let charge = optional(&part["charge"], charge).map_err(|()| {
-        fault(format!("{name}.charge"), "must be supported, review, disputed or not_applicable")
+        member_error(format!("{name}.charge"), "must be supported, review, disputed or not_applicable")
     })?;
-    Ok(Resolved { status, basis, resolved_by, charge })
+    Ok(ResolutionFinding { status, basis, resolved_by, charge })
 }
 
-/// The value with this name, in any case and with any blanks between its words.
+/// The value with this name, ignoring case and with spaces or hyphens for underscores.
 fn named<T: Copy>(all: &[T], name: impl Fn(T) -> &'static str, value: &Value) -> Option<T> {
     let word = value.as_str()?.trim().to_lowercase().replace([' ', '-'], "_");
     all.iter().copied().find(|candidate| name(*candidate) == word)
@@ -196,13 +195,13 @@ fn charge(value: &Value) -> Option<ChargeAssessment> {
     named(ChargeAssessment::ALL, ChargeAssessment::as_str, value)
 }
 
-/// A member that may be left out: absent, null or empty.
+/// An optional member: absent, null or empty.
 fn optional<T>(value: &Value, read: impl Fn(&Value) -> Option<T>) -> Result<Option<T>, ()> {
-    let is_left_out = value.is_null() || value.as_str().is_some_and(|text| text.trim().is_empty());
-    if is_left_out { Ok(None) } else { read(value).map(Some).ok_or(()) }
+    let is_omitted = value.is_null() || value.as_str().is_some_and(|text| text.trim().is_empty());
+    if is_omitted { Ok(None) } else { read(value).map(Some).ok_or(()) }
 }
 
-const fn goes_with(basis: Basis, status: Status) -> bool {
+const fn is_compatible(basis: Basis, status: Status) -> bool {
     match basis {
         Basis::CustomerConfirmed | Basis::HumanResolved => matches!(status, Status::Resolved),
         Basis::ActionCompleted | Basis::AnswerGiven => matches!(status, Status::Resolved | Status::Partial),
@@ -212,7 +211,7 @@ const fn goes_with(basis: Basis, status: Status) -> bool {
     }
 }
 
-/// A quote that cannot be read is no quote.
+/// Malformed quotes are ignored.
 fn quote(value: &Value) -> Option<Quote> {
     let message = match &value["message"] {
         Value::Number(number) => usize::try_from(number.as_u64()?).ok()?,
@@ -222,12 +221,12 @@ fn quote(value: &Value) -> Option<Quote> {
     Some(Quote { message, words: value["quote"].as_str()?.trim().to_owned() })
 }
 
-/// The text in one line without control characters, cut where it is too long.
+/// The text on one line without control characters, truncated.
 fn one_line(text: &str) -> String {
     let text: String =
         text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect();
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match text.char_indices().nth(LONGEST_REASON) {
+    match text.char_indices().nth(MAX_REASON_CHARS) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or("").trim_end()),
         None => text,
     }
@@ -257,12 +256,12 @@ mod tests {
         answer
     }
 
-    fn parse(answer: &Value) -> Result<Answer, AnswerFault> {
+    fn parse(answer: &Value) -> Result<Answer, AnswerError> {
         Answer::parse(&answer.to_string(), false, "abc")
     }
 
     #[test]
-    fn an_answer_is_read_in_the_forms_that_models_write() {
+    fn answer_is_parsed_in_common_variants() {
         let expected = parse(&good()).unwrap();
         assert_eq!(expected.resolution_accuracy.finding, Score::nearest(4.5));
         let forms = [
@@ -285,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_asked_for_is_a_fault_that_names_its_place() {
+    fn invalid_member_is_named_in_the_error() {
         let cases = [
             (with("/case", json!("other")), "\"case\""),
             (with("/case", Value::Null), "\"case\""),
@@ -304,58 +303,58 @@ mod tests {
             (with("/resolution/basis", json!("customer_rejected")), "\"resolution.basis\""),
         ];
         for (answer, place) in cases {
-            let fault = parse(&answer).unwrap_err().to_string();
-            assert!(fault.contains(place), "{place}: {fault}");
+            let error = parse(&answer).unwrap_err().to_string();
+            assert!(error.contains(place), "{place}: {error}");
         }
     }
 
     #[test]
-    fn handoff_solver_and_charge_may_be_left_out() {
-        for left_out in [Value::Null, json!({}), json!({"score": null, "reason": "No handoff."})] {
-            let answer = parse(&with("/handoff_smoothness", left_out)).unwrap();
+    fn handoff_resolved_by_and_charge_are_optional() {
+        for omitted in [Value::Null, json!({}), json!({"score": null, "reason": "No handoff."})] {
+            let answer = parse(&with("/handoff_smoothness", omitted)).unwrap();
             assert_eq!(answer.handoff_smoothness, None);
         }
-        for left_out in [Value::Null, json!(""), json!(" ")] {
-            assert_eq!(parse(&with("/resolution/charge", left_out.clone())).unwrap().opinion().charge, None);
-            let answer = parse(&with("/resolution/resolved_by", left_out)).unwrap();
+        for omitted in [Value::Null, json!(""), json!(" ")] {
+            assert_eq!(parse(&with("/resolution/charge", omitted.clone())).unwrap().opinion().charge, None);
+            let answer = parse(&with("/resolution/resolved_by", omitted)).unwrap();
             assert_eq!(answer.opinion().resolved_by, None);
         }
-        let mut old = good();
-        old.as_object_mut().unwrap().remove("handoff_smoothness");
-        old["resolution"]
+        let mut minimal = good();
+        minimal.as_object_mut().unwrap().remove("handoff_smoothness");
+        minimal["resolution"]
             .as_object_mut()
             .unwrap()
             .retain(|name, _| name != "charge" && name != "resolved_by");
-        let opinion = parse(&old).unwrap().opinion();
+        let opinion = parse(&minimal).unwrap().opinion();
         assert_eq!((opinion.handoff_smoothness, opinion.resolved_by, opinion.charge), (None, None, None));
         let charge = parse(&with("/resolution/charge", json!("n/a"))).unwrap().opinion().charge;
         assert_eq!(charge, Some(ChargeAssessment::NotApplicable));
     }
 
     #[test]
-    fn an_answer_that_ends_too_early_is_told_so() {
+    fn truncated_answer_is_reported_as_cut_off() {
         let text = good().to_string();
         let half = &text[..text.len() / 2];
-        assert_eq!(Answer::parse(half, true, "abc"), Err(AnswerFault::CutOff));
-        assert_eq!(Answer::parse(half, false, "abc"), Err(AnswerFault::NoObject(NoObject::CutOff)));
+        assert_eq!(Answer::parse(half, true, "abc"), Err(AnswerError::CutOff));
+        assert_eq!(Answer::parse(half, false, "abc"), Err(AnswerError::NoObject(NoObject::CutOff)));
     }
 
     #[test]
-    fn a_reason_is_one_line_of_bounded_length() {
+    fn reason_is_one_line_of_bounded_length() {
         let long = with("/resolution/reason", json!("a\u{0}b\n".repeat(1_000)));
         let reason = parse(&long).unwrap().resolution.reason;
         assert!(reason.starts_with("a b a b") && reason.ends_with('…'), "{reason}");
-        assert!(reason.chars().count() <= LONGEST_REASON + 1);
+        assert!(reason.chars().count() <= MAX_REASON_CHARS + 1);
     }
 
     proptest! {
         #[test]
-        fn no_answer_breaks_it(text in "\\PC{0,300}") {
+        fn any_text_is_handled(text in "\\PC{0,300}") {
             let _ = Answer::parse(&text, false, "abc");
         }
 
         #[test]
-        fn every_score_in_range_is_taken_and_no_other(score in -10.0..20.0_f64) {
+        fn score_is_accepted_iff_in_range(score in -10.0..20.0_f64) {
             let parsed = parse(&with("/resolution_accuracy/score", json!(score)));
             prop_assert_eq!(parsed.is_ok(), (1.0..=5.0).contains(&score));
         }

@@ -1,4 +1,4 @@
-//! The words of the protocol: what is sent to `/chat/completions` and what comes back.
+//! Requests and responses of `/chat/completions`.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -12,36 +12,36 @@ pub(crate) struct ChatMessage {
     pub content: String,
 }
 
-/// The parameters that an endpoint takes. Every one that it refuses is left away from then on.
+/// The parameters that an endpoint supports. A refused parameter is omitted from then on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Dialect {
     response_format: bool,
     temperature: bool,
-    /// `max_tokens`, or else its successor `max_completion_tokens`.
+    /// `max_tokens`, otherwise its successor `max_completion_tokens`.
     max_tokens: bool,
 }
 
-/// What a model answered.
+/// The text of a completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Completion {
     pub text: String,
-    /// Whether the model had to stop before its end.
+    /// Whether the token limit cut the text off.
     pub is_cut_off: bool,
 }
 
-/// Tokens, as the endpoint counted them.
+/// Token counts of the endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Usage {
     pub prompt_tokens: u64,
     pub completion_tokens: u64,
 }
 
-/// The endpoint answered something else than a completion.
+/// The response is not a usable completion.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoCompletion {
     #[error("the endpoint's answer is not JSON")]
     NotJson,
-    #[error("the endpoint's answer is no chat completion: it has no choices[0].message.content")]
+    #[error("the endpoint's answer is not a chat completion: it has no choices[0].message.content")]
     NoContent,
     #[error("the model refuses to answer")]
     Refusal,
@@ -54,7 +54,6 @@ impl Default for Dialect {
 }
 
 impl Dialect {
-    /// The body of a request.
     pub(crate) fn body(self, model: &str, messages: &[ChatMessage], max_answer_tokens: u32) -> Vec<u8> {
         let mut body = json!({"model": model, "messages": messages});
         if self.temperature {
@@ -68,11 +67,11 @@ impl Dialect {
         body.to_string().into_bytes()
     }
 
-    /// The dialect without the parameter that the endpoint complains about, if it complains about one.
+    /// The dialect without the parameter that the error names, if it names one.
     pub(crate) fn without_refused(self, error: &EndpointError) -> Option<Self> {
-        let (400 | 422, said) = error.status()? else { return None };
-        let said = said.to_lowercase();
-        let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
+        let (400 | 422, message) = error.status()? else { return None };
+        let message = message.to_lowercase();
+        let has = |words: &[&str]| words.iter().any(|word| message.contains(word));
         if self.response_format && has(&["response_format", "json_object", "json mode", "json_mode"]) {
             Some(Self { response_format: false, ..self })
         } else if self.max_tokens && has(&["max_completion_tokens"]) && !has(&["too large", "too long"]) {
@@ -84,8 +83,8 @@ impl Dialect {
         }
     }
 
-    /// What both of them take.
-    pub(crate) const fn and(self, other: Self) -> Self {
+    /// The parameters supported by both.
+    pub(crate) const fn intersection(self, other: Self) -> Self {
         Self {
             response_format: self.response_format && other.response_format,
             temperature: self.temperature && other.temperature,
@@ -95,8 +94,8 @@ impl Dialect {
 }
 
 impl Completion {
-    /// Reads an answer. Tokens are returned beside an error, too: they are billed.
-    pub(crate) fn read(body: &[u8]) -> (Option<Usage>, Result<Self, NoCompletion>) {
+    /// Parses a response. Token counts are returned with an error too: they are billed.
+    pub(crate) fn parse(body: &[u8]) -> (Option<Usage>, Result<Self, NoCompletion>) {
         let Ok(answer) = serde_json::from_slice::<Value>(body) else {
             return (None, Err(NoCompletion::NotJson));
         };
@@ -120,7 +119,7 @@ impl Completion {
     }
 }
 
-/// A text, or a list of parts with texts.
+/// A string, or an array of parts with `text`.
 fn text_of(content: Option<&Value>) -> Option<String> {
     match content? {
         Value::String(text) => Some(text.clone()),
@@ -133,12 +132,12 @@ fn text_of(content: Option<&Value>) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn refused(status: u16, said: &str) -> EndpointError {
-        EndpointError::Status { status, code: None, said: said.to_owned(), retry_after: None }
+    fn refused(status: u16, message: &str) -> EndpointError {
+        EndpointError::Status { status, code: None, message: message.to_owned(), retry_after: None }
     }
 
     #[test]
-    fn a_parameter_is_left_away_once_the_endpoint_has_complained_about_it() {
+    fn refused_parameter_is_omitted() {
         let full = Dialect::default();
         let cases = [
             (400, "Unknown parameter: 'response_format'.", "response_format"),
@@ -146,37 +145,37 @@ mod tests {
             (400, "Unsupported value: 'temperature' does not support 0", "temperature"),
             (400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", "max_tokens"),
         ];
-        for (status, said, parameter) in cases {
-            let error = refused(status, said);
-            let poorer = full.without_refused(&error).unwrap();
-            let body: Value = serde_json::from_slice(&poorer.body("m", &[], 100)).unwrap();
-            assert!(body.get(parameter).is_none(), "{said}: {body}");
-            assert_eq!(poorer.without_refused(&error), None, "{said}");
+        for (status, message, parameter) in cases {
+            let error = refused(status, message);
+            let reduced = full.without_refused(&error).unwrap();
+            let body: Value = serde_json::from_slice(&reduced.body("m", &[], 100)).unwrap();
+            assert!(body.get(parameter).is_none(), "{message}: {body}");
+            assert_eq!(reduced.without_refused(&error), None, "{message}");
         }
         let others = [(400, "context length exceeded"), (401, "response_format"), (500, "temperature")];
-        for (status, said) in others {
-            assert_eq!(full.without_refused(&refused(status, said)), None, "{status} {said}");
+        for (status, message) in others {
+            assert_eq!(full.without_refused(&refused(status, message)), None, "{status} {message}");
         }
         let too_large = "'max_tokens' or 'max_completion_tokens' is too large: 1000";
         assert_eq!(full.without_refused(&refused(400, too_large)), None);
     }
 
     #[test]
-    fn a_completion_is_read_as_text_or_parts_with_its_tokens() {
+    fn completion_is_parsed_from_text_or_parts() {
         let usage = json!({"prompt_tokens": 7, "completion_tokens": 3});
         let whole =
             json!({"choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}], "usage": usage});
-        let (counted, completion) = Completion::read(whole.to_string().as_bytes());
+        let (counted, completion) = Completion::parse(whole.to_string().as_bytes());
         assert_eq!(counted, Some(Usage { prompt_tokens: 7, completion_tokens: 3 }));
         assert_eq!(completion, Ok(Completion { text: "yes".to_owned(), is_cut_off: false }));
         let parts = json!({"choices": [{"message": {"content": [{"text": "y"}, {"text": "es"}]}, "finish_reason": "length"}]});
-        let (counted, completion) = Completion::read(parts.to_string().as_bytes());
+        let (counted, completion) = Completion::parse(parts.to_string().as_bytes());
         assert_eq!(counted, None);
         assert!(completion.is_ok_and(|completion| completion.text == "yes" && completion.is_cut_off));
     }
 
     #[test]
-    fn what_is_no_completion_is_told_apart() {
+    fn invalid_completions_are_distinguished() {
         let cases = [
             ("<html>", NoCompletion::NotJson),
             ("[]", NoCompletion::NoContent),
@@ -184,7 +183,7 @@ mod tests {
             (r#"{"choices":[{"message":{"content":null,"refusal":"I cannot"}}]}"#, NoCompletion::Refusal),
         ];
         for (body, expected) in cases {
-            assert_eq!(Completion::read(body.as_bytes()).1, Err(expected), "{body}");
+            assert_eq!(Completion::parse(body.as_bytes()).1, Err(expected), "{body}");
         }
     }
 }

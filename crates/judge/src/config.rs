@@ -7,47 +7,46 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use url::Url;
 
-/// Longest that one judgement may be given: a queue must not stand still for longer.
-const LONGEST_TIMEOUT: Duration = Duration::from_secs(600);
+/// Upper bound of the timeout: the queue must not stall for longer.
+const MAX_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Which judge is asked, and within which limits. Every key is described in `config/default.toml`.
+/// Endpoint and limits of the judge. Every key is described in `config/default.toml`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JudgeConfig {
-    /// Address below which `/chat/completions` lies; empty: no judge.
+    /// Base URL of `/chat/completions`; empty: no judge.
     pub url: String,
-    /// The model.
+    /// Name of the model, as the endpoint knows it.
     pub model: String,
-    /// What becomes of a charge on which the judge and the built-in scorer differ.
+    /// How disagreement between judge and built-in scorer affects the charge.
     pub policy: JudgePolicy,
     /// Sent as bearer token; empty: none is sent.
     pub key: SecretString,
-    /// For one judgement with all attempts and pauses, in milliseconds.
+    /// Deadline of one judgement including retries, in milliseconds.
     pub timeout_milliseconds: u64,
-    /// Judgements under way at most.
+    /// Maximum number of judgements in flight.
     pub concurrency: usize,
-    /// Requests for one question at most.
+    /// Maximum number of requests for one prompt.
     pub attempts: u32,
-    /// Tokens that the judge may answer with.
+    /// Maximum number of tokens of an answer.
     pub max_answer_tokens: u32,
-    /// Bytes of an answer that are read.
+    /// Maximum size of a response, in bytes.
     pub max_answer_bytes: usize,
-    /// A longer transcript is not sent, in bytes as it would be sent.
+    /// Longer transcripts are not sent; bytes of the encoded transcript.
     pub max_transcript_bytes: usize,
     /// Price of a million prompt tokens, in US dollars.
     pub prompt_usd_per_million_tokens: f64,
     /// Price of a million answer tokens, in US dollars.
     pub completion_usd_per_million_tokens: f64,
-    /// Spent at most in a day (UTC) by this process, in US dollars; 0: no cap.
+    /// Spending cap of this process for a day (UTC), in US dollars; 0: no cap.
     pub daily_usd_cap: f64,
 }
 
-/// What becomes of a charge where the judge and the built-in scorer differ on status, solver or charge. That they differ is
-/// shown under either.
+/// How disagreement on status, `resolved_by` or charge affects the charge. Disagreement is flagged under either policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum JudgePolicy {
-    /// A person looks: the charge goes to review.
+    /// The charge goes to review.
     Advise,
     /// The judge's charge stands.
     Decide,
@@ -56,7 +55,6 @@ pub enum JudgePolicy {
 impl TryFrom<String> for JudgePolicy {
     type Error = &'static str;
 
-    /// By its name in the settings.
     fn try_from(name: String) -> Result<Self, Self::Error> {
         match name.as_str() {
             "advise" => Ok(Self::Advise),
@@ -69,25 +67,25 @@ impl TryFrom<String> for JudgePolicy {
 /// The judge's settings cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JudgeConfigError {
-    /// The address is none of HTTP.
+    /// Not an HTTP URL.
     #[error(
         "scoring.judge.url must begin with http:// or https:// and name a host, as in https://api.example.com/v1: {0}"
     )]
     Url(String),
-    /// The address holds a name or password.
-    #[error("scoring.judge.url must hold no user and no password: put the key into scoring.judge.key")]
+    /// The URL contains a user name or a password.
+    #[error("scoring.judge.url must contain no user name or password: put the key into scoring.judge.key")]
     UrlWithCredentials,
-    /// The key cannot be sent.
+    /// The key is not valid in an HTTP header.
     #[error(
-        "scoring.judge.key holds characters that no HTTP header may hold: was it copied with a line break?"
+        "scoring.judge.key contains characters that are not allowed in an HTTP header: was it copied with a line break?"
     )]
     Key,
     /// A setting is missing or out of its range.
     #[error("scoring.judge.{name} {rule}")]
     Setting {
-        /// The setting.
+        /// Name of the setting.
         name: &'static str,
-        /// What holds for it.
+        /// The violated rule.
         rule: &'static str,
     },
     /// The HTTP client cannot be built.
@@ -95,7 +93,7 @@ pub enum JudgeConfigError {
     Client(String),
 }
 
-/// Settings that were checked.
+/// Validated settings.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub url: Url,
@@ -113,7 +111,7 @@ pub(crate) struct Settings {
     pub daily_cap: Option<f64>,
 }
 
-/// What tokens cost, in US dollars a million.
+/// Prices in US dollars per million tokens.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Prices {
     pub prompt: f64,
@@ -121,53 +119,53 @@ pub(crate) struct Prices {
 }
 
 impl Prices {
-    /// US dollars for so many tokens.
-    pub(crate) fn of(self, prompt_tokens: u64, completion_tokens: u64) -> f64 {
+    /// Cost in US dollars.
+    pub(crate) fn cost(self, prompt_tokens: u64, completion_tokens: u64) -> f64 {
         (self.prompt * prompt_tokens as f64 + self.completion * completion_tokens as f64) / 1e6
     }
 }
 
 impl JudgeConfig {
-    /// Whether a judge is to be asked.
+    /// Whether a judge is configured.
     pub fn is_on(&self) -> bool {
         !self.url.trim().is_empty()
     }
 
-    /// Checks everything that can be checked without asking the judge.
+    /// Validates the settings without a request.
     pub(crate) fn check(&self) -> Result<Settings, JudgeConfigError> {
-        let fault = |name, rule| Err(JudgeConfigError::Setting { name, rule });
+        let invalid = |name, rule| Err(JudgeConfigError::Setting { name, rule });
         let timeout = Duration::from_millis(self.timeout_milliseconds);
         let Some(attempts) = NonZeroU32::new(self.attempts) else {
-            return fault("attempts", "must be at least 1");
+            return invalid("attempts", "must be at least 1");
         };
         if self.model.trim().is_empty() {
-            return fault("model", "must name the model to ask");
+            return invalid("model", "must name the model to ask");
         }
-        if timeout.is_zero() || timeout > LONGEST_TIMEOUT {
-            return fault("timeout_milliseconds", "must be from 1 to 600000");
+        if timeout.is_zero() || timeout > MAX_TIMEOUT {
+            return invalid("timeout_milliseconds", "must be from 1 to 600000");
         }
         if self.concurrency == 0 || self.concurrency > 1024 {
-            return fault("concurrency", "must be from 1 to 1024");
+            return invalid("concurrency", "must be from 1 to 1024");
         }
         if self.max_answer_tokens < 64 {
-            return fault("max_answer_tokens", "must be at least 64: an answer has about 500");
+            return invalid("max_answer_tokens", "must be at least 64: an answer has about 500");
         }
         if self.max_answer_bytes < 1024 || self.max_transcript_bytes < 1024 {
-            return fault("max_answer_bytes and max_transcript_bytes", "must be at least 1024");
+            return invalid("max_answer_bytes and max_transcript_bytes", "must be at least 1024");
         }
         let amounts =
             [self.prompt_usd_per_million_tokens, self.completion_usd_per_million_tokens, self.daily_usd_cap];
         if amounts.iter().any(|amount| !amount.is_finite() || *amount < 0.0) {
-            return fault("prices and daily_usd_cap", "must be amounts of 0 or more");
+            return invalid("prices and daily_usd_cap", "must be amounts of 0 or more");
         }
         let prices = Prices {
             prompt: self.prompt_usd_per_million_tokens,
             completion: self.completion_usd_per_million_tokens,
         };
         if self.daily_usd_cap > 0.0 && prices.prompt + prices.completion == 0.0 {
-            return fault(
+            return invalid(
                 "daily_usd_cap",
-                "needs the prices of tokens: without them nothing seems to cost anything",
+                "needs the prices of tokens: without them every request seems to be free",
             );
         }
         let key = self.key.expose_secret().trim();
@@ -191,7 +189,7 @@ impl JudgeConfig {
     }
 }
 
-/// `{url}/chat/completions`; a query stays at its end, and an address that is complete already stays as it is.
+/// `{url}/chat/completions`. A query is kept, and a URL that ends in the path already is not changed.
 fn completions_url(text: &str) -> Result<Url, JudgeConfigError> {
     let mut url = Url::parse(text.trim()).map_err(|error| JudgeConfigError::Url(error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
@@ -233,7 +231,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_path_of_completions_is_added_to_the_address_once() {
+    fn completions_path_is_appended_once() {
         let cases = [
             ("https://judge.example/v1", "https://judge.example/v1/chat/completions"),
             (" https://judge.example/v1/ ", "https://judge.example/v1/chat/completions"),
@@ -250,18 +248,18 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_policy_that_there_is_not_is_refused_with_those_that_there_are() {
+    fn unknown_policy_is_refused_with_valid_names() {
         let read = |word: &str| serde_json::from_value::<JudgePolicy>(word.into());
         assert_eq!(read("advise").unwrap(), JudgePolicy::Advise);
         assert_eq!(read("decide").unwrap(), JudgePolicy::Decide);
-        let fault = read("veto").unwrap_err().to_string();
-        assert!(fault.contains(r#""advise" or "decide""#), "{fault}");
+        let error = read("veto").unwrap_err().to_string();
+        assert!(error.contains(r#""advise" or "decide""#), "{error}");
     }
 
     type Change = fn(&mut JudgeConfig);
 
     #[test]
-    fn a_setting_that_cannot_work_is_named() {
+    fn invalid_setting_is_named() {
         let cases: [(&str, Change); 12] = [
             ("judge.url", |config| config.url = "judge.example".to_owned()),
             ("judge.url", |config| config.url = "ftp://judge.example".to_owned()),

@@ -1,4 +1,4 @@
-//! One request to the endpoint, and what is wrong with it when there is no good answer.
+//! A single request to the endpoint, and the classification of its errors.
 
 use std::error::Error;
 use std::io;
@@ -13,12 +13,10 @@ use url::Url;
 
 use crate::config::{JudgeConfigError, Settings};
 
-/// How long connecting may take.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(10);
-/// Bytes at most of an explanation that is kept.
-const EXPLANATION: usize = 300;
+/// Maximum length of a stored error message, in characters.
+const MAX_MESSAGE_CHARS: usize = 300;
 
-/// Where completions are asked for.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     http: Client,
@@ -27,11 +25,11 @@ pub(crate) struct Endpoint {
     max_answer_bytes: usize,
 }
 
-/// There is no good answer. The text names no contents and fits a log; what the endpoint said for itself is in `said`.
+/// A failed request. The text is safe to log: the error message of the endpoint is only in `message`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum EndpointError {
     #[error("the host name cannot be resolved")]
-    Name,
+    NameNotResolved,
     #[error("the connection was refused")]
     ConnectionRefused,
     #[error("no TLS connection: {0}")]
@@ -39,20 +37,20 @@ pub(crate) enum EndpointError {
     #[error("no connection: {0}")]
     Connection(String),
     #[error("the connection was closed before the answer was complete: {0}")]
-    Cut(String),
+    ConnectionClosed(String),
     #[error("the answer is longer than {limit} bytes")]
     TooLarge { limit: usize },
     #[error("it answers with status {status} and a redirect")]
     Redirect { status: u16, location: String },
     #[error("it answers with status {status}{}", code.as_ref().map(|code| format!(" ({code})")).unwrap_or_default())]
-    Status { status: u16, code: Option<String>, said: String, retry_after: Option<Duration> },
+    Status { status: u16, code: Option<String>, message: String, retry_after: Option<Duration> },
 }
 
 impl Endpoint {
     pub(crate) fn open(settings: &Settings) -> Result<Self, JudgeConfigError> {
         let http = Client::builder()
             .connect_timeout(CONNECT_DEADLINE)
-            // A redirect could carry the key and a transcript to anybody.
+            // A redirect could send the key and a transcript to a third party.
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
             .user_agent(concat!("assay-judge/", env!("CARGO_PKG_VERSION")))
@@ -66,23 +64,23 @@ impl Endpoint {
         })
     }
 
-    /// Sends a body and reads the whole answer, as far as the limit allows.
+    /// Sends a request and reads the response up to the size limit.
     pub(crate) async fn post(&self, body: Vec<u8>) -> Result<Vec<u8>, EndpointError> {
         let json = HeaderValue::from_static("application/json");
         let mut request = self.http.post(self.url.clone()).header(CONTENT_TYPE, json).body(body);
         if let Some(credentials) = self.credentials() {
             request = request.header(AUTHORIZATION, credentials);
         }
-        let response = request.send().await.map_err(describe)?;
+        let response = request.send().await.map_err(classify)?;
         let (status, headers) = (response.status(), response.headers().clone());
         let body = self.read(response).await;
         if status.is_success() {
             return body;
         }
-        Err(refusal(status, &headers, &body.unwrap_or_default()))
+        Err(status_error(status, &headers, &body.unwrap_or_default()))
     }
 
-    /// The key was checked to fit a header.
+    /// `JudgeConfig::check` has checked that the key fits a header.
     fn credentials(&self) -> Option<HeaderValue> {
         let key = Some(self.key.expose_secret()).filter(|key| !key.is_empty())?;
         let mut credentials = HeaderValue::from_str(&format!("Bearer {key}")).ok()?;
@@ -92,7 +90,7 @@ impl Endpoint {
 
     async fn read(&self, mut response: Response) -> Result<Vec<u8>, EndpointError> {
         let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(describe)? {
+        while let Some(chunk) = response.chunk().await.map_err(classify)? {
             if body.len() + chunk.len() > self.max_answer_bytes {
                 return Err(EndpointError::TooLarge { limit: self.max_answer_bytes });
             }
@@ -103,21 +101,23 @@ impl Endpoint {
 }
 
 impl EndpointError {
-    /// Whether the same request may succeed soon without anybody mending anything.
+    /// Whether a retry of the same request may succeed.
     pub(crate) const fn is_temporary(&self) -> bool {
         match self {
-            Self::Name | Self::ConnectionRefused | Self::Connection(_) | Self::Cut(_) => true,
+            Self::NameNotResolved
+            | Self::ConnectionRefused
+            | Self::Connection(_)
+            | Self::ConnectionClosed(_) => true,
             Self::Status { status, .. } => matches!(status, 408 | 425 | 429 | 500..=599),
             Self::Tls(_) | Self::TooLarge { .. } | Self::Redirect { .. } => false,
         }
     }
 
-    /// Whether the endpoint may have worked, and bill it, although its answer is lost.
-    pub(crate) const fn may_cost(&self) -> bool {
-        matches!(self, Self::Cut(_) | Self::TooLarge { .. })
+    /// Whether the endpoint may bill the request although its response is lost.
+    pub(crate) const fn may_be_billed(&self) -> bool {
+        matches!(self, Self::ConnectionClosed(_) | Self::TooLarge { .. })
     }
 
-    /// How long the endpoint asks to be left alone.
     pub(crate) const fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Status { retry_after, .. } => *retry_after,
@@ -125,16 +125,16 @@ impl EndpointError {
         }
     }
 
-    /// The status and what the endpoint said about it.
+    /// The status and the error message of the endpoint.
     pub(crate) fn status(&self) -> Option<(u16, &str)> {
         match self {
-            Self::Status { status, said, .. } => Some((*status, said)),
+            Self::Status { status, message, .. } => Some((*status, message)),
             _ => None,
         }
     }
 }
 
-fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> EndpointError {
+fn status_error(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> EndpointError {
     let text_of = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     if status.is_redirection() {
         let location = text_of(LOCATION).unwrap_or("nowhere").to_owned();
@@ -142,26 +142,27 @@ fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> EndpointErro
     }
     let body_text = String::from_utf8_lossy(body);
     let json: Value = serde_json::from_slice(body).unwrap_or_default();
-    let places = ["/error/message", "/error", "/message", "/detail"];
-    let said = places.iter().find_map(|place| json.pointer(place)?.as_str()).unwrap_or(&body_text);
-    let code = ["/error/code", "/error/type", "/code"].iter().find_map(|place| json.pointer(place)?.as_str());
+    let pointers = ["/error/message", "/error", "/message", "/detail"];
+    let message = pointers.iter().find_map(|pointer| json.pointer(pointer)?.as_str()).unwrap_or(&body_text);
+    let code =
+        ["/error/code", "/error/type", "/code"].iter().find_map(|pointer| json.pointer(pointer)?.as_str());
     EndpointError::Status {
         status: status.as_u16(),
-        // Goes into logs, and comes from outside: only what looks like a name.
-        code: code.filter(|code| is_name(code)).map(str::to_owned),
-        said: said.chars().take(EXPLANATION).collect(),
-        retry_after: text_of(RETRY_AFTER).and_then(|text| pause(text, Utc::now())),
+        // Logged and from outside: only identifiers are accepted.
+        code: code.filter(|code| is_identifier(code)).map(str::to_owned),
+        message: message.chars().take(MAX_MESSAGE_CHARS).collect(),
+        retry_after: text_of(RETRY_AFTER).and_then(|text| parse_retry_after(text, Utc::now())),
     }
 }
 
-fn is_name(code: &str) -> bool {
+fn is_identifier(code: &str) -> bool {
     !code.is_empty()
         && code.len() <= 64
         && code.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
 }
 
 /// `Retry-After` in either form (RFC 9110, section 10.2.3).
-fn pause(text: &str, now: DateTime<Utc>) -> Option<Duration> {
+fn parse_retry_after(text: &str, now: DateTime<Utc>) -> Option<Duration> {
     let text = text.trim();
     if let Ok(seconds) = text.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();
@@ -170,9 +171,9 @@ fn pause(text: &str, now: DateTime<Utc>) -> Option<Duration> {
     Some((moment.with_timezone(&Utc) - now).to_std().unwrap_or_default())
 }
 
-/// What went wrong on the way, from the chain of causes: the client's own text says no more than "error sending request".
-/// Without the address: some are asked with a key in their query.
-fn describe(error: reqwest::Error) -> EndpointError {
+/// Classifies an error by its chain of causes: the text of the HTTP client is only "error sending request". The URL is
+/// removed, since its query may contain a key.
+fn classify(error: reqwest::Error) -> EndpointError {
     let error = error.without_url();
     let mut deepest = error.to_string();
     let mut is_tls = false;
@@ -180,13 +181,13 @@ fn describe(error: reqwest::Error) -> EndpointError {
     while let Some(inner) = cause {
         deepest = inner.to_string();
         if deepest.starts_with("dns error") {
-            return EndpointError::Name;
+            return EndpointError::NameNotResolved;
         }
         if let Some(io) = inner.downcast_ref::<io::Error>() {
             if io.kind() == io::ErrorKind::ConnectionRefused {
                 return EndpointError::ConnectionRefused;
             }
-            // A TLS fault travels as the inner error of an I/O error of this kind.
+            // TLS errors are wrapped in an I/O error of this kind.
             is_tls |= io.kind() == io::ErrorKind::InvalidData && error.is_connect();
         }
         let lower = deepest.to_lowercase();
@@ -199,7 +200,7 @@ fn describe(error: reqwest::Error) -> EndpointError {
     } else if error.is_connect() {
         EndpointError::Connection(deepest)
     } else {
-        EndpointError::Cut(deepest)
+        EndpointError::ConnectionClosed(deepest)
     }
 }
 
@@ -208,9 +209,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pause_is_read_in_seconds_and_as_a_date() {
+    fn retry_after_is_read_as_seconds_or_date() {
         let now = DateTime::parse_from_rfc2822("Fri, 20 Nov 2026 10:00:00 GMT").unwrap().to_utc();
-        let seconds = |text| pause(text, now).map(|pause| pause.as_secs());
+        let seconds = |text| parse_retry_after(text, now).map(|pause| pause.as_secs());
         assert_eq!(seconds("7"), Some(7));
         assert_eq!(seconds(" 0.5 "), Some(0));
         assert_eq!(seconds("Fri, 20 Nov 2026 10:01:30 GMT"), Some(90));
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn an_explanation_is_found_in_the_usual_places_and_kept_short() {
+    fn error_message_is_found_and_truncated() {
         let cases = [
             (
                 r#"{"error":{"message":"no such model","code":"model_not_found"}}"#,
@@ -233,13 +234,13 @@ mod tests {
             ("no such model", "no such model", None),
         ];
         for (body, expected, expected_code) in cases {
-            let error = refusal(StatusCode::NOT_FOUND, &HeaderMap::new(), body.as_bytes());
-            let EndpointError::Status { status: 404, code, said, retry_after: None } = error else {
+            let error = status_error(StatusCode::NOT_FOUND, &HeaderMap::new(), body.as_bytes());
+            let EndpointError::Status { status: 404, code, message, retry_after: None } = error else {
                 panic!("{error:?}");
             };
-            assert_eq!((said.as_str(), code.as_deref()), (expected, expected_code), "{body}");
+            assert_eq!((message.as_str(), code.as_deref()), (expected, expected_code), "{body}");
         }
-        let long = refusal(StatusCode::NOT_FOUND, &HeaderMap::new(), "x".repeat(10_000).as_bytes());
-        assert_eq!(long.status().unwrap().1.len(), EXPLANATION);
+        let long = status_error(StatusCode::NOT_FOUND, &HeaderMap::new(), "x".repeat(10_000).as_bytes());
+        assert_eq!(long.status().unwrap().1.len(), MAX_MESSAGE_CHARS);
     }
 }

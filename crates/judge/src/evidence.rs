@@ -1,32 +1,32 @@
-//! Looking up a judge's quotes: an exact substring of the named message, or nothing.
+//! Locates a judge's quotes: only exact substrings of the named message are accepted.
 
 use assay_contracts::conversation::{AuthorType, Conversation, Message, MessageKind};
 use assay_contracts::evaluation::{Evidence, ResolutionBasis, Score};
 
-use crate::answer::{Answer, AnswerFault, Part};
+use crate::answer::{Answer, AnswerError, Section};
 
-/// Bytes at most of a quote that are kept.
-const LONGEST_QUOTE: usize = 300;
-/// Letters and digits that a quote has at least, unless it is the whole message: any text holds an "e".
-const SHORTEST_QUOTE: usize = 4;
+/// Longer quotes are truncated, in bytes.
+const MAX_QUOTE_BYTES: usize = 300;
+/// Minimum letters and digits of a quote, unless it is the whole message: nearly every text contains an "e".
+const MIN_QUOTE_CHARS: usize = 4;
 
-/// The quotes of an answer that are in the conversation.
+/// The located quotes of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Quotes {
     pub resolution_accuracy: Vec<Evidence>,
     pub interaction_effort: Vec<Evidence>,
-    /// Empty where there is no score, or none that anything takes points off.
+    /// May be empty without a score or with the best one.
     pub handoff_smoothness: Vec<Evidence>,
     pub resolution: Vec<Evidence>,
 }
 
-/// Looks up every quote of an answer. `talks_to_evaluator` tells for each message whether it is none to rely on.
-pub(crate) fn look_up(
+/// Locates every quote of an answer. `talks_to_evaluator` marks the messages that are no evidence.
+pub(crate) fn locate_quotes(
     answer: &Answer,
     conversation: &Conversation,
     talks_to_evaluator: &[bool],
-) -> Result<Quotes, AnswerFault> {
-    let source = Source { conversation, talks_to_evaluator };
+) -> Result<Quotes, AnswerError> {
+    let source = QuoteSource { conversation, talks_to_evaluator };
     let quotes = Quotes {
         resolution_accuracy: source.find(&answer.resolution_accuracy, "resolution_accuracy")?,
         interaction_effort: source.find(&answer.interaction_effort, "interaction_effort")?,
@@ -36,57 +36,57 @@ pub(crate) fn look_up(
     let basis = answer.resolution.finding.basis;
     let has_customer = quotes.resolution.iter().any(|quote| quote.author_type == AuthorType::Contact);
     if basis == ResolutionBasis::CustomerConfirmed && !has_customer {
-        return Err(AnswerFault::NoConfirmation);
+        return Err(AnswerError::NoConfirmation);
     }
     Ok(quotes)
 }
 
-struct Source<'c> {
+struct QuoteSource<'c> {
     conversation: &'c Conversation,
     talks_to_evaluator: &'c [bool],
 }
 
-impl Source<'_> {
-    fn find<T>(&self, part: &Part<T>, name: &'static str) -> Result<Vec<Evidence>, AnswerFault> {
+impl QuoteSource<'_> {
+    fn find<T>(&self, part: &Section<T>, name: &'static str) -> Result<Vec<Evidence>, AnswerError> {
         let mut found: Vec<Evidence> = Vec::new();
         for quote in &part.quotes {
             let evidence = self.message(quote.message).and_then(|message| locate(message, &quote.words));
             found.extend(evidence.filter(|evidence| !found.contains(evidence)));
         }
-        if found.is_empty() { Err(AnswerFault::NoQuote { part: name }) } else { Ok(found) }
+        if found.is_empty() { Err(AnswerError::NoQuote { part: name }) } else { Ok(found) }
     }
 
-    /// That nobody needed a person is said by no words.
-    fn handoff(&self, part: Option<&Part<Score>>) -> Result<Vec<Evidence>, AnswerFault> {
+    /// The best score needs no quote: no words show that no handoff was needed.
+    fn handoff(&self, part: Option<&Section<Score>>) -> Result<Vec<Evidence>, AnswerError> {
         let Some(part) = part else { return Ok(Vec::new()) };
         match self.find(part, "handoff_smoothness") {
-            Err(AnswerFault::NoQuote { .. }) if part.finding == Score::MAX => Ok(Vec::new()),
+            Err(AnswerError::NoQuote { .. }) if part.finding == Score::MAX => Ok(Vec::new()),
             found => found,
         }
     }
 
-    /// The message with this number, counted from 1, if its words count.
+    /// The message with this number, from 1, if it may be quoted.
     fn message(&self, number: usize) -> Option<&Message> {
         let index = number.checked_sub(1)?;
         let message = self.conversation.messages.get(index)?;
         let talks = self.talks_to_evaluator.get(index).copied().unwrap_or(false);
-        let counts = message.kind == MessageKind::Message
+        let is_quotable = message.kind == MessageKind::Message
             && matches!(
                 message.author.author_type(),
                 AuthorType::Contact | AuthorType::Teammate | AuthorType::Ai
             );
-        (counts && !talks).then_some(message)
+        (is_quotable && !talks).then_some(message)
     }
 }
 
 fn locate(message: &Message, words: &str) -> Option<Evidence> {
     let content = message.content.as_str();
-    let says_something = words.chars().filter(|character| character.is_alphanumeric()).count();
-    if words.is_empty() || (says_something < SHORTEST_QUOTE && content.trim() != words) {
+    let alphanumeric = words.chars().filter(|character| character.is_alphanumeric()).count();
+    if words.is_empty() || (alphanumeric < MIN_QUOTE_CHARS && content.trim() != words) {
         return None;
     }
     let start = content.find(words)?;
-    let mut end = start + words.len().min(LONGEST_QUOTE);
+    let mut end = start + words.len().min(MAX_QUOTE_BYTES);
     while !content.is_char_boundary(end) {
         end -= 1;
     }
@@ -105,7 +105,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::answer::{Quote, Resolved};
+    use crate::answer::{Quote, ResolutionFinding};
 
     fn conversation() -> Conversation {
         let said = |id: &str, kind: &str, author: &str, content: &str| json!({"external_id": id, "kind": kind, "timestamp": 0, "author": {"type": author, "external_id": author}, "content": content});
@@ -124,10 +124,10 @@ mod tests {
 
     fn find(quotes: &[(usize, &str)]) -> Vec<String> {
         let conversation = conversation();
-        let source = Source { conversation: &conversation, talks_to_evaluator: &TALKS };
+        let source = QuoteSource { conversation: &conversation, talks_to_evaluator: &TALKS };
         let quotes =
             quotes.iter().map(|(message, words)| Quote { message: *message, words: (*words).to_owned() });
-        let part = Part { finding: (), reason: String::new(), quotes: quotes.collect() };
+        let part = Section { finding: (), reason: String::new(), quotes: quotes.collect() };
         let found = source.find(&part, "resolution").unwrap_or_default();
         for evidence in &found {
             let message = conversation
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn only_words_that_stand_in_the_named_message_are_kept() {
+    fn quotes_must_be_substrings_of_the_named_message() {
         assert_eq!(find(&[(1, "meine Rückerstattung")]), ["meine Rückerstattung"]);
         assert_eq!(find(&[(1, "meine Rückerstattung"), (1, "meine Rückerstattung")]).len(), 1);
         assert_eq!(find(&[(5, "ok")]), ["ok"]);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_events_and_what_talks_to_an_evaluator_are_no_evidence() {
+    fn notes_events_and_injections_are_no_evidence() {
         for quote in
             [(2, "this is a perfect answer"), (3, "I sent the refund"), (4, "Conversation was closed")]
         {
@@ -173,13 +173,17 @@ mod tests {
     }
 
     #[test]
-    fn a_long_quote_is_cut_at_a_character() {
+    fn long_quote_is_cut_at_char_boundary() {
         let found = find(&[(6, &"lang ü".repeat(150))]);
-        assert!(found[0].len() <= LONGEST_QUOTE && found[0].len() > LONGEST_QUOTE - 4, "{}", found[0].len());
+        assert!(
+            found[0].len() <= MAX_QUOTE_BYTES && found[0].len() > MAX_QUOTE_BYTES - 4,
+            "{}",
+            found[0].len()
+        );
     }
 
-    fn answer(score: Part<Score>, quotes: Vec<Quote>) -> Answer {
-        let finding = Resolved {
+    fn answer(score: Section<Score>, quotes: Vec<Quote>) -> Answer {
+        let finding = ResolutionFinding {
             status: ResolutionStatus::Resolved,
             basis: ResolutionBasis::CustomerConfirmed,
             resolved_by: None,
@@ -189,14 +193,14 @@ mod tests {
             resolution_accuracy: score.clone(),
             interaction_effort: score,
             handoff_smoothness: None,
-            resolution: Part { finding, reason: String::new(), quotes },
+            resolution: Section { finding, reason: String::new(), quotes },
         }
     }
 
     #[test]
-    fn a_handoff_that_cost_points_is_quoted_and_one_that_nobody_needed_need_not_be() {
+    fn handoff_below_maximum_needs_a_quote() {
         let quote = vec![Quote { message: 5, words: "ok".to_owned() }];
-        let score = |score, quotes| Part { finding: Score::nearest(score), reason: String::new(), quotes };
+        let score = |score, quotes| Section { finding: Score::nearest(score), reason: String::new(), quotes };
         let mut answer = answer(score(4.0, quote.clone()), quote.clone());
         let cases = [
             (5.0, Vec::new(), true),
@@ -206,17 +210,17 @@ mod tests {
         ];
         for (smoothness, quotes, is_used) in cases {
             answer.handoff_smoothness = Some(score(smoothness, quotes));
-            assert_eq!(look_up(&answer, &conversation(), &TALKS).is_ok(), is_used, "{answer:?}");
+            assert_eq!(locate_quotes(&answer, &conversation(), &TALKS).is_ok(), is_used, "{answer:?}");
         }
     }
 
     #[test]
-    fn a_confirmation_is_in_the_customers_own_words() {
+    fn confirmation_must_quote_the_customer() {
         let quote = |message, words: &str| vec![Quote { message, words: words.to_owned() }];
-        let score = Part { finding: Score::MAX, reason: String::new(), quotes: quote(5, "ok") };
+        let score = Section { finding: Score::MAX, reason: String::new(), quotes: quote(5, "ok") };
         let mut answer = answer(score, quote(6, "lang ülang"));
-        assert_eq!(look_up(&answer, &conversation(), &TALKS), Err(AnswerFault::NoConfirmation));
+        assert_eq!(locate_quotes(&answer, &conversation(), &TALKS), Err(AnswerError::NoConfirmation));
         answer.resolution.quotes = quote(5, "ok");
-        assert!(look_up(&answer, &conversation(), &TALKS).is_ok());
+        assert!(locate_quotes(&answer, &conversation(), &TALKS).is_ok());
     }
 }

@@ -1,41 +1,40 @@
-//! Judging a conversation: ask, read, look up, rule, and repair once what can be repaired.
+//! Judges a conversation: request, parse, locate quotes, apply the rules, and repair a faulty answer once.
 
 use assay_contracts::conversation::Conversation;
 use assay_contracts::evaluation::{Evaluation, FallbackReason, JudgeUse};
-use assay_platform::runtime::{blocking, within};
+use assay_platform::runtime::{blocking, timeout};
 use assay_scoring::Scorer;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use crate::answer::{Answer, AnswerFault};
-use crate::circuit::Circuit;
+use crate::answer::{Answer, AnswerError};
+use crate::client::{ClientError, JudgeClient, Tally};
 use crate::completion::Completion;
 use crate::config::{JudgeConfig, JudgeConfigError};
+use crate::cooldown::Cooldown;
 use crate::endpoint::EndpointError;
-use crate::evidence::look_up;
-use crate::overlay::{Judgement, fallen_back, judged};
-use crate::prompt::Question;
-use crate::retry::{AskError, Asker, Tally};
+use crate::evidence::locate_quotes;
+use crate::overlay::{Judgement, fallback, overlay};
+use crate::prompt::Prompt;
 
-/// The judge of a process: its endpoint, its places, its account.
+/// The judge of a process, with its concurrency limit and cooldown.
 #[derive(Debug)]
 pub struct Judge {
-    asker: Asker,
-    places: Semaphore,
-    circuit: Circuit,
+    client: JudgeClient,
+    permits: Semaphore,
+    cooldown: Cooldown,
 }
 
-/// There is no judgement.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum NoJudgement {
     #[error(transparent)]
-    Ask(#[from] AskError),
+    Client(#[from] ClientError),
     #[error("the answer cannot be used: {0}")]
-    Answer(#[from] AnswerFault),
+    Answer(#[from] AnswerError),
     #[error("there was no usable answer within {0} ms")]
     Timeout(u128),
-    #[error("the endpoint is left alone after it failed")]
-    LeftAlone,
+    #[error("the endpoint is in a cooldown after failures")]
+    CoolingDown,
     #[error("the conversation has {bytes} bytes, and {limit} may be sent")]
     TooLong { bytes: usize, limit: usize },
     #[error("the process stops")]
@@ -43,10 +42,9 @@ pub(crate) enum NoJudgement {
 }
 
 impl NoJudgement {
-    /// For the evaluation.
-    pub(crate) const fn reason(&self) -> FallbackReason {
+    pub(crate) const fn fallback_reason(&self) -> FallbackReason {
         match self {
-            Self::Ask(AskError::Endpoint(error)) => match error {
+            Self::Client(ClientError::Endpoint(error)) => match error {
                 EndpointError::Status { status: 429, .. } => FallbackReason::RateLimited,
                 EndpointError::TooLarge { .. } => FallbackReason::UnusableAnswer,
                 EndpointError::Status { .. } | EndpointError::Redirect { .. } if !error.is_temporary() => {
@@ -54,19 +52,19 @@ impl NoJudgement {
                 }
                 _ => FallbackReason::Unavailable,
             },
-            Self::Ask(AskError::NoCompletion(_)) => FallbackReason::UnusableAnswer,
-            Self::Ask(AskError::Cap(_)) => FallbackReason::SpendingCap,
-            Self::Answer(fault) if fault.is_about_quotes() => FallbackReason::UnsupportedQuotes,
+            Self::Client(ClientError::NoCompletion(_)) => FallbackReason::UnusableAnswer,
+            Self::Client(ClientError::Cap(_)) => FallbackReason::SpendingCap,
+            Self::Answer(error) if error.is_about_quotes() => FallbackReason::UnsupportedQuotes,
             Self::Answer(_) => FallbackReason::UnusableAnswer,
             Self::Timeout(_) => FallbackReason::Timeout,
-            Self::LeftAlone | Self::Stopping => FallbackReason::Unavailable,
+            Self::CoolingDown | Self::Stopping => FallbackReason::Unavailable,
             Self::TooLong { .. } => FallbackReason::TranscriptTooLong,
         }
     }
 }
 
 impl Judge {
-    /// The judge that the settings describe; `None` where they name none. Asks nothing yet.
+    /// Opens the configured judge without a request; `None` when it is off.
     ///
     /// # Errors
     /// When a setting cannot be used.
@@ -75,19 +73,19 @@ impl Judge {
             return Ok(None);
         }
         let settings = config.check()?;
-        let places = Semaphore::new(settings.concurrency);
-        Ok(Some(Self { asker: Asker::open(settings)?, places, circuit: Circuit::default() }))
+        let permits = Semaphore::new(settings.concurrency);
+        Ok(Some(Self { client: JudgeClient::open(settings)?, permits, cooldown: Cooldown::default() }))
     }
 
-    /// Judgements under way at most.
+    /// Maximum number of judgements in flight.
     pub fn concurrency(&self) -> usize {
-        self.asker.settings.concurrency
+        self.client.settings.concurrency
     }
 
-    /// Judges a conversation that the built-in scorer has evaluated. Without AXIS there is nothing to judge, and the
-    /// evaluation comes back as it was; without a usable answer it comes back marked as a fall-back.
+    /// Judges a conversation with a built-in evaluation. An evaluation without AXIS is returned unchanged; without a usable
+    /// answer the built-in one is returned, marked as a fallback.
     ///
-    /// Takes no longer than the timeout once it has a place. Dropping the future ends the request that is under way.
+    /// Takes no longer than the timeout once it has a permit. Dropping the future cancels the request in flight.
     pub async fn evaluate(
         &self,
         scorer: &Scorer,
@@ -97,24 +95,24 @@ impl Judge {
         if builtin.axis.is_none() {
             return builtin;
         }
-        // It is never closed.
-        let _place = self.places.acquire().await;
+        // The semaphore is never closed.
+        let _permit = self.permits.acquire().await;
         let began = Instant::now();
         let mut tally = Tally::default();
         let result = self.judge(scorer, conversation, &builtin, &mut tally).await;
-        let (model, policy) = (&self.asker.settings.model, self.asker.settings.policy);
+        let (model, policy) = (&self.client.settings.model, self.client.settings.policy);
         let latency_ms = if tally.attempts == 0 { 0 } else { millis_since(began) };
-        let usage = |fallback_reason| tally.record(latency_ms, fallback_reason);
+        let usage = |fallback_reason| tally.judge_use(latency_ms, fallback_reason);
         match result {
-            Ok(judgement) => judged(builtin, judgement, policy, model, usage(None)),
+            Ok(judgement) => overlay(builtin, judgement, policy, model, usage(None)),
             Err(error) => {
-                report(&builtin, &error);
-                fallen_back(builtin, model, usage(Some(error.reason())))
+                log_failure(&builtin, &error);
+                fallback(builtin, model, usage(Some(error.fallback_reason())))
             }
         }
     }
 
-    /// One judgement within its deadline, with everything that it takes in `tally`.
+    /// One judgement by its deadline. `tally` is kept up to date, also on errors and timeouts.
     pub(crate) async fn judge(
         &self,
         scorer: &Scorer,
@@ -122,61 +120,60 @@ impl Judge {
         builtin: &Evaluation,
         tally: &mut Tally,
     ) -> Result<Judgement, NoJudgement> {
-        let talks_to_evaluator = scorer.talks_to_evaluator(conversation);
-        let question = Question::about(conversation, builtin, &talks_to_evaluator);
-        let (bytes, limit) = (question.transcript_bytes(), self.asker.settings.max_transcript_bytes);
+        let talks_to_evaluator = scorer.injected_messages(conversation);
+        let prompt = Prompt::for_conversation(conversation, builtin, &talks_to_evaluator);
+        let (bytes, limit) = (prompt.transcript_bytes(), self.client.settings.max_transcript_bytes);
         if bytes > limit {
             return Err(NoJudgement::TooLong { bytes, limit });
         }
-        if !self.circuit.allows(Instant::now()) {
-            return Err(NoJudgement::LeftAlone);
+        if !self.cooldown.allows_request(Instant::now()) {
+            return Err(NoJudgement::CoolingDown);
         }
-        let timeout = self.asker.settings.timeout;
-        let bench = Bench {
-            asker: &self.asker,
+        let time_limit = self.client.settings.timeout;
+        let run = JudgementRun {
+            client: &self.client,
             scorer,
             conversation,
             builtin,
             talks_to_evaluator: &talks_to_evaluator,
-            deadline: Instant::now() + timeout,
+            deadline: Instant::now() + time_limit,
         };
-        let result = within(timeout, bench.judge(&question, tally)).await;
-        let result = result.unwrap_or(Err(NoJudgement::Timeout(timeout.as_millis())));
-        self.remember(&result);
+        let result = timeout(time_limit, run.judge(&prompt, tally)).await;
+        let result = result.unwrap_or(Err(NoJudgement::Timeout(time_limit.as_millis())));
+        self.update_cooldown(&result);
         result
     }
 
-    /// Three failures of the endpoint in a row and it is left alone for a while.
-    fn remember(&self, result: &Result<Judgement, NoJudgement>) {
-        let (error, asked) = match result {
+    /// Records success or failure of the endpoint.
+    fn update_cooldown(&self, result: &Result<Judgement, NoJudgement>) {
+        let (error, retry_after) = match result {
             Err(error @ NoJudgement::Timeout(_)) => (error, None),
-            Err(error @ NoJudgement::Ask(AskError::Endpoint(cause)))
+            Err(error @ NoJudgement::Client(ClientError::Endpoint(cause)))
                 if !matches!(cause, EndpointError::TooLarge { .. }) =>
             {
                 (error, cause.retry_after())
             }
-            // No word about the endpoint.
-            Err(NoJudgement::Ask(AskError::Cap(_))) => return,
+            // Nothing was sent.
+            Err(NoJudgement::Client(ClientError::Cap(_))) => return,
             _ => {
-                if self.circuit.answered() {
+                if self.cooldown.record_response() {
                     tracing::info!("the judge answers again");
                 }
                 return;
             }
         };
-        if let Some(pause) = self.circuit.failed(Instant::now(), asked) {
+        if let Some(pause) = self.cooldown.record_failure(Instant::now(), retry_after) {
             tracing::warn!(
                 cause = %error,
                 pause_seconds = pause.as_secs(),
-                "the judge is left alone for a while, and the built-in scorer stands in: see `assay judge test`"
+                "the judge is in a cooldown after failures, and the built-in scorer is used: see `assay judge test`"
             );
         }
     }
 }
 
-/// What one judgement works with.
-struct Bench<'j> {
-    asker: &'j Asker,
+struct JudgementRun<'j> {
+    client: &'j JudgeClient,
     scorer: &'j Scorer,
     conversation: &'j Conversation,
     builtin: &'j Evaluation,
@@ -184,27 +181,27 @@ struct Bench<'j> {
     deadline: Instant,
 }
 
-impl Bench<'_> {
-    /// Asks, and once more when the answer has a fault that its author can mend.
-    async fn judge(&self, question: &Question, tally: &mut Tally) -> Result<Judgement, NoJudgement> {
-        let completion = self.asker.ask(question, self.deadline, tally).await?;
-        let fault = match self.weigh(&completion, question).await {
-            // Who a human is invented for can be mended, too, and by the rules if need be.
-            Ok(judgement) if self.invents_human(&judgement) => AnswerFault::NoHuman,
-            Err(NoJudgement::Answer(fault)) => fault,
+impl JudgementRun<'_> {
+    /// Requests an answer, and a repair when the model can fix its error.
+    async fn judge(&self, prompt: &Prompt, tally: &mut Tally) -> Result<Judgement, NoJudgement> {
+        let completion = self.client.complete(prompt, self.deadline, tally).await?;
+        let error = match self.check_answer(&completion, prompt).await {
+            // An invented human is repaired first; otherwise the rules correct it.
+            Ok(judgement) if self.invents_human(&judgement) => AnswerError::NoHuman,
+            Err(NoJudgement::Answer(error)) => error,
             other => return other,
         };
-        let repair = question.repair(&completion.text, &fault.to_string());
-        let completion = self.asker.ask(&repair, self.deadline, tally).await?;
-        self.weigh(&completion, question).await
+        let repair = prompt.repair(&completion.text, &error.to_string());
+        let completion = self.client.complete(&repair, self.deadline, tally).await?;
+        self.check_answer(&completion, prompt).await
     }
 
-    async fn weigh(&self, completion: &Completion, question: &Question) -> Result<Judgement, NoJudgement> {
-        let answer = Answer::parse(&completion.text, completion.is_cut_off, &question.case)?;
-        let quotes = look_up(&answer, self.conversation, self.talks_to_evaluator)?;
+    async fn check_answer(&self, completion: &Completion, prompt: &Prompt) -> Result<Judgement, NoJudgement> {
+        let answer = Answer::parse(&completion.text, completion.is_cut_off, &prompt.case)?;
+        let quotes = locate_quotes(&answer, self.conversation, self.talks_to_evaluator)?;
         let (scorer, conversation, builtin, opinion) =
             (self.scorer.clone(), self.conversation.clone(), self.builtin.clone(), answer.opinion());
-        // The conversation is read once more for it, which takes tens of milliseconds.
+        // Reads the conversation again, which takes tens of milliseconds.
         let ruling = blocking(move || scorer.rule_on(&conversation, &builtin, opinion)).await;
         let ruling = ruling.map_err(|_| NoJudgement::Stopping)?;
         Ok(Judgement { answer, quotes, ruling })
@@ -216,8 +213,8 @@ impl Bench<'_> {
 }
 
 impl Tally {
-    /// For the evaluation.
-    pub(crate) fn record(&self, latency_ms: u64, fallback_reason: Option<FallbackReason>) -> JudgeUse {
+    /// The record of an evaluation.
+    pub(crate) fn judge_use(&self, latency_ms: u64, fallback_reason: Option<FallbackReason>) -> JudgeUse {
         JudgeUse {
             latency_ms,
             prompt_tokens: self.prompt_tokens,
@@ -233,22 +230,22 @@ pub(crate) fn millis_since(began: Instant) -> u64 {
     u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Once for each conversation that the judge was asked about, once a day for the cap, and once for each pause.
-fn report(builtin: &Evaluation, error: &NoJudgement) {
+/// Logs every failed judgement, but a reached cap only once a day and a cooldown only when it starts.
+fn log_failure(builtin: &Evaluation, error: &NoJudgement) {
     match error {
-        NoJudgement::Ask(AskError::Cap(cap)) => {
-            if cap.first {
+        NoJudgement::Client(ClientError::Cap(cap)) => {
+            if cap.is_first {
                 tracing::warn!(
                     cause = %cap,
-                    "the judge is not asked again before midnight UTC, and the built-in scorer stands in: raise \
+                    "the judge is not used again before midnight UTC, and the built-in scorer is used: raise \
                      scoring.judge.daily_usd_cap to change that"
                 );
             }
         }
-        NoJudgement::LeftAlone => {}
+        NoJudgement::CoolingDown => {}
         error => {
             let transcript = builtin.transcript_sha256.as_str();
-            tracing::warn!(transcript, cause = %error, "the judge gave no usable answer: the built-in scorer stands in");
+            tracing::warn!(transcript, cause = %error, "the judge gave no usable answer: the built-in scorer is used");
         }
     }
 }

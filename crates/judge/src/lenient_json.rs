@@ -1,37 +1,32 @@
-//! Finding the JSON object in what a model wrote: between code fences, behind thoughts, with commas too many.
+//! Extracts the JSON object from the output of a model: inside code fences, after its reasoning, with trailing commas.
 
 use serde_json::Value;
 
-/// At most so many beginnings of objects are tried: bounds the work on a text of nothing but brackets.
-const BEGINNINGS: usize = 64;
+/// Maximum number of opening braces that are tried: bounds the work on adversarial text.
+const MAX_CANDIDATES: usize = 64;
 
-/// There is no object with the wanted member.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoObject {
-    /// Not even a bracket.
     #[error("it holds no JSON object")]
     None,
-    /// An object begins and does not end.
     #[error("its JSON object is cut off")]
     CutOff,
-    /// An object cannot be read.
     #[error("its JSON object cannot be read: {0}")]
-    Faulty(String),
-    /// Objects there are, the wanted one is not.
+    Malformed(String),
     #[error("it holds no JSON object with the member \"{0}\"")]
-    Other(&'static str),
+    MissingMember(&'static str),
 }
 
 /// The last object in `text` that has `member`.
 pub(crate) fn find_object(text: &str, member: &'static str) -> Result<Value, NoObject> {
     let mut found = None;
-    let mut fault = NoObject::None;
+    let mut error = NoObject::None;
     let mut from = 0;
-    for _ in 0..BEGINNINGS {
+    for _ in 0..MAX_CANDIDATES {
         let Some(start) = text.get(from..).and_then(|rest| rest.find('{')).map(|at| from + at) else { break };
         let rest = text.get(start..).unwrap_or("");
-        let Some(length) = balanced(rest) else {
-            fault = worse(fault, NoObject::CutOff);
+        let Some(length) = object_length(rest) else {
+            error = first_error(error, NoObject::CutOff);
             from = start + 1;
             continue;
         };
@@ -40,27 +35,27 @@ pub(crate) fn find_object(text: &str, member: &'static str) -> Result<Value, NoO
                 found = Some(value);
                 from = start + length;
             }
-            // The wanted object may lie within, as the answer to a function does.
+            // The object may be nested, as in the arguments of a function call.
             Ok(_) => {
-                fault = worse(fault, NoObject::Other(member));
+                error = first_error(error, NoObject::MissingMember(member));
                 from = start + 1;
             }
-            Err(error) => {
-                fault = worse(fault, NoObject::Faulty(error.to_string()));
+            Err(cause) => {
+                error = first_error(error, NoObject::Malformed(cause.to_string()));
                 from = start + 1;
             }
         }
     }
-    found.ok_or(fault)
+    found.ok_or(error)
 }
 
-/// The fault that tells more: about the outermost object, which came first.
-fn worse(known: NoObject, new: NoObject) -> NoObject {
+/// The error about the outermost object, which came first.
+fn first_error(known: NoObject, new: NoObject) -> NoObject {
     if known == NoObject::None { new } else { known }
 }
 
-/// Length of the object that `text` begins with; `None` when it does not end.
-fn balanced(text: &str) -> Option<usize> {
+/// Length of the object at the start of `text`; `None` when it is not closed.
+fn object_length(text: &str) -> Option<usize> {
     let mut depth = 0_u32;
     let mut outside = OutsideStrings::default();
     for (at, byte) in text.bytes().enumerate() {
@@ -97,11 +92,11 @@ fn without_trailing_commas(text: &str) -> String {
         }
         kept.push(byte);
     }
-    // Only whole ASCII characters were taken away.
+    // Only whole ASCII characters were removed.
     String::from_utf8(kept).unwrap_or_default()
 }
 
-/// Whether a byte stands outside of the strings of a JSON text.
+/// Tracks whether a byte is outside of JSON strings.
 #[derive(Default)]
 struct OutsideStrings {
     in_string: bool,
@@ -133,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_object_is_found_in_whatever_surrounds_it() {
+    fn object_is_found_in_surrounding_text() {
         let cases = [
             r#"{"case":"a}\"{"}"#,
             "```json\n{\"case\": \"a}\\\"{\"}\n```",
@@ -149,30 +144,30 @@ mod tests {
     }
 
     #[test]
-    fn commas_within_strings_are_kept() {
+    fn commas_in_strings_are_kept() {
         let text = r#"{"case": "a,}", "list": [1, 2, ], }"#;
         assert_eq!(find_object(text, "case"), Ok(json!({"case": "a,}", "list": [1, 2]})));
     }
 
     #[test]
-    fn what_is_missing_is_told() {
+    fn missing_object_is_diagnosed() {
         assert_eq!(find_object("Good conversation!", "case"), Err(NoObject::None));
         assert_eq!(find_object(r#"{"case": "a", "reason": "The agent"#, "case"), Err(NoObject::CutOff));
-        assert_eq!(find_object(r#"{"score": 4}"#, "case"), Err(NoObject::Other("case")));
-        assert!(matches!(find_object(r#"{"case": a}"#, "case"), Err(NoObject::Faulty(_))));
+        assert_eq!(find_object(r#"{"score": 4}"#, "case"), Err(NoObject::MissingMember("case")));
+        assert!(matches!(find_object(r#"{"case": a}"#, "case"), Err(NoObject::Malformed(_))));
         assert_eq!(find_object(&"{".repeat(100_000), "case"), Err(NoObject::CutOff));
     }
 
     proptest! {
         #[test]
-        fn no_text_breaks_it(text in ".{0,200}|[\\[\\]{}\",:a\\\\ ]{0,200}") {
+        fn any_text_is_handled(text in ".{0,200}|[\\[\\]{}\",:a\\\\ ]{0,200}") {
             if let Ok(value) = find_object(&text, "a") {
                 prop_assert!(value.get("a").is_some());
             }
         }
 
         #[test]
-        fn every_object_is_found_again(reason in ".{0,60}", before in "[^{}\"]{0,40}", after in "[^{}]{0,40}") {
+        fn embedded_object_round_trips(reason in ".{0,60}", before in "[^{}\"]{0,40}", after in "[^{}]{0,40}") {
             let object = json!({"case": 1, "reason": reason});
             prop_assert_eq!(find_object(&format!("{before}{object}{after}"), "case"), Ok(object));
         }

@@ -1,4 +1,4 @@
-//! Laying a judge's answer over a built-in evaluation.
+//! Overlays a judge's answer on a built-in evaluation.
 
 use assay_contracts::evaluation::{
     Axis, AxisBand, ChargeAssessment, Confidence, Dimension, Evaluation, Evidence, Flag, HandoffDimension,
@@ -6,18 +6,18 @@ use assay_contracts::evaluation::{
 };
 use assay_scoring::{Difference, Ruling};
 
-use crate::answer::{Answer, Part};
+use crate::answer::{Answer, Section};
 use crate::config::JudgePolicy;
 use crate::evidence::Quotes;
 
-/// Share of its confidence that a score loses for each point by which judge and built-in scorer differ. Not calibrated: it
-/// says that one of the two is wrong.
-const LOSS_PER_POINT: f64 = 0.15;
+/// Relative loss of confidence for each point of difference between judge and built-in scorer. Not calibrated: a difference
+/// only shows that one of the two is wrong.
+const CONFIDENCE_LOSS_PER_POINT: f64 = 0.15;
 
-/// How a handoff smoothness was found.
+/// The `basis` of a handoff smoothness by the judge.
 const BY_JUDGE: &str = "judge";
 
-/// An answer that may be used: its quotes are looked up, and it is known what stands of it.
+/// A usable answer: its quotes are located, and the rules about facts are applied.
 #[derive(Debug, Clone)]
 pub(crate) struct Judgement {
     pub answer: Answer,
@@ -25,8 +25,8 @@ pub(crate) struct Judgement {
     pub ruling: Ruling,
 }
 
-/// The built-in evaluation with the judge's findings in place of its own.
-pub(crate) fn judged(
+/// Replaces the findings of the built-in evaluation by those of the judge.
+pub(crate) fn overlay(
     builtin: Evaluation,
     judgement: Judgement,
     policy: JudgePolicy,
@@ -34,29 +34,33 @@ pub(crate) fn judged(
     usage: JudgeUse,
 ) -> Evaluation {
     let Judgement { answer, quotes, ruling } = judgement;
-    let mut evaluation = marked(builtin, ScorerKind::Judge, model, usage);
-    let mut book = EvidenceBook { evidence: &mut evaluation.evidence };
+    let mut evaluation = with_scorer(builtin, ScorerKind::Judge, model, usage);
+    let mut list = EvidenceList { evidence: &mut evaluation.evidence };
     if let Some(axis) = &mut evaluation.axis {
         let dimensions = &mut axis.dimensions;
-        let accuracy = book.indices(quotes.resolution_accuracy);
-        Seat::of(&mut dimensions.resolution_accuracy).give(
+        let accuracy = list.indices(quotes.resolution_accuracy);
+        DimensionMut::of(&mut dimensions.resolution_accuracy).replace(
             answer.resolution_accuracy,
             ruling.resolution_accuracy,
             accuracy,
         );
-        let effort = book.indices(quotes.interaction_effort);
-        Seat::of(&mut dimensions.interaction_effort).give(
+        let effort = list.indices(quotes.interaction_effort);
+        DimensionMut::of(&mut dimensions.interaction_effort).replace(
             answer.interaction_effort,
             ruling.interaction_effort,
             effort,
         );
-        if let Some((given, ruled)) = answer.handoff_smoothness.zip(ruling.handoff_smoothness) {
+        if let Some((smoothness_answer, ruled)) = answer.handoff_smoothness.zip(ruling.handoff_smoothness) {
             let smoothness = &mut dimensions.handoff_smoothness;
             smoothness.applicable |= ruled < Score::MAX;
             BY_JUDGE.clone_into(&mut smoothness.basis);
-            Seat::of_handoff(smoothness).give(given, ruled, book.indices(quotes.handoff_smoothness));
+            DimensionMut::of_handoff(smoothness).replace(
+                smoothness_answer,
+                ruled,
+                list.indices(quotes.handoff_smoothness),
+            );
         }
-        add_up(axis, ruling.resolution.status);
+        recompute_axis(axis, ruling.resolution.status);
     }
     let ruled = ruling.resolution;
     let resolution = &mut evaluation.resolution;
@@ -68,26 +72,26 @@ pub(crate) fn judged(
     resolution.basis = ruled.basis;
     resolution.confidence = ruled.confidence;
     resolution.reason = answer.resolution.reason;
-    resolution.evidence = book.indices(quotes.resolution);
+    resolution.evidence = list.indices(quotes.resolution);
     evaluation.charge = ruled.charge;
-    show(&mut evaluation, ruling.difference, policy);
+    flag_disagreement(&mut evaluation, ruling.difference, policy);
     evaluation
 }
 
-/// The built-in evaluation as it is, marked as what stands in for the judge's.
-pub(crate) fn fallen_back(builtin: Evaluation, model: &str, usage: JudgeUse) -> Evaluation {
-    marked(builtin, ScorerKind::Fallback, model, usage)
+/// The unchanged built-in evaluation, marked as a fallback.
+pub(crate) fn fallback(builtin: Evaluation, model: &str, usage: JudgeUse) -> Evaluation {
+    with_scorer(builtin, ScorerKind::Fallback, model, usage)
 }
 
-fn marked(mut evaluation: Evaluation, kind: ScorerKind, model: &str, usage: JudgeUse) -> Evaluation {
+fn with_scorer(mut evaluation: Evaluation, kind: ScorerKind, model: &str, usage: JudgeUse) -> Evaluation {
     evaluation.scorer.kind = kind;
     evaluation.scorer.judge_model = Some(model.to_owned());
     evaluation.scorer.judge = Some(usage);
     evaluation
 }
 
-/// That the readers differ is always shown. Where the judge only advises, a person decides on the charge.
-fn show(evaluation: &mut Evaluation, difference: Difference, policy: JudgePolicy) {
+/// Flags disagreement. Under `advise`, a person decides on a disputed charge.
+fn flag_disagreement(evaluation: &mut Evaluation, difference: Difference, policy: JudgePolicy) {
     if difference == Difference::Nothing {
         return;
     }
@@ -98,15 +102,15 @@ fn show(evaluation: &mut Evaluation, difference: Difference, policy: JudgePolicy
     }
 }
 
-/// Where a dimension keeps what a scorer says of it.
-struct Seat<'d> {
+/// The common fields of both kinds of dimension.
+struct DimensionMut<'d> {
     score: &'d mut Score,
     confidence: &'d mut Confidence,
     reason: &'d mut String,
     signals: &'d mut Vec<Signal>,
 }
 
-impl<'d> Seat<'d> {
+impl<'d> DimensionMut<'d> {
     fn of(dimension: &'d mut Dimension) -> Self {
         let Dimension { score, confidence, reason, signals } = dimension;
         Self { score, confidence, reason, signals }
@@ -117,18 +121,19 @@ impl<'d> Seat<'d> {
         Self { score, confidence, reason, signals }
     }
 
-    /// The judge's score beside the built-in signals, with its difference to the built-in score. One that was limited is the
-    /// built-in score, and keeps its reason.
-    fn give(self, given: Part<Score>, ruled: Score, evidence: Vec<usize>) {
-        let own = self.score.value();
-        let by_judge = hundredths(given.finding.value() - own);
-        let by_rules = hundredths(ruled.value() - given.finding.value());
-        let difference = (given.finding.value() - own).abs();
-        *self.confidence = Confidence::nearest(self.confidence.value() * (1.0 - LOSS_PER_POINT * difference));
+    /// Sets the ruled score and adds the judge's effect to the built-in signals. A score limited by rules keeps the built-in
+    /// reason.
+    fn replace(self, answer: Section<Score>, ruled: Score, evidence: Vec<usize>) {
+        let builtin = self.score.value();
+        let by_judge = round_to_hundredths(answer.finding.value() - builtin);
+        let by_rules = round_to_hundredths(ruled.value() - answer.finding.value());
+        let difference = (answer.finding.value() - builtin).abs();
+        *self.confidence =
+            Confidence::nearest(self.confidence.value() * (1.0 - CONFIDENCE_LOSS_PER_POINT * difference));
         *self.score = ruled;
         self.signals.insert(0, Signal { code: "JUDGE".to_owned(), effect: by_judge, evidence });
         if by_rules == 0.0 {
-            *self.reason = given.reason;
+            *self.reason = answer.reason;
         } else {
             let limited =
                 Signal { code: "LIMITED_BY_RULES".to_owned(), effect: by_rules, evidence: Vec::new() };
@@ -138,13 +143,13 @@ impl<'d> Seat<'d> {
     }
 }
 
-/// Rounded as all signals are, so that equal results are equal bytes.
-fn hundredths(value: f64) -> f64 {
+/// Rounded like all signals, so that equal results are equal bytes.
+fn round_to_hundredths(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
 }
 
-/// AXIS and its band, of the three scores and whether the issue was solved.
-fn add_up(axis: &mut Axis, status: ResolutionStatus) {
+/// Recomputes AXIS and its band from the three scores and the resolution.
+fn recompute_axis(axis: &mut Axis, status: ResolutionStatus) {
     let dimensions = &axis.dimensions;
     let two = [dimensions.resolution_accuracy.score, dimensions.interaction_effort.score];
     let three = [two[0], two[1], dimensions.handoff_smoothness.score];
@@ -154,12 +159,12 @@ fn add_up(axis: &mut Axis, status: ResolutionStatus) {
         AxisBand::of(axis.score, axis.excluding_handoff, dimensions.handoff_smoothness.applicable, status);
 }
 
-/// The evaluation's quotes, each kept once.
-struct EvidenceBook<'e> {
+/// The evidence of an evaluation, without duplicates.
+struct EvidenceList<'e> {
     evidence: &'e mut Vec<Evidence>,
 }
 
-impl EvidenceBook<'_> {
+impl EvidenceList<'_> {
     fn indices(&mut self, quotes: Vec<Evidence>) -> Vec<usize> {
         quotes.into_iter().map(|quote| self.index(quote)).collect()
     }

@@ -1,5 +1,4 @@
-//! What a day's judgements cost, and the cap on it. Kept in memory: it counts what this process has spent since its start
-//! or midnight UTC.
+//! The daily spending cap. Counted in memory: the spending of this process since its start or midnight UTC.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,7 +6,6 @@ use assay_contracts::time::Timestamp;
 
 const MILLIS_PER_DAY: i64 = 86_400_000;
 
-/// The day's account.
 #[derive(Debug)]
 pub(crate) struct Spending {
     cap: Option<f64>,
@@ -18,23 +16,23 @@ pub(crate) struct Spending {
 struct Account {
     /// Days since 1970-01-01.
     day: i64,
-    /// US dollars, those under way with their estimate.
+    /// US dollars; requests in flight count with their estimate.
     spent: f64,
-    /// Whether it was told that the cap is reached.
-    told: bool,
+    /// Whether reaching the cap was reported.
+    reported: bool,
 }
 
-/// The cap does not allow another request today.
+/// The daily cap allows no further request.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[error("the day's spending cap is reached: {spent:.4} of {cap} US dollars are spent")]
 pub(crate) struct CapReached {
     pub spent: f64,
     pub cap: f64,
-    /// Whether this is the first time today.
-    pub first: bool,
+    /// Whether this is the first refusal of the day.
+    pub is_first: bool,
 }
 
-/// Money set aside for a request. What is neither settled nor given back stays spent: an answer that got lost is billed.
+/// Money reserved for a request. A dropped reservation stays spent: a lost answer is billed.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct Reservation<'s> {
@@ -44,24 +42,24 @@ pub(crate) struct Reservation<'s> {
 }
 
 impl Spending {
-    /// Nothing spent yet. `cap` in US dollars a day.
+    /// `cap` in US dollars a day.
     pub(crate) fn new(cap: Option<f64>) -> Self {
         Self { cap, account: Mutex::default() }
     }
 
-    /// Sets `amount` US dollars aside.
+    /// Reserves `amount` US dollars.
     pub(crate) fn reserve(&self, amount: f64, now: Timestamp) -> Result<Reservation<'_>, CapReached> {
         let day = now.as_millis().div_euclid(MILLIS_PER_DAY);
         let mut account = self.lock();
-        // A clock that was set back does not give the day another budget.
+        // A clock that is set back does not grant another budget.
         if day > account.day {
-            *account = Account { day, spent: 0.0, told: false };
+            *account = Account { day, spent: 0.0, reported: false };
         }
         if let Some(cap) = self.cap
             && account.spent + amount > cap
         {
-            let first = !std::mem::replace(&mut account.told, true);
-            return Err(CapReached { spent: account.spent, cap, first });
+            let is_first = !std::mem::replace(&mut account.reported, true);
+            return Err(CapReached { spent: account.spent, cap, is_first });
         }
         account.spent += amount;
         Ok(Reservation { spending: self, day: account.day, amount })
@@ -74,8 +72,8 @@ impl Spending {
 }
 
 impl Reservation<'_> {
-    /// What it was in the end; 0 gives everything back.
-    pub(crate) fn settle(self, amount: f64) -> f64 {
+    /// Replaces the estimate by the actual cost; 0 refunds it.
+    pub(crate) fn charge(self, amount: f64) -> f64 {
         let mut account = self.spending.lock();
         if account.day == self.day {
             account.spent = (account.spent + amount - self.amount).max(0.0);
@@ -83,8 +81,8 @@ impl Reservation<'_> {
         amount
     }
 
-    /// It is not known what it was: the estimate stays.
-    pub(crate) fn keep(self) -> f64 {
+    /// Keeps the estimate: the actual cost is unknown.
+    pub(crate) fn charge_estimate(self) -> f64 {
         self.amount
     }
 }
@@ -96,27 +94,27 @@ mod tests {
     const DAY: Timestamp = Timestamp::saturating_from_millis(1_763_600_000_000);
 
     #[test]
-    fn money_under_way_counts_until_it_is_settled() {
+    fn reservation_counts_until_charged() {
         let spending = Spending::new(Some(1.0));
         let first = spending.reserve(0.6, DAY).unwrap();
         assert!(spending.reserve(0.6, DAY).is_err());
-        assert!((first.settle(0.1) - 0.1).abs() < 1e-9);
+        assert!((first.charge(0.1) - 0.1).abs() < 1e-9);
         let second = spending.reserve(0.6, DAY).unwrap();
         drop(second);
-        // An answer that got lost is billed.
+        // A lost answer is billed.
         assert!(spending.reserve(0.6, DAY).is_err());
     }
 
     #[test]
-    fn reaching_the_cap_is_told_once_a_day_and_midnight_ends_it() {
+    fn cap_is_reported_once_a_day_and_reset_at_midnight() {
         let spending = Spending::new(Some(1.0));
-        spending.reserve(1.0, DAY).unwrap().keep();
-        let told: Vec<bool> = (0..3).map(|_| spending.reserve(0.1, DAY).unwrap_err().first).collect();
-        assert_eq!(told, [true, false, false]);
+        spending.reserve(1.0, DAY).unwrap().charge_estimate();
+        let reported: Vec<bool> = (0..3).map(|_| spending.reserve(0.1, DAY).unwrap_err().is_first).collect();
+        assert_eq!(reported, [true, false, false]);
         let tomorrow = DAY.plus_millis(MILLIS_PER_DAY);
-        spending.reserve(1.0, tomorrow).unwrap().keep();
-        assert!(spending.reserve(0.1, tomorrow).unwrap_err().first);
-        // Yesterday by a clock that was set back is still today.
+        spending.reserve(1.0, tomorrow).unwrap().charge_estimate();
+        assert!(spending.reserve(0.1, tomorrow).unwrap_err().is_first);
+        // A clock that is set back to yesterday still counts as today.
         assert!(spending.reserve(0.1, DAY).is_err());
     }
 
@@ -124,7 +122,7 @@ mod tests {
     fn without_a_cap_nothing_is_refused() {
         let spending = Spending::new(None);
         for _ in 0..3 {
-            spending.reserve(1e9, DAY).unwrap().keep();
+            spending.reserve(1e9, DAY).unwrap().charge_estimate();
         }
     }
 }

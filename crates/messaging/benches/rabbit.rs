@@ -1,7 +1,7 @@
-//! What an event costs on RabbitMQ: events a second, and the processor time of the broker and of this process for each,
-//! published and consumed, with different numbers of events in a message.
+//! Cost of an event on RabbitMQ: events per second, and CPU time per event of the broker and of this process, for
+//! publishing and consuming, by number of events per message.
 //!
-//! `cargo bench -p assay-messaging --bench rabbit`, with other numbers of events in a message behind `--`.
+//! `cargo bench -p assay-messaging --bench rabbit -- 1 8 64`: the arguments are the numbers of events per message.
 
 use std::collections::HashMap;
 use std::fs;
@@ -21,11 +21,11 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-/// Events of one measurement.
+/// Events per measurement.
 const EVENTS: usize = 40_960;
-/// Events that are handed over together, as by the relay of an outbox.
+/// Events per call of `publish`, as in the relay of an outbox.
 const WINDOW: usize = 256;
-/// Windows under way at the same time, as with the relay.
+/// Concurrent calls, as in the relay.
 const WINDOWS_AT_ONCE: usize = 4;
 /// About the size of an evaluated conversation, in bytes.
 const EVENT_BYTES: usize = 2_000;
@@ -36,7 +36,7 @@ const QUEUE: Subscription = Subscription {
     max_batch: 128,
     max_in_flight: 512,
 };
-const PATIENCE: Duration = Duration::from_secs(120);
+const DEADLINE: Duration = Duration::from_secs(120);
 
 fn main() -> Result<()> {
     // Cargo passes `--bench`.
@@ -60,7 +60,7 @@ async fn measure(broker: &PrivateRabbit, events_per_message: u16) -> Result<[(&'
     let namespace = format!("bench-{events_per_message}");
     let settings = BusSettings { namespace, events_per_message, ..BusSettings::new(broker.amqp_url()) };
     let bus = Bus::open(&settings)?;
-    // Makes the queue.
+    // Creates the queue.
     consume(&bus, 0).await?;
     let events: Vec<OutgoingEvent> = (0..EVENTS).map(|_| event()).collect::<Result<_>>()?;
 
@@ -83,13 +83,13 @@ async fn publish(bus: &Bus, windows: &[&[OutgoingEvent]]) -> Result<()> {
     Ok(())
 }
 
-/// Consumes so many events, or until the consumer is connected.
+/// Consumes `events` events; with 0 only until the consumer is connected.
 async fn consume(bus: &Bus, events: usize) -> Result<()> {
     let (handler, stop) = (Arc::new(Counting::default()), CancellationToken::new());
     let consuming = bus.consume(QUEUE, handler.clone(), stop.clone());
     let waiting = async {
         while handler.seen.load(Ordering::SeqCst) < events {
-            tokio::time::timeout(PATIENCE, handler.more.notified()).await.context("events are missing")?;
+            tokio::time::timeout(DEADLINE, handler.more.notified()).await.context("events are missing")?;
         }
         while bus.ping().await.is_err() {
             sleep(Duration::from_millis(5)).await;
@@ -132,7 +132,7 @@ struct Measured {
     process: f64,
 }
 
-/// The clock, and what the processes have used of the processors, in hundredths of a second.
+/// A point in time, and the CPU time used by the processes, in hundredths of a second.
 struct Moment {
     at: Instant,
     broker: u64,

@@ -1,24 +1,24 @@
-//! Waiting longer after each failure, and never in step with the others.
+//! Exponential back-off with jitter.
 
 use std::time::Duration;
 
 use assay_platform::runtime::random_bytes;
 
-/// Delays that double from `first` to `longest`, each shortened by up to a half at random.
+/// Delays that double from `initial` to `max`, each shortened by up to a half at random.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Backoff {
-    pub(crate) first: Duration,
-    pub(crate) longest: Duration,
+    pub(crate) initial: Duration,
+    pub(crate) max: Duration,
 }
 
 impl Backoff {
-    /// The delay after so many failures in a row (from 1).
+    /// The delay after `failures` consecutive failures (from 1).
     pub(crate) fn delay(self, failures: u32) -> Duration {
         let doublings = failures.saturating_sub(1).min(31);
-        let full = self.first.saturating_mul(1 << doublings).min(self.longest);
-        // Without randomness the delay is still right, only not spread.
-        let share = random_bytes::<1>().map_or(0, |[byte]| byte);
-        full - full.mul_f64(f64::from(share) / 512.0)
+        let full = self.initial.saturating_mul(1 << doublings).min(self.max);
+        // Without randomness the delay is still right, only without jitter.
+        let jitter = random_bytes::<1>().map_or(0, |[byte]| byte);
+        full - full.mul_f64(f64::from(jitter) / 512.0)
     }
 }
 
@@ -27,8 +27,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_delay_doubles_up_to_the_longest_and_is_shortened_by_half_at_most() {
-        let backoff = Backoff { first: Duration::from_secs(1), longest: Duration::from_secs(60) };
+    fn delay_doubles_up_to_the_maximum_with_jitter_of_half() {
+        let backoff = Backoff { initial: Duration::from_secs(1), max: Duration::from_secs(60) };
         for (failures, full) in [(0, 1), (1, 1), (2, 2), (3, 4), (6, 32), (7, 60), (8, 60), (u32::MAX, 60)] {
             let delay = backoff.delay(failures);
             let full = Duration::from_secs(full);

@@ -1,4 +1,4 @@
-//! One suite, both databases.
+//! Runs one suite on both databases.
 
 /// Runs each of the named checks on both databases.
 macro_rules! on_both_databases {

@@ -12,17 +12,17 @@ const SPECIFICATION_VERSION: &str = "1.0";
 const SOURCE: &str = "/assay";
 const DATA_CONTENT_TYPE: &str = "application/json";
 
-/// An event on its way out: encoded once, published as often as needed.
+/// An encoded event, ready to be published.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutgoingEvent {
     pub(crate) id: EventId,
     pub(crate) topic: String,
     pub(crate) organization_id: OrganizationId,
-    /// Whether it is an error that no queue takes it.
+    /// Whether a missing queue is an error.
     pub(crate) needs_consumer: bool,
-    /// The envelope.
+    /// The encoded envelope.
     pub(crate) payload: String,
-    /// Which attempt at delivering it the next one is, from 1.
+    /// Number of the next delivery attempt, from 1.
     pub(crate) attempt: u32,
 }
 
@@ -34,43 +34,43 @@ pub struct EncodeError {
     source: serde_json::Error,
 }
 
-/// What was delivered is not the event that was expected. Delivering it again will not help.
+/// A delivery is not the expected event. A redelivery will not help.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
-    /// It is no CloudEvents 1.0 envelope of ours.
+    /// Not a CloudEvents 1.0 envelope with our attributes.
     #[error("message is not a CloudEvents 1.0 envelope: {0}")]
     Envelope(String),
-    /// It should be several envelopes, and cannot be taken apart.
+    /// Not an array of envelopes although the message is a batch.
     #[error("message is not a batch of CloudEvents 1.0 envelopes: {0}")]
     Batch(String),
-    /// It is an event of another kind.
+    /// An event of another topic.
     #[error("expected an event {expected}, got {found}")]
     OtherTopic {
-        /// What the consumer can decode.
+        /// Topic that the consumer decodes.
         expected: &'static str,
-        /// What it was given.
+        /// Topic of the delivery.
         found: String,
     },
-    /// Its payload has another shape.
+    /// The payload does not match the type of the event.
     #[error("payload of event {topic} cannot be decoded: {source}")]
     Payload {
-        /// The kind of event.
+        /// Topic of the event.
         topic: String,
-        /// What is wrong.
+        /// Error of the JSON decoder.
         source: serde_json::Error,
     },
 }
 
 impl OutgoingEvent {
-    /// Encodes an event. The id and the trace of the current request, if there is one, travel with it.
+    /// Encodes an event with the request id and the trace of the current request, if any.
     ///
     /// # Errors
-    /// When the payload cannot be written as JSON, which is a mistake in its type.
+    /// When the payload cannot be encoded as JSON, which is a bug in its type.
     pub fn new<E: Event>(id: EventId, occurred_at: Timestamp, event: &E) -> Result<Self, EncodeError> {
         Self::following(RequestContext::current(), id, occurred_at, event)
     }
 
-    /// [`Self::new`] for an event that another request led to than the current one: a consumer handles many together.
+    /// [`Self::new`] with the context of another request: a consumer handles events of many requests in one batch.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -104,23 +104,23 @@ impl OutgoingEvent {
         })
     }
 
-    /// The envelope, as it is published.
+    /// The encoded envelope.
     pub fn payload(&self) -> &str {
         &self.payload
     }
 
-    /// The name of its topic.
+    /// Name of the topic.
     pub fn topic(&self) -> &str {
         &self.topic
     }
 
-    /// Its id.
+    /// Id of the event: the key of the inbox.
     pub fn id(&self) -> EventId {
         self.id
     }
 }
 
-/// An envelope that was taken in; the payload is decoded by the one who knows its type.
+/// A parsed envelope; the consumer, who knows its type, decodes the payload.
 #[derive(Debug, Clone)]
 pub(crate) struct IncomingEvent {
     pub(crate) id: EventId,
@@ -186,7 +186,7 @@ mod tests {
     const TRACEPARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
     #[tokio::test]
-    async fn an_event_is_a_cloudevent_in_structured_mode() {
+    async fn event_is_encoded_as_a_structured_cloudevent() {
         let context = RequestContext::from_headers(Some("request-1"), Some(TRACEPARENT));
         let event = context.scope(async { event() }).await;
         let expected = json!({
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read_again() {
+    fn encoded_event_parses_again() {
         let event = IncomingEvent::parse(event().payload.as_bytes()).unwrap();
         assert_eq!(event.id, EventId::from(Uuid::from_u128(1)));
         assert_eq!(event.organization_id, OrganizationId::from(Uuid::from_u128(2)));
@@ -218,13 +218,13 @@ mod tests {
     }
 
     #[test]
-    fn attributes_of_others_are_ignored() {
+    fn unknown_attributes_are_ignored() {
         let payload = event().payload.replacen('{', "{\"comexampleother\": 1, ", 1);
         assert!(IncomingEvent::parse(payload.as_bytes()).is_ok());
     }
 
     #[test]
-    fn what_is_no_envelope_of_ours_is_refused() {
+    fn malformed_envelope_is_refused() {
         let good = event().payload;
         let cases = [
             "".to_owned(),

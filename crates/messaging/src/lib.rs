@@ -1,9 +1,11 @@
-//! The bus between services, and how nothing that was accepted is lost on it.
+//! Messaging between services without lost events: transactional outbox, bus, inbox.
 //!
-//! A producer writes its events into the [`outbox`] in the transaction that makes them true; a relay publishes them
-//! on the [`Bus`] and forgets one only when the broker (or, in one process, the consumer) has it. A consumer records
-//! the events it handled in its [`inbox`], in the transaction of its work, so that a redelivery changes nothing.
-//! Between the two stands RabbitMQ, or nothing at all: producers and consumers cannot tell.
+//! A producer writes its events into the [`outbox`] in the transaction that makes them true. A relay publishes them on
+//! the [`Bus`] and deletes a row only when the broker (or, in one process, the consumer) has confirmed the event. A
+//! consumer records handled events in its [`inbox`], in the transaction of its work, so that a redelivery changes nothing.
+//! The bus is RabbitMQ or runs inside the process; producers and consumers are the same on both.
+
+#![warn(missing_docs)]
 
 mod backoff;
 mod bus;
@@ -31,7 +33,7 @@ pub use self::readiness::{
 };
 pub use self::settings::{BusSettings, RetryDelay};
 
-/// The tables `outbox` and `inbox`. A service that uses them lists these beside its own migrations.
+/// Migrations of the tables `outbox` and `inbox`. A service that uses them lists these beside its own.
 pub const MIGRATIONS: Migrations = Migrations {
     postgres: diesel_migrations::embed_migrations!("migrations/postgres"),
     sqlite: diesel_migrations::embed_migrations!("migrations/sqlite"),

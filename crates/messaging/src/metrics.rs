@@ -1,4 +1,4 @@
-//! What is counted of events on their way: `proto-docs/metrics.md`.
+//! Metrics of the bus and the outbox: `proto-docs/metrics.md`.
 
 use std::time::{Duration, Instant};
 
@@ -13,19 +13,18 @@ use crate::bus::{Delivery, Outcome};
 use crate::envelope::OutgoingEvent;
 use crate::outbox::Outbox;
 
-/// How often an outbox is counted.
+/// Interval of the outbox gauges.
 const OUTBOX_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Deliveries that a handler has in its hands.
-pub(crate) struct Handled {
+/// Times one call of a handler and counts its outcomes.
+pub(crate) struct HandlerTimer {
     queue: &'static str,
     done: Counter,
-    began: Instant,
+    started: Instant,
 }
 
-impl Handled {
-    /// A handler is given `deliveries`.
-    pub(crate) fn begin(queue: &'static str, deliveries: &[Delivery]) -> Self {
+impl HandlerTimer {
+    pub(crate) fn start(queue: &'static str, deliveries: &[Delivery]) -> Self {
         if telemetry::is_on() {
             let ages = histogram!("assay_event_age_seconds", "queue" => queue);
             let now = now();
@@ -35,57 +34,56 @@ impl Handled {
             }
         }
         let done = counter!("assay_events_handled_total", "queue" => queue, "outcome" => "done");
-        Self { queue, done, began: Instant::now() }
+        Self { queue, done, started: Instant::now() }
     }
 
-    /// One of them has come to an end, in this attempt of so many.
+    /// Counts the outcome of one delivery.
     pub(crate) fn count(&self, outcome: &Outcome, attempt: u32, max_attempts: u32) {
         match outcome {
             Outcome::Done => self.done.increment(1),
-            Outcome::Retry { .. } if attempt < max_attempts => failed(self.queue, "retried"),
-            Outcome::Retry { .. } | Outcome::Reject { .. } => failed(self.queue, "dead"),
+            Outcome::Retry { .. } if attempt < max_attempts => count_failed(self.queue, "retried"),
+            Outcome::Retry { .. } | Outcome::Reject { .. } => count_failed(self.queue, "dead"),
         }
     }
 }
 
-impl Drop for Handled {
+impl Drop for HandlerTimer {
     fn drop(&mut self) {
-        histogram!("assay_handling_duration_seconds", "queue" => self.queue).record(self.began.elapsed());
+        histogram!("assay_handling_duration_seconds", "queue" => self.queue).record(self.started.elapsed());
     }
 }
 
-/// A queue is consumed: its failures are told of from the first one on, which a counter that appears with it would hide.
-pub(crate) fn consuming(queue: &'static str) {
+/// Initialises the counters of a queue with 0: `increase` misses the first failure of a counter that starts at 1.
+pub(crate) fn register_queue(queue: &'static str) {
     for outcome in ["done", "retried", "dead"] {
         counter!("assay_events_handled_total", "queue" => queue, "outcome" => outcome).increment(0);
     }
 }
 
-/// A message of the queue cannot be read, and becomes a dead letter without a handler.
-pub(crate) fn unreadable(queue: &'static str) {
-    failed(queue, "dead");
+/// Counts a message that cannot be parsed and becomes a dead letter without a call of the handler.
+pub(crate) fn count_unreadable(queue: &'static str) {
+    count_failed(queue, "dead");
 }
 
-fn failed(queue: &'static str, outcome: &'static str) {
+fn count_failed(queue: &'static str, outcome: &'static str) {
     counter!("assay_events_handled_total", "queue" => queue, "outcome" => outcome).increment(1);
 }
 
-/// The bus has taken an event.
-pub(crate) fn published(event: &OutgoingEvent) {
+pub(crate) fn count_published(event: &OutgoingEvent) {
     if telemetry::is_on() {
         counter!("assay_events_published_total", "topic" => event.topic.clone()).increment(1);
     }
 }
 
-/// Shows what waits in an outbox, until `stop`.
+/// Updates the gauges of an outbox until `stop`.
 pub(crate) async fn watch_outbox(outbox: Outbox, stop: CancellationToken) -> Result<(), BoxError> {
     if !telemetry::is_on() {
         return Ok(());
     }
-    periodically("outbox metrics", OUTBOX_INTERVAL, stop, || show(&outbox)).await
+    periodically("outbox metrics", OUTBOX_INTERVAL, stop, || update_outbox(&outbox)).await
 }
 
-async fn show(outbox: &Outbox) -> Result<(), BoxError> {
+async fn update_outbox(outbox: &Outbox) -> Result<(), BoxError> {
     let status = outbox.status().await?;
     let database = outbox.database().name();
     let oldest = status.oldest_pending.map_or(0, |oldest| now().millis_since(oldest).max(0));
@@ -95,36 +93,36 @@ async fn show(outbox: &Outbox) -> Result<(), BoxError> {
     Ok(())
 }
 
-/// Says what is counted here. Called when a bus is opened.
+/// Describes the metrics. Called when a bus is opened.
 pub(crate) fn describe() {
     describe_counter!(
         "assay_events_published_total",
         Unit::Count,
-        "Events that the bus has taken: on RabbitMQ when it has stored them, in one process when they were handled"
+        "Events that were published: confirmed by RabbitMQ, or handled within one process"
     );
     describe_counter!(
         "assay_events_handled_total",
         Unit::Count,
-        "Events that consumers have handled (done), put off (retried) or given up (dead)"
+        "Deliveries by outcome: done, to be retried, or dead"
     );
     describe_histogram!(
         "assay_event_age_seconds",
         Unit::Seconds,
-        "How old an event is when a consumer begins to handle it"
+        "Age of an event when a handler is called with it"
     );
     describe_histogram!(
         "assay_handling_duration_seconds",
         Unit::Seconds,
-        "How long a consumer has events in its hands, those of a batch together"
+        "Duration of one handler call, for a batch of events"
     );
     describe_gauge!(
         "assay_outbox_events",
         Unit::Count,
-        "Events that wait for the bus, and those that were given up"
+        "Events in the outbox: waiting to be published, or dead"
     );
     describe_gauge!(
         "assay_outbox_oldest_seconds",
         Unit::Seconds,
-        "Since when the oldest event waits for the bus"
+        "Age of the oldest event that waits to be published"
     );
 }

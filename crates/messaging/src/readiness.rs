@@ -1,8 +1,8 @@
-//! Readiness of a service on the bus, which differs by what the service does.
+//! Readiness checks for the bus, the outbox and handlers.
 //!
-//! Who takes requests can go on without the bus, because the outbox holds what would be published: for it the bus and the
-//! outbox are shown, and never take it out of service: what it must refuse it refuses by itself. Who only consumes is good for nothing
-//! without the bus, or when its handler hangs.
+//! A service that serves requests works without the bus, because its outbox keeps the events: failed checks only degrade
+//! it, and it refuses by itself what it must refuse. A service that only consumes is not ready without the bus, or when its
+//! handler is stuck.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use assay_platform::runtime::{Readiness, now};
 use crate::bus::Bus;
 use crate::outbox::{Backlog, Outbox};
 
-/// Adds the checks `<name> bus` and `<name> outbox` of a service that takes requests: connected, and no event waits to be
-/// published for longer than `usual_age`. While they do not hold the service is degraded.
+/// Adds the checks `<name> bus` and `<name> outbox` for a service that serves requests: connected, and no pending event
+/// older than `max_age`. While one fails the service is degraded.
 pub fn register_producer_readiness(
     readiness: &Readiness,
     name: &str,
     bus: &Bus,
     outbox: &Outbox,
-    usual_age: Duration,
+    max_age: Duration,
 ) {
     let bus = bus.clone();
     readiness.register_degrading(format!("{name} bus"), move || {
@@ -26,11 +26,11 @@ pub fn register_producer_readiness(
         async move { bus.ping().await }
     });
     let outbox = outbox.clone();
-    readiness.register_degrading(format!("{name} outbox"), move || check_age(outbox.clone(), usual_age));
+    readiness.register_degrading(format!("{name} outbox"), move || check_age(outbox.clone(), max_age));
 }
 
-/// Adds the check `<name> outbox limit`: more may be written. While it does not hold the service is degraded: it refuses
-/// what would add to the outbox by itself, and answers everything else.
+/// Adds the check `<name> outbox limit`: the backlog is below its limits. While it fails the service is degraded: it
+/// refuses requests that would write events, and answers all others.
 pub fn register_backlog_readiness(readiness: &Readiness, name: &str, backlog: &Backlog) {
     let backlog = backlog.clone();
     readiness.register_degrading(format!("{name} outbox limit"), move || {
@@ -39,9 +39,9 @@ pub fn register_backlog_readiness(readiness: &Readiness, name: &str, backlog: &B
     });
 }
 
-/// Adds the checks `<name> bus` and `<name> deliveries` of a service that only consumes: connected, and nothing of
-/// `queue` has been in the hands of a handler for longer than `bus.handling_limit_seconds`. While one does not hold the
-/// service is not ready. How long messages have waited in the queue itself is for the broker to say.
+/// Adds the checks `<name> bus` and `<name> deliveries` for a service that only consumes: connected, and no delivery of
+/// `queue` in flight for longer than `bus.handling_limit_seconds`. While one fails the service is not ready. The broker
+/// reports how long messages wait in the queue itself.
 pub fn register_consumer_readiness(readiness: &Readiness, name: &str, bus: &Bus, queue: &'static str) {
     let pinged = bus.clone();
     readiness.register(format!("{name} bus"), move || {
@@ -55,7 +55,7 @@ pub fn register_consumer_readiness(readiness: &Readiness, name: &str, bus: &Bus,
     });
 }
 
-/// The check `<name> deliveries` for a service that consumes beside taking requests: shown only.
+/// Adds the check `<name> deliveries` for a service that both serves requests and consumes: it only degrades.
 pub fn register_handling_readiness(readiness: &Readiness, name: &str, bus: &Bus, queue: &'static str) {
     let bus = bus.clone();
     readiness.register_degrading(format!("{name} deliveries"), move || {
@@ -64,17 +64,17 @@ pub fn register_handling_readiness(readiness: &Readiness, name: &str, bus: &Bus,
     });
 }
 
-/// Adds the check `<name> outbox` of a service that only consumes: no event waits for longer than `usual_age`.
-pub fn register_outbox_readiness(readiness: &Readiness, name: &str, outbox: &Outbox, usual_age: Duration) {
+/// Adds the check `<name> outbox` for a service that only consumes: no pending event older than `max_age`.
+pub fn register_outbox_readiness(readiness: &Readiness, name: &str, outbox: &Outbox, max_age: Duration) {
     let outbox = outbox.clone();
-    readiness.register(format!("{name} outbox"), move || check_age(outbox.clone(), usual_age));
+    readiness.register(format!("{name} outbox"), move || check_age(outbox.clone(), max_age));
 }
 
-async fn check_age(outbox: Outbox, usual_age: Duration) -> Result<(), String> {
+async fn check_age(outbox: Outbox, max_age: Duration) -> Result<(), String> {
     let oldest = outbox.oldest_unpublished().await.map_err(|error| error.to_string())?;
-    let usual_age = i64::try_from(usual_age.as_millis()).unwrap_or(i64::MAX);
+    let max_age = i64::try_from(max_age.as_millis()).unwrap_or(i64::MAX);
     match oldest.map(|oldest| now().millis_since(oldest)) {
-        Some(age) if age > usual_age => Err(format!("an event has been waiting for {age} ms")),
+        Some(age) if age > max_age => Err(format!("an event has been waiting for {age} ms")),
         _ => Ok(()),
     }
 }

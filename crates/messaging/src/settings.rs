@@ -5,25 +5,25 @@ use std::time::Duration;
 use secrecy::SecretString;
 use serde::Deserialize;
 
-/// Where the bus is and how patient it is with consumers.
+/// Address of the bus, and its retry policy.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BusSettings {
     /// `amqp://USER:PASSWORD@HOST:PORT/VHOST` (or `amqps://…`) for RabbitMQ, `local:` for a bus inside the process.
     pub url: SecretString,
-    /// Prefix of the names of the exchange and of all queues: several installations can share one broker.
+    /// Prefix of the exchange and of all queues: several installations can share one broker.
     #[serde(default = "default_namespace")]
     pub namespace: String,
-    /// How long a delivery rests before each next attempt; the last one also before all further attempts.
+    /// Delays before each next attempt; the last one serves all further attempts.
     #[serde(default = "default_retry_delays", rename = "retry_delays_ms")]
     pub retry_delays: Vec<RetryDelay>,
-    /// Attempts at a delivery before it becomes a dead letter.
+    /// Attempts before a delivery becomes a dead letter.
     #[serde(default = "default_max_attempts")]
     pub max_attempts: u32,
-    /// Events of one topic that are published in one message on RabbitMQ, at most; 1 to 1,000.
+    /// Most events of one topic in one RabbitMQ message; 1 to 1,000.
     #[serde(default = "default_events_per_message")]
     pub events_per_message: u16,
-    /// How long a handler may have deliveries in its hands before its process is not ready, in seconds.
+    /// How long deliveries may be in flight before the process is not ready, in seconds.
     #[serde(default = "default_handling_limit_seconds")]
     pub handling_limit_seconds: u64,
 }
@@ -34,12 +34,12 @@ pub struct BusSettings {
 pub struct RetryDelay(u32);
 
 impl RetryDelay {
-    /// A delay of so many milliseconds.
+    /// A delay of `millis` milliseconds.
     pub const fn from_millis(millis: u32) -> Self {
         Self(millis)
     }
 
-    /// The same in milliseconds.
+    /// The delay in milliseconds.
     pub const fn as_millis(self) -> u32 {
         self.0
     }
@@ -52,7 +52,7 @@ impl From<RetryDelay> for Duration {
 }
 
 impl BusSettings {
-    /// The built-in behaviour for the bus at `url`.
+    /// Settings for the bus at `url`, with the defaults.
     pub fn new(url: impl Into<SecretString>) -> Self {
         Self {
             url: url.into(),
@@ -73,7 +73,7 @@ fn default_retry_delays() -> Vec<RetryDelay> {
     [1_000, 10_000, 60_000, 300_000].map(RetryDelay).to_vec()
 }
 
-/// More would save little more.
+/// Larger batches save little more.
 fn default_events_per_message() -> u16 {
     64
 }

@@ -4,7 +4,7 @@ use anyhow::Result;
 use assay_platform::db::{Database, DatabaseSettings, Migrations};
 use assay_testkit::{Template, TestDatabase};
 
-/// A database and what keeps it alive.
+/// A database, and the guard that removes it.
 pub struct Fresh<Kept> {
     pub database: Database,
     _kept: Kept,

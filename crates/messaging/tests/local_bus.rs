@@ -1,4 +1,4 @@
-//! The bus inside a process: an event is handed over when its consumers have handled it.
+//! The local bus: an event is published when its consumers have handled it.
 
 mod support;
 
@@ -16,7 +16,7 @@ use support::{
 };
 
 #[tokio::test]
-async fn publishing_ends_only_when_the_consumer_is_done() -> Result<()> {
+async fn publish_returns_after_the_consumer_is_done() -> Result<()> {
     let bus = local_bus();
     let handler = Scripted::gated(|_| Outcome::Done);
     let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
@@ -34,7 +34,7 @@ async fn publishing_ends_only_when_the_consumer_is_done() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_event_that_needs_a_consumer_and_has_none_is_an_error() {
+async fn event_without_a_required_consumer_is_unroutable() {
     let result = local_bus().publish(&[accepted()]).await;
     assert_eq!(
         result,
@@ -43,7 +43,7 @@ async fn an_event_that_needs_a_consumer_and_has_none_is_an_error() {
 }
 
 #[tokio::test]
-async fn an_event_is_kept_while_one_of_its_queues_has_no_consumer_any_more() -> Result<()> {
+async fn event_is_unavailable_while_one_queue_has_no_consumer() -> Result<()> {
     let bus = local_bus();
     let (gone, there) = (Scripted::new(|_| Outcome::Done), Scripted::new(|_| Outcome::Done));
     let first = Running::consumer(&bus, ACCEPTED, gone);
@@ -58,12 +58,12 @@ async fn an_event_is_kept_while_one_of_its_queues_has_no_consumer_any_more() -> 
 }
 
 #[tokio::test]
-async fn an_informative_event_needs_no_consumer() {
+async fn informative_event_needs_no_consumer() {
     assert_eq!(local_bus().publish(&[agent_created()]).await, [Ok(())]);
 }
 
 #[tokio::test]
-async fn what_a_consumer_answers_is_told_to_the_producer() -> Result<()> {
+async fn outcomes_are_returned_to_the_producer() -> Result<()> {
     let bus = local_bus();
     let (retried, rejected, done) = (accepted(), accepted(), accepted());
     let (retried_id, rejected_id) = (retried.id(), rejected.id());
@@ -84,7 +84,7 @@ async fn what_a_consumer_answers_is_told_to_the_producer() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_last_attempt_becomes_a_rejection() -> Result<()> {
+async fn last_failed_attempt_is_a_rejection() -> Result<()> {
     let bus = Bus::open(&BusSettings { max_attempts: 1, ..BusSettings::new("local:") })?;
     let handler = Scripted::new(|_| Outcome::Retry { reason: "busy".to_owned() });
     let consumer = Running::consumer(&bus, ACCEPTED, handler);
@@ -94,7 +94,7 @@ async fn the_last_attempt_becomes_a_rejection() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_handler_that_panics_or_miscounts_is_a_failed_attempt() -> Result<()> {
+async fn panic_or_miscount_of_a_handler_is_a_failed_attempt() -> Result<()> {
     let bus = local_bus();
     let handler = Scripted::new(|_| panic!("out of order"));
     let consumer = Running::consumer(&bus, ACCEPTED, handler);
@@ -109,7 +109,7 @@ async fn a_handler_that_panics_or_miscounts_is_a_failed_attempt() -> Result<()> 
 }
 
 #[tokio::test]
-async fn each_queue_gets_every_event_and_consumers_of_one_queue_share_them() -> Result<()> {
+async fn queues_get_all_events_and_their_consumers_share_them() -> Result<()> {
     let bus = local_bus();
     let (first, second, other) = (Scripted::done(), Scripted::done(), Scripted::done());
     let other_queue = Subscription { queue: "auditor.conversation-accepted", ..ACCEPTED };
@@ -139,7 +139,7 @@ async fn each_queue_gets_every_event_and_consumers_of_one_queue_share_them() -> 
 }
 
 #[tokio::test]
-async fn deliveries_come_in_batches_within_the_bounds_of_the_subscription() -> Result<()> {
+async fn batches_respect_the_limits_of_the_subscription() -> Result<()> {
     let bus = local_bus();
     let handler = Scripted::gated(|_| Outcome::Done);
     let subscription = Subscription { max_batch: 4, max_in_flight: 10, ..ACCEPTED };
@@ -160,7 +160,7 @@ async fn deliveries_come_in_batches_within_the_bounds_of_the_subscription() -> R
 }
 
 #[tokio::test]
-async fn a_stopping_consumer_finishes_what_it_began_and_gives_back_the_rest() -> Result<()> {
+async fn stopping_consumer_finishes_its_batch_and_returns_the_rest() -> Result<()> {
     let bus = local_bus();
     let handler = Scripted::gated(|_| Outcome::Done);
     let subscription = Subscription { max_batch: 1, max_in_flight: 1, ..ACCEPTED };
@@ -176,7 +176,7 @@ async fn a_stopping_consumer_finishes_what_it_began_and_gives_back_the_rest() ->
     tokio::pin!(rest);
     assert!(futures_util::poll!(&mut rest).is_pending(), "there was room for more");
     consumer.begin_stop();
-    // Their return says that the consumer has heard of the stop.
+    // Their return shows that the consumer has seen the stop.
     let returned = Err(PublishError::Unavailable("the consumer has stopped".to_owned()));
     assert_eq!(timeout(DEADLINE, rest).await?, [returned.clone(), returned]);
     assert!(consumer.is_running(), "it left its work behind");
@@ -187,7 +187,7 @@ async fn a_stopping_consumer_finishes_what_it_began_and_gives_back_the_rest() ->
 }
 
 #[tokio::test]
-async fn the_request_that_led_to_an_event_goes_with_it() -> Result<()> {
+async fn request_context_travels_with_the_event() -> Result<()> {
     let bus = local_bus();
     let handler = Scripted::done();
     let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());

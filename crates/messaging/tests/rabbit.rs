@@ -16,7 +16,7 @@ use support::{
 };
 
 #[tokio::test]
-async fn a_published_event_is_delivered_to_every_queue_of_its_topic() -> Result<()> {
+async fn published_event_is_delivered_to_every_queue_of_its_topic() -> Result<()> {
     let bus = rabbit_bus()?;
     let (scorer, auditor, other) = (Scripted::done(), Scripted::done(), Scripted::done());
     let other_topic = Subscription { queue: "auditor.agent", topics: &[AgentCreated::TOPIC], ..ACCEPTED };
@@ -43,16 +43,16 @@ async fn a_published_event_is_delivered_to_every_queue_of_its_topic() -> Result<
 }
 
 #[tokio::test]
-async fn an_event_that_needs_a_consumer_and_has_no_queue_is_an_error() -> Result<()> {
+async fn event_without_a_required_queue_is_unroutable() -> Result<()> {
     let bus = rabbit_bus()?;
     let unroutable = PublishError::Unroutable { topic: ConversationAccepted::TOPIC.name.to_owned() };
     assert_eq!(bus.publish(&[accepted(), agent_created()]).await, [Err(unroutable), Ok(())]);
     Ok(())
 }
 
-/// The broker confirms several messages at once, and the client library then gives a returned one to any of them.
+/// The broker confirms several messages at once, and lapin then attaches a returned message to any of them.
 #[tokio::test]
-async fn in_a_mixed_batch_exactly_the_unroutable_events_fail() -> Result<()> {
+async fn unroutable_events_of_a_mixed_batch_fail_alone() -> Result<()> {
     let bus = rabbit_bus()?;
     let handler = Scripted::done();
     let agents = Subscription { queue: "auditor.agent", topics: &[AgentCreated::TOPIC], ..ACCEPTED };
@@ -71,7 +71,7 @@ async fn in_a_mixed_batch_exactly_the_unroutable_events_fail() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_failed_delivery_comes_again_after_its_delay_to_its_queue_only() -> Result<()> {
+async fn failed_delivery_is_retried_after_its_delay_in_its_queue() -> Result<()> {
     let bus = rabbit_bus()?;
     let failing = Scripted::new(|delivery| match delivery.attempt {
         1 | 2 => Outcome::Retry { reason: "busy".to_owned() },
@@ -98,7 +98,7 @@ async fn a_failed_delivery_comes_again_after_its_delay_to_its_queue_only() -> Re
 }
 
 #[tokio::test]
-async fn two_consumers_share_a_queue() -> Result<()> {
+async fn consumers_share_a_queue() -> Result<()> {
     let bus = rabbit_bus()?;
     let (first, second) = (Scripted::done(), Scripted::done());
     let narrow = Subscription { max_batch: 2, max_in_flight: 2, ..ACCEPTED };
@@ -119,7 +119,7 @@ async fn two_consumers_share_a_queue() -> Result<()> {
 }
 
 #[tokio::test]
-async fn deliveries_come_in_batches_within_the_bounds_of_the_subscription() -> Result<()> {
+async fn batches_respect_the_limits_of_the_subscription() -> Result<()> {
     let bus = rabbit_bus()?;
     let handler = Scripted::gated(|_| Outcome::Done);
     let subscription = Subscription { max_batch: 4, max_in_flight: 10, ..ACCEPTED };
@@ -138,7 +138,7 @@ async fn deliveries_come_in_batches_within_the_bounds_of_the_subscription() -> R
 }
 
 #[tokio::test]
-async fn acknowledgements_of_one_batch_never_cover_those_still_being_handled() -> Result<()> {
+async fn ack_of_one_batch_never_covers_another_in_flight() -> Result<()> {
     let bus = rabbit_bus()?;
     let (slow, quick) = (accepted(), accepted());
     let slow_id = slow.id();
@@ -154,12 +154,12 @@ async fn acknowledgements_of_one_batch_never_cover_those_still_being_handled() -
 
     let successor = Scripted::done();
     let consumer = Running::consumer(&bus, ACCEPTED, successor.clone());
-    eventually("the slow one to come again", || async { Ok(successor.ids().contains(&slow_id)) }).await?;
+    eventually("the slow one to be redelivered", || async { Ok(successor.ids().contains(&slow_id)) }).await?;
     consumer.stop().await
 }
 
 #[tokio::test]
-async fn a_stopping_consumer_finishes_and_acknowledges_what_it_began() -> Result<()> {
+async fn stopping_consumer_finishes_and_acks_its_deliveries() -> Result<()> {
     let bus = rabbit_bus()?;
     let handler = Scripted::gated(|_| Outcome::Done);
     let subscription = Subscription { max_batch: 1, max_in_flight: 3, ..ACCEPTED };
@@ -181,7 +181,7 @@ async fn a_stopping_consumer_finishes_and_acknowledges_what_it_began() -> Result
     successor.wait_for(6).await?;
     consumer.stop().await?;
     let all: HashSet<_> = events.iter().map(OutgoingEvent::id).collect();
-    assert!(handler.ids().is_disjoint(&successor.ids()), "a finished delivery came again");
+    assert!(handler.ids().is_disjoint(&successor.ids()), "a finished delivery was redelivered");
     assert_eq!(handler.ids().union(&successor.ids()).copied().collect::<HashSet<_>>(), all);
     Ok(())
 }

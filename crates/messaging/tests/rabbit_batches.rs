@@ -1,4 +1,4 @@
-//! Several events in one message: nobody above the bus can tell.
+//! Several events in one message, invisible to producers and handlers.
 
 mod support;
 
@@ -22,7 +22,7 @@ const AGENTS: Subscription =
     Subscription { queue: "auditor.agent", topics: &[AgentCreated::TOPIC], ..ACCEPTED };
 
 #[tokio::test]
-async fn events_of_one_call_share_messages_and_each_is_handled_once() -> Result<()> {
+async fn events_of_one_publish_share_messages_and_arrive_once() -> Result<()> {
     let (bus, wire, _) = rabbit().await?;
     declare(&bus, ACCEPTED).await?;
     let events = many(130);
@@ -41,7 +41,7 @@ async fn events_of_one_call_share_messages_and_each_is_handled_once() -> Result<
 }
 
 #[tokio::test]
-async fn a_batch_is_an_array_of_the_same_envelopes() -> Result<()> {
+async fn batch_is_an_array_of_envelopes() -> Result<()> {
     let (bus, wire, _) = rabbit().await?;
     declare(&bus, ACCEPTED).await?;
     let events = many(3);
@@ -55,7 +55,7 @@ async fn a_batch_is_an_array_of_the_same_envelopes() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_event_alone_is_published_as_if_there_were_no_batches() -> Result<()> {
+async fn single_event_is_published_without_a_batch() -> Result<()> {
     let (bus, wire, settings) = rabbit().await?;
     declare(&bus, ACCEPTED).await?;
     let one_by_one = Bus::open(&BusSettings { events_per_message: 1, ..settings })?;
@@ -73,7 +73,7 @@ async fn an_event_alone_is_published_as_if_there_were_no_batches() -> Result<()>
 }
 
 #[tokio::test]
-async fn a_message_of_several_events_holds_no_more_than_256_kibibytes() -> Result<()> {
+async fn batch_is_at_most_256_kibibytes() -> Result<()> {
     let (bus, wire, _) = rabbit().await?;
     declare(&bus, AGENTS).await?;
     let small = || agent_named("x".repeat(100_000));
@@ -89,7 +89,7 @@ async fn a_message_of_several_events_holds_no_more_than_256_kibibytes() -> Resul
 }
 
 #[tokio::test]
-async fn events_of_several_topics_are_told_apart_and_answered_in_their_order() -> Result<()> {
+async fn topics_have_separate_messages_and_results_keep_order() -> Result<()> {
     let (bus, wire, _) = rabbit().await?;
     declare(&bus, AGENTS).await?;
     let unroutable = || Err(PublishError::Unroutable { topic: ConversationAccepted::TOPIC.name.to_owned() });
@@ -100,30 +100,30 @@ async fn events_of_several_topics_are_told_apart_and_answered_in_their_order() -
 }
 
 #[tokio::test]
-async fn each_event_of_a_message_has_its_own_outcome() -> Result<()> {
+async fn events_of_a_batch_have_separate_outcomes() -> Result<()> {
     let (bus, wire, _) = rabbit().await?;
     declare(&bus, ACCEPTED).await?;
     let events = many(9);
-    let place = places(&events);
-    let handler = Scripted::new(move |delivery| match (place(delivery.id) % 3, delivery.attempt) {
+    let position = positions(&events);
+    let handler = Scripted::new(move |delivery| match (position(delivery.id) % 3, delivery.attempt) {
         (1, 1) => Outcome::Retry { reason: "busy".to_owned() },
         (2, _) => Outcome::Reject { reason: "poisoned".to_owned() },
         _ => Outcome::Done,
     });
     assert!(bus.publish(&events).await.iter().all(Result::is_ok));
-    // Its outcomes come from several calls of the handler.
+    // Its outcomes come from several handler calls.
     let consumer = Running::consumer(&bus, Subscription { max_batch: 4, ..ACCEPTED }, handler.clone());
     handler.wait_for(12).await?;
     consumer.stop().await?;
-    let place = places(&events);
+    let position = positions(&events);
     let mut attempts: Vec<(usize, u32)> =
-        handler.deliveries().iter().map(|delivery| (place(delivery.id), delivery.attempt)).collect();
+        handler.deliveries().iter().map(|delivery| (position(delivery.id), delivery.attempt)).collect();
     attempts.sort_unstable();
     let expected =
         [(0, 1), (1, 1), (1, 2), (2, 1), (3, 1), (4, 1), (4, 2), (5, 1), (6, 1), (7, 1), (7, 2), (8, 1)];
     assert_eq!(attempts, expected);
     assert_eq!(wire.waiting(ACCEPTED.queue).await?, 0);
-    let mut rejected: HashSet<&str> = [2, 5, 8].map(|place| events[place].payload()).into();
+    let mut rejected: HashSet<&str> = [2, 5, 8].map(|position| events[position].payload()).into();
     assert_eq!(wire.waiting(DEAD).await?, 3);
     for _ in 0..3 {
         let dead = wire.take(DEAD).await?;
@@ -134,7 +134,7 @@ async fn each_event_of_a_message_has_its_own_outcome() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_message_comes_again_when_its_consumer_dies_with_one_of_its_events() -> Result<()> {
+async fn batch_is_redelivered_when_its_consumer_crashes() -> Result<()> {
     let (bus, wire, _) = rabbit().await?;
     declare(&bus, ACCEPTED).await?;
     let events = many(8);
@@ -151,13 +151,13 @@ async fn a_message_comes_again_when_its_consumer_dies_with_one_of_its_events() -
     let consumer = Running::consumer(&bus, ACCEPTED, successor.clone());
     successor.wait_for_all(&events).await?;
     consumer.stop().await?;
-    assert!(successor.deliveries().iter().all(|delivery| delivery.attempt == 1), "a death is no attempt");
+    assert!(successor.deliveries().iter().all(|delivery| delivery.attempt == 1), "a crash is no attempt");
     assert_eq!(wire.waiting(ACCEPTED.queue).await?, 0);
     Ok(())
 }
 
 #[tokio::test]
-async fn a_stopping_consumer_finishes_the_events_it_began_and_gives_back_their_message() -> Result<()> {
+async fn stopping_consumer_finishes_events_and_requeues_their_batch() -> Result<()> {
     let (bus, wire, _) = rabbit().await?;
     declare(&bus, ACCEPTED).await?;
     let events = many(9);
@@ -179,7 +179,7 @@ async fn a_stopping_consumer_finishes_the_events_it_began_and_gives_back_their_m
 }
 
 #[tokio::test]
-async fn an_element_that_is_no_event_is_given_up_alone() -> Result<()> {
+async fn malformed_element_becomes_a_dead_letter_alone() -> Result<()> {
     let (bus, wire, _) = rabbit().await?;
     declare(&bus, ACCEPTED).await?;
     let events = many(2);
@@ -197,7 +197,7 @@ async fn an_element_that_is_no_event_is_given_up_alone() -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_claims_to_be_a_batch_and_is_none_is_given_up_whole() -> Result<()> {
+async fn malformed_batch_becomes_one_dead_letter() -> Result<()> {
     let (bus, wire, _) = rabbit().await?;
     declare(&bus, ACCEPTED).await?;
     let event = accepted();
@@ -216,9 +216,9 @@ async fn what_claims_to_be_a_batch_and_is_none_is_given_up_whole() -> Result<()>
     Ok(())
 }
 
-/// A consumer of a release without batches takes one for a single event that it cannot read.
+/// Releases without batches dead-letter a batch under the content type of a single event.
 #[tokio::test]
-async fn a_batch_under_the_name_of_a_single_event_is_read() -> Result<()> {
+async fn batch_with_content_type_of_a_single_event_is_read() -> Result<()> {
     let (bus, wire, _) = rabbit().await?;
     declare(&bus, ACCEPTED).await?;
     let events = many(2);
@@ -231,7 +231,7 @@ async fn a_batch_under_the_name_of_a_single_event_is_read() -> Result<()> {
 }
 
 #[tokio::test]
-async fn single_events_fill_what_may_be_in_flight_too() -> Result<()> {
+async fn single_events_fill_max_in_flight() -> Result<()> {
     let (bus, _, settings) = rabbit().await?;
     let handler = Scripted::gated(|_| Outcome::Done);
     let subscription = Subscription { max_batch: 7, max_in_flight: 40, ..ACCEPTED };
@@ -244,12 +244,12 @@ async fn single_events_fill_what_may_be_in_flight_too() -> Result<()> {
     handler.open();
     handler.wait_for_all(&events).await?;
     consumer.stop().await?;
-    assert_eq!(handler.deliveries().len(), 100, "a delivery was lost or given back on the way");
+    assert_eq!(handler.deliveries().len(), 100, "a delivery was lost or redelivered");
     Ok(())
 }
 
 #[tokio::test]
-async fn a_consumer_that_was_prepared_for_single_events_leaves_large_messages_to_others() -> Result<()> {
+async fn oversized_prefetch_is_requeued_for_other_consumers() -> Result<()> {
     let (bus, wire, settings) = rabbit().await?;
     declare(&bus, ACCEPTED).await?;
     let for_singles = Bus::open(&BusSettings { events_per_message: 1, ..settings })?;
@@ -259,9 +259,8 @@ async fn a_consumer_that_was_prepared_for_single_events_leaves_large_messages_to
     connected(&for_singles).await?;
     let events = many(8 * 64);
     assert!(bus.publish(&events).await.iter().all(Result::is_ok));
-    // Eight messages were its share at first; now it is two, beside those with which the first events came.
-    eventually("messages to be given back", || async { Ok(wire.waiting(ACCEPTED.queue).await? >= 4) })
-        .await?;
+    // The prefetch starts at eight messages and shrinks to two, beside those whose events are in flight.
+    eventually("messages to be requeued", || async { Ok(wire.waiting(ACCEPTED.queue).await? >= 4) }).await?;
     let quick = Scripted::done();
     let quick_consumer = Running::consumer(&bus, ACCEPTED, quick.clone());
     quick.wait_for(4 * 64).await?;
@@ -276,7 +275,7 @@ async fn a_consumer_that_was_prepared_for_single_events_leaves_large_messages_to
 }
 
 #[tokio::test]
-async fn an_event_that_was_to_be_alone_and_batches_are_handled_beside_each_other() -> Result<()> {
+async fn single_events_and_batches_share_a_queue() -> Result<()> {
     let (bus, _, _) = rabbit().await?;
     let handler = Scripted::done();
     let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
@@ -298,8 +297,8 @@ fn many(events: usize) -> Vec<OutgoingEvent> {
     (0..events).map(|_| accepted()).collect()
 }
 
-/// Where an event is among `events`.
-fn places(events: &[OutgoingEvent]) -> impl Fn(EventId) -> usize + Send + Sync + use<> {
+/// The position of an event in `events`.
+fn positions(events: &[OutgoingEvent]) -> impl Fn(EventId) -> usize + Send + Sync + use<> {
     let ids: Vec<EventId> = events.iter().map(OutgoingEvent::id).collect();
     move |id| ids.iter().position(|other| *other == id).unwrap_or(usize::MAX)
 }

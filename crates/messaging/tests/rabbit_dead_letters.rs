@@ -1,4 +1,4 @@
-//! What becomes of deliveries that are given up.
+//! Dead letters: their creation and their review.
 
 mod support;
 
@@ -15,7 +15,7 @@ use support::{
 };
 
 #[tokio::test]
-async fn a_rejected_delivery_becomes_a_dead_letter_with_its_reason() -> Result<()> {
+async fn rejected_delivery_is_dead_lettered_with_its_reason() -> Result<()> {
     let bus = rabbit_bus()?;
     let handler = Scripted::new(|_| Outcome::Reject { reason: "unknown kind of author".to_owned() });
     let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
@@ -33,7 +33,7 @@ async fn a_rejected_delivery_becomes_a_dead_letter_with_its_reason() -> Result<(
 }
 
 #[tokio::test]
-async fn the_last_attempt_that_fails_becomes_a_dead_letter() -> Result<()> {
+async fn last_failed_attempt_is_dead_lettered() -> Result<()> {
     let bus = rabbit_bus()?;
     let handler = Scripted::new(|_| Outcome::Retry { reason: "busy".to_owned() });
     let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
@@ -46,7 +46,7 @@ async fn the_last_attempt_that_fails_becomes_a_dead_letter() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_message_that_is_no_event_becomes_a_dead_letter_and_the_handler_never_sees_it() -> Result<()> {
+async fn malformed_message_is_dead_lettered_without_the_handler() -> Result<()> {
     let settings = rabbit_settings(assay_testkit::services::rabbit()?)?;
     let bus = Bus::open(&settings)?;
     let handler = Scripted::done();
@@ -72,7 +72,7 @@ async fn a_message_that_is_no_event_becomes_a_dead_letter_and_the_handler_never_
 }
 
 #[tokio::test]
-async fn looking_at_dead_letters_leaves_them_where_they_are() -> Result<()> {
+async fn review_keeps_dead_letters_in_place() -> Result<()> {
     let bus = with_dead_letters(3).await?;
     let first = letters(&bus, 10).await?;
     let second = letters(&bus, 10).await?;
@@ -83,7 +83,7 @@ async fn looking_at_dead_letters_leaves_them_where_they_are() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_dead_letter_can_be_dropped() -> Result<()> {
+async fn dead_letter_can_be_dropped() -> Result<()> {
     let bus = with_dead_letters(3).await?;
     let chosen = letters(&bus, 10).await?[1].event_id.clone();
     let review = bus.review_dead_letters(ACCEPTED.queue, 10, |letter| {
@@ -96,7 +96,7 @@ async fn a_dead_letter_can_be_dropped() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_dead_letter_that_is_retried_begins_with_its_first_attempt() -> Result<()> {
+async fn retried_dead_letter_starts_with_attempt_1() -> Result<()> {
     let bus = with_dead_letters(2).await?;
     let review = bus.review_dead_letters(ACCEPTED.queue, 10, |_| DeadLetterDecision::Retry).await?;
     assert_eq!(review, DeadLetterReview { total: 2, seen: 2, retried: 2, dropped: 0 });
@@ -111,7 +111,7 @@ async fn a_dead_letter_that_is_retried_begins_with_its_first_attempt() -> Result
 }
 
 #[tokio::test]
-async fn a_queue_that_nobody_has_ever_consumed_is_named_and_not_made() -> Result<()> {
+async fn unknown_queue_is_an_error_and_not_created() -> Result<()> {
     let bus = rabbit_bus()?;
     for _ in 0..2 {
         let error = bus.review_dead_letters("mistyped", 10, |_| DeadLetterDecision::Keep).await;
@@ -124,12 +124,12 @@ async fn a_queue_that_nobody_has_ever_consumed_is_named_and_not_made() -> Result
 }
 
 #[tokio::test]
-async fn the_local_bus_says_where_its_dead_events_are() {
+async fn local_bus_has_no_dead_letters() {
     let error = local_bus().review_dead_letters(ACCEPTED.queue, 1, |_| DeadLetterDecision::Keep).await;
     assert!(matches!(error, Err(DeadLetterError::LocalBus)), "{error:?}");
 }
 
-/// A bus on whose queue so many deliveries have been rejected.
+/// A bus with `count` rejected deliveries.
 async fn with_dead_letters(count: usize) -> Result<Bus> {
     let bus = rabbit_bus()?;
     let handler = Scripted::new(|_| Outcome::Reject { reason: "poisoned".to_owned() });
@@ -156,7 +156,7 @@ async fn letters(bus: &Bus, limit: u64) -> Result<Vec<DeadLetter>> {
     });
     match review.await {
         Ok(_) => Ok(letters),
-        // Its consumer is only just declaring it.
+        // The consumer has not declared the queue yet.
         Err(DeadLetterError::UnknownQueue(_)) => Ok(Vec::new()),
         Err(error) => Err(error.into()),
     }

@@ -1,4 +1,4 @@
-//! What consumers and publishers do when the broker goes away.
+//! Outages of the broker.
 
 mod support;
 
@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use assay_messaging::{Outcome, PublishError};
 use assay_platform::runtime::{CheckOutcome, Readiness};
-use assay_testkit::proxy::Weather;
+use assay_testkit::proxy::LinkState;
 
 use support::{ACCEPTED, Running, Scripted, accepted, behind_a_proxy, eventually, publish};
 
 #[tokio::test]
-async fn a_bus_can_be_opened_before_the_broker_is_there() -> Result<()> {
+async fn bus_opens_before_the_broker_is_up() -> Result<()> {
     let (proxy, bus) = behind_a_proxy().await?;
     proxy.cut();
     let handler = Scripted::done();
@@ -29,7 +29,7 @@ async fn a_bus_can_be_opened_before_the_broker_is_there() -> Result<()> {
 }
 
 #[tokio::test]
-async fn publisher_and_consumer_come_back_after_the_connection_was_cut() -> Result<()> {
+async fn publisher_and_consumer_reconnect_after_a_cut() -> Result<()> {
     let (proxy, bus) = behind_a_proxy().await?;
     let handler = Scripted::done();
     let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
@@ -49,9 +49,9 @@ async fn publisher_and_consumer_come_back_after_the_connection_was_cut() -> Resu
 }
 
 #[tokio::test]
-async fn a_broker_that_swallows_packets_degrades_readiness_without_holding_it_up() -> Result<()> {
+async fn silent_broker_degrades_readiness_without_delay() -> Result<()> {
     let (proxy, bus) = behind_a_proxy().await?;
-    proxy.set(Weather::Frozen);
+    proxy.set(LinkState::Frozen);
     let readiness = Readiness::default();
     let pinged = bus.clone();
     readiness.register_degrading("bus", move || {
@@ -62,7 +62,7 @@ async fn a_broker_that_swallows_packets_degrades_readiness_without_holding_it_up
     let report = readiness.report().await;
     let first = began.elapsed();
     assert!(report.ready && report.checks["bus"] == CheckOutcome::Degraded, "{report:?}");
-    // While another one is connecting, too.
+    // Also while another caller is connecting.
     let events = [accepted()];
     let publishing = bus.publish(&events);
     let asking = async {
@@ -74,12 +74,12 @@ async fn a_broker_that_swallows_packets_degrades_readiness_without_holding_it_up
     assert!(first.max(second) < Duration::from_secs(1), "{first:?}, {second:?}");
 
     proxy.heal();
-    // Nothing is published: whoever asks has it connected.
+    // Nothing is published: `ping` reconnects.
     eventually("the bus to be ready", || async { Ok(bus.ping().await.is_ok()) }).await
 }
 
 #[tokio::test]
-async fn deliveries_in_hand_when_the_connection_is_cut_come_again() -> Result<()> {
+async fn deliveries_in_flight_at_a_cut_are_redelivered() -> Result<()> {
     let (proxy, bus) = behind_a_proxy().await?;
     let handler = Scripted::gated(|_| Outcome::Done);
     let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
@@ -89,7 +89,7 @@ async fn deliveries_in_hand_when_the_connection_is_cut_come_again() -> Result<()
     proxy.cut();
     eventually("the outage to be noticed", || async { Ok(bus.ping().await.is_err()) }).await?;
     proxy.heal();
-    eventually("the delivery to come again", || async { Ok(handler.begun() == 2) }).await?;
+    eventually("the redelivery", || async { Ok(handler.begun() == 2) }).await?;
     handler.open();
     handler.wait_for(2).await?;
     consumer.stop().await?;
@@ -100,7 +100,7 @@ async fn deliveries_in_hand_when_the_connection_is_cut_come_again() -> Result<()
 }
 
 #[tokio::test]
-async fn a_consumer_can_be_stopped_during_an_outage() -> Result<()> {
+async fn consumer_stops_during_an_outage() -> Result<()> {
     let (proxy, bus) = behind_a_proxy().await?;
     let handler = Scripted::done();
     let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());

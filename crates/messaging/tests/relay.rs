@@ -1,4 +1,4 @@
-//! From a committed transaction to the consumer's own, on each database and each bus.
+//! The relay, from the producer's transaction to the consumer's, on each database and each bus.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
@@ -27,18 +27,15 @@ use support::{
 };
 
 on_every_stack!(
-    committed_events_reach_their_consumer_and_leave_the_outbox,
-    an_event_that_is_delivered_again_is_worked_on_once,
-    an_event_waits_for_its_consumer_to_start,
-    a_failed_attempt_is_followed_by_another,
+    committed_events_are_delivered_and_leave_the_outbox,
+    redelivered_event_is_processed_once,
+    event_waits_for_its_consumer_to_start,
+    failed_attempt_is_retried,
     relays_share_an_outbox,
-    a_relay_that_is_stopped_publishes_what_is_due,
+    stopped_relay_flushes_due_events,
 );
 
-async fn committed_events_reach_their_consumer_and_leave_the_outbox(
-    database: Database,
-    bus: Bus,
-) -> Result<()> {
+async fn committed_events_are_delivered_and_leave_the_outbox(database: Database, bus: Bus) -> Result<()> {
     let handler = Scripted::done();
     let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
     let outbox = Outbox::new(database.clone());
@@ -50,12 +47,12 @@ async fn committed_events_reach_their_consumer_and_leave_the_outbox(
     eventually("an empty outbox", || async { Ok(outbox.status().await?.pending == 0) }).await?;
     relay.stop().await?;
     consumer.stop().await?;
-    assert_eq!(handler.ids().len(), events.len(), "events came that nobody wrote");
+    assert_eq!(handler.ids().len(), events.len(), "unexpected events were delivered");
     assert_eq!(outbox.status().await?.dead, 0);
     Ok(())
 }
 
-async fn an_event_that_is_delivered_again_is_worked_on_once(database: Database, bus: Bus) -> Result<()> {
+async fn redelivered_event_is_processed_once(database: Database, bus: Bus) -> Result<()> {
     let handler = Arc::new(OncePerEvent::new(database.clone()));
     let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
     let events: Vec<OutgoingEvent> = (0..20).map(|_| accepted()).collect();
@@ -64,13 +61,13 @@ async fn an_event_that_is_delivered_again_is_worked_on_once(database: Database, 
     }
     eventually("all deliveries", || async { Ok(handler.deliveries() >= 60) }).await?;
     consumer.stop().await?;
-    let worked_on = handler.worked_on();
-    assert_eq!(worked_on.len(), events.len(), "some work was done twice or never");
-    assert_eq!(worked_on.into_iter().collect::<HashSet<_>>(), events.iter().map(OutgoingEvent::id).collect());
+    let processed = handler.processed();
+    assert_eq!(processed.len(), events.len(), "an event was processed twice or never");
+    assert_eq!(processed.into_iter().collect::<HashSet<_>>(), events.iter().map(OutgoingEvent::id).collect());
     Ok(())
 }
 
-async fn an_event_waits_for_its_consumer_to_start(database: Database, bus: Bus) -> Result<()> {
+async fn event_waits_for_its_consumer_to_start(database: Database, bus: Bus) -> Result<()> {
     let outbox = Outbox::new(database.clone());
     let relay = start_relay(&outbox, &bus);
     let event = accepted();
@@ -88,7 +85,7 @@ async fn an_event_waits_for_its_consumer_to_start(database: Database, bus: Bus) 
     Ok(())
 }
 
-async fn a_failed_attempt_is_followed_by_another(database: Database, bus: Bus) -> Result<()> {
+async fn failed_attempt_is_retried(database: Database, bus: Bus) -> Result<()> {
     let handler = Scripted::new(|delivery| match delivery.attempt {
         1 => Outcome::Retry { reason: "busy".to_owned() },
         _ => Outcome::Done,
@@ -110,7 +107,7 @@ async fn a_failed_attempt_is_followed_by_another(database: Database, bus: Bus) -
 async fn relays_share_an_outbox(database: Database, bus: Bus) -> Result<()> {
     let handler = Scripted::done();
     let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
-    // While a queue comes into being, events of one batch may be refused that it has taken; that is not the matter here.
+    // Waits for the queue: while it is being declared, events of one batch may be published twice.
     assert_eq!(publish_all(&bus, &[accepted()]).await, [Ok(())]);
     let events: Vec<OutgoingEvent> = (0..1_000).map(|_| accepted()).collect();
     enqueue(&database, &events).await?;
@@ -128,7 +125,7 @@ async fn relays_share_an_outbox(database: Database, bus: Bus) -> Result<()> {
     Ok(())
 }
 
-async fn a_relay_that_is_stopped_publishes_what_is_due(database: Database, bus: Bus) -> Result<()> {
+async fn stopped_relay_flushes_due_events(database: Database, bus: Bus) -> Result<()> {
     let handler = Scripted::done();
     let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
     assert_eq!(publish_all(&bus, &[accepted()]).await, [Ok(())]);
@@ -142,7 +139,7 @@ async fn a_relay_that_is_stopped_publishes_what_is_due(database: Database, bus: 
 }
 
 #[tokio::test]
-async fn on_the_local_bus_a_rejected_event_is_dead_in_the_outbox_until_it_is_retried() -> Result<()> {
+async fn local_bus_rejected_event_is_dead_until_retried() -> Result<()> {
     let fresh = test_databases::sqlite(&TABLES).await?;
     let (database, bus) = (fresh.database.clone(), local_bus());
     let outbox = Outbox::new(database.clone());
@@ -167,7 +164,7 @@ async fn on_the_local_bus_a_rejected_event_is_dead_in_the_outbox_until_it_is_ret
 }
 
 #[tokio::test]
-async fn a_relay_that_is_stopped_leaves_a_long_backlog_to_the_next_start() -> Result<()> {
+async fn stopped_relay_leaves_a_long_backlog() -> Result<()> {
     let fresh = test_databases::sqlite(&TABLES).await?;
     let (outbox, bus) = (Outbox::new(fresh.database.clone()), local_bus());
     let handler = Scripted::done();
@@ -183,16 +180,16 @@ async fn a_relay_that_is_stopped_leaves_a_long_backlog_to_the_next_start() -> Re
 }
 
 #[tokio::test]
-async fn a_relay_that_stops_after_its_consumers_leaves_events_as_they_are() -> Result<()> {
+async fn relay_stopped_after_its_consumers_releases_events() -> Result<()> {
     let fresh = test_databases::sqlite(&TABLES).await?;
     let (outbox, bus) = (Outbox::new(fresh.database.clone()), local_bus());
     let event = accepted();
     enqueue(&fresh.database, std::slice::from_ref(&event)).await?;
     run_stopped_relay(&outbox, &bus).await?;
     let status = outbox.status().await?;
-    assert_eq!((status.pending, status.last_error), (1, None), "the event was put off");
+    assert_eq!((status.pending, status.last_error), (1, None), "the event was postponed");
 
-    // Nor is it held by a lease: the next relay finds it at once.
+    // Nor is it blocked by a lease: the next relay claims it at once.
     let handler = Scripted::done();
     let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
     assert_eq!(publish_all(&bus, &[accepted()]).await, [Ok(())]);
@@ -202,7 +199,7 @@ async fn a_relay_that_stops_after_its_consumers_leaves_events_as_they_are() -> R
 }
 
 #[tokio::test]
-async fn a_relay_that_is_stopped_does_not_wait_for_a_consumer_that_never_ends() -> Result<()> {
+async fn stopped_relay_does_not_wait_for_a_stuck_consumer() -> Result<()> {
     let fresh = test_databases::sqlite(&TABLES).await?;
     let (outbox, bus) = (Outbox::new(fresh.database.clone()), local_bus());
     let handler = Scripted::gated(|_| Outcome::Done);
@@ -212,13 +209,13 @@ async fn a_relay_that_is_stopped_does_not_wait_for_a_consumer_that_never_ends() 
     outbox.wake();
     eventually("the handler to begin", || async { Ok(handler.begun() == 1) }).await?;
     relay.stop().await?;
-    assert_eq!(outbox.status().await?.pending, 1, "an event was forgotten that nobody has handled");
+    assert_eq!(outbox.status().await?.pending, 1, "an unhandled event was deleted");
     consumer.abort().await;
     Ok(())
 }
 
 #[tokio::test]
-async fn events_wait_in_the_outbox_while_the_broker_is_away() -> Result<()> {
+async fn events_wait_in_the_outbox_during_an_outage() -> Result<()> {
     let fresh = test_databases::sqlite(&TABLES).await?;
     let outbox = Outbox::new(fresh.database.clone());
     let (proxy, bus) = behind_a_proxy().await?;
@@ -232,7 +229,7 @@ async fn events_wait_in_the_outbox_while_the_broker_is_away() -> Result<()> {
     let events: Vec<OutgoingEvent> = (0..300).map(|_| accepted()).collect();
     enqueue(&fresh.database, &events).await?;
     outbox.wake();
-    // A relay that is asked to stop has tried once more.
+    // The flush of a stopping relay has failed as well.
     relay.stop().await?;
     let status = outbox.status().await?;
     assert_eq!((status.pending, status.dead), (300, 0));
@@ -245,35 +242,33 @@ async fn events_wait_in_the_outbox_while_the_broker_is_away() -> Result<()> {
     consumer.stop().await
 }
 
-/// A consumer as it should be: it works on what its inbox did not hold.
+/// A consumer that processes only events that are new to its inbox.
 struct OncePerEvent {
     database: Database,
     deliveries: Mutex<usize>,
-    worked_on: Mutex<Vec<EventId>>,
+    processed: Mutex<Vec<EventId>>,
 }
 
 impl OncePerEvent {
     fn new(database: Database) -> Self {
-        Self { database, deliveries: Mutex::default(), worked_on: Mutex::default() }
+        Self { database, deliveries: Mutex::default(), processed: Mutex::default() }
     }
 
     fn deliveries(&self) -> usize {
         *self.deliveries.lock().unwrap()
     }
 
-    fn worked_on(&self) -> Vec<EventId> {
-        self.worked_on.lock().unwrap().clone()
+    fn processed(&self) -> Vec<EventId> {
+        self.processed.lock().unwrap().clone()
     }
 
     async fn record(&self, ids: Vec<EventId>) -> Result<HashSet<EventId>, DatabaseError> {
         match &self.database {
             Database::Postgres(postgres) => {
-                postgres
-                    .run(move |connection| inbox::record_postgres(connection, "scorer", &ids, now()))
-                    .await
+                postgres.run(move |connection| inbox::record(connection, "scorer", &ids, now())).await
             }
             Database::Sqlite(sqlite) => {
-                sqlite.write(move |connection| inbox::record_sqlite(connection, "scorer", &ids, now())).await
+                sqlite.write(move |connection| inbox::record(connection, "scorer", &ids, now())).await
             }
         }
     }
@@ -285,7 +280,7 @@ impl Handler for OncePerEvent {
         let ids = deliveries.iter().map(|delivery| delivery.id).collect();
         let outcome = match self.record(ids).await {
             Ok(new) => {
-                self.worked_on.lock().unwrap().extend(new);
+                self.processed.lock().unwrap().extend(new);
                 Outcome::Done
             }
             Err(error) => Outcome::Retry { reason: error.to_string() },

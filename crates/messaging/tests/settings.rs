@@ -4,7 +4,7 @@ use anyhow::Result;
 use assay_messaging::{Bus, BusSettings, RetryDelay};
 
 #[test]
-fn the_address_is_enough_and_the_rest_has_defaults() -> Result<()> {
+fn url_alone_is_enough() -> Result<()> {
     let settings: BusSettings = serde_json::from_str(r#"{"url": "local:"}"#)?;
     assert_eq!(settings.namespace, "assay");
     let delays: Vec<u32> = settings.retry_delays.iter().map(|delay| delay.as_millis()).collect();
@@ -14,7 +14,7 @@ fn the_address_is_enough_and_the_rest_has_defaults() -> Result<()> {
 }
 
 #[test]
-fn every_key_can_be_set_and_an_unknown_one_is_an_error() -> Result<()> {
+fn unknown_keys_are_refused() -> Result<()> {
     let text = r#"{"url": "local:", "namespace": "blue", "retry_delays_ms": [5, 50], "max_attempts": 3}"#;
     let settings: BusSettings = serde_json::from_str(text)?;
     assert_eq!((settings.namespace.as_str(), settings.max_attempts), ("blue", 3));
@@ -24,7 +24,7 @@ fn every_key_can_be_set_and_an_unknown_one_is_an_error() -> Result<()> {
 }
 
 #[test]
-fn settings_that_cannot_be_used_are_refused_with_the_key_and_without_the_password() {
+fn invalid_settings_name_the_key_without_the_password() {
     let with = |url: &str| BusSettings::new(url);
     let cases = [
         (with("kafka://user:secret@host"), "bus.url must begin with"),
@@ -48,7 +48,7 @@ fn settings_that_cannot_be_used_are_refused_with_the_key_and_without_the_passwor
 }
 
 #[test]
-fn the_bus_opens_although_no_broker_is_there() {
+fn bus_opens_without_a_broker() {
     assert!(Bus::open(&BusSettings::new("amqp://guest:guest@127.0.0.1:1/%2f")).is_ok());
     assert!(Bus::open(&BusSettings::new("local:")).is_ok());
 }

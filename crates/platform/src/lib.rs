@@ -1,7 +1,8 @@
-//! What makes a role a service, and knows nothing of conversations.
-//!
-//! `settings` reads the configuration, `telemetry` the logs, `runtime` owns tasks and their end, `web` serves HTTP
-//! with one shape of error, `auth` holds credentials and signatures, `db` databases, `objects` files.
+//! Infrastructure shared by all roles, without any knowledge of conversations: `settings` (configuration), `telemetry` (logs,
+//! metrics, traces), `runtime` (tasks and shutdown), `web` (HTTP servers and error responses), `auth` (credentials and
+//! signatures), `db` (databases) and `objects` (files).
+
+#![warn(missing_docs)]
 
 pub mod auth;
 pub mod db;

@@ -1,5 +1,5 @@
-//! Connections that die while nobody uses them (a server that restarts, an administrator who ends sessions), and those
-//! that must not be lost: when a statement fails or is too slow.
+//! Pool behaviour after idle connections broke (server restart, terminated sessions), and after a failed or slow statement,
+//! which must not cost the connection.
 
 use std::sync::{Arc, Barrier};
 
@@ -10,7 +10,7 @@ use diesel::sql_types::{BigInt, Integer};
 use diesel::{Connection, PgConnection, QueryableByName, RunQueryDsl, sql_query};
 use futures_util::future::try_join_all;
 
-/// Any service's: a test database has its role.
+/// Schema of any service: the test database needs an existing role.
 const SCHEMA: &str = "export";
 static NO_MIGRATIONS: [Migrations; 0] = [];
 const CONNECTIONS: usize = 5;
@@ -29,12 +29,12 @@ struct Sessions {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn connections_that_died_unused_cost_one_failed_read_at_most() -> Result<()> {
-    let place = ServiceDatabase::postgres(SCHEMA, &NO_MIGRATIONS).await?;
-    let Database::Postgres(postgres) = place.open(SCHEMA)? else { anyhow::bail!("not PostgreSQL") };
+async fn broken_idle_connections_cost_at_most_one_failed_read() -> Result<()> {
+    let database = ServiceDatabase::postgres(SCHEMA, &NO_MIGRATIONS).await?;
+    let Database::Postgres(postgres) = database.open(SCHEMA)? else { anyhow::bail!("not PostgreSQL") };
     for round in 1..=3 {
         warm_up(&postgres).await?;
-        end_all_sessions(&place).await?;
+        terminate_all_sessions(&database).await?;
         let mut failures = Vec::new();
         for _ in 0..2 * CONNECTIONS {
             match read(&postgres).await {
@@ -49,9 +49,9 @@ async fn connections_that_died_unused_cost_one_failed_read_at_most() -> Result<(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn work_that_fails_on_a_connection_that_lives_does_not_cost_the_connection() -> Result<()> {
-    let place = ServiceDatabase::postgres(SCHEMA, &NO_MIGRATIONS).await?;
-    let Database::Postgres(postgres) = place.open(SCHEMA)? else { anyhow::bail!("not PostgreSQL") };
+async fn failed_statement_keeps_its_connection() -> Result<()> {
+    let database = ServiceDatabase::postgres(SCHEMA, &NO_MIGRATIONS).await?;
+    let Database::Postgres(postgres) = database.open(SCHEMA)? else { anyhow::bail!("not PostgreSQL") };
     let before = backend(&postgres).await?;
     let refused: Result<usize, DatabaseError> =
         postgres.run(|connection| Ok(sql_query("SELECT * FROM nothing").execute(connection)?)).await;
@@ -61,22 +61,22 @@ async fn work_that_fails_on_a_connection_that_lives_does_not_cost_the_connection
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_statement_that_is_too_slow_is_ended_by_the_server_and_its_connection_lives_on() -> Result<()> {
-    let place = ServiceDatabase::postgres(SCHEMA, &NO_MIGRATIONS).await?;
-    // It sets the limit of its connection back when it is done.
-    let database = place.open(SCHEMA)?;
-    database.migrate(&NO_MIGRATIONS).await?;
-    let Database::Postgres(postgres) = database else { anyhow::bail!("not PostgreSQL") };
+async fn slow_statement_is_cancelled_and_keeps_its_connection() -> Result<()> {
+    let database = ServiceDatabase::postgres(SCHEMA, &NO_MIGRATIONS).await?;
+    // A migration resets the statement timeout of its connection when it is done.
+    let opened = database.open(SCHEMA)?;
+    opened.migrate(&NO_MIGRATIONS).await?;
+    let Database::Postgres(postgres) = opened else { anyhow::bail!("not PostgreSQL") };
     let before = backend(&postgres).await?;
     let ended: Result<usize, DatabaseError> =
         postgres.run(|connection| Ok(sql_query("SELECT pg_sleep(60)").execute(connection)?)).await;
-    let reason = ended.err().context("it was not ended")?.to_string();
+    let reason = ended.err().context("the statement was not cancelled")?.to_string();
     ensure!(reason.contains("statement timeout"), "{reason}");
     ensure!(backend(&postgres).await? == before);
     Ok(())
 }
 
-/// Opens connections that have only done transactions: no statement was ever prepared on them.
+/// Opens connections with transactions only: no statement is prepared on them.
 async fn warm_up(postgres: &Postgres) -> Result<()> {
     let all_in_use = Arc::new(Barrier::new(CONNECTIONS));
     let uses = (0..CONNECTIONS).map(|_| {
@@ -92,17 +92,17 @@ async fn warm_up(postgres: &Postgres) -> Result<()> {
     Ok(())
 }
 
-async fn end_all_sessions(place: &ServiceDatabase) -> Result<()> {
-    let url = place.on_postgres().context("no PostgreSQL")?.admin_url();
+async fn terminate_all_sessions(database: &ServiceDatabase) -> Result<()> {
+    let url = database.on_postgres().context("no PostgreSQL")?.admin_url();
     let administrator = std::sync::Mutex::new(PgConnection::establish(&url)?);
-    let others = |what: String| -> Result<i64> {
+    let count = |sql: String| -> Result<i64> {
         let mut administrator = administrator.lock().map_err(|_| anyhow::anyhow!("poisoned"))?;
-        Ok(sql_query(what).get_result::<Sessions>(&mut *administrator)?.sessions)
+        Ok(sql_query(sql).get_result::<Sessions>(&mut *administrator)?.sessions)
     };
-    let ended = others(format!("SELECT count(pg_terminate_backend(pid)) AS sessions {OTHERS}"))?;
-    ensure!(ended >= CONNECTIONS.try_into()?, "{ended} sessions");
+    let terminated = count(format!("SELECT count(pg_terminate_backend(pid)) AS sessions {OTHERS}"))?;
+    ensure!(terminated >= CONNECTIONS.try_into()?, "{terminated} sessions");
     eventually("the sessions to end", || async {
-        Ok(others(format!("SELECT count(*) AS sessions {OTHERS}"))? == 0)
+        Ok(count(format!("SELECT count(*) AS sessions {OTHERS}"))? == 0)
     })
     .await
 }

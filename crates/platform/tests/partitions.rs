@@ -1,4 +1,4 @@
-//! Partitions that several processes make at once.
+//! Partitions created by several processes at once.
 
 use std::sync::Mutex;
 
@@ -10,7 +10,7 @@ use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionMa
 use diesel::{Connection, PgConnection, RunQueryDsl, sql_query};
 use uuid::Uuid;
 
-/// Any service's: a test database has its role.
+/// Schema of any service: the test database needs an existing role.
 const SCHEMA: &str = "export";
 static NO_MIGRATIONS: [Migrations; 0] = [];
 const TABLE: PartitionedTable = PartitionedTable { name: "things", key: "id" };
@@ -18,15 +18,15 @@ const DEFINITION: &str = "CREATE TABLE things (id uuid PRIMARY KEY) PARTITION BY
                           CREATE TABLE things_default PARTITION OF things DEFAULT";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_partition_that_another_process_made_meanwhile_is_found() -> Result<()> {
-    let place = ServiceDatabase::postgres(SCHEMA, &NO_MIGRATIONS).await?;
-    let mut other = PgConnection::establish(place.on_postgres().context("no PostgreSQL")?.url())?;
+async fn partition_created_concurrently_is_found() -> Result<()> {
+    let database = ServiceDatabase::postgres(SCHEMA, &NO_MIGRATIONS).await?;
+    let mut other = PgConnection::establish(database.on_postgres().context("no PostgreSQL")?.url())?;
     other.batch_execute(&format!("SET search_path TO {SCHEMA}; {DEFINITION}"))?;
     let lock = "BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('assay partitions of things', 0))";
     other.batch_execute(lock)?;
-    let waiting = ensure(&place);
+    let waiting = ensure(&database);
     let meanwhile = async {
-        // It has looked for the first partition, and waits for its turn to make it.
+        // It has checked for the first partition, and waits for the lock to create it.
         let query = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted \
                      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
         let other = Mutex::new(&mut other);
@@ -39,16 +39,16 @@ async fn a_partition_that_another_process_made_meanwhile_is_found() -> Result<()
         ensure_monthly_partitions(&mut connection, TABLE, now(), 0)?;
         Ok::<(), anyhow::Error>(connection.batch_execute("COMMIT")?)
     };
-    let (waited, made) = tokio::join!(waiting, meanwhile);
-    made?;
+    let (waited, created) = tokio::join!(waiting, meanwhile);
+    created?;
     waited
 }
 
-/// Whoever has begun to read before the partition is there must not look for the row where it was.
+/// A query planned before the partition is attached must not look for the row in the default partition.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_row_that_moves_into_its_partition_is_never_missing() -> Result<()> {
-    let place = ServiceDatabase::postgres(SCHEMA, &NO_MIGRATIONS).await?;
-    let mut mover = PgConnection::establish(place.on_postgres().context("no PostgreSQL")?.url())?;
+async fn row_moved_into_its_partition_is_always_found() -> Result<()> {
+    let database = ServiceDatabase::postgres(SCHEMA, &NO_MIGRATIONS).await?;
+    let mut mover = PgConnection::establish(database.on_postgres().context("no PostgreSQL")?.url())?;
     mover.batch_execute(&format!("SET search_path TO {SCHEMA}; {DEFINITION}"))?;
     let id: Uuid = new_id();
     sql_query("INSERT INTO things VALUES ($1)").bind::<diesel::sql_types::Uuid, _>(id).execute(&mut mover)?;
@@ -56,7 +56,7 @@ async fn a_row_that_moves_into_its_partition_is_never_missing() -> Result<()> {
     ensure_monthly_partitions(&mut mover, TABLE, now(), 0)?;
     let mover = Mutex::new(mover);
 
-    let reading = count(&place, id);
+    let reading = count(&database, id);
     let meanwhile = async {
         let query = "SELECT 1 FROM pg_locks WHERE locktype = 'relation' AND NOT granted \
                      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
@@ -74,8 +74,8 @@ async fn a_row_that_moves_into_its_partition_is_never_missing() -> Result<()> {
     Ok(())
 }
 
-async fn count(place: &ServiceDatabase, id: Uuid) -> Result<usize> {
-    let Database::Postgres(postgres) = place.open(SCHEMA)? else { anyhow::bail!("not PostgreSQL") };
+async fn count(database: &ServiceDatabase, id: Uuid) -> Result<usize> {
+    let Database::Postgres(postgres) = database.open(SCHEMA)? else { anyhow::bail!("not PostgreSQL") };
     let find = move |connection: &mut PgConnection| {
         let find = sql_query("SELECT id FROM things WHERE id = $1").bind::<diesel::sql_types::Uuid, _>(id);
         Ok::<usize, DatabaseError>(find.execute(connection)?)
@@ -83,9 +83,9 @@ async fn count(place: &ServiceDatabase, id: Uuid) -> Result<usize> {
     Ok(postgres.run(find).await?)
 }
 
-async fn ensure(place: &ServiceDatabase) -> Result<()> {
-    let Database::Postgres(postgres) = place.open(SCHEMA)? else { anyhow::bail!("not PostgreSQL") };
-    let made: Result<(), DatabaseError> =
+async fn ensure(database: &ServiceDatabase) -> Result<()> {
+    let Database::Postgres(postgres) = database.open(SCHEMA)? else { anyhow::bail!("not PostgreSQL") };
+    let created: Result<(), DatabaseError> =
         postgres.run(|connection| ensure_monthly_partitions(connection, TABLE, now(), 0)).await;
-    Ok(made?)
+    Ok(created?)
 }

@@ -1,4 +1,4 @@
-//! Files in an S3 store that runs: what `scripts/s3-test.sh` starts, and names by a variable.
+//! Files in a running S3 store, started by `scripts/s3-test.sh`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -8,7 +8,7 @@ use assay_platform::objects::{ObjectError, Objects};
 use bytes::Bytes;
 use futures_util::StreamExt;
 
-/// S3's least size of a part that is not the last.
+/// Minimum part size of S3, except for the last part.
 const PART: usize = 5 * 1024 * 1024;
 
 #[allow(clippy::disallowed_methods, reason = "the address of the server that the script starts")]
@@ -40,7 +40,7 @@ async fn read(objects: &Objects, key: &str, range: Range<u64>) -> Vec<u8> {
 
 async fn write(objects: &Objects, key: &str, content: &[u8]) -> assay_platform::objects::WrittenObject {
     let mut writer = objects.create(key).await.unwrap();
-    // In pieces of which none ends where a part ends.
+    // Chunks that do not align with the part size.
     for piece in content.chunks(777_777) {
         writer.write(Bytes::copy_from_slice(piece)).await.unwrap();
     }
@@ -49,7 +49,7 @@ async fn write(objects: &Objects, key: &str, content: &[u8]) -> assay_platform::
 
 #[tokio::test]
 #[ignore = "needs an S3 server: scripts/s3-test.sh"]
-async fn a_file_of_several_parts_appears_when_it_is_complete_and_not_before() {
+async fn multipart_file_appears_only_when_complete() {
     let objects = open("several-parts");
     let content = content(2 * PART + 12_345);
     let mut writer = objects.create("exports/a.csv").await.unwrap();
@@ -66,7 +66,7 @@ async fn a_file_of_several_parts_appears_when_it_is_complete_and_not_before() {
 
 #[tokio::test]
 #[ignore = "needs an S3 server: scripts/s3-test.sh"]
-async fn any_range_of_bytes_is_read() {
+async fn byte_ranges_are_read_across_parts() {
     let objects = open("ranges");
     let content = content(PART + 100);
     write(&objects, "a.csv", &content).await;
@@ -81,13 +81,13 @@ async fn any_range_of_bytes_is_read() {
 
 #[tokio::test]
 #[ignore = "needs an S3 server: scripts/s3-test.sh"]
-async fn what_is_given_up_half_way_never_appears() {
+async fn aborted_upload_never_appears() {
     let objects = open("given-up");
     let mut writer = objects.create("a.csv").await.unwrap();
     writer.write(Bytes::from(content(PART + 1))).await.unwrap();
     writer.abort().await.unwrap();
     assert!(matches!(objects.size("a.csv").await, Err(ObjectError::NotFound(_))));
-    // Its key can be written to afterwards, and a second attempt replaces the first.
+    // The key can be written afterwards, and a second file replaces the first.
     write(&objects, "a.csv", b"first").await;
     write(&objects, "a.csv", b"second!").await;
     assert_eq!(read(&objects, "a.csv", 0..7).await, b"second!");
@@ -95,7 +95,7 @@ async fn what_is_given_up_half_way_never_appears() {
 
 #[tokio::test]
 #[ignore = "needs an S3 server: scripts/s3-test.sh"]
-async fn an_empty_file_is_a_file() {
+async fn empty_file_is_stored() {
     let objects = open("empty");
     let written = write(&objects, "a.csv", b"").await;
     assert_eq!(written.bytes, 0);
@@ -104,7 +104,7 @@ async fn an_empty_file_is_a_file() {
 
 #[tokio::test]
 #[ignore = "needs an S3 server: scripts/s3-test.sh"]
-async fn a_deleted_file_is_gone_and_deleting_it_again_is_fine() {
+async fn delete_is_idempotent() {
     let objects = open("deleted");
     write(&objects, "a.csv", b"x").await;
     objects.delete("a.csv").await.unwrap();
@@ -115,7 +115,7 @@ async fn a_deleted_file_is_gone_and_deleting_it_again_is_fine() {
 
 #[tokio::test]
 #[ignore = "needs an S3 server: scripts/s3-test.sh"]
-async fn a_prefix_keeps_installations_apart() {
+async fn prefixes_separate_installations() {
     let (one, other) = (open("one"), open("other"));
     write(&one, "a.csv", b"x").await;
     assert!(matches!(other.size("a.csv").await, Err(ObjectError::NotFound(_))));

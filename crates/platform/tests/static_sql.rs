@@ -1,4 +1,4 @@
-//! Statements that a connection prepares once.
+//! Caching of prepared statements with constant text.
 
 use anyhow::{Context, Result};
 use assay_platform::db::static_sql;
@@ -17,9 +17,9 @@ struct Number {
 }
 
 #[tokio::test]
-async fn a_static_statement_is_prepared_once_and_run_with_any_number_of_rows() -> Result<()> {
-    let place = ServiceDatabase::postgres("export", &NO_MIGRATIONS).await?;
-    let mut connection = PgConnection::establish(place.on_postgres().context("no PostgreSQL")?.url())?;
+async fn static_statement_is_prepared_once_per_connection() -> Result<()> {
+    let database = ServiceDatabase::postgres("export", &NO_MIGRATIONS).await?;
+    let mut connection = PgConnection::establish(database.on_postgres().context("no PostgreSQL")?.url())?;
     for count in 0..8 {
         let sum: Number = static_sql("SELECT coalesce(sum(n), $2)::bigint AS number FROM unnest($1) AS n")
             .bind::<Array<BigInt>, _>((0..count).collect::<Vec<i64>>())
@@ -36,7 +36,7 @@ async fn a_static_statement_is_prepared_once_and_run_with_any_number_of_rows() -
 }
 
 #[test]
-fn placeholders_are_bound_in_their_order_on_sqlite() -> Result<()> {
+fn placeholders_are_bound_in_order_on_sqlite() -> Result<()> {
     let mut connection = SqliteConnection::establish(":memory:")?;
     for (text, expected) in [(Some("x"), 7), (None, 2)] {
         let number: Number = static_sql("SELECT CASE WHEN ? IS NULL THEN ? ELSE ? END AS number")
@@ -50,7 +50,7 @@ fn placeholders_are_bound_in_their_order_on_sqlite() -> Result<()> {
 }
 
 #[test]
-fn what_is_shown_of_a_statement_is_its_text() {
+fn debug_output_of_a_statement_is_its_text() {
     let statement = static_sql::<Pg>("SELECT $1").bind::<BigInt, _>(1_i64);
     assert_eq!(diesel::debug_query::<Pg, _>(&statement).to_string(), "SELECT $1 -- binds: [1]");
 }

@@ -1,11 +1,11 @@
-//! What a weights file holds, for people.
+//! Plain-text description of a weights file.
 
-use assay_scoring::{Adjustment, Line};
+use assay_scoring::{Adjustment, LinearModel};
 
 use crate::scored::Dimension;
 use crate::table_text::TextTable;
 
-/// What each score is a sum of.
+/// A table of the terms of each score.
 pub fn describe(adjustment: &Adjustment) -> String {
     let mut text = format!(
         "fitted on {} conversations, for the model {}\n\n",
@@ -16,7 +16,7 @@ pub fn describe(adjustment: &Adjustment) -> String {
     let lines =
         [adjustment.resolution_accuracy, adjustment.interaction_effort, adjustment.handoff_smoothness];
     for (index, (dimension, line)) in Dimension::ALL.into_iter().zip(lines).enumerate() {
-        let cells = if line == Line::keeping(index) {
+        let cells = if line == LinearModel::identity(index) {
             vec!["as shipped".to_owned()]
         } else {
             [line.intercept].iter().chain(&line.factors).map(|factor| format!("{factor:.3}")).collect()
@@ -33,15 +33,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_fitted_is_shown_and_what_was_not_is_named() {
-        let line = Line { intercept: -0.25, factors: [0.5, 0.0, 0.0, 1.5, 0.0] };
+    fn fitted_and_shipped_scores_are_distinguished() {
+        let line = LinearModel { intercept: -0.25, factors: [0.5, 0.0, 0.0, 1.5, 0.0] };
         let adjustment = Adjustment {
             format: assay_scoring::ADJUSTMENT_FORMAT,
             reader_sha256: "ab12".to_owned(),
             conversations: 60,
             resolution_accuracy: line,
-            interaction_effort: Line::keeping(1),
-            handoff_smoothness: Line::keeping(2),
+            interaction_effort: LinearModel::identity(1),
+            handoff_smoothness: LinearModel::identity(2),
         };
         let text = describe(&adjustment);
         assert!(text.starts_with("fitted on 60 conversations, for the model ab12\n"), "{text}");

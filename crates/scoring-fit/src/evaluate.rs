@@ -1,4 +1,4 @@
-//! How well a scorer agrees with labels, as a report.
+//! Report on the agreement of a scorer with labels.
 
 use assay_scoring::Scorer;
 
@@ -7,8 +7,8 @@ use crate::data::Reviewed;
 use crate::scored::{Dimension, ScoredExample, agreement_with_labels, confusion, score};
 use crate::table_text::{TextTable, confusion as confusion_text};
 
-/// Measures any scorer on labelled conversations: rho with an interval, error and weighted kappa of every score, and the
-/// confusion of whether the issue was solved.
+/// Measures a scorer on labelled conversations: rho with an interval, error and weighted kappa of every score, and the
+/// confusion matrix of the resolution.
 ///
 /// # Errors
 /// When no conversation has a label and a score.
@@ -24,7 +24,7 @@ pub fn evaluate(scorer: &Scorer, reviewed: &Reviewed) -> Result<String, FitError
     Ok(text)
 }
 
-/// Says how many labelled conversations have no AXIS.
+/// Number of labelled conversations without AXIS, as a clause; empty for none.
 pub(crate) fn without_score(reviewed: &Reviewed, scored: &[ScoredExample]) -> String {
     match reviewed.examples.len() - scored.len() {
         0 => String::new(),
@@ -32,7 +32,7 @@ pub(crate) fn without_score(reviewed: &Reviewed, scored: &[ScoredExample]) -> St
     }
 }
 
-/// Whether the issue was solved, by the audit; nothing where nobody labelled it.
+/// Confusion matrix of the resolution; empty without labels of it.
 pub(crate) fn classes(scored: &[ScoredExample]) -> String {
     confusion(scored).map_or_else(String::new, |found| {
         let (all, mean) = (found.accuracy(), found.macro_accuracy());

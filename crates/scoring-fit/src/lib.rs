@@ -1,8 +1,8 @@
-//! Fits the scorer's last step to what a user's own reviewers said, and measures how well any scorer agrees with people.
+//! Calibrates scores to a user's own reviewers, and measures the agreement of a scorer with labels.
 //!
-//! `local` fits an adjustment to the labels of one place, `evaluate` measures a scorer on such labels, and `corpus`
-//! measures one on the project's own conversations, which several readers rated. Everything is done in one thread, in a
-//! fixed order and with fixed seeds: the same files give the same bytes.
+//! `local` fits an adjustment to a user's labels, `evaluate` measures a scorer on such labels, and `corpus` benchmarks one
+//! on the project's corpus, where several raters rated each conversation. Everything runs in one thread, in a fixed order
+//! and with fixed seeds: the same files give the same bytes.
 
 mod corpus;
 mod data;
@@ -16,39 +16,39 @@ mod table_text;
 
 use assay_scoring::ScorerError;
 
-pub use self::corpus::{Band, Benchmark, Corpus, Estimate, Figures, Part, SetOfConversations, benchmark};
+pub use self::corpus::{Band, Benchmark, ConversationSet, Corpus, Estimate, Figures, Part, benchmark};
 pub use self::data::{DataError, Label, Labels, Reviewed};
 pub use self::describe::describe;
 pub use self::evaluate::evaluate;
-pub use self::local::{Change, FEWEST_LABELS, WorseWeights, fit_local};
+pub use self::local::{Change, MIN_LABELS, WorseWeights, fit_local};
 pub use self::metrics::{Agreement, Class, Confusion, spearman, weighted_kappa};
 pub use self::scored::Dimension;
 
-/// Weights that were fitted.
+/// Fitted weights.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fitted {
     /// The weights file.
     pub text: String,
-    /// Figures for a person to read.
+    /// Figures in plain text.
     pub report: String,
-    /// What was gained in each score that has labels, on conversations left out of the fit.
+    /// Agreement before and after for each labelled score, by cross-validation.
     pub changes: Vec<Change>,
 }
 
-/// Why weights could not be fitted, or a scorer not be measured.
+/// Weights could not be fitted, or a scorer not be measured.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FitError {
     /// Conversations or labels could not be read.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// The engine refuses what was fitted.
+    /// The engine refuses the fitted weights.
     #[error(transparent)]
     Scorer(#[from] ScorerError),
     /// The weights cannot be written.
     #[error("the weights cannot be written: {0}")]
     Json(#[from] serde_json::Error),
-    /// There is nothing that a scorer could be compared with.
+    /// No conversation has both a label and a score.
     #[error(
         "no conversation has both a label and a score (labels without a conversation: {unmatched}): check that the \
          ticket ids are the same in both files"
@@ -57,7 +57,7 @@ pub enum FitError {
         /// Labels without a conversation.
         unmatched: usize,
     },
-    /// Too little to adapt anything to.
+    /// Too few labels to fit.
     #[error(
         "{found} labelled conversations are too few, {needed} are needed (labels without a conversation: {unmatched}): \
          label more of them, or keep the shipped weights"
@@ -65,18 +65,18 @@ pub enum FitError {
     TooFewLabels {
         /// Conversations with a label of the dimension that has most of them.
         found: usize,
-        /// How many are needed.
+        /// Required number.
         needed: usize,
         /// Labels without a conversation.
         unmatched: usize,
     },
-    /// What was fitted does not agree better with the labels than the shipped reading does.
+    /// The fitted weights do not agree better with the labels than the shipped ones.
     #[error(
         "{report}\nthe adapted weights do not agree better with these labels than the shipped ones: nothing was written; \
          label more conversations, or accept them all the same (--force)"
     )]
     Worse {
-        /// The figures.
+        /// Figures in plain text.
         report: String,
     },
 }

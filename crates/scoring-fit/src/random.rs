@@ -1,7 +1,7 @@
-//! The only source of chance: SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
+//! The only random generator: SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
 //! 2014), so that a seed gives the same folds and resamples on every machine.
 
-/// A generator with a fixed course.
+/// A deterministic generator.
 #[derive(Debug, Clone)]
 pub(crate) struct SplitMix64(u64);
 
@@ -17,7 +17,7 @@ impl SplitMix64 {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`, which is not 0. The bias of the remainder is far below what folds could show.
+    /// A number below `bound`, which is not 0. The modulo bias is negligible here.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound.max(1) as u64) as usize
     }
@@ -30,13 +30,13 @@ pub(crate) fn folds(count: usize, folds: usize, seed: u64) -> Vec<usize> {
     for last in (1..count).rev() {
         order.swap(last, random.below(last + 1));
     }
-    let mut dealt = vec![0; count];
+    let mut assigned = vec![0; count];
     for (place, index) in order.into_iter().enumerate() {
-        if let Some(fold) = dealt.get_mut(index) {
+        if let Some(fold) = assigned.get_mut(index) {
             *fold = place % folds.max(1);
         }
     }
-    dealt
+    assigned
 }
 
 #[cfg(test)]
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_course_is_that_of_the_published_generator() {
+    fn outputs_match_reference_vectors() {
         // The first outputs for the seed 1234567, as in the reference implementation's test vectors.
         let mut random = SplitMix64::new(1_234_567);
         assert_eq!(random.next(), 6_457_827_717_110_365_317);
@@ -53,11 +53,11 @@ mod tests {
 
     #[test]
     fn folds_are_even_and_repeatable() {
-        let dealt = folds(23, 5, 7);
+        let assigned = folds(23, 5, 7);
         let sizes: Vec<usize> =
-            (0..5).map(|fold| dealt.iter().filter(|dealt| **dealt == fold).count()).collect();
+            (0..5).map(|fold| assigned.iter().filter(|assigned| **assigned == fold).count()).collect();
         assert_eq!(sizes, [5, 5, 5, 4, 4]);
-        assert_eq!(dealt, folds(23, 5, 7));
-        assert_ne!(dealt, folds(23, 5, 8));
+        assert_eq!(assigned, folds(23, 5, 7));
+        assert_ne!(assigned, folds(23, 5, 8));
     }
 }

@@ -9,11 +9,11 @@ use crate::metrics::{Agreement, Class, Confusion};
 /// Which of the three scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dimension {
-    /// Was the issue solved correctly?
+    /// Whether the issue was solved correctly.
     ResolutionAccuracy,
     /// How little the customer had to do.
     InteractionEffort,
-    /// How seamless the passage to a human was.
+    /// How smooth the handoff to a human was.
     HandoffSmoothness,
 }
 
@@ -21,7 +21,7 @@ impl Dimension {
     /// All of them, in the order of an adjustment's inputs.
     pub const ALL: [Self; 3] = [Self::ResolutionAccuracy, Self::InteractionEffort, Self::HandoffSmoothness];
 
-    /// For people.
+    /// Name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ResolutionAccuracy => "resolution accuracy",
@@ -39,7 +39,7 @@ impl Dimension {
         }
     }
 
-    /// What a reviewer gave.
+    /// The reviewer's label.
     pub(crate) const fn label(self, label: &Label) -> Option<f64> {
         match self {
             Self::ResolutionAccuracy => label.resolution_accuracy,
@@ -48,7 +48,7 @@ impl Dimension {
         }
     }
 
-    /// What a score is fitted to. A reviewer who only says whether the issue was solved says roughly how accurately.
+    /// Target of the fit. A label of the resolution alone implies a rough resolution accuracy.
     pub(crate) fn target(self, label: &Label) -> Option<f64> {
         let by_class = label.resolution.filter(|_| self == Self::ResolutionAccuracy);
         self.label(label).or_else(|| {
@@ -61,13 +61,13 @@ impl Dimension {
     }
 }
 
-/// What a scorer says about a labelled conversation.
+/// Scores and resolution of a labelled conversation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ScoredExample {
     pub label: Label,
     /// 1.0–5.0 in tenths, in the order of [`Dimension::ALL`].
     pub scores: [f64; 3],
-    /// By the audit.
+    /// Resolution by the audit.
     pub audit: Class,
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn scores_of(dimensions: &Dimensions) -> [f64; 3] {
     ]
 }
 
-/// Scores examples; those that have no AXIS are left out.
+/// Scores examples; drops those without AXIS.
 pub(crate) fn score<'e>(
     scorer: &Scorer,
     examples: impl IntoIterator<Item = &'e Example>,
@@ -96,17 +96,17 @@ pub(crate) fn score<'e>(
     examples.into_iter().filter_map(scored).collect()
 }
 
-/// Agreement with what reviewers gave in points.
+/// Agreement with labels in points.
 pub(crate) fn agreement_with_labels(scored: &[ScoredExample], dimension: Dimension) -> Option<Agreement> {
     agreement(scored, dimension, |label| dimension.label(label))
 }
 
-/// Agreement with what is fitted to.
+/// Agreement with the targets of the fit.
 pub(crate) fn agreement_with_targets(scored: &[ScoredExample], dimension: Dimension) -> Option<Agreement> {
     agreement(scored, dimension, |label| dimension.target(label))
 }
 
-/// Confusion of labelled classes with those of the audit.
+/// Confusion matrix of labelled resolutions and those of the audit.
 pub(crate) fn confusion(scored: &[ScoredExample]) -> Option<Confusion> {
     let pairs: Vec<(Class, Class)> =
         scored.iter().filter_map(|example| Some((example.label.resolution?, example.audit))).collect();

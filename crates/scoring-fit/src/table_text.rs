@@ -1,4 +1,4 @@
-//! Tables for people.
+//! Plain-text tables.
 
 use crate::metrics::{Class, Confusion};
 
@@ -36,7 +36,7 @@ impl TextTable {
     }
 }
 
-/// Labelled classes down, found classes across.
+/// A confusion matrix: labelled classes in rows, found classes in columns.
 pub(crate) fn confusion(confusion: &Confusion) -> String {
     let mut table = TextTable::new(&["labelled \\ found", "not_resolved", "partial", "resolved"]);
     for (class, cells) in Class::ALL.iter().zip(&confusion.cells) {

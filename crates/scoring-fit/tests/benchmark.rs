@@ -1,4 +1,4 @@
-//! Measuring a scorer on a corpus: small ones that are written here, and the project's own.
+//! Benchmarking a scorer on a corpus: small ones, and the project's own.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -9,7 +9,7 @@ use assay_contracts::evaluation::Evaluation;
 use assay_scoring::Scorer;
 use assay_scoring_fit::{Benchmark, Corpus, Part, benchmark};
 
-/// Two writers: an English one with two readers, a German one with one.
+/// An English writer with two raters, a German one with one.
 fn corpus(folder: &Path) {
     let write = |name: &str, text: &str| fs::write(folder.join(name), text).unwrap();
     for name in ["conversations", "ratings"] {
@@ -56,7 +56,7 @@ fn measured(folder: &Path, part: Part) -> Benchmark {
 }
 
 #[test]
-fn sets_are_those_of_wordings_and_languages() {
+fn sets_follow_wording_and_language() {
     let folder = tempfile::tempdir().unwrap();
     corpus(folder.path());
     let found = measured(folder.path(), Part::Test);
@@ -68,13 +68,13 @@ fn sets_are_those_of_wordings_and_languages() {
 }
 
 #[test]
-fn unmistakable_conversations_are_right_and_what_nobody_rated_is_left_out() {
+fn agreement_ignores_unrated_conversations() {
     let folder = tempfile::tempdir().unwrap();
     corpus(folder.path());
     let found = measured(folder.path(), Part::Test);
     let everyday = &found.sets[0];
     let (status, charge) = (everyday.scorer.status.unwrap(), everyday.scorer.charge.unwrap());
-    // Of a-02 one reader says that it is solved in part, and the first among equals counts.
+    // The raters of a-02 disagree on the status: on a tie the first in order counts.
     assert_eq!(status.conversations, 3);
     assert!((status.value - 2.0 / 3.0).abs() < 1e-9, "{status:?}");
     assert_eq!((charge.conversations, charge.value), (3, 1.0));
@@ -88,7 +88,7 @@ fn unmistakable_conversations_are_right_and_what_nobody_rated_is_left_out() {
 }
 
 #[test]
-fn a_report_names_every_set_and_is_the_same_every_time() {
+fn report_names_every_set_and_is_deterministic() {
     let folder = tempfile::tempdir().unwrap();
     corpus(folder.path());
     let found = measured(folder.path(), Part::Test);
@@ -101,7 +101,7 @@ fn a_report_names_every_set_and_is_the_same_every_time() {
 }
 
 #[test]
-fn a_corpus_that_is_not_whole_is_refused_with_its_file() {
+fn incomplete_corpus_is_refused_with_file() {
     let folder = tempfile::tempdir().unwrap();
     corpus(folder.path());
     let refused = |part: Part| Corpus::read(folder.path(), part).unwrap_err().to_string();
@@ -126,7 +126,7 @@ fn a_corpus_that_is_not_whole_is_refused_with_its_file() {
 }
 
 #[test]
-fn the_projects_own_corpus_is_sound() {
+fn project_corpus_is_valid() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
     for part in Part::ALL {
         let corpus = Corpus::read(&folder, part).unwrap();

@@ -1,4 +1,4 @@
-//! Adapting the shipped reading to reviewers who have opinions of their own.
+//! Calibration of the shipped scores to reviewers with their own standards.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -6,12 +6,12 @@ mod support;
 
 use assay_contracts::conversation::Conversation;
 use assay_contracts::evaluation::Axis;
-use assay_scoring::{Adjustment, Line, Scorer};
+use assay_scoring::{Adjustment, LinearModel, Scorer};
 use assay_scoring_fit::{Change, Dimension, FitError, Fitted, Reviewed, WorseWeights, fit_local};
 use serde_json::{Value, json};
 use support::{bodies, customer_messages, reviewed};
 
-/// A reviewer who dislikes every further message that a customer must write, and nothing else.
+/// A reviewer whose interaction effort depends only on the number of customer messages.
 fn impatient(bodies: &[Value]) -> Vec<Value> {
     let label = |body: &Value| {
         let points = 5.2 - 0.45 * customer_messages(body) as f64;
@@ -39,7 +39,7 @@ fn axis(scorer: &Scorer, body: &Value) -> Axis {
 }
 
 #[test]
-fn sixty_labels_of_an_impatient_reviewer_improve_agreement_on_conversations_left_out() {
+fn sixty_labels_improve_cross_validated_agreement() {
     let bodies = bodies(60);
     let fitted = fit(&bodies, &impatient(&bodies), WorseWeights::Refuse).unwrap();
     let Change { shipped, adapted, .. } = change(&fitted, Dimension::InteractionEffort);
@@ -49,7 +49,7 @@ fn sixty_labels_of_an_impatient_reviewer_improve_agreement_on_conversations_left
 }
 
 #[test]
-fn a_reviewer_for_whom_effort_is_whether_it_was_solved_is_ranked_better() {
+fn effort_labels_that_follow_accuracy_improve_rho() {
     let bodies = bodies(60);
     let scorer = Scorer::builtin().unwrap();
     let label = |body: &Value| {
@@ -63,15 +63,15 @@ fn a_reviewer_for_whom_effort_is_whether_it_was_solved_is_ranked_better() {
 }
 
 #[test]
-fn adapted_weights_are_taken_by_the_engine_and_change_only_what_was_labelled() {
+fn adapted_weights_change_only_labelled_scores() {
     let bodies = bodies(60);
     let fitted = fit(&bodies, &impatient(&bodies), WorseWeights::Refuse).unwrap();
     let adapted = adjustment(&fitted);
     assert_eq!(
         (adapted.resolution_accuracy, adapted.handoff_smoothness),
-        (Line::keeping(0), Line::keeping(2))
+        (LinearModel::identity(0), LinearModel::identity(2))
     );
-    assert_ne!(adapted.interaction_effort, Line::keeping(1));
+    assert_ne!(adapted.interaction_effort, LinearModel::identity(1));
     assert_eq!(adapted.conversations, 60);
     let (shipped, adapted) = (Scorer::builtin().unwrap(), Scorer::fitted(&fitted.text).unwrap());
     let scores = |scorer: &Scorer, body: &Value| {
@@ -89,7 +89,7 @@ fn adapted_weights_are_taken_by_the_engine_and_change_only_what_was_labelled() {
 }
 
 #[test]
-fn a_reviewer_who_is_stricter_about_handoffs_moves_their_score_alone() {
+fn stricter_handoff_labels_change_only_handoff_score() {
     let bodies = bodies(40);
     let scorer = Scorer::builtin().unwrap();
     let label = |body: &Value| {
@@ -98,15 +98,15 @@ fn a_reviewer_who_is_stricter_about_handoffs_moves_their_score_alone() {
     };
     let labels: Vec<Value> = bodies.iter().map(label).collect();
     let adapted = adjustment(&fit(&bodies, &labels, WorseWeights::Accept).unwrap());
-    assert_ne!(adapted.handoff_smoothness, Line::keeping(2));
+    assert_ne!(adapted.handoff_smoothness, LinearModel::identity(2));
     assert_eq!(
         (adapted.resolution_accuracy, adapted.interaction_effort),
-        (Line::keeping(0), Line::keeping(1))
+        (LinearModel::identity(0), LinearModel::identity(1))
     );
 }
 
 #[test]
-fn whether_it_was_solved_stands_in_for_points_of_accuracy() {
+fn resolution_labels_stand_in_for_accuracy() {
     let bodies = bodies(40);
     let label = |(index, body): (usize, &Value)| {
         let resolution = ["resolved", "not_resolved", "partial"][index % 3];
@@ -114,12 +114,12 @@ fn whether_it_was_solved_stands_in_for_points_of_accuracy() {
     };
     let labels: Vec<Value> = bodies.iter().enumerate().map(label).collect();
     let fitted = fit(&bodies, &labels, WorseWeights::Accept).unwrap();
-    assert_ne!(adjustment(&fitted).resolution_accuracy, Line::keeping(0));
+    assert_ne!(adjustment(&fitted).resolution_accuracy, LinearModel::identity(0));
     assert!(fitted.report.contains("resolution by the audit: accuracy"), "{}", fitted.report);
 }
 
 #[test]
-fn the_same_labels_give_the_same_bytes() {
+fn fit_is_deterministic() {
     let bodies = bodies(40);
     let labels = impatient(&bodies);
     let once = fit(&bodies, &labels, WorseWeights::Accept).unwrap();
@@ -127,7 +127,7 @@ fn the_same_labels_give_the_same_bytes() {
 }
 
 #[test]
-fn fewer_than_twenty_five_labels_are_refused_with_their_number() {
+fn too_few_labels_are_refused() {
     let bodies = bodies(40);
     let refused = fit(&bodies, &impatient(&bodies[..24]), WorseWeights::Accept).unwrap_err().to_string();
     assert!(refused.contains("24 labelled conversations are too few, 25 are needed"), "{refused}");
@@ -135,9 +135,9 @@ fn fewer_than_twenty_five_labels_are_refused_with_their_number() {
 }
 
 #[test]
-fn labels_without_sense_are_refused_unless_they_are_accepted_on_purpose() {
+fn unhelpful_labels_are_refused_unless_forced() {
     let bodies = bodies(50);
-    // The shipped scores themselves with a jitter that nothing explains: whatever is learnt from it is worse.
+    // The shipped scores themselves with a jitter that nothing explains: every fit is worse.
     let scorer = Scorer::builtin().unwrap();
     let labels: Vec<Value> = bodies
         .iter()

@@ -1,4 +1,4 @@
-//! Measuring a scorer on labels, and what is said about files that cannot be used.
+//! Measuring a scorer on labels, and errors of invalid files.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use support::{bodies, files, reviewed, write_lines};
 
 #[test]
-fn labels_that_are_the_scores_themselves_agree_fully() {
+fn labels_equal_to_scores_agree_fully() {
     let folder = tempfile::tempdir().unwrap();
     let bodies = bodies(12);
     let scorer = Scorer::builtin().unwrap();
@@ -34,7 +34,7 @@ fn labels_that_are_the_scores_themselves_agree_fully() {
 }
 
 #[test]
-fn packed_files_are_read_like_plain_ones() {
+fn gzip_files_are_read() {
     let folder = tempfile::tempdir().unwrap();
     let bodies = bodies(5);
     let labels: Vec<Value> =
@@ -54,7 +54,7 @@ fn packed_files_are_read_like_plain_ones() {
 }
 
 #[test]
-fn a_faulty_line_is_named_with_its_file_and_field() {
+fn invalid_line_is_reported_with_file_and_field() {
     let folder = tempfile::tempdir().unwrap();
     let (conversations, labelled) = files(folder.path());
     let read = || Reviewed::read(&conversations, &labelled).unwrap_err().to_string();
@@ -83,7 +83,7 @@ fn a_faulty_line_is_named_with_its_file_and_field() {
 }
 
 #[test]
-fn labels_of_other_conversations_are_nothing_to_measure() {
+fn unmatched_labels_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let labels = [json!({"ticket_id": "elsewhere", "resolution_accuracy": 3})];
     let refused = evaluate(&Scorer::builtin().unwrap(), &reviewed(folder.path(), &bodies(4), &labels));

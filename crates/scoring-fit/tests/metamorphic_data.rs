@@ -1,5 +1,4 @@
-//! The ten relations that any scorer of support conversations must keep, on real conversations that nothing was fitted
-//! on; skipped where the folder of measurement data is absent.
+//! Ten metamorphic relations on held-out public conversations; skipped if the folder of measurement data is absent.
 
 #![allow(
     clippy::unwrap_used,
@@ -12,19 +11,19 @@ mod public;
 
 use assay_contracts::conversation::{Conversation, MAX_MESSAGES};
 use assay_scoring::Scorer;
-use public::{data_folder, kept_back};
+use public::{data_folder, held_out};
 use serde_json::{Value, json};
 
-/// The least share of conversations for which a relation must hold.
-const WORST: f64 = 0.95;
-/// The least mean of these shares.
-const MEAN: f64 = 0.99;
-/// So much may a score move by what must not move it.
-const NOTHING: f64 = 0.25;
-/// Of the conversations one in so many is tried.
-const EVERY_SO_MANY: usize = 4;
-/// A change of less cannot be seen in tenths.
-const SEEN: f64 = 0.05;
+/// Minimum share of conversations for each relation.
+const MIN_SHARE: f64 = 0.95;
+/// Minimum mean of the shares.
+const MIN_MEAN: f64 = 0.99;
+/// Maximum change that counts as none.
+const MAX_NEUTRAL_CHANGE: f64 = 0.25;
+/// Sampling rate of conversations.
+const SAMPLE_EVERY: usize = 4;
+/// Minimum visible change: scores are rounded to tenths.
+const MIN_CHANGE: f64 = 0.05;
 
 #[derive(Debug, Clone, Copy)]
 enum Must {
@@ -34,7 +33,7 @@ enum Must {
     Stay,
 }
 
-/// Who adds a message at the end, what it says (`None`: the customer's first request again), what must happen.
+/// Author and text of an added last message (`None`: the customer's first request), and the required change.
 const RELATIONS: [(&str, Option<&str>, Must); 9] = [
     ("contact", Some("No, that did not fix it. It is still not working."), Must::Fall),
     ("ai", Some("Your issue has been successfully resolved! Have a great day!"), Must::NotRise),
@@ -60,14 +59,14 @@ const RELATIONS: [(&str, Option<&str>, Must); 9] = [
 ];
 
 #[test]
-fn the_relations_hold_on_conversations_that_nothing_was_fitted_on() {
+fn relations_hold_on_held_out_conversations() {
     let Some(folder) = data_folder() else {
         return;
     };
     let scorer = Scorer::builtin().unwrap();
     let bodies: Vec<Value> = ["stc3_en", "reuse_sgd", "reuse_mwoz"]
         .iter()
-        .flat_map(|name| kept_back(&folder, name).into_iter().step_by(EVERY_SO_MANY))
+        .flat_map(|name| held_out(&folder, name).into_iter().step_by(SAMPLE_EVERY))
         .map(|(body, _)| body)
         .collect();
     let before: Vec<Option<f64>> = bodies.iter().map(|body| accuracy(&scorer, body)).collect();
@@ -87,7 +86,7 @@ fn the_relations_hold_on_conversations_that_nothing_was_fitted_on() {
             held / tried
         );
     }
-    // Without any answer of an AI there is no resolution accuracy at all.
+    // Without an AI message there is no resolution accuracy.
     for body in &bodies {
         let mut silent = body.clone();
         silent["messages"].as_array_mut().unwrap().retain(|message| message["author"]["type"] == "contact");
@@ -96,15 +95,15 @@ fn the_relations_hold_on_conversations_that_nothing_was_fitted_on() {
     let mean = shares.iter().sum::<f64>() / shares.len() as f64;
     let worst = shares.iter().copied().fold(1.0, f64::min);
     eprintln!("worst {worst:.3}, mean {mean:.3}");
-    assert!(worst >= WORST && mean >= MEAN, "worst {worst}, mean {mean}");
+    assert!(worst >= MIN_SHARE && mean >= MIN_MEAN, "worst {worst}, mean {mean}");
 }
 
 fn holds(must: Must, change: f64) -> bool {
     match must {
-        Must::Fall => change < -SEEN,
-        Must::Rise => change > SEEN,
-        Must::NotRise => change < NOTHING,
-        Must::Stay => change.abs() < NOTHING,
+        Must::Fall => change < -MIN_CHANGE,
+        Must::Rise => change > MIN_CHANGE,
+        Must::NotRise => change < MAX_NEUTRAL_CHANGE,
+        Must::Stay => change.abs() < MAX_NEUTRAL_CHANGE,
     }
 }
 
@@ -114,7 +113,7 @@ fn accuracy(scorer: &Scorer, body: &Value) -> Option<f64> {
     Some(dimensions.resolution_accuracy.score.value())
 }
 
-/// The conversation with one more message; of a full one the first message goes.
+/// The conversation with one more message; drops the first message of a full one.
 fn with(body: &Value, author: &str, text: Option<&str>) -> Value {
     let mut longer = body.clone();
     let messages = longer["messages"].as_array_mut().unwrap();

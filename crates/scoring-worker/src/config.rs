@@ -13,36 +13,35 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Address to listen on, for our other services.
+    /// Listen address of the internal API.
     pub listen: SocketAddr,
     /// `postgres://…` or `sqlite:PATH`.
     pub database_url: SecretString,
-    /// Connections at most.
+    /// Maximum number of connections.
     pub database_pool_size: u32,
-    /// A weights file made by `assay fit`; empty for the scores as the model that ships reads them.
+    /// A weights file made by `assay fit`; empty for the shipped weights.
     pub weights: PathBuf,
     /// Whether silence after a substantive AI answer counts as resolved.
     pub silence_is_resolved: bool,
-    /// Whether a conversation that was passed on to a human counts as not resolved.
+    /// Whether a conversation that was escalated to a human counts as not resolved.
     pub escalation_counts_as_not_resolved: bool,
     /// Conversations evaluated together, in one transaction.
     pub batch_size: usize,
-    /// Conversations taken from the bus at once.
+    /// Maximum number of unacknowledged conversations.
     pub max_in_flight: usize,
-    /// How long ingest may take to answer, in milliseconds.
+    /// Deadline of a call of ingest, in milliseconds.
     pub ingest_deadline_milliseconds: u64,
-    /// Not ready when an event waits to be published for longer, in seconds.
+    /// Not ready while an unpublished event is older than this, in seconds.
     pub outbox_age_limit_seconds: u64,
-    /// Between two rounds of housekeeping, in seconds.
+    /// Interval between maintenance runs, in seconds.
     pub maintenance_interval_seconds: u64,
-    /// How often webhooks is asked which organizations want to be told of evaluations, in milliseconds.
-    pub interest_interval_milliseconds: u64,
-    /// The second scorer.
+    /// Interval between polls of the organizations with a webhook for evaluations, in milliseconds.
+    pub subscribers_poll_interval_milliseconds: u64,
+    /// The LLM judge.
     pub judge: JudgeConfig,
 }
 
 impl Config {
-    /// Where the evaluations are kept.
     pub fn database(&self) -> DatabaseSettings {
         DatabaseSettings {
             database_url: self.database_url.clone(),
@@ -50,7 +49,7 @@ impl Config {
         }
     }
 
-    /// The rules that buyer and vendor agreed on.
+    /// The resolution rules of the contract between buyer and vendor.
     pub fn policy(&self) -> Policy {
         Policy {
             silence_is_resolved: self.silence_is_resolved,

@@ -1,6 +1,6 @@
-//! The scoring-worker role: takes accepted conversations from the bus, evaluates them, and tells the others.
+//! The scoring-worker role: consumes accepted conversations, evaluates them and publishes the results.
 //!
-//! It owns the schema `scoring`. Transcripts stay with their owner: they are read from ingest when they are needed.
+//! It owns the schema `scoring`. Transcripts stay in ingest and are read from there.
 
 mod app;
 mod config;
@@ -19,10 +19,9 @@ pub use self::store::{
     DeletedEvaluation, EvaluationStore, NewEvaluation, StoredEvaluation, open as open_store,
 };
 
-/// The schema in PostgreSQL, and the name of the file in standalone.
+/// Schema name in PostgreSQL, file name of the database in standalone.
 pub const SCHEMA: &str = "scoring";
 
-/// What has to be applied before the role can work.
 pub static MIGRATIONS: &[Migrations] = &[
     assay_messaging::MIGRATIONS,
     Migrations { postgres: embed!("migrations/postgres"), sqlite: embed!("migrations/sqlite") },

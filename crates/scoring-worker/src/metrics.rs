@@ -1,4 +1,4 @@
-//! What is counted of evaluations: `proto-docs/metrics.md`.
+//! Metrics of evaluations, documented in `proto-docs/metrics.md`.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use assay_contracts::event::EvaluationOutcome;
 use assay_platform::telemetry::metrics as telemetry;
 use metrics::{Unit, counter, describe_counter, describe_histogram, histogram};
 
-/// The built-in scorer has evaluated a conversation.
+/// Duration of the built-in scorer for one conversation.
 pub(crate) fn scored(elapsed: Duration) {
     histogram!("assay_scoring_duration_seconds").record(elapsed);
 }
 
-/// A conversation was evaluated, or it is certain that it cannot be.
+/// A conversation was evaluated, or failed permanently.
 pub(crate) fn evaluated(outcome: &EvaluationOutcome) {
     if !telemetry::is_on() {
         return;
@@ -33,13 +33,13 @@ pub(crate) fn evaluated(outcome: &EvaluationOutcome) {
     counter!("assay_evaluations_total", "status" => status, "scorer" => scorer).increment(1);
 }
 
-/// So many conversations can no longer be evaluated.
+/// Conversations that expired before they were evaluated.
 pub(crate) fn failed(conversations: usize) {
     let conversations = u64::try_from(conversations).unwrap_or(u64::MAX);
     counter!("assay_evaluations_total", "status" => "failed", "scorer" => "none").increment(conversations);
 }
 
-/// Says what is counted here. What alerts watch begins at zero, so that the first one is seen as one.
+/// Registers the metrics. Counters that alerts use start at zero, so that `increase()` sees the first event.
 pub(crate) fn describe() {
     for (status, scorer) in [("failed", "none"), ("scored", "builtin"), ("scored", "fallback")] {
         counter!("assay_evaluations_total", "status" => status, "scorer" => scorer).increment(0);

@@ -1,4 +1,4 @@
-//! Putting the role together.
+//! Wires the role together.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -13,13 +13,13 @@ use assay_messaging::Bus;
 use assay_messaging::outbox::{self, Outbox};
 use assay_platform::auth::{Audience, ServiceTokens};
 use assay_platform::db::{Database, DatabaseError};
-use assay_platform::runtime::{BoxError, Phase, Tasks, now, periodically, within};
+use assay_platform::runtime::{BoxError, Phase, Tasks, now, periodically, timeout};
 use assay_platform::web::{ServerSettings, ServiceAuth, serve};
 use assay_scoring::{Scorer, ScorerError};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::app::{EvaluateConversations, Interest, JudgeConversations, maintain};
+use crate::app::{EvaluateConversations, JudgeConversations, WebhookSubscribers, run_maintenance};
 use crate::config::Config;
 use crate::consume::{
     ConversationAcceptedHandler, ConversationDeletedHandler, ConversationsExpiredHandler,
@@ -30,84 +30,62 @@ use crate::metrics;
 use crate::store::{self, EvaluationStore};
 use crate::{MIGRATIONS, SCHEMA};
 
-/// Between two attempts at preparing the tables at the start.
-const PREPARE_RETRY: Duration = Duration::from_millis(500);
+/// Pause between attempts to create the partitions at startup.
+const PARTITIONS_RETRY_DELAY: Duration = Duration::from_millis(500);
 
-/// How long agent-registry may take to answer a page of periods.
+/// Deadline for a page of retention periods.
 const REGISTRY_DEADLINE: Duration = Duration::from_secs(10);
 
-/// How long webhooks may take to answer a page of organizations.
+/// Deadline for a page of subscribers.
 const WEBHOOKS_DEADLINE: Duration = Duration::from_secs(5);
 
-/// What the role needs from outside.
+/// What the process provides to the role.
 pub struct Dependencies {
-    /// Bound already.
+    /// Already bound.
     pub listener: TcpListener,
-    /// Checks and makes tokens.
     pub tokens: ServiceTokens,
-    /// Where events come from and go to.
     pub bus: Bus,
-    /// Where ingest listens.
     pub ingest_url: Url,
-    /// Where agent-registry listens.
     pub registry_url: Url,
-    /// Where webhooks listens; none: nothing is announced.
+    /// `None` when the installation has no webhooks.
     pub webhooks_url: Option<Url>,
-    /// Attempts at a delivery before the bus makes it a dead letter.
+    /// Delivery attempts before an event becomes a dead letter.
     pub max_attempts: u32,
 }
 
-/// The role cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The database's address cannot be used.
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    /// No HTTP client.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// The scorer cannot be built.
     #[error(transparent)]
     Scorer(#[from] ScorerError),
-    /// The judge cannot be asked with these settings.
     #[error(transparent)]
     Judge(#[from] JudgeConfigError),
-    /// The file of `scoring.weights` cannot be read.
     #[error("scoring.weights: cannot read {path}: {cause}")]
-    WeightsFile {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        cause: std::io::Error,
-    },
-    /// The file of `scoring.weights` does not fit this version.
+    WeightsFile { path: PathBuf, cause: std::io::Error },
     #[error("scoring.weights, {path}: {cause}")]
-    Weights {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        cause: ScorerError,
-    },
-    /// The listener cannot be used.
+    Weights { path: PathBuf, cause: ScorerError },
     #[error("scoring-worker cannot listen: {0}")]
     Listen(#[from] std::io::Error),
 }
 
-/// Brings the schema up to date; the names of the migrations that were applied.
+/// Migrates the schema; returns the names of the applied migrations.
 ///
 /// # Errors
 /// When the database cannot be reached or a migration fails.
 pub async fn migrate(config: &Config) -> Result<Vec<String>, DatabaseError> {
     let database = Database::open(&config.database(), SCHEMA)?;
     let applied = database.migrate(MIGRATIONS).await?;
-    store::open(database).prepare(now()).await?;
+    store::open(database).ensure_partitions(now()).await?;
     Ok(applied)
 }
 
 /// Starts the role's tasks.
 ///
 /// # Errors
-/// When something that was given cannot be used. A database or a bus that is away is no error: it is waited for.
+/// When the configuration cannot be used. An unreachable database or bus is not an error: the role waits for it.
 pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
     let Dependencies { listener, tokens, bus, ingest_url, registry_url, webhooks_url, max_attempts } =
         dependencies;
@@ -119,13 +97,13 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     let http = http_client(HttpSettings::default())?;
     let ingest =
         IngestClient::new(Service::new(http.clone(), ingest_url, Audience::Ingest, tokens.clone(), deadline));
-    let interest = follow_interest(&config, tasks, http.clone(), webhooks_url, &tokens);
+    let subscribers = poll_subscribers(&config, tasks, http.clone(), webhooks_url, &tokens);
     let registry =
         Service::new(http, registry_url, Audience::AgentRegistry, tokens.clone(), REGISTRY_DEADLINE);
     let scorer = Arc::new(scorer(&config.weights)?.with_policy(config.policy()));
     let judge = Judge::open(&config.judge)?;
     let subscription = match &judge {
-        // What waits for a judge must not keep the rest from the other processes, nor outlive its delivery.
+        // Conversations that wait for the judge must neither starve the other processes nor exceed the delivery timeout.
         Some(judge) => subscription(
             config.batch_size.min(judge.concurrency()),
             config.max_in_flight.min(2 * judge.concurrency()),
@@ -142,39 +120,39 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
         outbox: outbox.clone(),
         scorer,
         judging,
-        interest: interest.clone(),
+        subscribers: subscribers.clone(),
     };
     let handler = Arc::new(ConversationAcceptedHandler { evaluate, max_attempts });
 
     register_checks(&config, tasks, &database, (&bus, subscription.queue), &outbox);
-    let (consumed, prepared) = (bus.clone(), store.clone());
+    let (consumed, partitioned) = (bus.clone(), store.clone());
     tasks.spawn(Phase::Consume, "scoring-worker consumer", move |stop| async move {
-        if prepare(prepared.as_ref(), &stop).await {
+        if ensure_partitions(partitioned.as_ref(), &stop).await {
             consumed.consume(subscription, handler, stop).await?;
         }
         Ok::<(), BoxError>(())
     });
-    start_removals(&config, tasks, (&store, &interest), &bus, &outbox);
+    spawn_removal_consumers(&config, tasks, (&store, &subscribers), &bus, &outbox);
     tasks.spawn(Phase::Relay, "scoring-worker relay", move |stop| outbox::relay(outbox, bus, stop));
-    start_maintenance(&config, tasks, store.clone(), RegistryClient::new(registry));
+    spawn_maintenance(&config, tasks, store.clone(), RegistryClient::new(registry));
     let auth = ServiceAuth { tokens, audience: Audience::Scoring };
     let routes = configure(store, auth);
     serve(tasks, Phase::ServeInternal, "scoring-worker", listener, ServerSettings::default(), routes)?;
     Ok(())
 }
 
-/// Takes from the bus what makes evaluations go, or fail.
-fn start_removals(
+/// Consumers of deletions and expiries.
+fn spawn_removal_consumers(
     config: &Config,
     tasks: &mut Tasks,
-    (store, interest): (&Arc<dyn EvaluationStore>, &Interest),
+    (store, subscribers): (&Arc<dyn EvaluationStore>, &WebhookSubscribers),
     bus: &Bus,
     outbox: &Outbox,
 ) {
     let handler = Arc::new(ConversationDeletedHandler {
         store: store.clone(),
         outbox: outbox.clone(),
-        interest: interest.clone(),
+        subscribers: subscribers.clone(),
     });
     let (consumed, subscription) =
         (bus.clone(), deleted_subscription(config.batch_size, config.max_in_flight));
@@ -184,7 +162,7 @@ fn start_removals(
     let handler = Arc::new(ConversationsExpiredHandler {
         store: store.clone(),
         outbox: outbox.clone(),
-        interest: interest.clone(),
+        subscribers: subscribers.clone(),
     });
     let consumed = bus.clone();
     tasks.spawn(Phase::Consume, "scoring-worker consumer of expiries", move |stop| async move {
@@ -192,30 +170,30 @@ fn start_removals(
     });
 }
 
-/// Asks again and again who wants to be told of evaluations.
-fn follow_interest(
+/// Polls webhooks for its subscribers.
+fn poll_subscribers(
     config: &Config,
     tasks: &mut Tasks,
     http: HttpClient,
     webhooks_url: Option<Url>,
     tokens: &ServiceTokens,
-) -> Interest {
-    const NAME: &str = "scoring-worker interest of webhooks";
-    let Some(url) = webhooks_url else { return Interest::of(None) };
+) -> WebhookSubscribers {
+    const NAME: &str = "scoring-worker webhook subscribers";
+    let Some(url) = webhooks_url else { return WebhookSubscribers::new(None) };
     let service = Service::new(http, url, Audience::Webhooks, tokens.clone(), WEBHOOKS_DEADLINE);
-    let interest = Interest::of(Some(WebhooksClient::new(service)));
-    let asked = interest.clone();
-    let interval = Duration::from_millis(config.interest_interval_milliseconds.max(1));
+    let subscribers = WebhookSubscribers::new(Some(WebhooksClient::new(service)));
+    let polled = subscribers.clone();
+    let interval = Duration::from_millis(config.subscribers_poll_interval_milliseconds.max(1));
     tasks.spawn(Phase::Relay, NAME, move |stop| {
         periodically(NAME, interval, stop, move || {
-            let interest = asked.clone();
-            async move { interest.refresh().await }
+            let subscribers = polled.clone();
+            async move { subscribers.refresh().await }
         })
     });
-    interest
+    subscribers
 }
 
-fn start_maintenance(
+fn spawn_maintenance(
     config: &Config,
     tasks: &mut Tasks,
     store: Arc<dyn EvaluationStore>,
@@ -226,7 +204,7 @@ fn start_maintenance(
     tasks.spawn(Phase::Relay, NAME, move |stop| {
         periodically(NAME, interval, stop, move || {
             let (store, registry) = (store.clone(), registry.clone());
-            async move { maintain(store.as_ref(), &registry).await }
+            async move { run_maintenance(store.as_ref(), &registry).await }
         })
     });
 }
@@ -257,12 +235,12 @@ fn register_checks(
     assay_messaging::register_outbox_readiness(readiness, SCHEMA, outbox, max_age);
 }
 
-/// Nothing is evaluated before the tables are prepared, so that no row has to be moved. False when the process stops
-/// before that.
-async fn prepare(store: &dyn EvaluationStore, stop: &CancellationToken) -> bool {
-    while let Err(error) = store.prepare(now()).await {
-        tracing::warn!(cause = %error, "nothing can be evaluated yet: trying again");
-        if within(PREPARE_RETRY, stop.cancelled()).await.is_some() {
+/// Creates the partitions before the first evaluation, so that no row lands in the default partition. False when the process
+/// stops before that.
+async fn ensure_partitions(store: &dyn EvaluationStore, stop: &CancellationToken) -> bool {
+    while let Err(error) = store.ensure_partitions(now()).await {
+        tracing::warn!(cause = %error, "partitions cannot be created, evaluation has not started: trying again");
+        if timeout(PARTITIONS_RETRY_DELAY, stop.cancelled()).await.is_some() {
             return false;
         }
     }
@@ -271,12 +249,12 @@ async fn prepare(store: &dyn EvaluationStore, stop: &CancellationToken) -> bool 
 
 #[cfg(test)]
 mod tests {
-    use assay_scoring::{ADJUSTMENT_FORMAT, Line};
+    use assay_scoring::{ADJUSTMENT_FORMAT, LinearModel};
 
     use super::*;
 
     #[test]
-    fn an_empty_path_means_the_shipped_weights() {
+    fn empty_weights_path_uses_the_shipped_weights() {
         assert_eq!(
             scorer(Path::new("")).unwrap().weights_sha256(),
             Scorer::builtin().unwrap().weights_sha256()
@@ -284,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_weights_file_that_cannot_be_used_is_refused_with_its_setting_and_path() {
+    fn unusable_weights_file_is_refused_with_setting_and_path() {
         let missing = scorer(Path::new("/nowhere/weights.json")).unwrap_err().to_string();
         assert!(missing.starts_with("scoring.weights: cannot read /nowhere/weights.json: "), "{missing}");
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
@@ -296,9 +274,9 @@ mod tests {
     }
 
     #[test]
-    fn a_weights_file_that_fits_is_taken() {
+    fn valid_weights_file_is_loaded() {
         let builtin = Scorer::builtin().unwrap();
-        let keeping = |index| serde_json::to_value(Line::keeping(index)).unwrap();
+        let keeping = |index| serde_json::to_value(LinearModel::identity(index)).unwrap();
         let weights = serde_json::json!({
             "format": ADJUSTMENT_FORMAT, "reader_sha256": builtin.reader_sha256(), "conversations": 25,
             "resolution_accuracy": keeping(0), "interaction_effort": keeping(1), "handoff_smoothness": keeping(2),

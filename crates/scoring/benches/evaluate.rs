@@ -1,8 +1,8 @@
-//! How long an evaluation takes: by conversation of a corpus, and for texts that were made to be slow.
+//! Evaluation time: per conversation of a corpus, and for adversarial texts.
 //!
 //! `make bench-scoring`. First a table of median, p99 and maximum, then divan's figures for whole corpora.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a measurement stops at the first surprise")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark fails by panicking")]
 
 mod support;
 
@@ -17,9 +17,9 @@ use divan::Bencher;
 
 use self::support::{Corpus, SHAPES, Shape};
 
-/// Each conversation is timed so often: other processes disturb single runs.
+/// Runs per conversation: other processes disturb single runs.
 const RUNS: usize = 3;
-/// Messages of the conversations that the goal of speed is about.
+/// Messages of the conversations that the latency goal is about.
 const GOAL_MESSAGES: usize = 9;
 
 static SCORER: LazyLock<Scorer> =
@@ -84,7 +84,7 @@ fn print_times(output: &mut impl Write, name: &str, conversations: &[&Conversati
     writeln!(output, "  median {median:?}, p95 {p95:?}, p99 {p99:?}, maximum {maximum:?}, mean {mean:?}")
 }
 
-/// How long [`RUNS`] runs took, the fastest first.
+/// Durations of [`RUNS`] runs, the fastest first.
 fn times(conversation: &Conversation) -> Vec<Duration> {
     let mut times: Vec<Duration> = (0..RUNS)
         .map(|_| {

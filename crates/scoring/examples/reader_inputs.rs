@@ -1,5 +1,4 @@
-//! Prints what the reader's models see of each assess body on standard input, one a line, in order: what fitting them
-//! begins with.
+//! Prints the inputs of the reader's models for each assess body on standard input, one a line: the first step of training.
 //!
 //! `reader_inputs MODEL < conversations.jsonl > inputs.jsonl`, with a model file that has the tokenizer
 

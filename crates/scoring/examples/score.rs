@@ -1,4 +1,4 @@
-//! Prints the evaluation of each assess body on standard input, one a line, in order.
+//! Prints the evaluation of each assess body on standard input, one a line.
 
 use std::io::{BufRead, Write};
 

@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 
 /// Format of the file that this version reads and writes.
 pub const FORMAT: u32 = 3;
-/// Values that an adjusted score is a sum of: the three scores as read, the probability that the issue was solved, and
-/// that it was not.
+/// Number of inputs: the three predicted scores, and the probabilities of `resolved` and `not_resolved`.
 pub const INPUTS: usize = 5;
 
-/// What `assay fit` writes and `scoring.weights` names: how a user's reviewers differ from the readers of the corpus.
+/// Content of a weights file, written by `assay fit` and configured as `scoring.weights`: corrects the scores for the
+/// difference between a user's reviewers and the raters of the corpus.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Adjustment {
@@ -16,31 +16,31 @@ pub struct Adjustment {
     pub format: u32,
     /// SHA-256 of the reader's model that it was fitted for.
     pub reader_sha256: String,
-    /// How many labelled conversations it was fitted on.
+    /// Labelled conversations that it was fitted on.
     pub conversations: usize,
     /// For resolution accuracy.
-    pub resolution_accuracy: Line,
+    pub resolution_accuracy: LinearModel,
     /// For interaction effort.
-    pub interaction_effort: Line,
+    pub interaction_effort: LinearModel,
     /// For handoff smoothness.
-    pub handoff_smoothness: Line,
+    pub handoff_smoothness: LinearModel,
 }
 
 /// An intercept and a factor for each of the [`INPUTS`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Line {
+pub struct LinearModel {
     /// In points.
     pub intercept: f64,
     /// In points for each point, or for a whole probability.
     pub factors: [f64; INPUTS],
 }
 
-/// Why an adjustment cannot be used.
+/// An adjustment cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdjustmentError {
-    /// Not what `assay fit` writes.
+    /// Not a weights file of `assay fit`.
     #[error("it is not a weights file of `assay fit` ({0}); fit it again with `assay fit`")]
     Syntax(#[from] serde_json::Error),
     /// Written by another version.
@@ -48,24 +48,24 @@ pub enum AdjustmentError {
         "it has format {found}, this version of Assay reads format {FORMAT}; fit it again with `assay fit`"
     )]
     Format {
-        /// As the file says.
+        /// Format of the file.
         found: u32,
     },
     /// Fitted for another model.
     #[error("it was fitted for the model {found}, this is {expected}; fit it again with `assay fit`")]
     Reader {
-        /// The model in use.
+        /// SHA-256 of the model in use.
         expected: String,
-        /// As the file says.
+        /// SHA-256 of the model in the file.
         found: String,
     },
-    /// A number that no fit gives.
+    /// A factor out of range.
     #[error("a factor is not a number between -10 and 10; fit it again with `assay fit`")]
     Factor,
 }
 
 impl Adjustment {
-    /// Reads the text of a file for the model with this checksum.
+    /// Parses a weights file for the model with this SHA-256.
     ///
     /// # Errors
     /// When it is damaged, or made for another version or model.
@@ -86,15 +86,15 @@ impl Adjustment {
         let lines =
             [adjustment.resolution_accuracy, adjustment.interaction_effort, adjustment.handoff_smoothness];
         let factors = lines.iter().flat_map(|line| line.factors.iter().chain([&line.intercept]));
-        let sound = factors.into_iter().all(|factor| factor.abs() <= 10.0);
-        if sound { Ok(adjustment) } else { Err(AdjustmentError::Factor) }
+        let is_valid = factors.into_iter().all(|factor| factor.abs() <= 10.0);
+        if is_valid { Ok(adjustment) } else { Err(AdjustmentError::Factor) }
     }
 }
 
-impl Line {
-    /// The line that keeps the input at this index as it is.
+impl LinearModel {
+    /// The model that returns the input at this index unchanged.
     #[must_use]
-    pub fn keeping(index: usize) -> Self {
+    pub fn identity(index: usize) -> Self {
         let mut factors = [0.0; INPUTS];
         if let Some(factor) = factors.get_mut(index) {
             *factor = 1.0;

@@ -1,9 +1,9 @@
-//! The customer's way through the conversation: how each of their messages reacts, and how they end.
+//! The customer's state over the conversation: the reaction in each message, and the final state.
 
 use crate::reader::{Act, Reading};
 use crate::transcript::{Role, Transcript};
 
-/// The customer's last word on the matter.
+/// The customer's final state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EndState {
     /// The customer did not write.
@@ -14,7 +14,7 @@ pub(crate) enum EndState {
     Thanked,
     /// Accepted the answer.
     Accepted,
-    /// Asked or told something last.
+    /// The last message asks or tells something.
     Open,
     /// Is not convinced.
     Doubting,
@@ -22,7 +22,7 @@ pub(crate) enum EndState {
     Repeated,
     /// Said that it is not solved.
     Rejected,
-    /// Wanted a person.
+    /// Asked for a human.
     AskedForHuman,
     /// Left without a solution.
     GaveUp,
@@ -39,7 +39,8 @@ impl EndState {
         matches!(self, Self::Confirmed | Self::Thanked)
     }
 
-    /// The acts that bring a state about. Of complaints the most probable decides, of the others the first that is likely.
+    /// The state that follows from an act. Among complaints the most probable one decides, among the others the first likely
+    /// one.
     const DECIDING: [(Act, Self); 9] = [
         (Act::Reject, Self::Rejected),
         (Act::Irony, Self::Rejected),
@@ -52,7 +53,7 @@ impl EndState {
         (Act::Accept, Self::Accepted),
     ];
 
-    /// The state in which one message leaves the customer; `None` where it says nothing about it.
+    /// The state after one message; `None` if the message does not show one.
     fn of(acts: &crate::reader::MessageActs) -> Option<(Self, Act)> {
         let complaint = acts.strongest(&Act::COMPLAINTS);
         let confirm = acts.probability(Act::Confirm);
@@ -73,20 +74,20 @@ impl EndState {
     }
 }
 
-/// The customer's way through the conversation.
+/// The customer's state over the conversation.
 #[derive(Debug)]
 pub(crate) struct CustomerCourse {
-    /// How it ends.
+    /// Final state.
     pub end: EndState,
-    /// The item that brought the end about.
+    /// The item that decided the final state.
     pub decided_by: Option<usize>,
-    /// Whether the customer came back after they had been content.
+    /// Whether the customer returned after being content.
     pub reopened: bool,
 }
 
 impl CustomerCourse {
     /// Follows the customer from the first message to the last. Messages with no answer between them are one turn:
-    /// courtesy in it leaves a complaint standing. Text that talks to an evaluator says nothing about the customer.
+    /// courtesy does not cancel a complaint of the same turn. Prompt injections are ignored.
     pub(crate) fn of(transcript: &Transcript<'_>, reading: &Reading) -> Self {
         let mut course = Self { end: EndState::Absent, decided_by: None, reopened: false };
         let mut same_turn = false;

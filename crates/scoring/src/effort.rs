@@ -1,23 +1,23 @@
-//! What the customer had to do.
+//! Customer effort: turns, repetitions, questions asked back, loops.
 
 use assay_contracts::evaluation::Effort;
 
 use crate::reader::{Act, Reading};
 use crate::transcript::{Role, Transcript, shares_any};
 
-/// Customer's messages that share more than this part of their words say the same.
+/// Minimum word overlap of customer messages that repeat each other.
 const SAME_REQUEST: f64 = 0.5;
-/// Answers that share more than this part of their words are a loop.
+/// Minimum word overlap of answers that form a loop.
 const SAME_ANSWER: f64 = 0.7;
 
-/// What the customer had to do, with the items that show it.
+/// The counts of effort, with the items that show it.
 #[derive(Debug, Default)]
 pub(crate) struct EffortFindings {
     /// The counts of the evaluation.
     pub effort: Effort,
-    /// Customer's items that repeat something.
+    /// Customer items that repeat something.
     pub repeats: Vec<usize>,
-    /// Answers that say what an earlier one said.
+    /// Answers that repeat an earlier one.
     pub loops: Vec<usize>,
 }
 
@@ -32,8 +32,8 @@ impl EffortFindings {
                 let was_answered = transcript.answers.iter().any(|answer| answer < index);
                 was_answered
                     && (reading.acts(*index).has(Act::Repeat)
-                        || transcript.likeness(*index) > SAME_REQUEST
-                        || gives_identifier_again(transcript, *index))
+                        || transcript.similarity(*index) > SAME_REQUEST
+                        || repeats_identifier(transcript, *index))
             })
             .collect();
         let answers = || transcript.answers.iter().copied().filter(|index| reading.has_read(*index));
@@ -43,13 +43,13 @@ impl EffortFindings {
             repeated_information: repeats.len() as u32,
             clarifications: clarifications as u32,
         };
-        let loops = answers().filter(|index| transcript.likeness(*index) > SAME_ANSWER).collect();
+        let loops = answers().filter(|index| transcript.similarity(*index) > SAME_ANSWER).collect();
         Self { effort, repeats, loops }
     }
 }
 
-/// Whether an identifier of the item was given by the customer before.
-fn gives_identifier_again(transcript: &Transcript<'_>, index: usize) -> bool {
+/// Whether the customer gave an identifier of the item before.
+fn repeats_identifier(transcript: &Transcript<'_>, index: usize) -> bool {
     let Some(item) = transcript.item(index) else { return false };
     let mut earlier = transcript.items.iter().take(index).filter(|earlier| earlier.role == Role::Customer);
     earlier.any(|earlier| shares_any(&earlier.identifiers, &item.identifiers))

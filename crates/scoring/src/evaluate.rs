@@ -1,4 +1,4 @@
-//! The order of the work: read, follow the customer, score, audit, explain.
+//! The evaluation pipeline: read, score, audit, explain.
 
 use assay_contracts::conversation::Conversation;
 use assay_contracts::evaluation::{
@@ -9,24 +9,24 @@ use assay_contracts::evaluation::{
 
 use crate::audit::{Verdict, charge};
 use crate::course::{CustomerCourse, EndState};
-use crate::doubt::Doubts;
 use crate::effort::EffortFindings;
-use crate::explanation::{EvidenceBook, Narrator, handoff_signals, signals};
+use crate::explanation::{EvidenceCollector, Narrator, handoff_signals, signals};
 use crate::facts;
 use crate::handoff::HandoffFindings;
-use crate::reader::{Reading, exponential};
+use crate::reader::{Reading, exp};
+use crate::reliability::Reliability;
 use crate::sentiment::sentiment;
 use crate::transcript::Transcript;
 use crate::{SCORER_VERSION, Scorer};
 
-/// Everything found out about one conversation, before it is written down.
+/// Intermediate results for one conversation.
 pub(crate) struct Findings<'a> {
     pub transcript: Transcript<'a>,
     pub reading: Reading,
     pub course: CustomerCourse,
     pub effort: EffortFindings,
     pub handoff: HandoffFindings,
-    pub doubts: Doubts,
+    pub reliability: Reliability,
 }
 
 impl<'a> Findings<'a> {
@@ -43,11 +43,11 @@ impl<'a> Findings<'a> {
         let course = CustomerCourse::of(&transcript, &reading);
         let effort = EffortFindings::of(&transcript, &reading);
         let handoff = HandoffFindings::of(&transcript, &reading, &course, &effort);
-        let doubts = Doubts::of(&transcript);
-        Self { transcript, reading, course, effort, handoff, doubts }
+        let reliability = Reliability::of(&transcript);
+        Self { transcript, reading, course, effort, handoff, reliability }
     }
 
-    /// The verdict that another reader's status and basis amount to.
+    /// The verdict for the status and basis of an LLM judge.
     pub(crate) fn verdict_of(&self, status: ResolutionStatus, basis: ResolutionBasis) -> Verdict {
         Verdict::of_opinion(&self.transcript, &self.reading, status, basis)
     }
@@ -56,20 +56,20 @@ impl<'a> Findings<'a> {
     pub(crate) fn verdict(&self, scorer: &Scorer) -> Verdict {
         let calibration = &scorer.reader.metadata().calibration;
         Verdict::of(&self.transcript, &self.reading, &self.course, &self.handoff, calibration)
-            .under(scorer.policy, &self.handoff)
+            .with_policy(scorer.policy, &self.handoff)
     }
 }
 
 /// Evaluates one conversation.
 pub(crate) fn evaluate(scorer: &Scorer, conversation: &Conversation) -> Evaluation {
     let findings = Findings::of(scorer, conversation);
-    let Findings { transcript, reading, course, effort, handoff, doubts } = &findings;
+    let Findings { transcript, reading, course, effort, handoff, reliability } = &findings;
     let counts = facts::counts(transcript);
     let involvement = facts::involvement(&counts);
-    let narrator = Narrator { course, effort, handoff, doubts, involvement };
+    let narrator = Narrator { course, effort, handoff, reliability, involvement };
     let verdict = findings.verdict(scorer);
-    let confidence = Confidence::nearest(verdict.certainty * doubts.factor());
-    let mut book = EvidenceBook::new(transcript);
+    let confidence = Confidence::nearest(verdict.certainty * reliability.confidence_factor());
+    let mut collector = EvidenceCollector::new(transcript);
     let resolution = Resolution {
         status: verdict.status,
         resolved_by: verdict.resolved_by,
@@ -77,9 +77,9 @@ pub(crate) fn evaluate(scorer: &Scorer, conversation: &Conversation) -> Evaluati
         customer_confirmed: course.end == EndState::Confirmed,
         confidence,
         reason: narrator.resolution(&verdict),
-        evidence: verdict.item.and_then(|item| book.quote(item)).into_iter().collect(),
+        evidence: verdict.item.and_then(|item| collector.quote(item)).into_iter().collect(),
     };
-    let axis = is_scorable(&counts).then(|| axis(scorer, &findings, &verdict, &narrator, &mut book));
+    let axis = is_scorable(&counts).then(|| axis(scorer, &findings, &verdict, &narrator, &mut collector));
     Evaluation {
         external_ticket_id: conversation.ticket_id.clone(),
         status: if axis.is_some() { EvaluationStatus::Scored } else { EvaluationStatus::NotApplicable },
@@ -90,14 +90,14 @@ pub(crate) fn evaluate(scorer: &Scorer, conversation: &Conversation) -> Evaluati
         ai_tools: facts::ai_tools(transcript),
         axis,
         resolution,
-        charge: charge(involvement, &verdict, course, handoff, doubts, scorer.policy),
+        charge: charge(involvement, &verdict, course, handoff, reliability, scorer.policy),
         handoff: handoff.handoff.clone(),
         sentiment: sentiment(transcript, reading, course),
         effort: effort.effort,
         counts,
         timeline: facts::timeline(transcript),
-        evidence: book.into_evidence(),
-        flags: doubts.flags.clone(),
+        evidence: collector.into_evidence(),
+        flags: reliability.flags.clone(),
         scorer: ScorerRecord {
             kind: ScorerKind::Builtin,
             version: SCORER_VERSION.to_owned(),
@@ -118,17 +118,18 @@ fn axis(
     findings: &Findings<'_>,
     verdict: &Verdict,
     narrator: &Narrator<'_>,
-    book: &mut EvidenceBook<'_, '_>,
+    collector: &mut EvidenceCollector<'_, '_>,
 ) -> Axis {
-    let Findings { transcript, reading, course, effort, handoff, doubts } = findings;
+    let Findings { transcript, reading, course, effort, handoff, reliability } = findings;
     let metadata = scorer.reader.metadata();
-    // How often a score is within a point of the readers', by how sure the verdict is.
+    // Probability that a score is within a point of the raters', by the certainty of the verdict.
     let confidence = |line: &[f64; 2]| {
-        let share = 1.0 / (1.0 + exponential(-(line[0] + line[1] * verdict.certainty)));
-        Confidence::nearest(share * doubts.factor())
+        let share = 1.0 / (1.0 + exp(-(line[0] + line[1] * verdict.certainty)));
+        Confidence::nearest(share * reliability.confidence_factor())
     };
     let calibration = &metadata.calibration;
-    let accuracy_signals = signals(&metadata.effects.resolution_accuracy, transcript, reading, effort, book);
+    let accuracy_signals =
+        signals(&metadata.effects.resolution_accuracy, transcript, reading, effort, collector);
     let resolution_accuracy = Dimension {
         score: Score::nearest(reading.resolution_accuracy),
         confidence: confidence(&calibration.resolution_accuracy),
@@ -139,13 +140,13 @@ fn axis(
         score: Score::nearest(reading.interaction_effort),
         confidence: confidence(&calibration.interaction_effort),
         reason: narrator.interaction_effort(),
-        signals: signals(&metadata.effects.interaction_effort, transcript, reading, effort, book),
+        signals: signals(&metadata.effects.interaction_effort, transcript, reading, effort, collector),
     };
     let handoff_smoothness = HandoffDimension {
         score: Score::nearest(handoff.score),
         confidence: confidence(&calibration.handoff_smoothness),
         reason: narrator.handoff_smoothness(),
-        signals: handoff_signals(handoff, course, book),
+        signals: handoff_signals(handoff, course, collector),
         applicable: handoff.applicable,
         basis: "reader".to_owned(),
     };

@@ -1,4 +1,4 @@
-//! What can be counted without judging: who wrote how much and when, and the transcript's fingerprint.
+//! Facts of a transcript: counts, times, AI agents, fingerprint.
 
 use assay_contracts::conversation::{AiTool, Conversation, MessageKind};
 use assay_contracts::evaluation::{AiInvolvement, AiToolUse, Counts, Timeline};
@@ -26,7 +26,7 @@ pub(crate) fn counts(transcript: &Transcript<'_>) -> Counts {
     counts
 }
 
-/// Who answered the customer.
+/// Whether AI agents, humans or both answered the customer.
 pub(crate) fn involvement(counts: &Counts) -> AiInvolvement {
     match (counts.ai, counts.human) {
         (0, _) => AiInvolvement::NoAi,
@@ -114,12 +114,12 @@ pub(crate) fn hundredths(value: f64) -> f64 {
 ///
 /// Every field is written as its length (eight bytes, big-endian) and its bytes, an absent one as the length
 /// 2⁶⁴−1: ticket id, source, source account id, subject; then for each item external id, kind, author type,
-/// external id of the author, AI tool, timestamp (decimal) and content. Left out are the ids of AI authors, which
-/// the service completes on import, and display names, which are not part of what is said: so a body on disk and
-/// the conversation that was made of it have the same fingerprint.
+/// external id of the author, AI tool, timestamp (decimal) and content. Excluded are the ids of AI authors, which
+/// the service completes on import, and display names: so a request body and the conversation imported from it have the
+/// same fingerprint.
 pub(crate) fn transcript_sha256(conversation: &Conversation) -> String {
-    // Short fields are put together first: a hash takes long over little.
-    let (mut hasher, mut fields) = (Sha256::new(), Vec::with_capacity(FIELDS_AT_ONCE));
+    // Short fields are buffered: hashing many small slices is slow.
+    let (mut hasher, mut fields) = (Sha256::new(), Vec::with_capacity(HASH_BUFFER_BYTES));
     add_field(&mut fields, Some(&conversation.ticket_id));
     add_field(&mut fields, Some(&conversation.source));
     add_field(&mut fields, conversation.source_account_id.as_deref());
@@ -139,36 +139,26 @@ pub(crate) fn transcript_sha256(conversation: &Conversation) -> String {
         add_field(&mut fields, message.ai_tool.map(AiTool::as_str));
         add_field(&mut fields, Some(&message.timestamp.as_millis().to_string()));
         add_field(&mut fields, Some(&message.content));
-        if fields.len() >= FIELDS_AT_ONCE / 2 {
+        if fields.len() >= HASH_BUFFER_BYTES / 2 {
             hasher.update(&fields);
             fields.clear();
         }
     }
     hasher.update(&fields);
-    hex(&hasher.finalize())
+    hex::encode(hasher.finalize())
 }
 
 /// SHA-256 over texts, each with its length before it, lower-case hexadecimal.
 pub(crate) fn sha256_of(texts: &[&str]) -> String {
     let mut fields = Vec::new();
     texts.iter().for_each(|text| add_field(&mut fields, Some(text)));
-    hex(&Sha256::digest(&fields))
+    hex::encode(Sha256::digest(&fields))
 }
 
-/// Bytes of fields that are hashed together.
-const FIELDS_AT_ONCE: usize = 8 * 1024;
+/// Size of the buffer of fields.
+const HASH_BUFFER_BYTES: usize = 8 * 1024;
 
 fn add_field(fields: &mut Vec<u8>, value: Option<&str>) {
     fields.extend_from_slice(&value.map_or(u64::MAX, |value| value.len() as u64).to_be_bytes());
     fields.extend_from_slice(value.unwrap_or("").as_bytes());
-}
-
-/// Lower-case hexadecimal.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        for nibble in [byte >> 4, byte & 0xf] {
-            text.push(char::from_digit(u32::from(nibble), 16).unwrap_or('0'));
-        }
-        text
-    })
 }

@@ -1,21 +1,22 @@
 //! The scoring engine: a conversation in, an evaluation out. Pure, deterministic, no I/O.
 //!
-//! A conversation is taken apart (`transcript`), read by a model that was fitted on the project's corpus (`reader`), the
-//! customer is followed to the state in which they end (`course`), the passage to a human is traced (`handoff`), the
-//! `audit` says whether the issue was solved and by whom, `doubt` says how far to trust all this, and `explanation`
-//! finds the words and the quotes.
+//! The pipeline: `transcript` parses the conversation, `reader` (a model fitted on the project's corpus) predicts what
+//! each message does and how the conversation went, `course` derives the customer's final state, `handoff` the handoff to
+//! a human, `audit` whether the issue was solved and by whom, `reliability` how far to trust the result, and `explanation`
+//! adds reasons and quotes.
 //!
-//! What always holds:
-//! - text that talks to an evaluator is not read, never evidence in favour, and raises a flag (`injection`);
-//! - events and internal comments move neither resolution accuracy nor interaction effort; what an AI adds behind its
-//!   first answer to the customer's last message moves nothing;
-//! - a human who never wrote solved nothing; items with several actors prove nothing about who did;
+//! Invariants:
+//! - prompt injections are not read, are never evidence in favour, and raise a flag (`injection`);
+//! - events and internal comments move neither resolution accuracy nor interaction effort; messages that an AI adds after
+//!   its first answer to the customer's last message change no score;
+//! - a human who never wrote cannot be the solver; items with several authors do not prove who solved the issue;
 //! - a quote is an exact substring; the same transcript and model give the same bytes, on every machine.
+
+#![warn(missing_docs)]
 
 mod adjustment;
 mod audit;
 mod course;
-mod doubt;
 mod effort;
 mod evaluate;
 mod explanation;
@@ -24,6 +25,7 @@ mod handoff;
 mod injection;
 mod language;
 mod reader;
+mod reliability;
 mod second_opinion;
 mod sentiment;
 mod transcript;
@@ -34,7 +36,7 @@ use assay_contracts::conversation::Conversation;
 use assay_contracts::evaluation::Evaluation;
 use assay_encoder::Model;
 
-pub use crate::adjustment::{Adjustment, AdjustmentError, FORMAT as ADJUSTMENT_FORMAT, INPUTS, Line};
+pub use crate::adjustment::{Adjustment, AdjustmentError, FORMAT as ADJUSTMENT_FORMAT, INPUTS, LinearModel};
 pub use crate::audit::Policy;
 use crate::injection::InjectionDetector;
 use crate::language::FunctionWords;
@@ -49,22 +51,22 @@ pub const SCORER_VERSION: &str = "3.0.0";
 /// The model that ships with the crate.
 static BUILTIN_MODEL: &[u8] = include_bytes!("../model/reader.bin");
 
-/// Why a scorer could not be built. With the model that ships with the crate it always can.
+/// A scorer could not be built. Never happens with the model that ships with the crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScorerError {
     /// The model does not fit this version.
     #[error(transparent)]
     Model(#[from] ReaderError),
-    /// The list of phrases that talk to an evaluator is faulty.
-    #[error("the list of phrases for evaluators cannot be used")]
+    /// The list of prompt injections is invalid.
+    #[error("the list of prompt injections cannot be used")]
     Injections(#[from] aho_corasick::BuildError),
     /// The weights do not fit this version.
     #[error("the weights file cannot be used: {0}")]
     Weights(#[from] AdjustmentError),
 }
 
-/// The scorer. Cheap to build and to copy: what is large in it is read once and shared by any number of threads.
+/// The scorer. Cheap to build and to clone: the model and the lists are loaded once and shared between threads.
 #[derive(Debug, Clone)]
 pub struct Scorer {
     lists: Arc<Lists>,
@@ -74,7 +76,7 @@ pub struct Scorer {
     policy: Policy,
 }
 
-/// The lists that ship with the crate, ready for use.
+/// The parsed lists that ship with the crate.
 #[derive(Debug)]
 struct Lists {
     injections: InjectionDetector,
@@ -82,7 +84,7 @@ struct Lists {
 }
 
 impl Lists {
-    /// Those of the crate, made at the first call.
+    /// Parsed at the first call.
     fn builtin() -> Result<Arc<Self>, ScorerError> {
         static LISTS: OnceLock<Arc<Lists>> = OnceLock::new();
         if let Some(lists) = LISTS.get() {
@@ -116,10 +118,10 @@ impl Scorer {
         Self::with_reader(builtin_reader()?)
     }
 
-    /// The scorer with the model of this file, and the cautious [`Policy`].
+    /// The scorer with a model file, and the cautious [`Policy`].
     ///
     /// # Errors
-    /// When the file is damaged, none, or of another version.
+    /// When the file is damaged, not a model, or of another version.
     pub fn with_model(file: &[u8]) -> Result<Self, ScorerError> {
         let model = Model::parse(file).map_err(ReaderError::from)?;
         Self::with_reader(Arc::new(Reader::new(model)?))
@@ -135,7 +137,7 @@ impl Scorer {
         })
     }
 
-    /// A scorer with the built-in model and the weights of the file with this text, and the cautious [`Policy`].
+    /// The scorer with the built-in model, the content of a weights file, and the cautious [`Policy`].
     ///
     /// # Errors
     /// When the weights are damaged or were fitted for another model.
@@ -143,7 +145,7 @@ impl Scorer {
         Self::builtin()?.with_weights(text)
     }
 
-    /// The same scorer with the weights of the file with this text.
+    /// The same scorer with the content of a weights file.
     ///
     /// # Errors
     /// When the weights are damaged or were fitted for another model.
@@ -163,8 +165,7 @@ impl Scorer {
         evaluate::evaluate(self, conversation)
     }
 
-    /// What an adjustment is fitted on: the three scores as read, and the probabilities that the issue was solved, and
-    /// that it was not.
+    /// Inputs of an [`Adjustment`]: the three predicted scores, and the probabilities of `resolved` and `not_resolved`.
     pub fn adjustment_inputs(&self, conversation: &Conversation) -> [f64; INPUTS] {
         self.reader.read(&self.transcript(conversation)).inputs()
     }
@@ -184,7 +185,7 @@ impl Scorer {
     }
 }
 
-/// Conversations as the models see them, for fitting them.
+/// Extracts the inputs of the models, for training.
 pub struct ReaderInputs {
     encoder: Model,
     lists: Arc<Lists>,
@@ -194,14 +195,14 @@ impl ReaderInputs {
     /// For the encoder of this file, which may be without the reader's heads.
     ///
     /// # Errors
-    /// When the file is damaged, none, or too small an encoder for the markers and [`ReaderInput::ids`].
+    /// When the file is damaged, not a model, or its encoder has too few positions or ids.
     pub fn new(file: &[u8]) -> Result<Self, ScorerError> {
         let encoder = Model::parse(file).map_err(ReaderError::from)?;
         reader::check_encoder(&encoder)?;
         Ok(Self { encoder, lists: Lists::builtin()? })
     }
 
-    /// Of a conversation.
+    /// The inputs for a conversation.
     pub fn of(&self, conversation: &Conversation) -> ReaderInput {
         ReaderInput::of(&self.encoder, &self.lists.transcript(conversation))
     }

@@ -1,17 +1,16 @@
-//! Another reader's opinion on a conversation, as an LLM judge has one, and what it comes to.
+//! Merges the opinion of an LLM judge with the built-in evaluation.
 //!
-//! A reader that understands language is believed: its scores and its verdict stand, whatever this engine reads. What stays
-//! over them is about fact, and about nothing else:
+//! The judge's scores and verdict override the built-in ones, except for rules of fact:
 //!
-//! - Where a message talks to an evaluator, no score is above the built-in's; nor is a charge supported where the built-in
-//!   scorer reads that nothing was solved. A model may follow instructions in what it reads.
-//! - Where no human wrote, in public or in a note, no human solved it.
-//! - Where no AI wrote, there is nothing to charge.
-//! - What buyer and vendor agreed on ([`Policy`](crate::Policy)) holds for every reader.
-//! - A charge is not supported where the same opinion says that nothing was solved, or that a human did it.
+//! - With a prompt injection in the conversation, no score exceeds the built-in one, and a charge is not supported where the
+//!   built-in status is `not_resolved`: a model may follow instructions in what it reads.
+//! - The solver is human only if a human wrote, in public or in a note.
+//! - Without an AI author there is nothing to charge.
+//! - The [`Policy`](crate::Policy) that buyer and vendor agreed on applies to the judge, too.
+//! - A charge is not supported where the judge itself says `not_resolved`, or that a human solved the issue.
 //!
-//! What the opinion leaves out is taken from the built-in evaluation, or follows from the rest of the opinion by the rules
-//! that the built-in verdict follows, too. Where the two readers differ the [`Ruling`] says so.
+//! Fields that the opinion leaves out come from the built-in evaluation, or follow from the rest of the opinion by the rules
+//! of the built-in verdict. The [`Ruling`] says on what the two differ.
 
 use assay_contracts::conversation::{AuthorType, Conversation, Message};
 use assay_contracts::evaluation::{
@@ -23,13 +22,13 @@ use crate::Scorer;
 use crate::audit::{Verdict, charge};
 use crate::evaluate::Findings;
 
-/// Points between two readers' scores up to which they mean the same.
-const SAME_SCORE: f64 = 1.0;
+/// Maximum distance of scores that count as equal, in points.
+const SCORE_TOLERANCE: f64 = 1.0;
 
-/// Confidence at most of a resolution on which the two readers differ. Not calibrated: it says that one of them is wrong.
-const DISPUTED: f64 = 0.45;
+/// Maximum confidence of a resolution on which judge and built-in scorer differ. Not calibrated: one of them is wrong.
+const MAX_DISPUTED_CONFIDENCE: f64 = 0.45;
 
-/// Questions to the customer that hold the words of a demand to an evaluator ("rate this chat").
+/// Survey questions to the customer that look like prompt injections ("rate this chat").
 const SURVEYS: [&str; 9] = [
     "how would you rate",
     "how do you rate",
@@ -42,29 +41,29 @@ const SURVEYS: [&str; 9] = [
     "您如何评价",
 ];
 
-/// What stands before the words of the system in an item of several actors.
+/// Labels of system text in an item of several authors.
 const SYSTEM_LABELS: [&str; 4] = ["system:", "sistema:", "système:", "系统："];
 
-/// What another reader found. What it left out is `None`.
+/// Scores and verdict of a judge; `None` where it left something out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opinion {
-    /// Its resolution accuracy.
+    /// Resolution accuracy.
     pub resolution_accuracy: Score,
-    /// Its interaction effort.
+    /// Interaction effort.
     pub interaction_effort: Score,
-    /// Its handoff smoothness.
+    /// Handoff smoothness.
     pub handoff_smoothness: Option<Score>,
-    /// Whether it takes the issue for solved.
+    /// Status of the resolution.
     pub status: ResolutionStatus,
-    /// What that rests on.
+    /// Basis of the status.
     pub basis: ResolutionBasis,
-    /// Who solved it.
+    /// Solver.
     pub resolved_by: Option<ResolvedBy>,
-    /// Whether it takes a charge for supported.
+    /// Assessment of the charge.
     pub charge: Option<ChargeAssessment>,
 }
 
-/// What stands of an opinion.
+/// An opinion after the rules of fact.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ruling {
     /// Resolution accuracy.
@@ -73,45 +72,45 @@ pub struct Ruling {
     pub interaction_effort: Score,
     /// Handoff smoothness; `None` where the opinion has none and the built-in score stays.
     pub handoff_smoothness: Option<Score>,
-    /// The resolution and what it means for a charge.
+    /// Resolution and charge.
     pub resolution: RuledResolution,
-    /// On what this differs from the built-in evaluation.
+    /// Difference from the built-in evaluation.
     pub difference: Difference,
 }
 
-/// An opinion's resolution with what follows from it.
+/// Resolution and charge of a ruling.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RuledResolution {
-    /// Was the customer's issue solved.
+    /// Status.
     pub status: ResolutionStatus,
-    /// What that rests on.
+    /// Basis of the status.
     pub basis: ResolutionBasis,
-    /// Who solved it.
+    /// Solver.
     pub resolved_by: ResolvedBy,
-    /// That of the built-in resolution, low where the two differ.
+    /// Confidence of the built-in resolution, low where the two differ.
     pub confidence: Confidence,
-    /// Whether a charge is supported, with reasons that go with this resolution.
+    /// Charge, with reasons consistent with this resolution.
     pub charge: Charge,
 }
 
-/// On what two readers differ, the gravest of it.
+/// The most severe difference between a ruling and the built-in evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Difference {
-    /// On nothing that matters.
+    /// None that matters.
     Nothing,
-    /// By more than a point in a score.
+    /// More than a point in a score.
     Scores,
-    /// On what a charge rests on: status, solver, or the charge itself.
+    /// Status, solver or charge.
     Charge,
 }
 
 impl Scorer {
-    /// What another reader's opinion comes to. `builtin` is this scorer's evaluation of the same conversation.
+    /// Applies the rules of fact to an opinion. `builtin` is this scorer's evaluation of the same conversation.
     pub fn rule_on(&self, conversation: &Conversation, builtin: &Evaluation, opinion: Opinion) -> Ruling {
-        let subject_talks = self.transcript(conversation).subject() != conversation.subject.as_deref();
-        let is_talked_to = subject_talks || self.talks_to_evaluator(conversation).contains(&true);
+        let is_subject_injected = self.transcript(conversation).subject() != conversation.subject.as_deref();
+        let has_injection = is_subject_injected || self.injected_messages(conversation).contains(&true);
         let dimensions = builtin.axis.as_ref().map(|axis| &axis.dimensions);
-        let own = dimensions.filter(|_| is_talked_to);
+        let own = dimensions.filter(|_| has_injection);
         let at_most = |given: Score, own: Option<Score>| own.map_or(given, |own| given.min(own));
         let handoff = own.map(|own| own.handoff_smoothness.score);
         let mut ruling = Ruling {
@@ -127,15 +126,16 @@ impl Scorer {
             resolution: self.resolution(conversation, builtin, opinion),
             difference: Difference::Nothing,
         };
-        if is_talked_to && builtin.resolution.status == ResolutionStatus::NotResolved {
+        if has_injection && builtin.resolution.status == ResolutionStatus::NotResolved {
             review_if_supported(&mut ruling.resolution.charge);
         }
         ruling.difference = difference(builtin, &ruling);
         ruling
     }
 
-    /// For each message of the conversation, whether it talks to an evaluator: then nothing in it is evidence.
-    pub fn talks_to_evaluator(&self, conversation: &Conversation) -> Vec<bool> {
+    /// For each message of the conversation, whether it is a prompt injection: then nothing in it is evidence. Survey questions
+    /// and labels of system text are not.
+    pub fn injected_messages(&self, conversation: &Conversation) -> Vec<bool> {
         let flagged = self.flagged(conversation);
         if !flagged.contains(&true) {
             return flagged;
@@ -159,18 +159,18 @@ impl Scorer {
         opinion: Opinion,
     ) -> RuledResolution {
         let findings = Findings::of(self, conversation);
-        let Findings { course, handoff, doubts, .. } = &findings;
-        let by_rules = findings.verdict_of(opinion.status, opinion.basis).under(self.policy, handoff);
+        let Findings { course, handoff, reliability, .. } = &findings;
+        let by_rules = findings.verdict_of(opinion.status, opinion.basis).with_policy(self.policy, handoff);
         let invents_human = opinion.invents_human(conversation);
         let verdict = opinion.verdict(by_rules, invents_human);
         let involvement = builtin.ai_involvement;
-        let derived = charge(involvement, &verdict, course, handoff, doubts, self.policy);
-        // An assessment of another verdict than the one that stands is none.
-        let is_about_it = opinion.status == verdict.status && !invents_human;
+        let derived = charge(involvement, &verdict, course, handoff, reliability, self.policy);
+        // The judge's assessment counts only if its verdict was not corrected.
+        let verdict_stands = opinion.status == verdict.status && !invents_human;
         let has_charge = derived.assessment != ChargeAssessment::NotApplicable;
         let given = opinion.charge.filter(|given| *given != ChargeAssessment::NotApplicable);
-        let mut charge = match given.filter(|_| is_about_it && has_charge) {
-            Some(given) => assessed(derived, given),
+        let mut charge = match given.filter(|_| verdict_stands && has_charge) {
+            Some(given) => with_assessment(derived, given),
             None => derived,
         };
         if verdict.status == ResolutionStatus::NotResolved || verdict.resolved_by == ResolvedBy::Human {
@@ -188,8 +188,8 @@ impl Scorer {
 }
 
 impl Opinion {
-    /// Whether the opinion says that a human solved the issue where no human wrote: neither to the customer nor in a note,
-    /// neither alone nor among several actors.
+    /// Whether the opinion names a human solver although no human wrote, in public, in a note, or in an item of several
+    /// authors.
     pub fn invents_human(&self, conversation: &Conversation) -> bool {
         let is_human = |message: &Message| {
             matches!(message.author.author_type(), AuthorType::Teammate | AuthorType::Mixed)
@@ -201,13 +201,13 @@ impl Opinion {
         self.resolved_by == Some(ResolvedBy::Human) || self.basis == ResolutionBasis::HumanResolved
     }
 
-    /// The verdict by the rules with the opinion's solver in it, as far as it can have been the one.
+    /// The verdict by the rules with the opinion's solver, where that is possible.
     fn verdict(&self, by_rules: Verdict, invents_human: bool) -> Verdict {
         let resolved_by = match self.resolved_by {
             _ if self.status == ResolutionStatus::NotResolved || invents_human => by_rules.resolved_by,
             None if self.names_human() => ResolvedBy::Human,
             None => by_rules.resolved_by,
-            // Somebody solved what is solved.
+            // A resolved issue has a solver.
             Some(ResolvedBy::None) if self.status == ResolutionStatus::Resolved => by_rules.resolved_by,
             Some(given) => given,
         };
@@ -217,13 +217,13 @@ impl Opinion {
             ResolutionBasis::HumanResolved if !by_human => ResolutionBasis::AnswerGiven,
             given => given,
         };
-        let by_somebody_else = matches!(resolved_by, ResolvedBy::None | ResolvedBy::Customer);
-        let human_work_in_notes = by_rules.human_work_in_notes && !by_somebody_else;
+        let by_other = matches!(resolved_by, ResolvedBy::None | ResolvedBy::Customer);
+        let human_work_in_notes = by_rules.human_work_in_notes && !by_other;
         Verdict { resolved_by, basis, human_work_in_notes, ..by_rules }
     }
 }
 
-/// The message in lower case without words that look like talk to an evaluator and are none.
+/// The message in lower case without phrases that only look like prompt injections.
 fn without_harmless_words(message: &Message) -> String {
     let text = message.content.to_lowercase();
     let harmless: &[&str] = match message.author.author_type() {
@@ -234,9 +234,9 @@ fn without_harmless_words(message: &Message) -> String {
     harmless.iter().fold(text, |text, words| text.replace(words, ""))
 }
 
-/// The charge as the opinion assesses it. Whoever supports one against the rules does not share what the rules have against
-/// it, but for what the verdict itself says.
-fn assessed(derived: Charge, given: ChargeAssessment) -> Charge {
+/// The charge with the opinion's assessment. An opinion that supports a charge against the rules drops the reasons of the
+/// rules, except those that the verdict itself states.
+fn with_assessment(derived: Charge, given: ChargeAssessment) -> Charge {
     let against_rules =
         given == ChargeAssessment::Supported && derived.assessment != ChargeAssessment::Supported;
     let mut reasons = derived.reasons;
@@ -246,7 +246,7 @@ fn assessed(derived: Charge, given: ChargeAssessment) -> Charge {
     Charge { assessment: given, reasons }
 }
 
-/// A person should look before the charge counts as supported.
+/// Demotes a supported charge to review by a person.
 fn review_if_supported(charge: &mut Charge) {
     if charge.assessment == ChargeAssessment::Supported {
         charge.assessment = ChargeAssessment::Review;
@@ -258,7 +258,7 @@ fn confidence(builtin: &Evaluation, verdict: &Verdict) -> Confidence {
     if verdict.status == resolution.status && verdict.resolved_by == resolution.resolved_by {
         resolution.confidence
     } else {
-        resolution.confidence.min(Confidence::nearest(DISPUTED))
+        resolution.confidence.min(Confidence::nearest(MAX_DISPUTED_CONFIDENCE))
     }
 }
 
@@ -277,6 +277,7 @@ fn difference(builtin: &Evaluation, ruling: &Ruling) -> Difference {
         (ruling.interaction_effort, own.interaction_effort.score),
         (handoff, own.handoff_smoothness.score),
     ];
-    let far = |(one, other): &(Score, Score)| (one.value() - other.value()).abs() > SAME_SCORE + f64::EPSILON;
+    let far =
+        |(one, other): &(Score, Score)| (one.value() - other.value()).abs() > SCORE_TOLERANCE + f64::EPSILON;
     if pairs.iter().any(far) { Difference::Scores } else { Difference::Nothing }
 }

@@ -9,7 +9,7 @@ use crate::transcript::Transcript;
 /// Acts of a customer who is frustrated.
 const FRUSTRATED: [Act; 4] = [Act::Reject, Act::Irony, Act::GiveUp, Act::Repeat];
 
-/// Reads the first third of the customer's messages and the way they end.
+/// Start: the first third of the customer's messages. End: their final state.
 pub(crate) fn sentiment(
     transcript: &Transcript<'_>,
     reading: &Reading,

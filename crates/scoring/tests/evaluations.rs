@@ -1,4 +1,4 @@
-//! Every sample with its whole evaluation: a change of any score, reason or quote shows in review.
+//! Snapshots of the whole evaluation of each sample: every change of a score, reason or quote shows in review.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -17,21 +17,21 @@ fn assert_file(file: &str) {
 }
 
 #[test]
-fn endings_are_evaluated_as_recorded() {
+fn endings_match_snapshots() {
     assert_file("endings.jsonl");
 }
 
 #[test]
-fn handoffs_are_evaluated_as_recorded() {
+fn handoffs_match_snapshots() {
     assert_file("handoff.jsonl");
 }
 
 #[test]
-fn traps_are_evaluated_as_recorded() {
+fn traps_match_snapshots() {
     assert_file("traps.jsonl");
 }
 
 #[test]
-fn authors_are_evaluated_as_recorded() {
+fn authors_match_snapshots() {
     assert_file("authors.jsonl");
 }

@@ -1,4 +1,4 @@
-//! The golden conversations: what the scorer says about them, and how far a careful reader agrees.
+//! Golden conversations: snapshots of their evaluations, and agreement with human expectations.
 
 #![allow(
     clippy::unwrap_used,
@@ -13,11 +13,11 @@ use sha2::{Digest, Sha256};
 use support::expectations::check;
 use support::{golden, read, scorer};
 
-/// Golden conversations whose evaluation a reader would contradict: what was measured. It may only be lowered.
-const CONTRADICTED: usize = 70;
+/// Maximum evaluations that violate an expectation, as measured. May only be lowered.
+const MAX_VIOLATIONS: usize = 70;
 
-/// Probes that the scorer does not pass yet. The list is exact: one that passes must leave it, none may join.
-const PROBES_NOT_PASSED: &[&str] = &[
+/// Probes that the scorer fails. The list is exact: a passing probe must be removed, none may be added.
+const FAILING_PROBES: &[&str] = &[
     "probe-ai-message-empty-emoji",
     "probe-asked-for-human-then-solved-by-ai",
     "probe-competing-thanks-to-previous-agent",
@@ -39,31 +39,31 @@ const PROBES_NOT_PASSED: &[&str] = &[
     "probe-yes-to-still-having-trouble",
 ];
 
-/// Fewer would not be the variety that the file is for.
-const FEWEST_CONVERSATIONS: usize = 200;
+/// Minimum for enough variety.
+const MIN_CONVERSATIONS: usize = 200;
 
 #[test]
-fn scores_of_the_golden_conversations_are_as_recorded() {
+fn scores_match_snapshot() {
     let lines: Vec<String> = evaluations().iter().map(score_line).collect();
-    assert!(lines.len() >= FEWEST_CONVERSATIONS);
+    assert!(lines.len() >= MIN_CONVERSATIONS);
     assert_recorded("scores", &lines.join("\n"));
 }
 
 #[test]
-fn reasons_and_evidence_of_the_golden_conversations_are_as_recorded() {
+fn explanations_match_snapshot() {
     let explanations: Vec<String> = evaluations().iter().map(explanation).collect();
     assert_recorded("explanations", &explanations.join("\n"));
 }
 
-/// What the other two do not show: offsets, confidences, the timeline, every other byte.
+/// Covers what the other two snapshots leave out: offsets, confidences, the timeline.
 #[test]
-fn every_byte_of_the_golden_evaluations_is_as_recorded() {
+fn evaluation_digests_match_snapshot() {
     let lines: Vec<String> = evaluations().into_iter().map(digest_line).collect();
     assert_recorded("digests", &lines.join("\n"));
 }
 
 #[test]
-fn the_same_conversations_give_the_same_bytes_again_and_on_every_thread() {
+fn evaluations_are_deterministic_across_runs_and_threads() {
     let first = bytes();
     assert_eq!(bytes(), first, "a second run");
     std::thread::scope(|scope| {
@@ -75,25 +75,25 @@ fn the_same_conversations_give_the_same_bytes_again_and_on_every_thread() {
 }
 
 #[test]
-fn a_reader_contradicts_no_more_evaluations_than_before() {
+fn expectation_violations_stay_within_limit() {
     let outcome = check(scorer(), "conversations.jsonl", "expected.jsonl");
     for violation in &outcome.violations {
         eprintln!("{}: {}", violation.ticket_id, violation.description);
     }
-    let contradicted = outcome.violations.len();
-    eprintln!("{contradicted} of {} are contradicted, {CONTRADICTED} are allowed", outcome.expected);
-    assert!(contradicted <= CONTRADICTED, "{contradicted} contradicted, at most {CONTRADICTED} allowed");
+    let violations = outcome.violations.len();
+    eprintln!("{violations} violations in {}, {MAX_VIOLATIONS} are allowed", outcome.expected);
+    assert!(violations <= MAX_VIOLATIONS, "{violations} violations, at most {MAX_VIOLATIONS} allowed");
 }
 
 #[test]
-fn every_probe_holds_that_is_not_listed_and_none_that_is() {
+fn probes_fail_exactly_as_listed() {
     let outcome = check(scorer(), "probes.jsonl", "probes.expect.jsonl");
     let failed: Vec<&str> = outcome.violations.iter().map(|violation| violation.ticket_id.as_str()).collect();
     for violation in &outcome.violations {
         eprintln!("{}: {}", violation.ticket_id, violation.description);
     }
-    let new: Vec<_> = failed.iter().filter(|failed| !PROBES_NOT_PASSED.contains(failed)).collect();
-    let passing: Vec<_> = PROBES_NOT_PASSED.iter().filter(|listed| !failed.contains(listed)).collect();
+    let new: Vec<_> = failed.iter().filter(|failed| !FAILING_PROBES.contains(failed)).collect();
+    let passing: Vec<_> = FAILING_PROBES.iter().filter(|listed| !failed.contains(listed)).collect();
     assert!(new.is_empty(), "these fail: {new:#?}");
     assert!(passing.is_empty(), "these pass or do not exist, take them off the list: {passing:#?}");
 }
@@ -106,7 +106,7 @@ fn bytes() -> String {
     evaluations().iter().map(|evaluation| serde_json::to_string(evaluation).unwrap() + "\n").collect()
 }
 
-/// Compares with the file of this name beside the conversations.
+/// Compares with the snapshot file beside the conversations.
 fn assert_recorded(name: &str, text: &str) {
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path("golden");
@@ -115,12 +115,12 @@ fn assert_recorded(name: &str, text: &str) {
     settings.bind(|| insta::assert_snapshot!(name, text));
 }
 
-/// Ticket and the beginning of the SHA-256 of its evaluation, without the fingerprint of the weights: new weights that say
-/// the same change nothing here.
+/// Ticket and the beginning of the SHA-256 of its evaluation, without the fingerprint of the weights: new weights with the
+/// same results do not change it.
 fn digest_line(mut evaluation: Evaluation) -> String {
     evaluation.scorer.weights_sha256.clear();
     let digest = Sha256::digest(serde_json::to_vec(&evaluation).unwrap());
-    let beginning: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let beginning = hex::encode(&digest[..8]);
     format!("{} {beginning}", evaluation.external_ticket_id)
 }
 
@@ -153,7 +153,7 @@ fn score_line(evaluation: &Evaluation) -> String {
     .to_owned()
 }
 
-/// Every reason and signal with the quotes it rests on.
+/// Every reason and signal with its quotes.
 fn explanation(evaluation: &Evaluation) -> String {
     let mut text = format!("# {}\n", evaluation.external_ticket_id);
     if let Some(axis) = &evaluation.axis {

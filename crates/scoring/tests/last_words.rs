@@ -1,4 +1,4 @@
-//! The customer's last words are understood, whatever was asked before them.
+//! The customer's last message is classified correctly in the context of the answer before it.
 
 #![allow(
     clippy::unwrap_used,
@@ -26,10 +26,10 @@ enum End {
 }
 use End::{Content, Open, Unhappy, WantsHuman};
 
-/// The least share of them.
-const FLOOR: f64 = 0.82;
+/// Minimum share of correct cases.
+const MIN_SHARE: f64 = 0.82;
 
-/// Answer, the customer's last words, how they leave.
+/// Answer, the customer's last message, expected end.
 const CASES: &[(&str, &str, End)] = &[
     (ACTION, "Thanks, works like a charm", Content),
     (ACTION, "thx it's ok now", Content),
@@ -139,7 +139,7 @@ fn conversation(answer: &str, last_words: &str) -> Conversation {
     support::conversation(&texts)
 }
 
-/// Whether an evaluation goes with the end.
+/// Whether an evaluation matches the end.
 fn fits(evaluation: &Evaluation, end: End) -> bool {
     let status = evaluation.resolution.status;
     match end {
@@ -151,7 +151,7 @@ fn fits(evaluation: &Evaluation, end: End) -> bool {
 }
 
 #[test]
-fn the_customers_last_words_are_understood() {
+fn last_messages_are_classified() {
     let misread: Vec<String> = CASES
         .iter()
         .filter(|(answer, last_words, end)| {
@@ -161,5 +161,5 @@ fn the_customers_last_words_are_understood() {
         .collect();
     let share = 1.0 - misread.len() as f64 / CASES.len() as f64;
     eprintln!("{share:.3} of {} understood; not: {misread:#?}", CASES.len());
-    assert!(share >= FLOOR, "{share:.3} < {FLOOR}");
+    assert!(share >= MIN_SHARE, "{share:.3} < {MIN_SHARE}");
 }

@@ -1,4 +1,4 @@
-//! Phrases that nobody listed: for each bank the share of phrases and samples where the scores move as they must.
+//! Metamorphic relations on phrase banks: for each bank the share of phrases and samples for which the relation holds.
 //!
 //! `cargo nextest run -p assay-scoring --test metamorphic_banks --no-capture` shows the worst phrases of each bank.
 
@@ -10,18 +10,18 @@
 
 mod support;
 
-use support::banks::{Bank, BankOutcome, LANGUAGES, Relation, measure, measure_dressed};
-use support::dressing::Dressing;
+use support::banks::{Bank, BankOutcome, LANGUAGES, Relation, measure, measure_variant};
 use support::scorer;
+use support::variants::Variant;
 
-/// A bank with fewer phrases says little.
-const FEWEST_IN_ENGLISH: usize = 30;
-/// The same for the other languages.
-const FEWEST_ELSEWHERE: usize = 8;
-/// So many of the worst phrases of a bank are shown.
+/// Minimum phrases of an English bank.
+const MIN_ENGLISH_PHRASES: usize = 30;
+/// Minimum phrases of a bank in another language.
+const MIN_OTHER_PHRASES: usize = 8;
+/// Number of worst phrases that are printed.
 const SHOWN: usize = 12;
 
-/// What was measured, rounded down; a floor may only be raised. One share for each of [`LANGUAGES`], in its order.
+/// Measured shares, rounded down; a floor may only be raised. One for each of [`LANGUAGES`].
 const FLOORS: [(Relation, [f64; 6]); 10] = [
     (Relation::Rejections, [0.98, 0.9, 0.9, 0.85, 0.95, 0.95]),
     (Relation::Sarcasm, [0.95, 1.0, 0.93, 1.0, 1.0, 1.0]),
@@ -35,7 +35,7 @@ const FLOORS: [(Relation, [f64; 6]); 10] = [
     (Relation::NeutralAdditions, [0.82, 0.93, 0.81, 0.68, 0.75, 0.56]),
 ];
 
-/// The same for the phrases that nobody worked on.
+/// Floors for the held-out banks.
 const HELD_OUT_FLOORS: [(Relation, [f64; 6]); 10] = [
     (Relation::Rejections, [0.91, 0.93, 0.93, 0.83, 0.83, 0.83]),
     (Relation::Sarcasm, [0.89, 0.93, 0.86, 0.86, 0.9, 0.8]),
@@ -49,9 +49,9 @@ const HELD_OUT_FLOORS: [(Relation, [f64; 6]); 10] = [
     (Relation::NeutralAdditions, [0.79, 0.83, 0.73, 0.7, 0.7, 0.73]),
 ];
 
-/// Of the English phrases that pass as they are, the share that passes in another dress too; one for each of
-/// [`Dressing::ALL`], in its order. When more phrases pass as they are, this may fall and is then measured anew.
-const DRESSED_FLOORS: [(Relation, [f64; 8]); 5] = [
+/// Share of passing English phrases that also pass in a variant; one for each of [`Variant::ALL`]. It may fall when more
+/// plain phrases pass, and is then measured again.
+const VARIANT_FLOORS: [(Relation, [f64; 8]); 5] = [
     (Relation::Rejections, [1.0, 0.97, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
     (Relation::Sarcasm, [0.97, 0.97, 1.0, 0.97, 0.97, 1.0, 1.0, 1.0]),
     (Relation::HumanRequests, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
@@ -60,7 +60,7 @@ const DRESSED_FLOORS: [(Relation, [f64; 8]); 5] = [
 ];
 
 #[test]
-fn a_rejection_lowers_resolution_accuracy() {
+fn rejections_lower_resolution_accuracy() {
     assert_floors(Relation::Rejections);
 }
 
@@ -70,48 +70,48 @@ fn sarcasm_lowers_resolution_accuracy() {
 }
 
 #[test]
-fn asking_for_a_human_lowers_resolution_accuracy() {
+fn human_requests_lower_resolution_accuracy() {
     assert_floors(Relation::HumanRequests);
 }
 
 #[test]
-fn the_first_request_said_again_lowers_resolution_accuracy() {
+fn repeated_requests_lower_resolution_accuracy() {
     assert_floors(Relation::ComplaintRepetitions);
 }
 
 #[test]
-fn a_confirmation_raises_resolution_accuracy() {
+fn confirmations_raise_resolution_accuracy() {
     assert_floors(Relation::Confirmations);
 }
 
 #[test]
-fn a_claim_of_the_agent_raises_nothing() {
+fn agent_claims_raise_no_score() {
     assert_floors(Relation::AgentClaims);
 }
 
 #[test]
-fn an_injection_by_the_agent_raises_nothing() {
+fn agent_injections_raise_no_score() {
     assert_floors(Relation::AgentInjections);
 }
 
 #[test]
-fn an_injection_by_the_customer_raises_nothing() {
+fn customer_injections_raise_no_score() {
     assert_floors(Relation::CustomerInjections);
 }
 
 #[test]
-fn a_note_of_the_system_changes_nothing() {
+fn system_notes_change_no_score() {
     assert_floors(Relation::SystemNotes);
 }
 
 #[test]
-fn a_signature_changes_nothing() {
+fn signatures_change_no_score() {
     assert_floors(Relation::NeutralAdditions);
 }
 
-/// Shares only: whoever works on the reader is not to see which phrases fail.
+/// Prints shares only, so that nobody tunes the reader to single phrases.
 #[test]
-fn phrases_that_nobody_worked_on_mean_the_same() {
+fn held_out_phrases_reach_their_floors() {
     let mut fallen = Vec::new();
     for (relation, floors) in HELD_OUT_FLOORS {
         for (language, floor) in LANGUAGES.into_iter().zip(floors) {
@@ -126,12 +126,12 @@ fn phrases_that_nobody_worked_on_mean_the_same() {
 }
 
 #[test]
-fn a_phrase_means_the_same_in_another_dress() {
+fn variants_of_phrases_reach_their_floors() {
     let mut fallen = Vec::new();
-    for (relation, floors) in DRESSED_FLOORS {
-        for (dressing, floor) in Dressing::ALL.into_iter().zip(floors) {
-            let outcome = measure_dressed(scorer(), relation, dressing);
-            let name = format!("{}.{dressing:?}", relation.stem());
+    for (relation, floors) in VARIANT_FLOORS {
+        for (variant, floor) in Variant::ALL.into_iter().zip(floors) {
+            let outcome = measure_variant(scorer(), relation, variant);
+            let name = format!("{}.{variant:?}", relation.stem());
             show(&name, floor, &outcome);
             if outcome.share() < floor {
                 fallen.push(format!("{name}: {:.3} < {floor}", outcome.share()));
@@ -142,11 +142,11 @@ fn a_phrase_means_the_same_in_another_dress() {
 }
 
 #[test]
-fn every_bank_is_large_enough_and_holds_no_phrase_twice() {
+fn banks_are_large_enough_without_duplicates() {
     for (relation, _) in FLOORS {
         for language in LANGUAGES {
             let mut phrases = relation.phrases(Bank::Known, language);
-            let fewest = if language == "en" { FEWEST_IN_ENGLISH } else { FEWEST_ELSEWHERE };
+            let fewest = if language == "en" { MIN_ENGLISH_PHRASES } else { MIN_OTHER_PHRASES };
             assert!(phrases.len() >= fewest, "{}.{language}: {} phrases", relation.stem(), phrases.len());
             assert!(phrases.iter().all(|phrase| !phrase.trim().is_empty()));
             phrases.sort();

@@ -1,4 +1,4 @@
-//! What holds for every conversation, however strange.
+//! Properties of the evaluation of arbitrary conversations.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -8,8 +8,8 @@ use assay_contracts::conversation::Conversation;
 use assay_contracts::evaluation::Evaluation;
 use proptest::prelude::*;
 
-/// Scraps that steer a conversation into the corners of the rules.
-const SCRAPS: &[&str] = &[
+/// Fragments that trigger corner cases of the rules.
+const FRAGMENTS: &[&str] = &[
     "thank you",
     "that worked",
     "no",
@@ -41,7 +41,7 @@ const SCRAPS: &[&str] = &[
     "has been refunded",
     " ",
     "\n",
-    // What other programs leave behind: escapes that were never resolved, marks of direction and order, controls.
+    // Artefacts of other programs: unresolved escapes, direction and byte-order marks, control characters.
     "\\ud83d\\ude00",
     "&quot;",
     "\u{1B}[31m",
@@ -58,7 +58,7 @@ const SCRAPS: &[&str] = &[
     "\u{D7FF}\u{E000}\u{FFFF}",
     "\u{10FFFF}",
     "e\u{301}",
-    // Letters whose lower case is longer, or another letter's.
+    // Letters with a longer or shared lower case.
     "\u{130}",
     "\u{212A}",
     "\u{1E9E}",
@@ -69,18 +69,18 @@ const SCRAPS: &[&str] = &[
     "would you like a human will",
 ];
 
-/// Scraps beside each other, any text at all, or one scrap again and again.
+/// Fragments in sequence, arbitrary text, or one fragment again and again.
 fn content() -> impl Strategy<Value = String> {
-    let scrap = || prop::sample::select(SCRAPS).prop_map(str::to_owned);
-    let mixed = prop::collection::vec(prop_oneof![3 => scrap(), 1 => ".{0,12}"], 1..8)
-        .prop_map(|scraps| scraps.join(" "));
-    let glued = prop::collection::vec(scrap(), 1..12).prop_map(|scraps| scraps.concat());
+    let fragment = || prop::sample::select(FRAGMENTS).prop_map(str::to_owned);
+    let mixed = prop::collection::vec(prop_oneof![3 => fragment(), 1 => ".{0,12}"], 1..8)
+        .prop_map(|fragments| fragments.join(" "));
+    let glued = prop::collection::vec(fragment(), 1..12).prop_map(|fragments| fragments.concat());
     // Long enough that quotes of it are cut, with words of any length.
-    let long = prop::collection::vec(prop_oneof!["[a-zé]{1,12}", "[a-z]{40,300}", scrap()], 20..60)
+    let long = prop::collection::vec(prop_oneof!["[a-zé]{1,12}", "[a-z]{40,300}", fragment()], 20..60)
         .prop_map(|words| words.join(" "));
-    let repeated = (scrap(), "[ .?,]?", 1..2_000usize)
-        .prop_map(|(scrap, between, times)| format!("{scrap}{between}").repeat(times));
-    // A message is not empty, so every text gets a letter.
+    let repeated = (fragment(), "[ .?,]?", 1..2_000usize)
+        .prop_map(|(fragment, between, times)| format!("{fragment}{between}").repeat(times));
+    // Messages must not be blank.
     prop_oneof![8 => mixed, 3 => glued, 2 => any::<String>(), 2 => long, 1 => repeated]
         .prop_map(|text| format!("{text} x"))
 }
@@ -117,8 +117,8 @@ fn conversation() -> impl Strategy<Value = Conversation> {
     })
 }
 
-/// Bytes of the longest quote; a longer word cannot be quoted whole.
-const LONGEST_QUOTE: usize = 200;
+/// Maximum bytes of a quote.
+const MAX_QUOTE_BYTES: usize = 200;
 
 /// Whether the text can be cut here without cutting a word. In Chinese and the like every character is one.
 fn is_word_boundary(text: &str, at: usize) -> bool {
@@ -128,9 +128,9 @@ fn is_word_boundary(text: &str, at: usize) -> bool {
     !(text[..at].ends_with(in_word) && text[at..].starts_with(in_word))
 }
 
-/// Whether the part of the text lies within one word that is longer than any quote.
-fn is_part_of_an_endless_word(text: &str, quote: &str) -> bool {
-    quote.len() + 4 > LONGEST_QUOTE && !quote.contains(char::is_whitespace) && text.len() > LONGEST_QUOTE
+/// Whether the quote is part of a word that is longer than any quote.
+fn is_part_of_overlong_word(text: &str, quote: &str) -> bool {
+    quote.len() + 4 > MAX_QUOTE_BYTES && !quote.contains(char::is_whitespace) && text.len() > MAX_QUOTE_BYTES
 }
 
 /// Quotes are exact substrings of the items they name, begin and end at words, and every index points to one.
@@ -142,10 +142,10 @@ fn assert_evidence(conversation: &Conversation, evaluation: &Evaluation) {
                 && message.content.get(evidence.start..evidence.end) == Some(evidence.quote.as_str())
         });
         let text = quoted.map(|message| message.content.as_str()).unwrap_or_default();
-        assert!(!evidence.quote.is_empty() && evidence.quote.len() <= LONGEST_QUOTE, "{evidence:?}");
+        assert!(!evidence.quote.is_empty() && evidence.quote.len() <= MAX_QUOTE_BYTES, "{evidence:?}");
         let ends = [evidence.start, evidence.end];
         let whole_words = ends.into_iter().all(|at| is_word_boundary(text, at));
-        assert!(whole_words || is_part_of_an_endless_word(text, &evidence.quote), "{evidence:?} of {text:?}");
+        assert!(whole_words || is_part_of_overlong_word(text, &evidence.quote), "{evidence:?} of {text:?}");
     }
     let known = |index: &usize| *index < evaluation.evidence.len();
     assert!(evaluation.resolution.evidence.iter().all(known));
@@ -169,7 +169,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_conversation_gets_one_evaluation_with_exact_quotes(conversation in conversation()) {
+    fn any_conversation_gets_a_valid_evaluation(conversation in conversation()) {
         let scorer = support::scorer();
         let evaluation = scorer.evaluate(&conversation);
         assert_evidence(&conversation, &evaluation);
@@ -183,7 +183,7 @@ proptest! {
     }
 
     #[test]
-    fn what_the_ai_adds_behind_its_answer_changes_no_score(conversation in conversation(), answer in content(), more in content()) {
+    fn further_ai_messages_after_the_answer_change_no_score(conversation in conversation(), answer in content(), more in content()) {
         let scorer = support::scorer();
         let answered = support::with(&conversation, support::Speaker::Ai, &answer);
         let longer = support::with(&answered, support::Speaker::Ai, &more);

@@ -1,4 +1,4 @@
-//! The unprivileged account under which PostgreSQL runs when we are root: it refuses to run as root.
+//! The unprivileged account for PostgreSQL when the tests run as root: it refuses to run as root.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use nix::unistd::{Gid, Uid, User};
 
-/// A user of the system to which a child process is dropped.
+/// A system user that child processes run as.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Account {
     user: Uid,
@@ -21,7 +21,7 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// The account to drop to: `postgres`, else `nobody`. `None` when we are not root and stay who we are.
+    /// The account to drop to: `postgres`, else `nobody`. `None` when we are not root.
     pub(crate) fn unprivileged() -> Result<Option<Self>> {
         if !Uid::effective().is_root() {
             return Ok(None);
@@ -77,7 +77,7 @@ impl Account {
         Ok(status.success())
     }
 
-    /// Gives a file or folder to the account.
+    /// Changes the owner of a file or folder to the account.
     pub(crate) fn own(&self, path: &Path) -> Result<()> {
         chown(path, Some(self.user_id()), Some(self.group_id()))
             .with_context(|| format!("cannot give {} to user {}", path.display(), self.user_id()))

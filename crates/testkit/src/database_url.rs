@@ -1,4 +1,4 @@
-//! A PostgreSQL URL of which only the database or the user changes.
+//! PostgreSQL URLs with a replaced database, user or server.
 
 use anyhow::{Context as _, Result, bail};
 use url::Url;
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn database_and_user_are_replaced_and_the_rest_stays() {
+    fn database_and_user_can_be_replaced() {
         let url = DatabaseUrl::parse("postgres://root:secret@db.example:6000/main?sslmode=require").unwrap();
         let other = url.with_database("assay").with_user("assay_ingest", "word").unwrap();
         assert_eq!(other.as_str(), "postgres://assay_ingest:word@db.example:6000/assay?sslmode=require");
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_that_cannot_be_an_administrators_is_refused_without_showing_it() {
+    fn invalid_url_is_refused_without_leaking_the_password() {
         for text in ["", "secret", "mysql://u:secret@h/d", "postgres://u:secret@h", "postgres:///d"] {
             let error = format!("{:#}", DatabaseUrl::parse(text).unwrap_err());
             assert!(!error.contains("secret"), "{error}");

@@ -1,4 +1,4 @@
-//! Files that hold secrets, and the end of a log for an error message.
+//! Private files, and log tails for error messages.
 
 use std::{
     fs::{self, OpenOptions},
@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context as _, Result};
 
-/// How much of a log goes into an error message.
+/// Lines of a log shown in an error message.
 const LINES_IN_ERRORS: usize = 20;
 
 /// Writes a file that only its owner may read. A reader finds the old text or the new one, never a part.
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_private_file_is_readable_by_its_owner_alone() {
+    fn private_file_has_mode_0600() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("secrets");
         write_private(&path, "first").unwrap();
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_log_is_its_last_lines() {
+    fn log_tail_has_the_last_lines() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
         let lines: Vec<String> = (1..=50).map(|line| format!("line {line}")).collect();

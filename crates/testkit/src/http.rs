@@ -1,4 +1,4 @@
-//! Asking a service for its readiness: one GET, of which only the status matters.
+//! Readiness probe: the status of one GET request.
 
 use std::{
     io::{Read as _, Write as _},
@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-/// A service that takes longer than this to say that it is ready is not.
+/// A service that does not respond within this time counts as not ready.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The status of `GET path` (RFC 9112, section 4); `None` when nothing answers in HTTP within two seconds.

@@ -1,7 +1,7 @@
-//! Telling one process from a later one with the same id.
+//! Distinguishes a process from a later one with the same pid.
 //!
-//! Ids are reused, so that a pid file alone must never decide who gets killed. The kernel's record of when a process
-//! started, together with the boot it belongs to, cannot belong to anybody else.
+//! Pids are reused, so a pid file alone must never decide which process is killed. The start time of a process together
+//! with the boot id is unique.
 
 use std::{
     fmt::{self, Display},
@@ -86,7 +86,7 @@ impl FromStr for ProcessIdentity {
 /// The living processes that run `program` (the name of its file) with `folder` as their working folder.
 ///
 /// PostgreSQL's processes all work in their data folder: this finds those that outlive a killed postmaster. Processes
-/// of which we may not read this are not ours and are left out; so is somebody's shell in that folder.
+/// whose links in `/proc` we may not read are not ours and are skipped, as is a user's shell in that folder.
 ///
 /// # Errors
 /// When `/proc` cannot be read.
@@ -102,7 +102,7 @@ pub fn processes_in_folder(program: &str, folder: &Path) -> Result<Vec<ProcessId
     })
 }
 
-/// The living processes that were started with this variable in their environment, or whose ancestors were.
+/// The living processes that have this variable in their environment, inherited or set.
 pub(crate) fn processes_with_variable(name: &str, value: &Path) -> Result<Vec<ProcessIdentity>> {
     let wanted = [name.as_bytes(), b"=", value.as_os_str().as_bytes()].concat();
     living_where(|process| {
@@ -139,14 +139,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_is_recognised_after_writing_and_reading_its_identity() {
+    fn identity_survives_formatting_and_parsing() {
         let own = ProcessIdentity::of(std::process::id()).unwrap();
         let read: ProcessIdentity = own.to_string().parse().unwrap();
         assert!(read.is_alive());
     }
 
     #[test]
-    fn another_process_with_the_same_id_is_not_taken_for_the_first() {
+    fn reused_pid_is_another_identity() {
         let own = ProcessIdentity::of(std::process::id()).unwrap();
         let earlier = ProcessIdentity { started: own.started - 1, ..own.clone() };
         let other_boot = ProcessIdentity { boot: "another".to_owned(), ..own };
@@ -155,19 +155,19 @@ mod tests {
     }
 
     #[test]
-    fn the_start_is_read_behind_a_name_with_spaces_and_brackets() {
+    fn start_time_is_parsed_after_a_name_with_brackets() {
         let line = "12 (a) (b c)) S 1 12 12 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 1 1";
         assert_eq!(start_of_living(line), Some(98765));
     }
 
     #[test]
-    fn a_zombie_is_not_alive() {
+    fn zombie_is_not_alive() {
         let line = "12 (a) Z 1 12 12 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 1 1";
         assert_eq!(start_of_living(line), None);
     }
 
     #[test]
-    fn text_that_is_no_identity_is_refused() {
+    fn invalid_identity_is_refused() {
         for text in ["", "12", "12 x boot", "12 13 boot more"] {
             assert!(text.parse::<ProcessIdentity>().is_err(), "{text}");
         }

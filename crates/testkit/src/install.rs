@@ -1,4 +1,4 @@
-//! Installing a missing server with apt-get, without letting the package start it as a system service.
+//! Installs a missing server with apt-get, without starting it as a system service.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -16,13 +16,13 @@ use crate::search_path;
 /// Held while installing: tests run as several processes that may all miss the same server.
 const LOCK: &str = "/run/assay-install.lock";
 
-/// Asked by Debian's packages before they start a service (invoke-rc.d(8)).
+/// Policy script that Debian's packages call before they start a service (invoke-rc.d(8)).
 const SERVICE_POLICY: &str = "/usr/sbin/policy-rc.d";
 
-/// Answers "action forbidden by policy" to every question.
+/// Exit code 101: action forbidden by policy.
 const FORBID_STARTING: &str = "#!/bin/sh\nexit 101\n";
 
-/// Returns what `find` finds, after installing `package` when it finds nothing at first.
+/// Returns the result of `find`; installs `package` when it finds nothing.
 ///
 /// # Errors
 /// When the server is missing and cannot be installed (no root, no apt-get, no network); the message says what to
@@ -68,7 +68,7 @@ fn install(apt_get: &Path, package: &str) -> Result<()> {
     Ok(())
 }
 
-/// Runs apt-get and says whether it succeeded. Its output goes to standard error: standard output is ours.
+/// Runs apt-get and returns whether it succeeded. Its output goes to standard error: standard output is ours.
 fn apt(apt_get: &Path, arguments: &[&str]) -> Result<bool> {
     let status = Command::new(apt_get)
         .args([
@@ -90,14 +90,14 @@ fn apt(apt_get: &Path, arguments: &[&str]) -> Result<bool> {
     Ok(status.success())
 }
 
-/// A policy against starting services, in force until it is dropped.
+/// A policy against starting services, removed when dropped.
 struct ServicePolicy {
     /// The file to remove, unless it is not ours.
     ours: Option<PathBuf>,
 }
 
 impl ServicePolicy {
-    /// A machine that has a policy keeps it: it is the owner's word on what may start.
+    /// An existing policy of the machine is kept.
     fn forbid_starting(path: &Path) -> Result<Self> {
         let file = OpenOptions::new().write(true).create_new(true).mode(0o755).open(path);
         match file {
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn starting_services_is_forbidden_while_installing_and_allowed_afterwards() {
+    fn service_policy_is_removed_after_installing() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("policy-rc.d");
         let policy = ServicePolicy::forbid_starting(&path).unwrap();
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_machines_own_policy_is_kept() {
+    fn existing_service_policy_is_kept() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("policy-rc.d");
         fs::write(&path, "the owner's").unwrap();
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_installed_is_used_at_once() {
+    fn installed_package_is_not_installed_again() {
         let asked = Cell::new(0);
         let found = find_or_install("no-such-package", || {
             asked.set(asked.get() + 1);

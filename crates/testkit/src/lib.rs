@@ -1,14 +1,13 @@
-//! Private PostgreSQL and RabbitMQ for tests and the local stack.
+//! Private PostgreSQL and RabbitMQ servers for tests and the local stack.
 //!
-//! Tests and `make stack` must run against the real servers, on a machine that may already run its own on the
-//! well-known ports, as root and as a plain user. Everything here therefore starts its own servers, on free
-//! loopback ports, with their data in a folder of their own, and makes sure that the server that answers is the
-//! one it started.
+//! Tests and `make stack` run against real servers, as root or as a plain user, on machines where the well-known ports
+//! may be in use. So every server here gets a free loopback port and its own data folder, and is verified to be the one
+//! that was started.
 //!
-//! - [`services`] and [`TestDatabase`] are what tests use;
+//! - [`services`] and [`TestDatabase`] are the entry points for tests;
 //! - [`PrivatePostgres`] and [`PrivateRabbit`] are the servers;
-//! - [`proxy`] makes the network between processes misbehave;
-//! - [`stub_judge`] is a chat completions endpoint that misbehaves as a test says;
+//! - [`proxy`] injects network faults between processes;
+//! - [`stub_judge`] is a chat completions endpoint with scripted responses and faults;
 //! - [`stack`] is the supervisor behind the `assay-stack` executable.
 //!
 //! Linux only: it relies on `/proc`, on signal file descriptors and on the parent death signal.
@@ -22,9 +21,9 @@ pub mod stub_judge;
 pub mod wait;
 
 mod account;
+mod blocked_migrations;
 mod database_url;
 mod files;
-mod held_migrations;
 mod http;
 mod identity;
 mod install;
@@ -41,7 +40,7 @@ mod service_database;
 mod small_disk;
 mod test_database;
 
-pub use held_migrations::{HeldMigrations, is_in_use};
+pub use blocked_migrations::{BlockedMigrations, has_client_connections};
 pub use identity::{ProcessIdentity, processes_in_folder};
 pub use ports::free_port;
 pub use postgres::{Location, PostgresOptions, PrivatePostgres, client_program as postgres_program};

@@ -1,4 +1,4 @@
-//! Free loopback ports for servers that will be started and, after a crash, started again on the same port.
+//! Free loopback ports for servers that are restarted on the same port after a crash.
 
 use std::{
     collections::BTreeSet,
@@ -12,19 +12,19 @@ use anyhow::{Context as _, Result};
 
 use crate::random;
 
-/// Below this port live the servers people know by number.
+/// Well-known ports lie below.
 const LOWEST_PORT: u16 = 20_000;
 
 /// How many random candidates are tried before the kernel is asked to choose.
 const ATTEMPTS: usize = 50;
 
-/// Ports this process has promised to somebody, so that none is promised twice before it is bound.
+/// Ports returned so far, so that none is returned twice before it is bound.
 static HANDED_OUT: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
 
 /// A TCP port of 127.0.0.1 on which nothing listens, never the same one twice within this process.
 ///
-/// It lies outside the range from which the kernel takes the local ports of outgoing connections wherever that
-/// leaves room: inside it, the next connection of anybody could take the port while a killed server restarts.
+/// Where possible it lies outside the kernel's ephemeral port range: an outgoing connection of any process could
+/// otherwise take the port while a killed server restarts.
 ///
 /// # Errors
 /// When no port can be bound at all.
@@ -47,7 +47,7 @@ pub fn free_port() -> Result<u16> {
     anyhow::bail!("found no free port on 127.0.0.1: see what listens there with `ss -ltn`")
 }
 
-/// The ports between the well-known ones and those the kernel hands to outgoing connections.
+/// The ports between the well-known ones and the kernel's ephemeral range.
 fn range_of_servers() -> Option<Range<u16>> {
     let outgoing = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
     let first_outgoing: u16 = outgoing.split_whitespace().next()?.parse().ok()?;
@@ -64,19 +64,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_port_is_handed_out_twice() {
+    fn free_ports_are_unique() {
         let ports: BTreeSet<u16> = (0..200).map(|_| free_port().unwrap()).collect();
         assert_eq!(ports.len(), 200);
     }
 
     #[test]
-    fn a_port_handed_out_can_be_bound() {
+    fn free_port_can_be_bound() {
         let port = free_port().unwrap();
         TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
     }
 
     #[test]
-    fn a_taken_port_is_seen() {
+    fn port_in_use_is_detected() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         assert_eq!(bind(listener.local_addr().unwrap().port()), None);
     }

@@ -1,5 +1,5 @@
-//! A TCP proxy that makes the network misbehave: it cuts, freezes and delays what passes through, and spreads
-//! connections over several servers as a load balancer does.
+//! A TCP proxy that injects network faults: it cuts, freezes or delays traffic. Spreads connections over several servers
+//! as a load balancer does.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -15,19 +15,19 @@ use tokio::time::{sleep, timeout};
 /// How long a server may take to accept a connection before the next one is tried.
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 
-/// What the proxy does with what passes through it.
+/// Simulated state of the network link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Weather {
-    /// Passes it on.
+pub enum LinkState {
+    /// Forwards traffic.
     #[default]
-    Fair,
-    /// Ends all connections, and every new one at once.
+    Healthy,
+    /// Closes all connections, new ones immediately.
     Cut,
-    /// Keeps what the clients send until the weather is another; connections stay open.
+    /// Holds back what clients send until the state changes; connections stay open.
     FrozenToServer,
-    /// Keeps what either side sends until the weather is another.
+    /// Holds back both directions until the state changes; connections stay open.
     Frozen,
-    /// Passes everything on so much later.
+    /// Delays every chunk.
     Slow(Duration),
 }
 
@@ -35,13 +35,13 @@ pub enum Weather {
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
-    weather: watch::Sender<Weather>,
+    state: watch::Sender<LinkState>,
     servers: watch::Sender<Vec<String>>,
     _acceptor: JoinSet<()>,
 }
 
 impl Proxy {
-    /// Listens on a free loopback port and passes connections on to `server`, `HOST:PORT`.
+    /// Listens on a free loopback port and forwards connections to `server`, `HOST:PORT`.
     ///
     /// # Errors
     /// When no port can be had.
@@ -56,10 +56,10 @@ impl Proxy {
     pub async fn among(servers: Vec<String>) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
-        let (weather, servers) = (watch::Sender::default(), watch::Sender::new(servers));
+        let (state, servers) = (watch::Sender::default(), watch::Sender::new(servers));
         let mut acceptor = JoinSet::new();
-        acceptor.spawn(serve(listener, servers.subscribe(), weather.subscribe()));
-        Ok(Self { address, weather, servers, _acceptor: acceptor })
+        acceptor.spawn(serve(listener, servers.subscribe(), state.subscribe()));
+        Ok(Self { address, state, servers, _acceptor: acceptor })
     }
 
     /// Where clients connect.
@@ -68,31 +68,31 @@ impl Proxy {
         self.address
     }
 
-    /// From now on new connections go to `server`: it came back elsewhere.
-    pub fn aim(&self, server: impl Into<String>) {
+    /// Forwards new connections to `server`, which has restarted on another port.
+    pub fn set_target(&self, server: impl Into<String>) {
         self.servers.send_replace(vec![server.into()]);
     }
 
-    /// Changes the weather for all connections, those under way included.
-    pub fn set(&self, weather: Weather) {
-        self.weather.send_replace(weather);
+    /// Changes the state for all connections, open ones included.
+    pub fn set(&self, state: LinkState) {
+        self.state.send_replace(state);
     }
 
-    /// Ends all connections and refuses new ones.
+    /// Closes all connections and refuses new ones.
     pub fn cut(&self) {
-        self.set(Weather::Cut);
+        self.set(LinkState::Cut);
     }
 
-    /// Back to fair weather.
+    /// Forwards traffic again.
     pub fn heal(&self) {
-        self.set(Weather::Fair);
+        self.set(LinkState::Healthy);
     }
 }
 
 async fn serve(
     listener: TcpListener,
     servers: watch::Receiver<Vec<String>>,
-    weather: watch::Receiver<Weather>,
+    state: watch::Receiver<LinkState>,
 ) {
     let mut connections = JoinSet::new();
     let mut turn = 0_usize;
@@ -100,29 +100,29 @@ async fn serve(
         let Ok((client, _)) = listener.accept().await else { return };
         while connections.try_join_next().is_some() {}
         turn = turn.wrapping_add(1);
-        if *weather.borrow() != Weather::Cut {
-            connections.spawn(pass_on(client, servers.borrow().clone(), turn, weather.clone()));
+        if *state.borrow() != LinkState::Cut {
+            connections.spawn(forward(client, servers.borrow().clone(), turn, state.clone()));
         }
     }
 }
 
-async fn pass_on(
+async fn forward(
     client: TcpStream,
     servers: Vec<String>,
     turn: usize,
-    mut weather: watch::Receiver<Weather>,
+    mut state: watch::Receiver<LinkState>,
 ) {
     let Some(server) = connect(&servers, turn).await else { return };
-    // Delays are the weather's, not Nagle's.
+    // Only the simulated delay, not Nagle's.
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
-    let upwards = pump(from_client, to_server, weather.clone(), Direction::ToServer);
-    let downwards = pump(from_server, to_client, weather.clone(), Direction::ToClient);
+    let upwards = pump(from_client, to_server, state.clone(), Direction::ToServer);
+    let downwards = pump(from_server, to_client, state.clone(), Direction::ToClient);
     let passing = async { tokio::join!(upwards, downwards) };
     tokio::select! {
         _ = passing => {}
-        _ = weather.wait_for(|weather| *weather == Weather::Cut) => {}
+        _ = state.wait_for(|state| *state == LinkState::Cut) => {}
     }
 }
 
@@ -142,24 +142,24 @@ enum Direction {
     ToClient,
 }
 
-/// Passes one direction on until its sender ends it; then the receiver is told so.
+/// Forwards one direction until its sender closes it, then closes the receiver.
 async fn pump(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
-    mut weather: watch::Receiver<Weather>,
+    mut state: watch::Receiver<LinkState>,
     direction: Direction,
 ) {
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(read @ 1..) = from.read(&mut buffer).await {
-        let is_frozen = move |weather: &Weather| match weather {
-            Weather::Frozen => true,
-            Weather::FrozenToServer => direction == Direction::ToServer,
-            Weather::Fair | Weather::Cut | Weather::Slow(_) => false,
+        let is_frozen = move |state: &LinkState| match state {
+            LinkState::Frozen => true,
+            LinkState::FrozenToServer => direction == Direction::ToServer,
+            LinkState::Healthy | LinkState::Cut | LinkState::Slow(_) => false,
         };
-        let Ok(now) = weather.wait_for(|weather| !is_frozen(weather)).await.map(|weather| *weather) else {
+        let Ok(now) = state.wait_for(|state| !is_frozen(state)).await.map(|state| *state) else {
             return;
         };
-        if let Weather::Slow(delay) = now {
+        if let LinkState::Slow(delay) = now {
             sleep(delay).await;
         }
         if to.write_all(buffer.get(..read).unwrap_or_default()).await.is_err() {

@@ -1,4 +1,4 @@
-//! What a database holds, for checks that go past the service which owns it.
+//! Reads a database directly, for checks that bypass the service that owns it.
 
 use anyhow::{Context as _, Result};
 use diesel::{
@@ -12,7 +12,7 @@ struct Row {
     value: String,
 }
 
-/// The column `value`, a text, of what `query` selects from the database at `url`: `postgres://…` or `sqlite:PATH`.
+/// Runs `query` on the database at `url` (`postgres://…` or `sqlite:PATH`) and returns its text column `value`.
 ///
 /// # Errors
 /// When the database cannot be opened or refuses the query.

@@ -1,6 +1,4 @@
-//! Randomness for names that must not collide and secrets that must not be guessed.
-
-use std::fmt::Write as _;
+//! Random names and secrets.
 
 use anyhow::{Context as _, Result};
 
@@ -8,11 +6,7 @@ use anyhow::{Context as _, Result};
 pub(crate) fn hex_secret(bytes: usize) -> Result<String> {
     let mut buffer = vec![0; bytes];
     getrandom::fill(&mut buffer).context("the system gives no random bytes")?;
-    Ok(buffer.iter().fold(String::with_capacity(2 * bytes), |mut text, byte| {
-        // Writing into a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    }))
+    Ok(hex::encode(buffer))
 }
 
 /// A number below `bound`, which must not be 0. Not exactly uniform: good for picking a port, not for a secret.

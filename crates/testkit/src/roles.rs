@@ -1,4 +1,4 @@
-//! One role and one schema per service, in the stack and in test databases alike.
+//! Database roles: one role and one schema per service, in the stack and in test databases.
 
 use crate::database_url::DatabaseUrl;
 use anyhow::{Context as _, Result};
@@ -13,8 +13,8 @@ pub struct ServiceRole {
     pub schema: &'static str,
 }
 
-/// Makes the database on the administrator's server, and in it a role and a schema for each of `services`; all roles
-/// get this password.
+/// Creates the database on the administrator's server, with a role and a schema for each service. All roles get this
+/// password.
 ///
 /// # Errors
 /// When the server cannot be reached or refuses.
@@ -47,20 +47,20 @@ pub(crate) fn ensure_role(administrator: &mut PgConnection, role: &str, password
     let (name, word) = (quote_name(role), quote_text(password));
     administrator
         .transaction(|connection| {
-            // Roles belong to the whole server, and two starters may want the same one at the same time.
+            // Roles are global to the server: serialise concurrent creation.
             connection.batch_execute("SELECT pg_advisory_xact_lock(hashtextextended('assay roles', 0))")?;
             let found = sql_query("SELECT 1 FROM pg_roles WHERE rolname = $1")
                 .bind::<diesel::sql_types::Text, _>(role)
                 .execute(connection)?;
             let verb = if found == 0 { "CREATE" } else { "ALTER" };
             connection.batch_execute(&format!("{verb} ROLE {name} LOGIN PASSWORD {word}"))?;
-            // An administrator who is no superuser may only give a schema to a role it is a member of.
+            // An administrator without superuser rights can give a schema only to a role it is a member of.
             connection.batch_execute(&format!("GRANT {name} TO CURRENT_USER"))
         })
         .with_context(|| format!("cannot create the role {role}"))
 }
 
-/// Gives the role its schema and takes everybody's rights on the schema `public` of the connection's database.
+/// Creates the role's schema and revokes all rights of PUBLIC on the schema `public`.
 pub(crate) fn ensure_schema(administrator: &mut PgConnection, service: ServiceRole) -> Result<()> {
     let (role, schema) = (quote_name(service.role), quote_name(service.schema));
     administrator
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quotes_inside_names_and_texts_are_doubled() {
+    fn quotes_are_doubled() {
         assert_eq!(quote_name("a\"b"), "\"a\"\"b\"");
         assert_eq!(quote_text("a'b"), "'a''b'");
     }

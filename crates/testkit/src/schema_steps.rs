@@ -1,4 +1,4 @@
-//! A schema that a test takes up and down, one migration at a time, and looks at in between.
+//! Applies and reverts migrations one at a time, and dumps the schema in between.
 
 use std::path::Path;
 use std::process::Command;
@@ -17,10 +17,10 @@ use crate::{postgres::client_program, roles::quote_name};
 /// The schema of one service, on a connection of its own.
 pub struct SchemaSteps {
     sets: &'static [Migrations],
-    place: Place,
+    backend: OpenSchema,
 }
 
-enum Place {
+enum OpenSchema {
     Postgres { connection: PgConnection, url: String, schema: &'static str },
     Sqlite { connection: SqliteConnection },
 }
@@ -34,7 +34,7 @@ impl SchemaSteps {
         let mut connection =
             PgConnection::establish(url).context("cannot connect as the owner of the schema")?;
         connection.batch_execute(&format!("SET search_path TO {}", quote_name(schema)))?;
-        Ok(Self { sets, place: Place::Postgres { connection, url: url.to_owned(), schema } })
+        Ok(Self { sets, backend: OpenSchema::Postgres { connection, url: url.to_owned(), schema } })
     }
 
     /// On SQLite, in the file at `path`.
@@ -43,30 +43,30 @@ impl SchemaSteps {
     /// When the file cannot be opened.
     pub fn sqlite(path: &Path, sets: &'static [Migrations]) -> Result<Self> {
         let connection = SqliteConnection::establish(path.to_str().context("the path is no text")?)?;
-        Ok(Self { sets, place: Place::Sqlite { connection } })
+        Ok(Self { sets, backend: OpenSchema::Sqlite { connection } })
     }
 
-    /// The names of the migrations that are applied, in the order in which they were.
+    /// Names of the applied migrations, in order.
     ///
     /// # Errors
     /// When the database refuses.
     pub fn applied(&mut self) -> Result<Vec<String>> {
         let sets = self.sets;
-        Ok(match &mut self.place {
-            Place::Postgres { connection, .. } => names(&Steps::on(connection, sets, postgres)?.applied),
-            Place::Sqlite { connection } => names(&Steps::on(connection, sets, sqlite)?.applied),
+        Ok(match &mut self.backend {
+            OpenSchema::Postgres { connection, .. } => names(&Steps::on(connection, sets, postgres)?.applied),
+            OpenSchema::Sqlite { connection } => names(&Steps::on(connection, sets, sqlite)?.applied),
         })
     }
 
-    /// The names of those that are not, in the order in which they will be.
+    /// Names of the pending migrations, in order.
     ///
     /// # Errors
     /// When the database refuses.
     pub fn pending(&mut self) -> Result<Vec<String>> {
         let sets = self.sets;
-        Ok(match &mut self.place {
-            Place::Postgres { connection, .. } => names(&Steps::on(connection, sets, postgres)?.pending),
-            Place::Sqlite { connection } => names(&Steps::on(connection, sets, sqlite)?.pending),
+        Ok(match &mut self.backend {
+            OpenSchema::Postgres { connection, .. } => names(&Steps::on(connection, sets, postgres)?.pending),
+            OpenSchema::Sqlite { connection } => names(&Steps::on(connection, sets, sqlite)?.pending),
         })
     }
 
@@ -76,9 +76,9 @@ impl SchemaSteps {
     /// When it fails.
     pub fn apply_next(&mut self) -> Result<Option<String>> {
         let sets = self.sets;
-        match &mut self.place {
-            Place::Postgres { connection, .. } => Steps::on(connection, sets, postgres)?.up(connection),
-            Place::Sqlite { connection } => Steps::on(connection, sets, sqlite)?.up(connection),
+        match &mut self.backend {
+            OpenSchema::Postgres { connection, .. } => Steps::on(connection, sets, postgres)?.up(connection),
+            OpenSchema::Sqlite { connection } => Steps::on(connection, sets, sqlite)?.up(connection),
         }
     }
 
@@ -88,20 +88,22 @@ impl SchemaSteps {
     /// When it fails.
     pub fn revert_last(&mut self) -> Result<Option<String>> {
         let sets = self.sets;
-        match &mut self.place {
-            Place::Postgres { connection, .. } => Steps::on(connection, sets, postgres)?.down(connection),
-            Place::Sqlite { connection } => Steps::on(connection, sets, sqlite)?.down(connection),
+        match &mut self.backend {
+            OpenSchema::Postgres { connection, .. } => {
+                Steps::on(connection, sets, postgres)?.down(connection)
+            }
+            OpenSchema::Sqlite { connection } => Steps::on(connection, sets, sqlite)?.down(connection),
         }
     }
 
-    /// Everything that the schema consists of, as SQL.
+    /// The schema as SQL.
     ///
     /// # Errors
     /// When the database refuses, or `pg_dump` is not where the server's programs are.
     pub fn dump(&mut self) -> Result<String> {
-        match &mut self.place {
-            Place::Postgres { url, schema, .. } => dump_postgres(url, schema),
-            Place::Sqlite { connection } => dump_sqlite(connection),
+        match &mut self.backend {
+            OpenSchema::Postgres { url, schema, .. } => dump_postgres(url, schema),
+            OpenSchema::Sqlite { connection } => dump_sqlite(connection),
         }
     }
 }

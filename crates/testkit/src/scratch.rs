@@ -1,7 +1,7 @@
-//! A folder that goes away with this process, even if the process is killed.
+//! A temporary folder that is removed even when this process is killed.
 //!
-//! `Drop` does not run for statics nor after SIGKILL, and the data folder of every test process would stay behind
-//! (40 MB each). A tiny shell waits for the end of a pipe that only this process holds, then removes the folder.
+//! `Drop` runs neither for statics nor after SIGKILL, and each data folder has 40 MB. A small shell process reads a pipe
+//! until this process closes it, then removes the folder.
 
 use std::{
     fs::Permissions,
@@ -32,7 +32,7 @@ pub(crate) struct ScratchFolder {
 }
 
 impl ScratchFolder {
-    /// Everybody may look into it, because the server that writes there may run as another user.
+    /// Readable by all users, because the server may run as another one.
     pub(crate) fn create(prefix: &str) -> Result<Self> {
         let folder =
             tempfile::Builder::new().prefix(prefix).permissions(Permissions::from_mode(0o755)).tempdir();
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dropped_folder_is_gone_with_its_contents() {
+    fn dropped_folder_is_removed_with_its_contents() {
         let scratch = ScratchFolder::create("assay-scratch-test-").unwrap();
         fs::write(scratch.path().join("file"), "text").unwrap();
         let path = scratch.path().to_owned();

@@ -1,4 +1,4 @@
-//! Finding installed programs.
+//! Finds installed programs.
 
 use std::{
     env,

@@ -1,4 +1,4 @@
-//! The database of a service under test, of either kind: the same tests run on both.
+//! The database of a service under test, on SQLite or PostgreSQL: the same tests run on both.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ const DEADLINE: Duration = Duration::from_secs(20);
 /// A migrated database of one test. Dropping it drops the database.
 pub struct ServiceDatabase {
     settings: DatabaseSettings,
-    place: Place,
+    storage: Storage,
 }
 
-enum Place {
+enum Storage {
     Sqlite(#[allow(dead_code, reason = "removes the folder when dropped")] TempDir),
     Postgres(TestDatabase),
 }
@@ -32,18 +32,18 @@ impl ServiceDatabase {
         Ok(this)
     }
 
-    /// On SQLite, with nothing in it.
+    /// On SQLite, not migrated.
     pub fn empty_sqlite(schema: &str) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let database_url =
             format!("sqlite:{}", folder.path().join(format!("{schema}.sqlite")).display()).into();
         let settings = DatabaseSettings { database_url, database_pool_size: 4 };
-        Ok(Self { settings, place: Place::Sqlite(folder) })
+        Ok(Self { settings, storage: Storage::Sqlite(folder) })
     }
 
     /// On PostgreSQL, as the service's own role `assay_<schema>`, cloned from a template that is migrated once.
     pub async fn postgres(schema: &'static str, migrations: &'static [Migrations]) -> Result<Self> {
-        // What an empty database lacks names the version of the tables.
+        // The list of migrations is the fingerprint of the template.
         let pending = Self::empty_sqlite(schema)?.open(schema)?.pending_migrations(migrations).await?;
         let template = Template::new(schema, pending.join(" ")).owned_by(role_of(schema)?);
         let runtime = tokio::runtime::Handle::current();
@@ -55,19 +55,19 @@ impl ServiceDatabase {
         let database = blocking(move || TestDatabase::create(&template, migrate)).await??;
         let database_url = database.url().to_owned().into();
         let settings = DatabaseSettings { database_url, database_pool_size: 8 };
-        Ok(Self { settings, place: Place::Postgres(database) })
+        Ok(Self { settings, storage: Storage::Postgres(database) })
     }
 
-    /// Where it is.
+    /// The settings for opening it.
     pub fn settings(&self) -> DatabaseSettings {
         self.settings.clone()
     }
 
-    /// The database on PostgreSQL, for what only an administrator may do.
+    /// The PostgreSQL database, for administrative access.
     pub fn on_postgres(&self) -> Option<&TestDatabase> {
-        match &self.place {
-            Place::Postgres(database) => Some(database),
-            Place::Sqlite(_) => None,
+        match &self.storage {
+            Storage::Postgres(database) => Some(database),
+            Storage::Sqlite(_) => None,
         }
     }
 
@@ -89,7 +89,7 @@ fn role_of(schema: &'static str) -> Result<ServiceRole> {
     Ok(ServiceRole { role, schema })
 }
 
-/// Waits for a condition, and says what for when it does not come true.
+/// Waits for a condition; the timeout error names `what`.
 pub async fn eventually<F: Future<Output = Result<bool>>>(
     what: &str,
     condition: impl Fn() -> F,
@@ -100,26 +100,26 @@ pub async fn eventually<F: Future<Output = Result<bool>>>(
         }
         Ok(())
     };
-    tokio::time::timeout(DEADLINE, polled).await.with_context(|| format!("waited in vain for {what}"))?
+    tokio::time::timeout(DEADLINE, polled).await.with_context(|| format!("timed out waiting for {what}"))?
 }
 
-/// Each of these tests once on SQLite and once on PostgreSQL: `on_both_databases! { Stage { a_test, another_test } }`, where
-/// `Stage` has the functions `on_sqlite` and `on_postgres`, and a test is a function from a stage to a result.
+/// Runs each test on SQLite and on PostgreSQL: `on_both_databases! { TestApp { a_test, another_test } }`, where `TestApp`
+/// has the constructors `on_sqlite` and `on_postgres`, and a test is an async function from it to a result.
 #[macro_export]
 macro_rules! on_both_databases {
-    ($stage:ty { $($test:ident,)* }) => {
+    ($fixture:ty { $($test:ident,)* }) => {
         mod on_sqlite {
             use super::*;
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $test() -> anyhow::Result<()> {
-                super::$test(<$stage>::on_sqlite().await?).await
+                super::$test(<$fixture>::on_sqlite().await?).await
             })*
         }
         mod on_postgres {
             use super::*;
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $test() -> anyhow::Result<()> {
-                super::$test(<$stage>::on_postgres().await?).await
+                super::$test(<$fixture>::on_postgres().await?).await
             })*
         }
     };

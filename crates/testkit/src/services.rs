@@ -1,8 +1,8 @@
 //! The servers a test uses: those of the runner `assay-test-services`, else private ones of this test process.
 //!
-//! A test runner starts every test as a process of its own. With the runner's servers each of them only opens a
-//! database and a broker namespace; without, each starts its own server and takes it along when it ends. The
-//! statics here are the one exception to "no process-global state": the servers belong to the process.
+//! nextest runs every test in its own process. With the runner's servers a test only opens a database and a broker
+//! namespace; without them each process starts its own servers. The statics here are the one exception to "no
+//! process-global state": the servers belong to the process.
 
 use std::{env, ffi::OsStr, sync::OnceLock};
 

@@ -1,4 +1,4 @@
-//! Being asked to stop: SIGINT, SIGTERM and SIGHUP as values instead of a sudden end.
+//! Delivers SIGINT, SIGTERM and SIGHUP as values.
 
 use std::thread;
 
@@ -11,7 +11,7 @@ use nix::{
     },
 };
 
-/// Somebody asked this process to stop.
+/// A stop signal to this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interruption {
     /// SIGINT, SIGTERM or SIGHUP.
@@ -20,7 +20,7 @@ pub struct Interruption {
     pub from_terminal: bool,
 }
 
-/// Calls `deliver`, from a thread of its own, for every request to stop; the process no longer ends by itself.
+/// Calls `deliver`, from a separate thread, for every stop signal. The signals no longer end the process.
 ///
 /// Call it in `main` before any other thread exists: threads inherit the signal mask of the one that starts them,
 /// and a thread without it would take the signal and end the process.

@@ -1,4 +1,4 @@
-//! Folders on disks that can be full: small file systems in memory where we may mount them, plain folders elsewhere.
+//! Folders that can run out of space: small tmpfs mounts where permitted, plain folders elsewhere.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 
-/// A folder, perhaps on a file system of its own. Dropping it takes the file system away.
+/// A folder, on its own file system if mounting is permitted. Dropping it unmounts the file system.
 #[derive(Debug)]
 pub struct SmallDisk {
     folder: PathBuf,
@@ -15,7 +15,7 @@ pub struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// Makes the folder, on a file system of so many megabytes if we may.
+    /// Creates the folder, on a file system of this size if mounting is permitted.
     ///
     /// # Errors
     /// When the folder cannot be made.
@@ -39,7 +39,7 @@ impl SmallDisk {
         self.is_mounted
     }
 
-    /// Fills it to the last byte.
+    /// Fills the file system completely.
     ///
     /// # Errors
     /// When it is not a file system of its own.
@@ -53,7 +53,7 @@ impl SmallDisk {
         Ok(())
     }
 
-    /// Makes room again.
+    /// Frees the space again.
     ///
     /// # Errors
     /// When the ballast cannot be removed.
@@ -72,7 +72,7 @@ impl SmallDisk {
 impl Drop for SmallDisk {
     fn drop(&mut self) {
         if self.is_mounted {
-            // Out of sight at once, gone when nobody uses it any more.
+            // Lazy: unmounted when its last user is gone.
             let _ = umount2(&self.folder, MntFlags::MNT_DETACH);
         }
     }

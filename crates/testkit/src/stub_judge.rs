@@ -1,4 +1,4 @@
-//! A chat completions endpoint that answers what a test says, on a free port of its own: well, or badly in every way.
+//! A stub of a chat completions endpoint with scripted responses and faults, on a free port.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
-/// How often a connection that is held looks whether the stub is over.
-const PAUSE: Duration = Duration::from_millis(20);
+/// Poll interval of a held connection for the end of the stub.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A running endpoint. Dropping it ends it.
+/// A running endpoint. Dropping it stops it.
 pub struct StubJudge {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -23,7 +23,7 @@ pub struct StubJudge {
 struct Shared {
     answer: Box<Answer>,
     questions: Mutex<Vec<Question>>,
-    is_over: AtomicBool,
+    is_stopped: AtomicBool,
 }
 
 type Answer = dyn Fn(&Question) -> Reply + Send + Sync;
@@ -41,7 +41,7 @@ pub struct Question {
     pub body: Value,
 }
 
-/// What a judge finds, in the names of the answer's members.
+/// Scores and audit of a judge's answer.
 #[derive(Debug, Clone, Copy)]
 pub struct Findings<'f> {
     /// `resolution_accuracy`.
@@ -60,23 +60,23 @@ pub struct Findings<'f> {
     pub charge: Option<&'f str>,
 }
 
-/// What the endpoint does with a request.
+/// Response to a request.
 #[derive(Debug, Clone)]
 pub enum Reply {
     /// A completion with this text.
     Text(String),
     /// Any status, headers (each with its line end) and body.
     Raw(u16, String, String),
-    /// Half of an answer, and then the connection is closed.
+    /// An incomplete response, then the connection is closed.
     Cut,
-    /// Nothing, until the client goes away.
+    /// No response until the client disconnects.
     Hold,
     /// A body that does not end.
     Endless,
 }
 
 impl StubJudge {
-    /// Starts to answer with what `answer` makes of each request.
+    /// Starts the endpoint; `answer` produces the response to each request.
     ///
     /// # Errors
     /// When there is no free port.
@@ -87,12 +87,12 @@ impl StubJudge {
         let shared = Arc::new(Shared {
             answer: Box::new(answer),
             questions: Mutex::default(),
-            is_over: AtomicBool::new(false),
+            is_stopped: AtomicBool::new(false),
         });
         let accepting = shared.clone();
         let listener = thread::Builder::new().name("stub judge".to_owned()).spawn(move || {
             for connection in listener.incoming().flatten() {
-                if accepting.is_over.load(Ordering::SeqCst) {
+                if accepting.is_stopped.load(Ordering::SeqCst) {
                     break;
                 }
                 let shared = accepting.clone();
@@ -116,8 +116,8 @@ impl StubJudge {
 
 impl Drop for StubJudge {
     fn drop(&mut self) {
-        self.shared.is_over.store(true, Ordering::SeqCst);
-        // Wakes the listener, which then sees that it is over.
+        self.shared.is_stopped.store(true, Ordering::SeqCst);
+        // Wakes the listener, which then sees the flag.
         drop(TcpStream::connect(self.address));
         if let Some(listener) = self.listener.take() {
             drop(listener.join());
@@ -154,7 +154,7 @@ impl Shared {
             Reply::Hold => self.hold(&mut connection)?,
             Reply::Endless => {
                 write!(connection, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")?;
-                while !self.is_over.load(Ordering::SeqCst) {
+                while !self.is_stopped.load(Ordering::SeqCst) {
                     connection.write_all(&[b' '; 4096])?;
                 }
             }
@@ -163,8 +163,8 @@ impl Shared {
     }
 
     fn hold(&self, connection: &mut TcpStream) -> Result<()> {
-        connection.set_read_timeout(Some(PAUSE))?;
-        while !self.is_over.load(Ordering::SeqCst) {
+        connection.set_read_timeout(Some(POLL_INTERVAL))?;
+        while !self.is_stopped.load(Ordering::SeqCst) {
             match connection.read(&mut [0; 64]) {
                 Ok(0) => break,
                 Ok(_) => {}

@@ -15,10 +15,10 @@ use crate::{
     services,
 };
 
-/// PostgreSQL cuts longer names off.
-const LONGEST_NAME: usize = 40;
+/// Well below the limit at which PostgreSQL truncates names.
+const MAX_NAME_LENGTH: usize = 40;
 
-/// What a test database is cloned from.
+/// The database that test databases are cloned from.
 #[derive(Clone, Debug)]
 pub struct Template {
     name: String,
@@ -27,8 +27,8 @@ pub struct Template {
 }
 
 impl Template {
-    /// `name` says whose tables these are; `fingerprint` must change whenever they do, for example the joined names
-    /// of the migrations: another fingerprint makes another template.
+    /// `fingerprint` must change with the tables, for example the joined names of the migrations: each fingerprint has
+    /// its own template.
     #[must_use]
     pub fn new(name: impl Into<String>, fingerprint: impl Into<String>) -> Self {
         Self { name: name.into(), fingerprint: fingerprint.into(), services: Vec::new() }
@@ -49,12 +49,12 @@ impl Template {
             (service.role, service.schema).hash(&mut hasher);
         }
         let readable: String =
-            self.name.chars().filter(char::is_ascii_alphanumeric).take(LONGEST_NAME - 16).collect();
+            self.name.chars().filter(char::is_ascii_alphanumeric).take(MAX_NAME_LENGTH - 16).collect();
         format!("template_{}_{:016x}", readable.to_lowercase(), hasher.finish())
     }
 }
 
-/// A database of one test. Dropping it drops the database, whoever is still connected.
+/// A database of one test. Dropping it drops the database, even with open connections.
 #[derive(Debug)]
 pub struct TestDatabase {
     server: DatabaseUrl,
@@ -99,7 +99,7 @@ impl TestDatabase {
         Ok(Self { server, name, url })
     }
 
-    /// Says that the server was started again and now answers at another address.
+    /// Updates the address after the server was restarted on another port.
     ///
     /// # Errors
     /// When the URL is none.
@@ -138,13 +138,13 @@ impl Drop for TestDatabase {
         let outcome = roles::connect(self.server.as_str())
             .and_then(|mut administrator| Ok(administrator.batch_execute(&drop_it)?));
         if let Err(error) = outcome {
-            // Nothing depends on it; a test has no other place to say so.
+            // Best effort; `Drop` cannot return an error.
             let _ = writeln!(std::io::stderr(), "test database {} stays behind: {error:#}", self.name);
         }
     }
 }
 
-/// Builds the template under another name and renames it when it is complete: it is complete or absent.
+/// Builds the template under a temporary name and renames it, so a template is complete or absent.
 fn make_template(
     server: &DatabaseUrl,
     administrator: &mut PgConnection,

@@ -1,4 +1,4 @@
-//! Waiting for a condition with a deadline: the only kind of waiting that tests and starters may do.
+//! Polls a condition with a deadline: the only kind of waiting in tests and in the stack.
 
 use std::{
     thread,
@@ -7,8 +7,7 @@ use std::{
 
 use anyhow::{Result, bail};
 
-/// How long to pause between two looks at a condition.
-const PAUSE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Calls `attempt` until it returns a value.
 ///
@@ -22,8 +21,8 @@ pub fn wait_for<T>(what: &str, limit: Duration, mut attempt: impl FnMut() -> Res
             return Ok(value);
         }
         if Instant::now() >= deadline {
-            bail!("waited {} s in vain for {what}", limit.as_secs_f32());
+            bail!("timed out after {} s waiting for {what}", limit.as_secs_f32());
         }
-        thread::sleep(PAUSE);
+        thread::sleep(POLL_INTERVAL);
     }
 }

@@ -1,4 +1,4 @@
-//! A private PostgreSQL server as tests and the stack rely on it.
+//! Guarantees of a private PostgreSQL server.
 
 use std::{
     fs,
@@ -32,7 +32,7 @@ fn exists(pid: u32) -> bool {
 }
 
 #[test]
-fn the_server_that_answers_is_our_child_and_works_on_our_data() -> Result<()> {
+fn server_is_our_child_on_our_data() -> Result<()> {
     let server = PrivatePostgres::start(&PostgresOptions::for_tests())?;
     let data = setting(&server.url(), "data_directory")?;
     ensure!(Path::new(&data) == server.data_folder());
@@ -42,8 +42,8 @@ fn the_server_that_answers_is_our_child_and_works_on_our_data() -> Result<()> {
 }
 
 #[test]
-fn a_server_starts_beside_one_on_the_well_known_port() -> Result<()> {
-    // Where a server runs already the bind fails, and the point is made by that server.
+fn server_starts_with_the_default_port_in_use() -> Result<()> {
+    // The bind fails if a server uses the port already, which serves the test as well.
     let neighbour = TcpListener::bind((Ipv4Addr::LOCALHOST, 5432));
     let server = PrivatePostgres::start(&PostgresOptions::for_tests())?;
     let port = setting(&server.url(), "port")?;
@@ -62,7 +62,7 @@ fn two_servers_run_side_by_side() -> Result<()> {
 }
 
 #[test]
-fn strangers_need_the_password() -> Result<()> {
+fn connection_needs_the_password() -> Result<()> {
     let server = PrivatePostgres::start(&PostgresOptions::for_tests())?;
     let mut url = url::Url::parse(&server.url())?;
     ensure!(url.set_password(Some("guess")).is_ok());
@@ -86,7 +86,7 @@ fn durability_is_on_for_the_stack_and_off_for_tests() -> Result<()> {
 }
 
 #[test]
-fn a_dropped_server_leaves_no_process_and_no_folder() -> Result<()> {
+fn dropped_server_leaves_no_process_and_no_folder() -> Result<()> {
     let server = PrivatePostgres::start(&PostgresOptions::for_tests())?;
     let (pid, data) = (server.pid(), server.data_folder().to_owned());
     drop(server);
@@ -96,7 +96,7 @@ fn a_dropped_server_leaves_no_process_and_no_folder() -> Result<()> {
 }
 
 #[test]
-fn data_in_a_folder_is_found_again_by_the_next_server() -> Result<()> {
+fn persistent_data_is_found_by_the_next_server() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let options = PostgresOptions::durable_in(folder.path().join("postgres"));
     let first = PrivatePostgres::start(&options)?;
@@ -111,7 +111,7 @@ fn data_in_a_folder_is_found_again_by_the_next_server() -> Result<()> {
 
 /// The folder of a stack below `/root` cannot be reached by the user under which the server runs.
 #[test]
-fn data_moves_elsewhere_when_the_servers_user_cannot_reach_the_folder() -> Result<()> {
+fn data_is_stored_elsewhere_if_the_folder_is_unreachable() -> Result<()> {
     let closed = tempfile::tempdir()?;
     fs::set_permissions(closed.path(), fs::Permissions::from_mode(0o700))?;
     let folder = closed.path().join("postgres");
@@ -124,14 +124,14 @@ fn data_moves_elsewhere_when_the_servers_user_cannot_reach_the_folder() -> Resul
     ensure!(again.data_folder() == data);
     drop(again);
     if !data.starts_with(closed.path()) {
-        // Only as root; a plain user's server runs as that user and can reach everything.
+        // Only as root: a plain user's server can reach the user's folders.
         fs::remove_dir_all(data.parent().unwrap_or(&data))?;
     }
     Ok(())
 }
 
 #[test]
-fn a_second_server_on_the_same_data_is_refused_with_the_servers_own_words() -> Result<()> {
+fn second_server_on_the_same_data_is_refused() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let options =
         PostgresOptions { location: Location::Folder(folder.path().into()), ..PostgresOptions::for_tests() };
@@ -141,9 +141,9 @@ fn a_second_server_on_the_same_data_is_refused_with_the_servers_own_words() -> R
     Ok(())
 }
 
-/// The runner stands for any test process: its servers are started with the same options as in-process ones.
+/// The runner represents any test process: it starts servers with the same options.
 #[test]
-fn a_killed_process_takes_its_server_and_folder_along() -> Result<()> {
+fn killed_process_leaves_no_server_and_no_folder() -> Result<()> {
     let mut runner = Command::new(env!("CARGO_BIN_EXE_assay-test-services"))
         .args(["--postgres", "--", "sh", "-c", "echo \"$ASSAY_TEST_POSTGRES_URL\"; exec sleep 600"])
         .stdout(std::process::Stdio::piped())

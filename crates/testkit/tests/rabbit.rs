@@ -1,4 +1,4 @@
-//! A private RabbitMQ broker as tests and the stack rely on it.
+//! Guarantees of a private RabbitMQ broker.
 
 use std::{
     fs,
@@ -20,7 +20,7 @@ fn port_of(broker: &PrivateRabbit) -> Result<u16> {
 }
 
 #[test]
-fn the_pid_is_that_of_the_erlang_machine() -> Result<()> {
+fn pid_is_that_of_the_erlang_vm() -> Result<()> {
     let broker = PrivateRabbit::start(&RabbitOptions::for_tests())?;
     let program = fs::read_link(format!("/proc/{}/exe", broker.pid()))?;
     ensure!(program.file_name().is_some_and(|name| name == "beam.smp"), "{}", program.display());
@@ -28,7 +28,7 @@ fn the_pid_is_that_of_the_erlang_machine() -> Result<()> {
 }
 
 #[test]
-fn a_broker_answers_on_loopback_in_amqp() -> Result<()> {
+fn broker_speaks_amqp_on_loopback() -> Result<()> {
     let broker = PrivateRabbit::start(&RabbitOptions::for_tests())?;
     let mut stream = TcpStream::connect(("127.0.0.1", port_of(&broker)?))?;
     stream.write_all(b"AMQP\x00\x00\x09\x01")?;
@@ -48,7 +48,7 @@ fn two_brokers_run_side_by_side() -> Result<()> {
 }
 
 #[test]
-fn a_stopped_broker_leaves_neither_itself_nor_its_port_mapper() -> Result<()> {
+fn stopped_broker_leaves_no_process() -> Result<()> {
     let broker = PrivateRabbit::start(&RabbitOptions::for_tests())?;
     let (pid, epmd) = (broker.pid(), broker.epmd_pid());
     ensure!(exists(pid) && exists(epmd));
@@ -58,7 +58,7 @@ fn a_stopped_broker_leaves_neither_itself_nor_its_port_mapper() -> Result<()> {
 }
 
 #[test]
-fn a_dropped_broker_leaves_no_process() -> Result<()> {
+fn dropped_broker_leaves_no_process() -> Result<()> {
     let broker = PrivateRabbit::start(&RabbitOptions::for_tests())?;
     let (pid, epmd, port) = (broker.pid(), broker.epmd_pid(), port_of(&broker)?);
     drop(broker);
@@ -69,7 +69,7 @@ fn a_dropped_broker_leaves_no_process() -> Result<()> {
 }
 
 #[test]
-fn a_broker_in_a_folder_keeps_its_name_and_password() -> Result<()> {
+fn persistent_broker_keeps_its_name_and_password() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let options = RabbitOptions::durable_in(folder.path().join("rabbitmq"));
     let first = PrivateRabbit::start(&options)?;

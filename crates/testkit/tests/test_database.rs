@@ -24,13 +24,13 @@ fn insert(url: &str) -> Result<()> {
     Ok(PgConnection::establish(url)?.batch_execute("INSERT INTO words VALUES ('x')")?)
 }
 
-/// A template of this test alone, also when the server is shared with other runs of it.
+/// A template unique to this test run, for shared servers.
 fn fresh_template() -> Result<Template> {
     Ok(Template::new("words", random_name("fingerprint")?))
 }
 
 #[test]
-fn every_test_gets_a_migrated_database_of_its_own() -> Result<()> {
+fn every_test_gets_its_own_migrated_database() -> Result<()> {
     let template = fresh_template()?;
     let first = TestDatabase::create(&template, migrate)?;
     let second = TestDatabase::create(&template, migrate)?;
@@ -41,7 +41,7 @@ fn every_test_gets_a_migrated_database_of_its_own() -> Result<()> {
 }
 
 #[test]
-fn a_template_is_migrated_once_even_when_many_want_it_at_the_same_time() -> Result<()> {
+fn template_is_migrated_once_under_concurrency() -> Result<()> {
     let template = fresh_template()?;
     let server = services::postgres()?;
     let migrations = AtomicUsize::new(0);
@@ -66,7 +66,7 @@ fn a_template_is_migrated_once_even_when_many_want_it_at_the_same_time() -> Resu
 }
 
 #[test]
-fn another_fingerprint_is_another_template() -> Result<()> {
+fn each_fingerprint_has_its_own_template() -> Result<()> {
     let migrations = Cell::new(0);
     for template in [fresh_template()?, fresh_template()?] {
         let _database = TestDatabase::create(&template, |url| {
@@ -79,7 +79,7 @@ fn another_fingerprint_is_another_template() -> Result<()> {
 }
 
 #[test]
-fn a_failed_migration_is_reported_and_tried_again_by_the_next_caller() -> Result<()> {
+fn failed_migration_is_retried_by_the_next_caller() -> Result<()> {
     let template = fresh_template()?;
     let broken = TestDatabase::create(&template, |url| {
         migrate(url)?;
@@ -93,7 +93,7 @@ fn a_failed_migration_is_reported_and_tried_again_by_the_next_caller() -> Result
 }
 
 #[test]
-fn a_dropped_database_is_gone_even_with_a_connection_open() -> Result<()> {
+fn database_is_dropped_despite_open_connections() -> Result<()> {
     let database = TestDatabase::create(&fresh_template()?, migrate)?;
     let url = database.url().to_owned();
     let _open = PgConnection::establish(&url)?;
@@ -104,7 +104,7 @@ fn a_dropped_database_is_gone_even_with_a_connection_open() -> Result<()> {
 }
 
 #[test]
-fn a_template_of_a_service_belongs_to_its_role_and_schema() -> Result<()> {
+fn template_belongs_to_the_services_role() -> Result<()> {
     let template = fresh_template()?.owned_by(INGEST);
     let database = TestDatabase::create(&template, |url| {
         Ok(PgConnection::establish(url)?.batch_execute("CREATE TABLE ingest.words (word text)")?)
@@ -118,7 +118,7 @@ fn a_template_of_a_service_belongs_to_its_role_and_schema() -> Result<()> {
 }
 
 #[test]
-fn a_template_of_several_services_gives_each_its_role_and_schema() -> Result<()> {
+fn template_of_several_services_has_all_roles() -> Result<()> {
     const EXPORT: ServiceRole = ServiceRole { role: "assay_export", schema: "export" };
     let template = fresh_template()?.owned_by(INGEST).owned_by(EXPORT);
     let database = TestDatabase::create(&template, |_url| Ok(()))?;

@@ -1,4 +1,4 @@
-//! The runner that starts servers for a whole test suite.
+//! The runner `assay-test-services`.
 
 use std::{
     process::{Command, Output, Stdio},
@@ -24,7 +24,7 @@ fn text(output: &Output) -> String {
 }
 
 #[test]
-fn the_command_gets_the_servers_that_were_asked_for() -> Result<()> {
+fn command_gets_the_requested_servers() -> Result<()> {
     let show = "echo \"${ASSAY_TEST_POSTGRES_URL%%:*} ${ASSAY_TEST_AMQP_URL%%:*}\"";
     for (arguments, expected) in [
         (&["--postgres"][..], "postgres"),
@@ -38,7 +38,7 @@ fn the_command_gets_the_servers_that_were_asked_for() -> Result<()> {
 }
 
 #[test]
-fn the_exit_code_is_the_commands() -> Result<()> {
+fn exit_code_is_the_commands() -> Result<()> {
     for (script, code) in [("exit 0", 0), ("exit 7", 7), ("kill -KILL $$", 128 + 9)] {
         let output = runner(&["--postgres"], script).output()?;
         ensure!(output.status.code() == Some(code), "{script}: {output:?}");
@@ -47,7 +47,7 @@ fn the_exit_code_is_the_commands() -> Result<()> {
 }
 
 #[test]
-fn a_request_to_stop_is_passed_on_to_the_command() -> Result<()> {
+fn stop_signal_is_forwarded_to_the_command() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let ready = folder.path().join("ready");
     let script = format!("trap 'exit 21' TERM; touch {}; while :; do sleep 0.1; done", ready.display());
@@ -60,7 +60,7 @@ fn a_request_to_stop_is_passed_on_to_the_command() -> Result<()> {
 }
 
 #[test]
-fn without_a_server_or_a_command_nothing_is_run() -> Result<()> {
+fn server_and_command_are_required() -> Result<()> {
     for arguments in [&["--", "true"][..], &["--postgres"], &["--postgres", "--"]] {
         let output = Command::new(env!("CARGO_BIN_EXE_assay-test-services")).args(arguments).output()?;
         ensure!(output.status.code() == Some(2), "{arguments:?}: {output:?}");
@@ -69,7 +69,7 @@ fn without_a_server_or_a_command_nothing_is_run() -> Result<()> {
 }
 
 #[test]
-fn tests_use_the_servers_of_the_runner() -> Result<()> {
+fn tests_use_the_runners_servers() -> Result<()> {
     let url = std::env::var_os("ASSAY_TEST_POSTGRES_URL");
     let found = assay_testkit::services::postgres()?;
     if let Some(url) = url {

@@ -8,7 +8,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 
 use crate::domain::address::{AddressRules, InvalidNetwork};
-use crate::domain::schedule::{InvalidSchedule, Patience, Schedule};
+use crate::domain::schedule::{FailurePolicy, InvalidSchedule, Schedule};
 
 const DAY_MILLIS: i64 = 24 * 60 * 60 * 1_000;
 
@@ -16,40 +16,35 @@ const DAY_MILLIS: i64 = 24 * 60 * 60 * 1_000;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Where the other services reach this one.
+    /// Address of the internal HTTP server.
     pub listen: SocketAddr,
     /// `postgres://…` or `sqlite:PATH`.
     pub database_url: SecretString,
-    /// Connections at most.
     pub database_pool_size: u32,
     /// Whether `http://` is allowed beside `https://`.
     pub allow_http: bool,
-    /// Private networks that messages may be sent to: `10.1.0.0/16,fd00::/8`.
+    /// Private networks that endpoints may be in: `10.1.0.0/16,fd00::/8`.
     pub allowed_networks: String,
-    /// Endpoints of an organization at most.
     pub endpoints_per_organization: u32,
     /// Pauses before each attempt, in seconds, separated by commas; the first one is 0.
     pub retry_schedule_seconds: String,
-    /// How long an attempt may take, in milliseconds.
     pub attempt_deadline_milliseconds: u64,
-    /// Attempts under way at most.
+    /// Maximum number of attempts in flight.
     pub concurrency: usize,
-    /// Attempts under way at one endpoint at most.
+    /// Maximum number of attempts in flight to one endpoint.
     pub concurrency_per_endpoint: usize,
-    /// How often due messages are looked for that nobody told of, in milliseconds.
+    /// Interval between two polls for due messages; new messages wake the sender without it.
     pub poll_interval_milliseconds: u64,
-    /// How long the secret before a rotation goes on signing, in seconds.
+    /// How long the previous secret keeps signing after a rotation.
     pub previous_secret_seconds: u32,
-    /// An endpoint whose attempts fail for so many days is disabled; 0: never.
+    /// An endpoint that fails for this many days is disabled; 0: never.
     pub disable_after_days: u32,
-    /// Days that messages are kept.
+    /// Retention period of messages.
     pub delivery_retention_days: u32,
-    /// Between two rounds of housekeeping, in seconds.
     pub maintenance_interval_seconds: u64,
 }
 
 impl Config {
-    /// How the database is opened.
     pub fn database(&self) -> DatabaseSettings {
         DatabaseSettings {
             database_url: self.database_url.clone(),
@@ -62,8 +57,8 @@ impl Config {
     }
 
     pub(crate) fn schedule(&self) -> Result<Schedule, InvalidSchedule> {
-        let patience = Patience { days: self.disable_after_days };
-        Schedule::parse(&self.retry_schedule_seconds, patience)
+        let failure_policy = FailurePolicy { disable_after_days: self.disable_after_days };
+        Schedule::parse(&self.retry_schedule_seconds, failure_policy)
     }
 
     pub(crate) fn attempt_deadline(&self) -> Duration {

@@ -1,5 +1,5 @@
-//! The webhooks role: keeps the endpoints that organizations want to be told at, makes messages of what is announced, and
-//! delivers them as Standard Webhooks 1.0 asks for (ADR 0020).
+//! The webhooks role: stores the endpoints of organizations, turns events into deliveries, and sends them according to
+//! Standard Webhooks 1.0 (ADR 20).
 //!
 //! Owns the schema `webhooks`.
 
@@ -17,13 +17,11 @@ use assay_platform::db::{Migrations, embed, idempotency};
 pub use self::config::Config;
 pub use self::start::{Dependencies, StartError, migrate, start};
 
-/// The schema that the role owns.
 pub const SCHEMA: &str = "webhooks";
 
-/// The queue that all processes of the role share, without the namespace of the bus.
+/// Queue shared by all processes of the role, without the namespace of the bus.
 pub const QUEUE: &str = store::CONSUMER;
 
-/// Every table of the schema.
 pub static MIGRATIONS: &[Migrations] = &[
     assay_messaging::MIGRATIONS,
     idempotency::MIGRATIONS,

@@ -1,24 +1,24 @@
-//! What is counted of webhooks: `proto-docs/metrics.md`.
+//! Metrics of webhooks: `proto-docs/metrics.md`.
 
 use std::time::Duration;
 
 use metrics::{Unit, counter, describe_counter, describe_histogram, histogram};
 
-use crate::domain::schedule::Verdict;
+use crate::domain::schedule::RetryDecision;
 
-/// An attempt has come to its end.
-pub(crate) fn attempted(verdict: &Verdict, elapsed: Duration) {
-    let outcome = match verdict {
-        Verdict::Delivered => "delivered",
-        Verdict::RetryAt(_) => "retried",
-        Verdict::GivenUp => "given_up",
-        Verdict::Gone => "gone",
+/// Records a finished attempt.
+pub(crate) fn attempted(decision: &RetryDecision, elapsed: Duration) {
+    let outcome = match decision {
+        RetryDecision::Delivered => "delivered",
+        RetryDecision::RetryAt(_) => "retried",
+        RetryDecision::GivenUp => "given_up",
+        RetryDecision::Gone => "gone",
     };
     counter!("assay_webhook_attempts_total", "outcome" => outcome).increment(1);
     histogram!("assay_webhook_attempt_duration_seconds").record(elapsed);
 }
 
-/// Says what is counted here. Counters begin at zero, so that the first failure is seen as one.
+/// Describes the metrics. Counters start at zero, so that the first failure shows up as an increase.
 pub(crate) fn describe() {
     for outcome in ["delivered", "retried", "given_up", "gone"] {
         counter!("assay_webhook_attempts_total", "outcome" => outcome).increment(0);
@@ -31,6 +31,6 @@ pub(crate) fn describe() {
     describe_histogram!(
         "assay_webhook_attempt_duration_seconds",
         Unit::Seconds,
-        "How long an endpoint takes to answer, or not to"
+        "Duration of an attempt, with or without a response"
     );
 }

@@ -12,8 +12,8 @@ use assay_platform::runtime::{Phase, Tasks, periodically};
 use assay_platform::web::{ServerSettings, ServiceAuth, serve};
 use tokio::sync::Notify;
 
-use crate::app::{Intake, Poster, Sender, SenderLimits, keep_house, reseal_secrets, send_messages};
-use crate::consume::{AnnouncementsHandler, subscription};
+use crate::app::{EnqueueDeliveries, Sender, SenderLimits, WebhookClient, run_maintenance, send_messages};
+use crate::consume::{NotificationsHandler, subscription};
 use crate::domain::address::{AddressRules, InvalidNetwork};
 use crate::domain::schedule::{InvalidSchedule, Schedule};
 use crate::http::{self, Services};
@@ -21,53 +21,44 @@ use crate::metrics;
 use crate::store::{WebhookStore, webhook_store};
 use crate::{Config, MIGRATIONS, SCHEMA};
 
-/// What the role needs from the process it runs in.
+/// What the process provides to the role.
 pub struct Dependencies {
-    /// Where it serves; bound already.
+    /// Already bound.
     pub listener: TcpListener,
-    /// Checks the tokens of calls.
     pub tokens: ServiceTokens,
-    /// Signs cursors, encrypts secrets.
     pub signing_keys: SigningKeys,
-    /// Where announcements come from.
     pub bus: Bus,
 }
 
 /// Why the role cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The database's address cannot be used.
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    /// A network cannot be understood.
     #[error(transparent)]
     Network(#[from] InvalidNetwork),
-    /// The schedule cannot be understood.
     #[error(transparent)]
     Schedule(#[from] InvalidSchedule),
-    /// Something that must be there is none.
     #[error(
         "webhooks.concurrency, concurrency_per_endpoint, attempt_deadline_milliseconds, poll_interval_milliseconds and \
          delivery_retention_days must be at least 1"
     )]
     Settings,
-    /// No HTTP client.
     #[error("webhooks cannot make an HTTP client: {0}")]
     Client(#[from] reqwest::Error),
-    /// The listener cannot be used.
     #[error("webhooks cannot serve: {0}")]
     Listener(#[from] std::io::Error),
 }
 
-/// Brings the schema up to date; the names of the migrations that were applied.
+/// Applies the pending migrations and returns their names.
 ///
 /// # Errors
-/// When the database cannot be reached or a migration fails; the next call goes on where this one ended.
+/// When the database cannot be reached or a migration fails. The next call continues from there.
 pub async fn migrate(config: &Config) -> Result<Vec<String>, DatabaseError> {
     Database::open(&config.database(), SCHEMA)?.migrate(MIGRATIONS).await
 }
 
-/// Starts the role's tasks. The database and the bus may come up later; until then the role is not ready, or degraded.
+/// Starts the role's tasks. The database and the bus may come up later: until then the role is not ready or degraded.
 ///
 /// # Errors
 /// When the configuration cannot be used.
@@ -78,21 +69,20 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     let (rules, schedule) = (Arc::new(config.address_rules()?), config.schedule()?);
     let database = Database::open(&config.database(), SCHEMA)?;
     let store = webhook_store(&database);
-    let news = Arc::new(Notify::new());
+    let wakeup = Arc::new(Notify::new());
     db::register_readiness(tasks.readiness(), SCHEMA, &database, MIGRATIONS);
-    spawn_intake(tasks, &bus, &store, &schedule, &news);
-    let poster = Poster::new(rules.clone(), signing_keys.clone(), config.attempt_deadline())?;
+    spawn_consumer(tasks, &bus, &store, &schedule, &wakeup);
+    let client = WebhookClient::new(rules.clone(), signing_keys.clone(), config.attempt_deadline())?;
     let limits = SenderLimits {
         concurrency: config.concurrency,
         per_endpoint: config.concurrency_per_endpoint,
         attempt_deadline: config.attempt_deadline(),
         poll_interval: config.poll_interval(),
     };
-    let sender = Sender { store: store.clone(), poster, schedule, limits, news: news.clone() };
-    let sender = Arc::new(sender);
+    let sender = Arc::new(Sender { store: store.clone(), client, schedule, limits, wakeup: wakeup.clone() });
     tasks.spawn(Phase::Consume, "webhooks sender", move |stop| send_messages(sender, stop));
-    spawn_housekeeping(tasks, config, &store, &signing_keys);
-    serve_requests(config, tasks, listener, tokens, (store, signing_keys, rules, news))?;
+    spawn_maintenance(tasks, config, &store, &signing_keys);
+    serve_requests(config, tasks, listener, tokens, (store, signing_keys, rules, wakeup))?;
     Ok(())
 }
 
@@ -105,40 +95,38 @@ fn check(config: &Config) -> Result<(), StartError> {
     if is_usable { Ok(()) } else { Err(StartError::Settings) }
 }
 
-fn spawn_intake(
+fn spawn_consumer(
     tasks: &mut Tasks,
     bus: &Bus,
     store: &Arc<dyn WebhookStore>,
     schedule: &Schedule,
-    news: &Arc<Notify>,
+    wakeup: &Arc<Notify>,
 ) {
     let subscription = subscription();
-    // Endpoints are managed and messages sent without the bus, too: it degrades the role.
+    // Without the bus endpoints can still be managed and messages sent: its outage only degrades the role.
     let pinged = bus.clone();
     tasks.readiness().register_degrading(format!("{SCHEMA} bus"), move || {
         let bus = pinged.clone();
         async move { bus.ping().await }
     });
     assay_messaging::register_handling_readiness(tasks.readiness(), SCHEMA, bus, subscription.queue);
-    let intake = Intake { store: store.clone(), schedule: schedule.clone(), news: news.clone() };
-    let handler = Arc::new(AnnouncementsHandler { intake });
+    let enqueue_deliveries =
+        EnqueueDeliveries { store: store.clone(), schedule: schedule.clone(), wakeup: wakeup.clone() };
+    let handler = Arc::new(NotificationsHandler { enqueue_deliveries });
     let bus = bus.clone();
     tasks.spawn(Phase::Consume, "webhooks consumer", move |stop| async move {
         bus.consume(subscription, handler, stop).await
     });
 }
 
-fn spawn_housekeeping(tasks: &mut Tasks, config: &Config, store: &Arc<dyn WebhookStore>, keys: &SigningKeys) {
-    const NAME: &str = "webhooks housekeeping";
+fn spawn_maintenance(tasks: &mut Tasks, config: &Config, store: &Arc<dyn WebhookStore>, keys: &SigningKeys) {
+    const NAME: &str = "webhooks maintenance";
     let interval = Duration::from_secs(config.maintenance_interval_seconds.max(1));
     let (store, keys, retention) = (store.clone(), keys.clone(), config.delivery_retention_millis());
     tasks.spawn(Phase::Relay, NAME, move |stop| {
         periodically(NAME, interval, stop, move || {
             let (store, keys) = (store.clone(), keys.clone());
-            async move {
-                reseal_secrets(store.as_ref(), &keys).await?;
-                keep_house(store.as_ref(), retention).await
-            }
+            async move { run_maintenance(store.as_ref(), &keys, retention).await }
         })
     });
 }
@@ -150,13 +138,13 @@ fn serve_requests(
     tasks: &mut Tasks,
     listener: TcpListener,
     tokens: ServiceTokens,
-    (store, keys, rules, news): Parts,
+    (store, keys, rules, wakeup): Parts,
 ) -> std::io::Result<()> {
     let services = Data::new(Services {
         store,
         keys,
         rules,
-        news,
+        wakeup,
         endpoints_per_organization: config.endpoints_per_organization,
         previous_secret_millis: config.previous_secret_millis(),
     });

@@ -1,9 +1,9 @@
-//! Deliveries come twice, in another order, or make no sense.
+//! Faults of deliveries: duplicated, reordered, malformed.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use assay_testkit::proxy::Weather;
+use assay_testkit::proxy::LinkState;
 use assay_testkit::query_texts;
 use futures_util::StreamExt;
 use lapin::options::{
@@ -13,20 +13,20 @@ use lapin::types::FieldTable;
 use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::Stage;
-use crate::site::{LIMIT, To};
+use super::FaultContext;
+use crate::cluster::{LIMIT, To};
 
 /// The exchange of the default namespace.
 const EXCHANGE: &str = "assay.events";
-/// Commits that are waited for before the consumer is killed, and how long before it is given more to do.
+/// Commits to wait for before the consumer is killed, and for how long before its link is thawed.
 const COMMITS: u64 = 20;
 const FROZEN: Duration = Duration::from_secs(5);
-/// In which it is.
+/// Time with a healthy link before the next attempt.
 const THAWED: Duration = Duration::from_secs(2);
-/// How long events are overheard, and how many of them at most.
-const OVERHEARD: Duration = Duration::from_secs(3);
-const OVERHEARD_EVENTS: usize = 300;
-/// What is no event, and under which topic it comes.
+/// For how long events are captured, and how many at most.
+const CAPTURE_TIME: Duration = Duration::from_secs(3);
+const MAX_CAPTURED_EVENTS: usize = 300;
+/// Invalid messages with their topics.
 const POISON: [(&str, &[u8]); 4] = [
     ("conversation.accepted.v1", b"\xff\x00 no text"),
     ("conversation.accepted.v1", b"{\"specversion\":\"1.0\"}"),
@@ -34,20 +34,20 @@ const POISON: [(&str, &[u8]); 4] = [
     ("export.requested.v1", b""),
 ];
 
-/// The consumer's acknowledgements stay in the network while it commits.
-pub async fn kill_between_commit_and_ack(stage: &mut Stage<'_>, role: &'static str) -> Result<()> {
+/// Holds back the consumer's acknowledgements while it commits, then kills it.
+pub async fn kill_between_commit_and_ack(context: &mut FaultContext<'_>, role: &'static str) -> Result<()> {
     let (schema, table) = match role {
         "scoring-worker" => ("scoring", "evaluations"),
         _ => ("export", "evaluation_rows"),
     };
-    let database = stage.site.database(schema)?;
+    let database = context.cluster.database(schema)?;
     let count = || -> Result<u64> {
         let rows = query_texts(&database, &format!("SELECT CAST(count(*) AS text) AS value FROM {table}"))?;
         Ok(rows.first().context("no count")?.parse()?)
     };
     let deadline = Instant::now() + LIMIT;
     loop {
-        stage.site.links.set((role, To::Rabbit), Weather::FrozenToServer);
+        context.cluster.links.set((role, To::Rabbit), LinkState::FrozenToServer);
         let (before, until) = (count()?, Instant::now() + FROZEN);
         let mut committed = 0;
         while committed < COMMITS && Instant::now() < until {
@@ -57,17 +57,17 @@ pub async fn kill_between_commit_and_ack(stage: &mut Stage<'_>, role: &'static s
         if committed >= COMMITS {
             break;
         }
-        // The broker gives a consumer that has just connected a few messages only, and then more and more.
+        // The prefetch of a new consumer starts small: let it grow, then try again.
         ensure!(Instant::now() < deadline, "{role} committed too little");
-        stage.site.links.set((role, To::Rabbit), Weather::Fair);
+        context.cluster.links.set((role, To::Rabbit), LinkState::Healthy);
         sleep(THAWED).await;
     }
-    stage.site.of_role(role).into_iter().for_each(|instance| instance.kill());
+    context.cluster.of_role(role).into_iter().for_each(|instance| instance.kill());
     Ok(())
 }
 
-pub async fn redeliver(stage: &mut Stage<'_>) -> Result<()> {
-    let (_connection, channel) = connect(stage).await?;
+pub async fn redeliver(context: &mut FaultContext<'_>) -> Result<()> {
+    let (_connection, channel) = connect(context).await?;
     let options =
         QueueDeclareOptions { exclusive: true, auto_delete: true, ..QueueDeclareOptions::default() };
     let queue = channel.queue_declare("".into(), options, FieldTable::default()).await?;
@@ -76,39 +76,39 @@ pub async fn redeliver(stage: &mut Stage<'_>) -> Result<()> {
     let options = BasicConsumeOptions { no_ack: true, ..BasicConsumeOptions::default() };
     let mut consumer =
         channel.basic_consume(queue.name().clone(), "".into(), options, FieldTable::default()).await?;
-    let mut overheard = Vec::new();
-    let end = Instant::now() + OVERHEARD;
+    let mut captured = Vec::new();
+    let end = Instant::now() + CAPTURE_TIME;
     while let Ok(Some(delivery)) =
         timeout(end.saturating_duration_since(Instant::now()), consumer.next()).await
     {
-        overheard.push(delivery?);
-        if overheard.len() == OVERHEARD_EVENTS {
+        captured.push(delivery?);
+        if captured.len() == MAX_CAPTURED_EVENTS {
             break;
         }
     }
-    ensure!(!overheard.is_empty(), "no event passed by");
-    // Not to be overheard again.
+    ensure!(!captured.is_empty(), "no event was captured");
+    // Republished events must not be captured again.
     drop(consumer);
     channel.queue_delete(queue.name().clone(), Default::default()).await?;
-    let twice: Vec<usize> = (0..overheard.len()).chain(0..overheard.len()).collect();
-    for index in stage.dice.clone().shuffled(twice) {
-        let delivery = &overheard[index];
+    let twice: Vec<usize> = (0..captured.len()).chain(0..captured.len()).collect();
+    for index in context.rng.clone().shuffled(twice) {
+        let delivery = &captured[index];
         publish(&channel, delivery.routing_key.as_str(), &delivery.data, delivery.properties.clone()).await?;
     }
     Ok(())
 }
 
-pub async fn poison(stage: &mut Stage<'_>) -> Result<()> {
-    let (_connection, channel) = connect(stage).await?;
+pub async fn poison(context: &mut FaultContext<'_>) -> Result<()> {
+    let (_connection, channel) = connect(context).await?;
     for (topic, payload) in POISON {
         publish(&channel, topic, payload, BasicProperties::default()).await?;
-        *stage.poisoned += 1;
+        *context.poisoned += 1;
     }
     Ok(())
 }
 
-async fn connect(stage: &Stage<'_>) -> Result<(Connection, Channel)> {
-    let backends = stage.site.backends.as_ref().context("the standalone has no broker")?;
+async fn connect(context: &FaultContext<'_>) -> Result<(Connection, Channel)> {
+    let backends = context.cluster.backends.as_ref().context("the standalone has no broker")?;
     let connection = Connection::connect(&backends.amqp_url()?, ConnectionProperties::default()).await?;
     let channel = connection.create_channel().await?;
     channel.confirm_select(ConfirmSelectOptions::default()).await?;

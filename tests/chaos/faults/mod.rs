@@ -1,9 +1,9 @@
-//! What can go wrong, and doing it.
+//! The faults and their injection.
 
 mod deliveries;
+mod environment;
 mod network;
 mod processes;
-mod surroundings;
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use serde::Serialize;
 use tokio::time::sleep;
 
 use crate::client::Client;
-use crate::dice::Dice;
+use crate::cluster::{Cluster, ROLES, To};
 use crate::journal::Journal;
-use crate::site::{ROLES, Site, To};
+use crate::rng::Rng;
 
 /// A fault. Its name is its `Debug` form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -43,25 +43,25 @@ pub enum Fault {
     CutOne(To),
     /// Nothing passes between one role and a server for a while; connections stay open.
     FreezeOne(To),
-    /// Every chunk of bytes comes late.
+    /// Every chunk of bytes is delayed.
     Slow(To),
     /// A consumer has committed its work, its acknowledgements do not arrive, and it is killed.
     KillBetweenCommitAndAck(&'static str),
     /// An export worker is killed while it writes.
     KillExportWorkerMidFile,
-    /// Every event of a few seconds comes twice more, in another order.
+    /// Every event of a few seconds is delivered twice more, in random order.
     Redeliver,
     /// Messages that are no events.
     Poison,
     FillObjectStore,
     FillDatabaseDisk,
-    /// The clock of a role is off by so many seconds, for a while.
+    /// The clock of a role is off by this many seconds, for a while.
     StepClock(&'static str, i64),
 }
 
 impl Fault {
-    /// For the tests that everybody runs.
-    pub fn a_few() -> Vec<Self> {
+    /// The selection for `make test`.
+    pub fn selection() -> Vec<Self> {
         vec![
             Self::KillOne("ingest"),
             Self::KillRabbit,
@@ -116,59 +116,60 @@ impl Fault {
         faults
     }
 
-    /// Why it cannot be done here.
-    pub fn impossible(self, site: &Site) -> Option<&'static str> {
+    /// Why the fault cannot be injected on this machine.
+    pub fn unsupported_reason(self, cluster: &Cluster) -> Option<&'static str> {
         match self {
-            Self::StepClock(..) if !site.has_clocks() => Some("libfaketime is not installed"),
-            Self::FillObjectStore | Self::FillDatabaseDisk if !site.data.can_be_filled() => {
+            Self::StepClock(..) if !cluster.has_clocks() => Some("libfaketime is not installed"),
+            Self::FillObjectStore | Self::FillDatabaseDisk if !cluster.data.can_be_filled() => {
                 Some("file systems cannot be mounted here")
             }
             _ => None,
         }
     }
 
-    /// Does it, for as long as it lasts. What it leaves behind is for `Site::mend`.
-    pub async fn strike(self, stage: &mut Stage<'_>) -> Result<()> {
+    /// Injects the fault for its duration. `Cluster::heal` repairs the rest.
+    pub async fn inject(self, context: &mut FaultContext<'_>) -> Result<()> {
         match self {
-            Self::KillEverything => processes::kill(stage, None).await,
-            Self::Kill(role) => processes::kill(stage, Some(role)).await,
-            Self::KillOne(role) => processes::kill_one(stage, role).await,
-            Self::Pause(role) => processes::pause(stage, role).await,
-            Self::RollingRestart => processes::restart_one_by_one(stage).await,
-            Self::StopEverything => processes::stop_everything(stage).await,
-            Self::KillExportWorkerMidFile => processes::kill_export_worker_mid_file(stage).await,
+            Self::KillEverything => processes::kill(context, None).await,
+            Self::Kill(role) => processes::kill(context, Some(role)).await,
+            Self::KillOne(role) => processes::kill_one(context, role).await,
+            Self::Pause(role) => processes::pause(context, role).await,
+            Self::RollingRestart => processes::rolling_restart(context).await,
+            Self::StopEverything => processes::stop_everything(context).await,
+            Self::KillExportWorkerMidFile => processes::kill_export_worker_mid_file(context).await,
             Self::KillPostgres
             | Self::RestartPostgres
             | Self::FreezePostgres
             | Self::KillRabbit
             | Self::RestartRabbit
-            | Self::FreezeRabbit => surroundings::server(self, stage).await,
-            Self::FillObjectStore | Self::FillDatabaseDisk => surroundings::fill(self, stage).await,
-            Self::StepClock(role, seconds) => surroundings::step_clock(stage, role, seconds).await,
+            | Self::FreezeRabbit => environment::server(self, context).await,
+            Self::FillObjectStore | Self::FillDatabaseDisk => environment::fill(self, context).await,
+            Self::StepClock(role, seconds) => environment::step_clock(context, role, seconds).await,
             Self::Cut(_) | Self::CutOne(_) | Self::FreezeOne(_) | Self::Slow(_) => {
-                network::strike(self, stage).await
+                network::inject(self, context).await
             }
-            Self::KillBetweenCommitAndAck(role) => deliveries::kill_between_commit_and_ack(stage, role).await,
-            Self::Redeliver => deliveries::redeliver(stage).await,
-            Self::Poison => deliveries::poison(stage).await,
+            Self::KillBetweenCommitAndAck(role) => {
+                deliveries::kill_between_commit_and_ack(context, role).await
+            }
+            Self::Redeliver => deliveries::redeliver(context).await,
+            Self::Poison => deliveries::poison(context).await,
         }
     }
 }
 
-/// What a fault works on.
-pub struct Stage<'s> {
-    pub site: &'s mut Site,
-    pub dice: &'s mut Dice,
+pub struct FaultContext<'s> {
+    pub cluster: &'s mut Cluster,
+    pub rng: &'s mut Rng,
     pub client: &'s Client,
     pub journal: &'s Journal,
-    /// Messages that were poisoned: so many dead letters there must be in the end.
+    /// Number of poison messages: the expected number of dead letters.
     pub poisoned: &'s mut usize,
 }
 
-impl Stage<'_> {
-    /// Lets the fault last for a while.
+impl FaultContext<'_> {
+    /// Waits while the fault lasts.
     async fn hold(&mut self, from: Duration, to: Duration) {
         let millis = |span: Duration| usize::try_from(span.as_millis()).unwrap_or_default();
-        sleep(self.dice.millis(millis(from), millis(to))).await;
+        sleep(self.rng.millis(millis(from), millis(to))).await;
     }
 }

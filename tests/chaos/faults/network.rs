@@ -1,34 +1,35 @@
-//! The network between the processes fails.
+//! Faults of the network between processes.
 
 use std::time::Duration;
 
 use anyhow::Result;
-use assay_testkit::proxy::Weather;
+use assay_testkit::proxy::LinkState;
 
-use super::{Fault, Stage};
-use crate::site::{Link, To};
+use super::{Fault, FaultContext};
+use crate::cluster::{Link, To};
 
 const DELAY: Duration = Duration::from_millis(60);
 
-pub async fn strike(fault: Fault, stage: &mut Stage<'_>) -> Result<()> {
+pub async fn inject(fault: Fault, context: &mut FaultContext<'_>) -> Result<()> {
     match fault {
-        Fault::Cut(to) => stage.site.links.set_all(to, Weather::Cut),
-        Fault::Slow(to) => stage.site.links.set_all(to, Weather::Slow(DELAY)),
+        Fault::Cut(to) => context.cluster.links.set_all(to, LinkState::Cut),
+        Fault::Slow(to) => context.cluster.links.set_all(to, LinkState::Slow(DELAY)),
         Fault::CutOne(to) => {
-            let link = any(stage, to);
-            stage.site.links.set(link, Weather::Cut);
+            let link = random_link(context, to);
+            context.cluster.links.set(link, LinkState::Cut);
         }
         Fault::FreezeOne(to) => {
-            let link = any(stage, to);
-            stage.site.links.set(link, Weather::Frozen);
+            let link = random_link(context, to);
+            context.cluster.links.set(link, LinkState::Frozen);
         }
         _ => {}
     }
-    stage.hold(Duration::from_millis(500), Duration::from_secs(6)).await;
+    context.hold(Duration::from_millis(500), Duration::from_secs(6)).await;
     Ok(())
 }
 
-fn any(stage: &mut Stage<'_>, to: To) -> Link {
-    let links: Vec<Link> = stage.site.links.all().into_iter().filter(|(_, way)| *way == to).collect();
-    stage.dice.one_of(&links)
+fn random_link(context: &mut FaultContext<'_>, to: To) -> Link {
+    let links: Vec<Link> =
+        context.cluster.links.all().into_iter().filter(|(_, target)| *target == to).collect();
+    context.rng.one_of(&links)
 }

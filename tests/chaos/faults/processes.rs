@@ -1,82 +1,82 @@
-//! Our own processes are killed, stopped, and told to go.
+//! Faults of our own processes: killed, paused, stopped, restarted.
 
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use assay_testkit::process::Signal;
-use assay_testkit::proxy::Weather;
+use assay_testkit::proxy::LinkState;
 use tokio::time::{Instant, sleep};
 
-use super::Stage;
+use super::FaultContext;
+use crate::cluster::To;
 use crate::load;
-use crate::site::To;
 
 const SHORT: Duration = Duration::from_millis(200);
 const LONG: Duration = Duration::from_secs(4);
 
-/// All processes, or those of a role, without a moment to say goodbye.
-pub async fn kill(stage: &mut Stage<'_>, role: Option<&str>) -> Result<()> {
-    stage.hold(Duration::ZERO, SHORT).await;
-    let doomed = stage.site.instances.iter_mut();
-    let doomed: Vec<_> = doomed.filter(|instance| role.is_none_or(|role| instance.role == role)).collect();
-    doomed.iter().for_each(|instance| instance.signal(Signal::SIGKILL));
-    doomed.into_iter().for_each(|instance| instance.kill());
+/// Kills all processes, or those of a role, at once.
+pub async fn kill(context: &mut FaultContext<'_>, role: Option<&str>) -> Result<()> {
+    context.hold(Duration::ZERO, SHORT).await;
+    let victims = context.cluster.instances.iter_mut();
+    let victims: Vec<_> = victims.filter(|instance| role.is_none_or(|role| instance.role == role)).collect();
+    victims.iter().for_each(|instance| instance.signal(Signal::SIGKILL));
+    victims.into_iter().for_each(|instance| instance.kill());
     if role.is_some() {
-        stage.hold(SHORT, LONG).await;
+        context.hold(SHORT, LONG).await;
     }
     Ok(())
 }
 
-pub async fn kill_one(stage: &mut Stage<'_>, role: &str) -> Result<()> {
-    let mut replicas = stage.site.of_role(role);
-    let index = stage.dice.below(replicas.len());
+pub async fn kill_one(context: &mut FaultContext<'_>, role: &str) -> Result<()> {
+    let mut replicas = context.cluster.of_role(role);
+    let index = context.rng.below(replicas.len());
     replicas[index].kill();
-    stage.hold(SHORT, LONG).await;
+    context.hold(SHORT, LONG).await;
     Ok(())
 }
 
 /// Longer than the lease of an export job.
-pub async fn pause(stage: &mut Stage<'_>, role: &str) -> Result<()> {
-    stage.site.of_role(role).iter().for_each(|instance| instance.signal(Signal::SIGSTOP));
-    stage.hold(Duration::from_secs(1), Duration::from_secs(7)).await;
-    stage.site.of_role(role).iter().for_each(|instance| instance.signal(Signal::SIGCONT));
+pub async fn pause(context: &mut FaultContext<'_>, role: &str) -> Result<()> {
+    context.cluster.of_role(role).iter().for_each(|instance| instance.signal(Signal::SIGSTOP));
+    context.hold(Duration::from_secs(1), Duration::from_secs(7)).await;
+    context.cluster.of_role(role).iter().for_each(|instance| instance.signal(Signal::SIGCONT));
     Ok(())
 }
 
-/// As an operator rolls out a new version: every process ends in order, and its successor is ready before the next goes.
-pub async fn restart_one_by_one(stage: &mut Stage<'_>) -> Result<()> {
-    for index in 0..stage.site.instances.len() {
-        stage.site.instances[index].stop().await?;
-        stage.site.start_missing()?;
-        stage.site.await_ready().await?;
+/// Rolling restart: each process stops in order, and its successor is ready before the next one stops.
+pub async fn rolling_restart(context: &mut FaultContext<'_>) -> Result<()> {
+    for index in 0..context.cluster.instances.len() {
+        context.cluster.instances[index].stop().await?;
+        context.cluster.start_missing()?;
+        context.cluster.await_ready().await?;
     }
     Ok(())
 }
 
-pub async fn stop_everything(stage: &mut Stage<'_>) -> Result<()> {
-    let stopped = stage.site.instances.iter_mut().map(|instance| instance.stop());
+pub async fn stop_everything(context: &mut FaultContext<'_>) -> Result<()> {
+    let stopped = context.cluster.instances.iter_mut().map(|instance| instance.stop());
     futures_util::future::try_join_all(stopped).await.map(drop)
 }
 
-/// The worker's database is slow, so that a file takes a while; the worker is killed when it has begun.
-pub async fn kill_export_worker_mid_file(stage: &mut Stage<'_>) -> Result<()> {
-    stage.site.links.set(("export-worker", To::Postgres), Weather::Slow(Duration::from_millis(150)));
-    let known = stage.journal.told().exports.len();
-    let key = format!("mid-file-{known}-{}", stage.dice.below(1 << 30));
-    load::create_export(stage.client, stage.journal, "axis", &key).await;
-    let exports = stage.journal.told().exports;
+/// Slows down the worker's database link so that a file takes a while, and kills the worker in the middle.
+pub async fn kill_export_worker_mid_file(context: &mut FaultContext<'_>) -> Result<()> {
+    context.cluster.links.set(("export-worker", To::Postgres), LinkState::Slow(Duration::from_millis(150)));
+    let known = context.journal.observed().exports.len();
+    let key = format!("mid-file-{known}-{}", context.rng.below(1 << 30));
+    load::create_export(context.client, context.journal, "axis", &key).await;
+    let exports = context.journal.observed().exports;
     ensure!(exports.len() > known, "no export was created");
     let path = format!("/v1/evaluations/exports/{}", exports[exports.len() - 1].id);
     let deadline = Instant::now() + Duration::from_secs(30);
     while Instant::now() < deadline {
-        match stage.client.read(&path).await {
+        match context.client.read(&path).await {
             Ok(export) if export["status"] == "pending" => {}
             Ok(_) => break,
-            Err(answer) => stage.journal.other("export", &path, &answer),
+            Err(answer) => context.journal.other("export", &path, &answer),
         }
         sleep(Duration::from_millis(20)).await;
     }
-    stage.hold(Duration::ZERO, SHORT).await;
-    stage.site.of_role("export-worker").into_iter().for_each(|worker| worker.kill());
+    context.hold(Duration::ZERO, SHORT).await;
+    context.cluster.of_role("export-worker").into_iter().for_each(|worker| worker.kill());
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The files of exports, from beginning to end.
+//! Checks the files of exports.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -7,15 +7,15 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
-use super::SETTLE;
+use super::SETTLE_LIMIT;
 use super::stored::Stored;
 use crate::client::{Answer, Client};
 use crate::journal::Export;
 use crate::report::Report;
 use crate::table::Table;
 
-/// An export is complete with a correct file, or failed with a reason.
-pub async fn file(
+/// Checks that an export is complete with a correct file, or failed with a reason.
+pub async fn check_file(
     client: &Client,
     export: &Export,
     stored: &Stored,
@@ -27,10 +27,10 @@ pub async fn file(
     if end["status"] == "failed" {
         report.exports_failed += 1;
         if end["error_message"].as_str().is_none_or(str::is_empty) {
-            report.be_wrong(format!("export {} failed without a reason", export.id));
+            report.record_wrong(format!("export {} failed without a reason", export.id));
         }
         if is_last {
-            report.lose(format!("the last export failed: {}", end["error_message"]));
+            report.record_lost(format!("the last export failed: {}", end["error_message"]));
         }
         return Ok(());
     }
@@ -38,21 +38,21 @@ pub async fn file(
     let bytes = match client.fetch(address).await {
         Ok(bytes) => bytes,
         Err(answer) => {
-            report.lose(format!("the file of export {}: {answer:?}", export.id));
+            report.record_lost(format!("the file of export {}: {answer:?}", export.id));
             return Ok(());
         }
     };
     match rows(&bytes, export, stored, deleting) {
         Err(error) => {
-            report.be_wrong(format!("the file of export {} ({}): {error:#}", export.id, export.kind))
+            report.record_wrong(format!("the file of export {} ({}): {error:#}", export.id, export.kind))
         }
         Ok(rows) if is_last => {
             let rows: HashSet<&str> = rows.iter().map(String::as_str).collect();
             for missing in stored.ids().difference(&rows) {
-                report.lose(format!("ticket {missing} is not in the last {} export", export.kind));
+                report.record_lost(format!("ticket {missing} is not in the last {} export", export.kind));
             }
             for deleted in rows.difference(&stored.ids()) {
-                report.be_wrong(format!(
+                report.record_wrong(format!(
                     "ticket {deleted} was deleted and is in the last {} export",
                     export.kind
                 ));
@@ -63,7 +63,7 @@ pub async fn file(
     Ok(())
 }
 
-/// The ticket ids of a file that is what it should be.
+/// Checks the rows of a file and returns their ticket ids.
 fn rows(
     bytes: &[u8],
     export: &Export,
@@ -99,7 +99,7 @@ fn rows(
 }
 
 async fn finished(client: &Client, export: &str) -> Result<Value> {
-    let deadline = Instant::now() + SETTLE;
+    let deadline = Instant::now() + SETTLE_LIMIT;
     loop {
         let read: Result<Value, Answer> = client.read(&format!("/v1/evaluations/exports/{export}")).await;
         if let Ok(end) = &read
@@ -107,7 +107,7 @@ async fn finished(client: &Client, export: &str) -> Result<Value> {
         {
             return Ok(end.clone());
         }
-        ensure!(Instant::now() < deadline, "export {export} came to no end: {read:?}");
+        ensure!(Instant::now() < deadline, "export {export} did not finish: {read:?}");
         sleep(Duration::from_millis(100)).await;
     }
 }

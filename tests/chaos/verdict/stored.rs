@@ -1,4 +1,4 @@
-//! What the databases hold, and what the scorer says of what was sent.
+//! The contents of the databases, and the scorer's results for the conversations sent.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -6,10 +6,9 @@ use anyhow::{Context, Result, ensure};
 use assay_testkit::query_texts;
 use serde_json::Value;
 
+use crate::cluster::Cluster;
 use crate::run::example;
-use crate::site::Site;
 
-/// What the databases hold in the end.
 pub struct Stored {
     /// Ticket ids by external id.
     pub tickets: BTreeMap<String, Vec<String>>,
@@ -18,11 +17,11 @@ pub struct Stored {
 }
 
 impl Stored {
-    pub fn read(site: &Site) -> Result<Self> {
+    pub fn read(cluster: &Cluster) -> Result<Self> {
         let mut tickets: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        let id = |column: &str| site.sql_of_id(column);
+        let id = |column: &str| cluster.sql_of_id(column);
         let query = format!("SELECT external_id || '|' || {} AS value FROM conversations", id("id"));
-        for row in query_texts(&site.database("ingest")?, &query)? {
+        for row in query_texts(&cluster.database("ingest")?, &query)? {
             let (external_id, id) = row.split_once('|').context("no ticket")?;
             tickets.entry(external_id.to_owned()).or_default().push(hyphenated(id));
         }
@@ -32,7 +31,7 @@ impl Stored {
             "SELECT {ticket} || '|' || {evaluation} || '|' || coalesce(document, 'null') AS value \
              FROM evaluations WHERE deleted_at IS NULL"
         );
-        for row in query_texts(&site.database("scoring")?, &query)? {
+        for row in query_texts(&cluster.database("scoring")?, &query)? {
             let mut parts = row.splitn(3, '|');
             let mut part = || parts.next().context("no evaluation");
             let (ticket, id, document) = (hyphenated(part()?), hyphenated(part()?), part()?);
@@ -46,18 +45,18 @@ impl Stored {
     }
 }
 
-/// An id as the API writes it, of its 32 digits.
+/// Formats the 32 digits of an id as the API does.
 fn hyphenated(digits: &str) -> String {
     let ends = [0, 8, 12, 16, 20, 32];
     ends.windows(2).filter_map(|ends| digits.get(ends[0]..ends[1])).collect::<Vec<_>>().join("-")
 }
 
-/// What `assay score` says of each conversation that is sent.
-pub async fn score_locally(site: &Site) -> Result<Vec<Value>> {
+/// Results of `assay score` for each template conversation.
+pub async fn score_locally(cluster: &Cluster) -> Result<Vec<Value>> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("conversations.jsonl");
     std::fs::write(&file, example("conversations.jsonl")?)?;
-    let output = site.assay(&["score", &file.display().to_string()]).output().await?;
+    let output = cluster.assay(&["score", &file.display().to_string()]).output().await?;
     ensure!(output.status.success(), "assay score: {output:?}");
     let lines = String::from_utf8(output.stdout)?;
     Ok(lines.lines().map(serde_json::from_str).collect::<Result<_, _>>()?)

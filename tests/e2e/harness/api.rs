@@ -28,7 +28,7 @@ impl Api {
         Ok(Self { http, base_url: base_url.to_owned(), key: key.map(str::to_owned) })
     }
 
-    /// A request with the key; `path` may also be a whole address.
+    /// A request with the key; `path` may also be a full URL.
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
         let address =
             if path.starts_with("http") { path.to_owned() } else { format!("{}{path}", self.base_url) };
@@ -49,12 +49,10 @@ impl Api {
         Ok(Reply { question, status, headers, body })
     }
 
-    /// `GET`.
     pub async fn get(&self, path: &str) -> Result<Reply> {
         self.reply(self.request(Method::GET, path)).await
     }
 
-    /// `DELETE`.
     pub async fn delete(&self, path: &str) -> Result<Reply> {
         self.reply(self.request(Method::DELETE, path)).await
     }
@@ -70,19 +68,19 @@ impl Api {
         self.reply(request.body(body.into())).await
     }
 
-    /// Imports a conversation: its ticket id.
+    /// Imports a conversation and returns its ticket id.
     pub async fn import(&self, conversation: &Value) -> Result<String> {
         let receipt = self.post("/v1/assess", conversation).await?.expect(202)?;
         text(&receipt, "id")
     }
 
-    /// Registers an AI agent: its id.
+    /// Registers an AI agent and returns its id.
     pub async fn register(&self, external_id: &str) -> Result<String> {
         let agent = json!({"external_id": external_id, "name": format!("Agent {external_id}")});
         text(&self.post("/v1/agents", &agent).await?.expect(201)?, "id")
     }
 
-    /// A ticket's evaluation, once it is there.
+    /// Waits for a ticket's evaluation.
     pub async fn evaluation(&self, ticket_id: &str) -> Result<Value> {
         until(&format!("the evaluation of {ticket_id}"), async || {
             let evaluation = self.get(&format!("/v1/tickets/{ticket_id}/evaluation")).await?.expect(200)?;
@@ -97,7 +95,7 @@ impl Api {
         self.complete(&text(&created, "id")?).await
     }
 
-    /// An export, once it is complete. Fails when it takes a way that is not documented.
+    /// Waits for a complete export. Fails on an undocumented state transition.
     pub async fn complete(&self, export_id: &str) -> Result<Value> {
         let mut highest = 0;
         until(&format!("export {export_id}"), async || {

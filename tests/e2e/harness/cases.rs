@@ -1,4 +1,4 @@
-//! Tables of cases: all of them are tried, and all that fail are reported together.
+//! Tables of cases: runs all of them and reports all failures together.
 
 use std::fmt::Display;
 
@@ -12,7 +12,7 @@ pub struct Cases {
 }
 
 impl Cases {
-    /// Notes how a case went.
+    /// Records the outcome of a case.
     pub fn check(&mut self, name: impl Display, outcome: Result<()>) {
         self.tried += 1;
         if let Err(error) = outcome {
@@ -20,7 +20,7 @@ impl Cases {
         }
     }
 
-    /// Fails when a case did.
+    /// Fails if any case failed.
     pub fn finish(self) -> Result<()> {
         let Self { tried, failures } = self;
         ensure!(tried > 0, "no case was tried");

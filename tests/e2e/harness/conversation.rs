@@ -1,11 +1,11 @@
-//! Conversations to be sent.
+//! Builders of conversation bodies.
 
 use serde_json::{Value, json};
 
-/// The moment of the first message, epoch milliseconds: 2025-11-20T00:53:20.000Z.
-const BEGIN: i64 = 1_763_600_000_000;
+/// Timestamp of the first message, epoch milliseconds: 2025-11-20T00:53:20.000Z.
+const STARTED_AT: i64 = 1_763_600_000_000;
 
-/// A good conversation of a customer and a human: three messages, no agent needed.
+/// A valid conversation of a customer and a human: three messages, no agent needed.
 pub fn conversation(ticket_id: &str) -> Value {
     let ann = json!({"type": "contact", "external_id": "ann", "name": "Ann"});
     let bob = json!({"type": "teammate", "external_id": "bob", "name": "Bob"});
@@ -20,13 +20,13 @@ pub fn conversation(ticket_id: &str) -> Value {
     })
 }
 
-/// A message with the external id `m-NUMBER`, so many minutes after the first one.
+/// A message with the external id `m-NUMBER`, `number` minutes after the first one.
 pub fn message(number: usize, author: &Value, content: &str) -> Value {
-    let timestamp = BEGIN + i64::try_from(number).unwrap_or_default() * 60_000;
+    let timestamp = STARTED_AT + i64::try_from(number).unwrap_or_default() * 60_000;
     json!({"external_id": format!("m-{number}"), "timestamp": timestamp, "author": author, "content": content})
 }
 
-/// So many messages of one customer.
+/// `count` messages of one customer.
 pub fn messages(count: usize) -> Value {
     let ann = json!({"type": "contact", "external_id": "ann"});
     (0..count).map(|number| message(number, &ann, "Hello?")).collect()
@@ -35,18 +35,18 @@ pub fn messages(count: usize) -> Value {
 /// One change of a body.
 #[derive(Debug, Clone)]
 pub enum Edit {
-    /// Puts a value at a JSON Pointer.
+    /// Sets a value at a JSON Pointer.
     Set(&'static str, Value),
-    /// Takes away what is at a JSON Pointer.
+    /// Removes the value at a JSON Pointer.
     Unset(&'static str),
 }
 
-/// Puts a value at a JSON Pointer.
+/// Sets a value at a JSON Pointer.
 pub fn set(pointer: &'static str, value: impl Into<Value>) -> Edit {
     Edit::Set(pointer, value.into())
 }
 
-/// Takes away what is at a JSON Pointer.
+/// Removes the value at a JSON Pointer.
 pub fn unset(pointer: &'static str) -> Edit {
     Edit::Unset(pointer)
 }

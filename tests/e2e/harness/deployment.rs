@@ -1,4 +1,4 @@
-//! Which processes make up a stack, and the settings they get.
+//! The processes of a stack and their settings.
 
 use std::path::Path;
 
@@ -8,14 +8,14 @@ use assay_testkit::{ServiceRole, Template, TestDatabase, free_port, random_name,
 /// The key that every stack starts with, of the organization `default`.
 pub const BOOTSTRAP_KEY: &str = "end-to-end-bootstrap-key";
 
-/// Settings of every stack: what ends after a while ends soon, so that it can be waited for.
+/// Settings of every stack: short timeouts and intervals, so that tests can wait for them.
 const COMMON: [(&str, &str); 9] = [
     ("ASSAY_BOOTSTRAP_API_KEY", BOOTSTRAP_KEY),
     ("ASSAY_GATEWAY__KEY_CACHE_SECONDS", "1"),
     ("ASSAY_GATEWAY__BODY_DEADLINE_SECONDS", "3"),
     ("ASSAY_EXPORT_WORKER__LEASE_MILLISECONDS", "5000"),
-    ("ASSAY_SCORING__INTEREST_INTERVAL_MILLISECONDS", "200"),
-    // The receivers of tests listen on the loopback; every other private address is still refused.
+    ("ASSAY_SCORING__SUBSCRIBERS_POLL_INTERVAL_MILLISECONDS", "200"),
+    // Webhook receivers of tests listen on loopback; every other private address is still refused.
     ("ASSAY_WEBHOOKS__ALLOW_HTTP", "true"),
     ("ASSAY_WEBHOOKS__ALLOWED_NETWORKS", "127.0.0.1/32"),
     ("ASSAY_WEBHOOKS__RETRY_SCHEDULE_SECONDS", "0,1,1,2,2,3,3,5,5,5"),
@@ -47,21 +47,20 @@ pub type Settings = Vec<(String, String)>;
 /// A process of a stack.
 #[derive(Debug, Clone)]
 pub struct Member {
-    /// What it is called in logs: its subcommand.
+    /// Its subcommand; names the log, too.
     pub name: &'static str,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// Where it answers `/readyz`; unknown when the system chooses the port and the process prints it.
+    /// Its address; `None` when the system chooses the port and the process prints it.
     pub address: Option<String>,
 }
 
-/// What is to be started.
 pub struct Deployment {
-    /// The processes; the last one is the one that clients talk to.
+    /// The processes; the last one is the public one.
     pub members: Vec<Member>,
-    /// What all of them get.
+    /// Settings of all processes.
     pub settings: Settings,
-    /// Kept for as long as the stack lives.
+    /// Dropped with the stack.
     pub _database: Option<TestDatabase>,
 }
 
@@ -78,7 +77,7 @@ pub fn standalone_arguments(folder: &Path, address: &str) -> Vec<String> {
     ["standalone", "--listen", address, "--data-dir", &data].map(str::to_owned).to_vec()
 }
 
-/// A process for every role, on a database and in a broker namespace of their own; files in `folder`.
+/// A process for every role, with a separate database and broker namespace; files in `folder`.
 pub fn distributed(folder: &Path) -> Result<Deployment> {
     let template = DATABASES
         .iter()

@@ -1,4 +1,4 @@
-//! Starting a stack, talking to it, and saying what went wrong.
+//! Starts a stack, sends requests to it, and reports failures.
 
 mod api;
 mod cases;
@@ -25,10 +25,10 @@ pub use self::reply::Reply;
 pub use self::stack::{Kind, Stack};
 pub use self::table::Table;
 
-/// How long anything may take that is waited for.
+/// Time limit of every wait.
 pub const LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs a scenario on a stack of its own. Its logs are kept, and shown when it fails.
+/// Runs a scenario on its own stack. The logs are kept, and shown on failure.
 pub fn run(kind: Kind, name: &str, scenario: impl AsyncFnOnce(&mut Stack) -> Result<()>) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
@@ -44,7 +44,7 @@ pub fn run(kind: Kind, name: &str, scenario: impl AsyncFnOnce(&mut Stack) -> Res
     })
 }
 
-/// Looks again and again until `attempt` has a value; an error when that takes longer than [`LIMIT`].
+/// Polls `attempt` until it has a value; an error after [`LIMIT`].
 pub async fn until<T>(what: &str, mut attempt: impl AsyncFnMut() -> Result<Option<T>>) -> Result<T> {
     let waited = tokio::time::timeout(LIMIT, async {
         loop {
@@ -54,5 +54,5 @@ pub async fn until<T>(what: &str, mut attempt: impl AsyncFnMut() -> Result<Optio
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     });
-    waited.await.unwrap_or_else(|_| anyhow::bail!("waited {} s in vain for {what}", LIMIT.as_secs()))
+    waited.await.unwrap_or_else(|_| anyhow::bail!("timed out after {} s waiting for {what}", LIMIT.as_secs()))
 }

@@ -1,4 +1,4 @@
-//! What can be asked for: the operations that the OpenAPI document lists, and the routes that the sources make.
+//! The operations of the OpenAPI document, and the routes in the sources.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -22,7 +22,7 @@ pub struct Operation {
     pub query: Vec<String>,
     /// The documented statuses.
     pub statuses: BTreeSet<String>,
-    /// Whether it is documented, or built, to need a credential.
+    /// Whether it requires a credential, by document or code.
     pub needs_key: bool,
 }
 
@@ -38,7 +38,7 @@ impl Operation {
         named.fold(self.path.clone(), |path, (name, id)| path.replace(&format!("{{{name}}}"), id))
     }
 
-    /// Method and path without the names of parameters: what tells operations apart.
+    /// Method and path without the names of parameters: the identity of an operation.
     pub fn shape(&self) -> String {
         format!(
             "{} {}",
@@ -97,7 +97,7 @@ pub fn serving_crates() -> Result<BTreeSet<String>> {
     Ok(found)
 }
 
-/// Every route that a crate makes, read from its sources: all of them are made by `platform::web::resource`.
+/// Every route of a crate, read from its sources: all of them use `platform::web::resource`.
 pub fn routed_operations(name: &str) -> Result<Vec<Operation>> {
     let mut operations = Vec::new();
     for entry in fs::read_dir(crates().join(name).join("src/http"))? {

@@ -1,4 +1,4 @@
-//! Requests that no well-behaved client sends, over a plain connection.
+//! Malformed or slow requests over a plain TCP connection.
 
 use std::time::Duration;
 
@@ -31,10 +31,10 @@ impl RawConnection {
         Ok(self.writer.write_all(bytes).await?)
     }
 
-    /// Sends `chunk` again and again until an answer begins or the connection breaks: how many bytes were taken.
+    /// Sends `chunk` repeatedly until an answer begins or the connection breaks. Returns the number of bytes sent.
     pub async fn send_until_answered(&mut self, chunk: &[u8], at_most: usize) -> Result<usize> {
         let mut sent = 0;
-        // A chunk may be taken in parts.
+        // A chunk may be written partially.
         while sent < at_most {
             tokio::select! {
                 biased;
@@ -53,7 +53,7 @@ impl RawConnection {
         tokio::time::timeout(LIMIT, self.read_reply()).await.context("no answer in time")?
     }
 
-    /// Whether the other side closes the connection within this time.
+    /// Whether the server closes the connection within this time.
     pub async fn is_closed_within(&mut self, limit: Duration) -> bool {
         let mut rest = Vec::new();
         tokio::time::timeout(limit, self.reader.read_to_end(&mut rest)).await.is_ok()

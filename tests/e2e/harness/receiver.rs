@@ -1,4 +1,4 @@
-//! Who is told by webhooks: an HTTP server of the test, which checks messages with the official library of Standard Webhooks.
+//! A webhook receiver: an HTTP server that verifies messages with the official library of Standard Webhooks.
 
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -15,7 +15,7 @@ use standardwebhooks::Webhook;
 
 use super::until;
 
-/// A running receiver. Dropping it ends it.
+/// A running receiver. Dropping it stops it.
 pub struct Receiver {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -29,7 +29,7 @@ struct Shared {
     is_over: AtomicBool,
 }
 
-/// A message that came.
+/// A received message.
 #[derive(Debug, Clone)]
 pub struct Message {
     /// Its headers.
@@ -85,28 +85,28 @@ impl Receiver {
         self.address
     }
 
-    /// What is to be told to webhooks.
+    /// The endpoint URL.
     pub fn url(&self) -> String {
         format!("http://{}/hooks?of=test", self.address)
     }
 
-    /// The next messages are answered so, each one once; then it is 204 again. A status line's code and reason, and more header
-    /// lines behind it.
+    /// Queues responses for the next messages; afterwards it is 204 again. Each is a status code with reason, optionally
+    /// followed by header lines.
     pub fn answer_next(&self, answers: &[&str]) {
         lock(&self.shared.answers).extend(answers.iter().map(|answer| (*answer).to_owned()));
     }
 
-    /// Everything that came.
+    /// All received messages.
     pub fn messages(&self) -> Vec<Message> {
         lock(&self.shared.messages).clone()
     }
 
-    /// The messages of this type that came.
+    /// The received messages of this type.
     pub fn of_type(&self, event: &str) -> Vec<Message> {
         self.messages().into_iter().filter(|message| message.payload()["type"] == event).collect()
     }
 
-    /// The first so many messages that satisfy a condition, once they have come.
+    /// Waits for `count` messages that satisfy the condition.
     pub async fn await_messages(
         &self,
         what: &str,
@@ -124,7 +124,7 @@ impl Receiver {
 impl Drop for Receiver {
     fn drop(&mut self) {
         self.shared.is_over.store(true, Ordering::SeqCst);
-        // Wakes the listener; when that fails it is gone already.
+        // Wakes the listener; it fails if the listener has ended already.
         let _ = TcpStream::connect(self.address);
         if let Some(listener) = self.listener.take() {
             let _ = listener.join();

@@ -1,13 +1,13 @@
-//! An answer, and what every answer must keep.
+//! HTTP responses with assertions.
 
 use anyhow::{Context, Result, ensure};
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-/// An answer, read to its end.
+/// A complete response.
 #[derive(Debug)]
 pub struct Reply {
-    /// What was asked, for messages.
+    /// The request, for error messages.
     pub question: String,
     /// HTTP status code.
     pub status: u16,
@@ -28,14 +28,14 @@ impl Reply {
         String::from_utf8_lossy(&self.body).chars().take(1_500).collect()
     }
 
-    /// The body as JSON, when the status is as expected.
+    /// The body as JSON; an error unless the status is as expected.
     pub fn expect(&self, status: u16) -> Result<Value> {
         self.expect_status(status)?;
         serde_json::from_slice(&self.body)
             .with_context(|| format!("{}: no JSON: {}", self.question, self.text()))
     }
 
-    /// The status is as expected.
+    /// Checks the status.
     pub fn expect_status(&self, status: u16) -> Result<()> {
         ensure!(
             self.status == status,
@@ -47,7 +47,7 @@ impl Reply {
         Ok(())
     }
 
-    /// The answer is this problem, and keeps every rule of error answers (specification, "Problem object"; RFC 9457).
+    /// Checks that the response is this problem and follows every rule of error responses (specification, "Problem object"; RFC 9457).
     pub fn problem(&self, status: u16, code: &str) -> Result<Value> {
         let problem = self.expect(status)?;
         let question = &self.question;
@@ -75,8 +75,8 @@ impl Reply {
         Ok(problem)
     }
 
-    /// The answer is `invalid-request`, and one of its faults is at `pointer`.
-    pub fn fault_at(&self, pointer: &str) -> Result<Value> {
+    /// Checks that the response is `invalid-request` with an error at `pointer`.
+    pub fn error_at(&self, pointer: &str) -> Result<Value> {
         let problem = self.problem(400, "invalid-request")?;
         let faults = problem["errors"].as_array().with_context(|| format!("no errors: {problem}"))?;
         let complete =

@@ -1,4 +1,4 @@
-//! A running product: its processes, its settings and its logs.
+//! A running stack: processes, settings and logs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,10 +19,10 @@ use super::until;
 /// The executable under test.
 const ASSAY: &str = env!("CARGO_BIN_EXE_assay");
 
-/// How much of a log is shown.
+/// Lines of each log shown on failure.
 const LOG_LINES: usize = 80;
 
-/// The two ways to run the product.
+/// The two kinds of stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Everything in one process, on SQLite.
@@ -83,7 +83,7 @@ impl Stack {
         Ok(())
     }
 
-    /// Kills processes as a power cut does: all of the standalone, or the named ones of the distributed stack.
+    /// SIGKILLs the standalone, or the named processes of the distributed stack.
     pub fn kill(&mut self, names: &[&str]) {
         let everything = self.kind == Kind::Standalone;
         let doomed: Vec<_> =
@@ -97,7 +97,6 @@ impl Stack {
         }
     }
 
-    /// Which of the two ways this is.
     pub fn kind(&self) -> Kind {
         self.kind
     }
@@ -108,7 +107,7 @@ impl Stack {
         Ok(())
     }
 
-    /// How a process ended; none while it runs.
+    /// Exit status of a process; `None` while it runs.
     pub fn exit_status(&self, name: &str) -> Result<Option<ExitStatus>> {
         Ok(self.process(name)?.exit_status())
     }
@@ -118,7 +117,7 @@ impl Stack {
         Ok(self.process(name)?.pid())
     }
 
-    /// A process that has ended: [`Self::start`] starts it again.
+    /// Removes an ended process; [`Self::start`] starts it again.
     pub fn forget(&mut self, name: &str) {
         self.processes.remove(name);
     }
@@ -143,12 +142,12 @@ impl Stack {
         self.processes.get(name).with_context(|| format!("{name} does not run"))
     }
 
-    /// Starts the gateway (with all of the standalone) again, with another setting.
+    /// Restarts the gateway (or the standalone) with another setting.
     pub async fn restart_gateway_with(&mut self, setting: &str, value: &str) -> Result<()> {
         self.restart_with("gateway", &[(setting, value)]).await
     }
 
-    /// Starts a process (with all of the standalone) again, with other settings.
+    /// Restarts a process (or the standalone) with other settings.
     pub async fn restart_with(&mut self, name: &str, settings: &[(&str, &str)]) -> Result<()> {
         self.kill(&[name]);
         let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -171,9 +170,9 @@ impl Stack {
         self.home.path()
     }
 
-    /// What a setting of every process is; an empty text when this stack sets it not.
+    /// The value of a common setting; empty if unset.
     pub fn setting(&self, name: &str) -> &str {
-        // A later one replaces an earlier one.
+        // The last one counts.
         let set = self.deployment.settings.iter().rev().find(|(set, _)| set == name);
         set.map(|(_, value)| value.as_str()).unwrap_or_default()
     }
@@ -214,7 +213,7 @@ impl Stack {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    /// A command that works on the registry's database, `assay COMMAND …`: what came of it.
+    /// Runs a command on the registry's database, `assay COMMAND …`.
     pub async fn registry_command(&self, command: &str, arguments: &[&str]) -> Result<std::process::Output> {
         let data = self.home.path().join("data");
         let data = data.to_str().context("the folder is no text")?;
@@ -256,7 +255,7 @@ impl Stack {
             let text = fs::read_to_string(&path).unwrap_or_default();
             let lines: Vec<&str> = text.lines().collect();
             let end = &lines[lines.len().saturating_sub(LOG_LINES)..];
-            // There is nobody else to tell.
+            // Best effort.
             let _ = writeln!(output, "\n--- end of {}\n{}", path.display(), end.join("\n"));
         }
     }
@@ -275,7 +274,7 @@ impl Stack {
         Process::spawn(&spec)
     }
 
-    /// The address of a member. The system chooses that of the standalone, which prints it; a later start uses it again.
+    /// The address of a member. The standalone gets a port from the system and prints it; restarts reuse it.
     async fn address_of(&mut self, index: usize) -> Result<String> {
         if let Some(address) = &self.deployment.members[index].address {
             return Ok(address.clone());
@@ -300,7 +299,7 @@ impl Stack {
             self.ensure_alive(name)?;
             let request = api.request(reqwest::Method::GET, "/readyz").timeout(Duration::from_secs(5));
             Ok(match api.reply(request).await {
-                // Everything is there, and not only what this process cannot do without.
+                // Ready and not degraded.
                 Ok(reply) if reply.status == 200 && reply.text().contains("\"ready\"") => Some(()),
                 _ => None,
             })
@@ -321,7 +320,7 @@ impl Stack {
     }
 }
 
-/// Settings in our own environment, which must not reach the product.
+/// Settings in the environment of the test, which must not reach the product.
 fn inherited_settings() -> impl Iterator<Item = std::ffi::OsString> {
     std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_string_lossy().starts_with("ASSAY_"))
 }

@@ -1,4 +1,4 @@
-//! An exported file, read with a CSV reader.
+//! Reads an exported CSV file.
 
 use std::collections::BTreeMap;
 

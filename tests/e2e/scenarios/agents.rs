@@ -64,7 +64,7 @@ async fn refused(api: &Api) -> Result<()> {
     for (body, pointer) in table {
         let reply = api.post("/v1/agents", &body).await?;
         let name: String = body.to_string().chars().take(100).collect();
-        cases.check(name, reply.fault_at(pointer).map(drop));
+        cases.check(name, reply.error_at(pointer).map(drop));
     }
     // A refused request claims nothing.
     cases.check("afterwards", api.register("refused").await.map(drop));
@@ -103,7 +103,7 @@ async fn import(api: &Api, ticket: &str, author: &Value) -> Result<crate::harnes
     api.post("/v1/assess", &edited(conversation(ticket), &[set("/messages/1/author", author.clone())])).await
 }
 
-/// At once, by either id or both; the evaluation names the agent.
+/// Usable immediately, by either id or both; the evaluation names the agent.
 async fn used(api: &Api) -> Result<()> {
     for number in 0..20 {
         let external_id = format!("used-{number}");
@@ -160,7 +160,7 @@ fn names_message(problem: &Value) -> Result<()> {
     Ok(())
 }
 
-/// That an agent is unknown is not remembered.
+/// An unknown agent is not cached.
 async fn registered_later(api: &Api) -> Result<()> {
     for number in 0..10 {
         let external_id = format!("later-{number}");

@@ -1,4 +1,4 @@
-//! Bodies that are no JSON, of another media type, too large or too slow: refused before anything is stored.
+//! Malformed bodies, other media types, too large or too slow bodies: refused before anything is stored.
 
 use std::time::Duration;
 
@@ -125,12 +125,12 @@ async fn declared_too_large(stack: &Stack) -> Result<()> {
     connection.reply().await?.problem(413, "payload-too-large").map(drop)
 }
 
-/// Refused as soon as it is certain: the rest is neither read nor kept.
+/// Refused as soon as the limit is passed: the rest is neither read nor buffered.
 async fn endless_chunks(stack: &Stack, key: &str, status: u16, code: &str) -> Result<()> {
     let mut connection = RawConnection::open(stack.base_url()).await?;
     connection.send(head(key, "Transfer-Encoding: chunked").as_bytes()).await?;
     let chunk = format!("10000\r\n{}\r\n", "x".repeat(0x10000));
-    // What is on its way when the limit is passed lies in buffers of the system, which are far smaller than 64 MB.
+    // Bytes in flight when the limit is passed fill the system's buffers, which are far smaller than 64 MB.
     let sent = connection.send_until_answered(chunk.as_bytes(), 64_000_000).await?;
     ensure!(sent < 48_000_000, "{sent} bytes were taken");
     connection.reply().await?.problem(status, code)?;
@@ -138,7 +138,7 @@ async fn endless_chunks(stack: &Stack, key: &str, status: u16, code: &str) -> Re
     Ok(())
 }
 
-/// Whoever has no key holds no connection either.
+/// Without a key a connection is not kept open either.
 async fn open_body(stack: &Stack) -> Result<()> {
     for length in ["Transfer-Encoding: chunked", "Content-Length: 1000"] {
         let mut connection = RawConnection::open(stack.base_url()).await?;
@@ -159,7 +159,7 @@ async fn slow_body(stack: &Stack) -> Result<()> {
     connection.reply().await?.problem(408, "request-timeout").map(drop)
 }
 
-/// Nothing is stored of a body whose end never comes.
+/// Nothing is stored of an incomplete body.
 async fn cut_body(stack: &Stack) -> Result<()> {
     let body = conversation("cut").to_string();
     let mut connection = RawConnection::open(stack.base_url()).await?;

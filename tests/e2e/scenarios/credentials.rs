@@ -1,4 +1,4 @@
-//! Who may ask: API keys and their scopes. Decided before a body is read.
+//! API keys and scopes, checked before a body is read.
 
 use anyhow::{Context, Result, ensure};
 use reqwest::Method;
@@ -23,7 +23,7 @@ fn operations() -> Vec<(Method, String, &'static str)> {
     ]
 }
 
-/// Invalid keys, in all their forms, and keys that may not do what is asked.
+/// Invalid keys in all forms, and keys without the required scope.
 pub async fn run(stack: &mut Stack) -> Result<()> {
     let mut cases = Cases::default();
     cases.check("invalid keys", invalid_keys(stack).await);
@@ -67,7 +67,7 @@ async fn invalid_keys(stack: &Stack) -> Result<()> {
 }
 
 async fn is_unauthorized(api: &Api, method: Method, path: &str, header: Option<&str>) -> Result<()> {
-    // A body and a media type that would be refused: the key is decided first.
+    // Invalid body and media type: the key is checked first.
     let mut request = api.request(method.clone(), path);
     if method == Method::POST {
         request = request.header("content-type", "text/plain").body("{");
@@ -88,7 +88,7 @@ async fn is_unauthorized(api: &Api, method: Method, path: &str, header: Option<&
     Ok(())
 }
 
-/// The head decides: nothing of the body is waited for.
+/// Refused by the head, without waiting for the body.
 async fn large_body(stack: &Stack) -> Result<()> {
     let mut connection = RawConnection::open(stack.base_url()).await?;
     let head = "POST /v1/assess HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
@@ -185,7 +185,7 @@ async fn listing(stack: &Stack) -> Result<()> {
     Ok(())
 }
 
-/// `X-Request-Id` is echoed when it is sane, else another one is made.
+/// A valid `X-Request-Id` is echoed, else a new one is generated.
 async fn request_ids(api: &Api) -> Result<()> {
     let longest = "x".repeat(128);
     for (sent, echoed) in [

@@ -1,4 +1,4 @@
-//! `DELETE /v1/tickets/{id}`: what is deleted is gone everywhere, whenever it is deleted, and stays gone.
+//! `DELETE /v1/tickets/{id}`: a deleted ticket is gone everywhere, at any stage of processing, and stays gone.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::harness::{Api, Cases, Stack, Table, conversation, edited, set, unset,
 /// Tickets that are deleted while they are evaluated.
 const RACES: usize = 24;
 
-/// Deletions of evaluated tickets, of tickets under way, by several at once, and through a crash.
+/// Deletion of evaluated tickets, of tickets in flight, concurrently, and across a crash.
 pub async fn run(stack: &mut Stack) -> Result<()> {
     let api = stack.api()?;
     api.register("bot").await?;
@@ -21,20 +21,20 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
     cases.check("who may delete", who_may_delete(stack, &kept).await);
     cases.check("an evaluated ticket", evaluated_ticket(&api, &kept).await);
     cases.check("the identity stays used", identity_stays_used(&api).await);
-    cases.check("several at once", several_at_once(&api).await);
-    cases.check("tickets under way", tickets_under_way(&api, &kept).await);
-    cases.check("through a crash", through_a_crash(stack, &kept).await);
+    cases.check("several at once", concurrent_deletions(&api).await);
+    cases.check("tickets under way", tickets_in_flight(&api, &kept).await);
+    cases.check("through a crash", across_a_crash(stack, &kept).await);
     cases.finish()
 }
 
 async fn who_may_delete(stack: &Stack, kept: &str) -> Result<()> {
     let path = format!("/v1/tickets/{kept}");
-    for nobody in [stack.api_with(None)?, stack.api_with(Some("asy_no-such-key-at-all"))?] {
-        let reply = nobody.delete(&path).await?;
+    for unauthorized in [stack.api_with(None)?, stack.api_with(Some("asy_no-such-key-at-all"))?] {
+        let reply = unauthorized.delete(&path).await?;
         reply.problem(401, "unauthorized")?;
         ensure!(reply.header("www-authenticate").starts_with("Bearer"), "no WWW-Authenticate");
         // The read hides itself instead: specification, "GET /v1/tickets/{id}".
-        nobody.get(&path).await?.problem(404, "ticket-not-found")?;
+        unauthorized.get(&path).await?.problem(404, "ticket-not-found")?;
     }
     let key = stack.create_key(&["--organization", "default", "--scopes", "assess,agents,exports"]).await?;
     stack.api_with(Some(&key))?.delete(&path).await?.problem(403, "missing-scope")?;
@@ -58,7 +58,7 @@ async fn evaluated_ticket(api: &Api, kept: &str) -> Result<()> {
     reply.expect_status(204)?;
     ensure!(reply.body.is_empty(), "204 with a body: {}", reply.text());
     is_gone(api, &id).await?;
-    // Files that were made before are kept for their own time.
+    // Existing files are kept for their own retention period.
     let again = api.complete(before["id"].as_str().context("no id")?).await?;
     ensure!(tickets_of(api, &again).await?.contains(&id), "the file has changed");
     exports_hold(api, &BTreeSet::from([kept.to_owned()])).await
@@ -75,7 +75,7 @@ async fn identity_stays_used(api: &Api) -> Result<()> {
     is_gone(api, &id).await
 }
 
-async fn several_at_once(api: &Api) -> Result<()> {
+async fn concurrent_deletions(api: &Api) -> Result<()> {
     let id = api.import(&by_ai("several")).await?;
     let path = format!("/v1/tickets/{id}");
     let replies = try_join_all((0..8).map(|_| api.delete(&path))).await?;
@@ -85,11 +85,11 @@ async fn several_at_once(api: &Api) -> Result<()> {
     is_gone(api, &id).await
 }
 
-/// Deleted right after the receipt, so that events of both kinds are under way together.
-async fn tickets_under_way(api: &Api, kept: &str) -> Result<()> {
+/// Deleted right after the receipt, so that events of both kinds are in flight together.
+async fn tickets_in_flight(api: &Api, kept: &str) -> Result<()> {
     let races = (0..RACES).map(|number| async move {
         let id = api.import(&by_ai(&format!("race-{number}"))).await?;
-        // Some of them are given time for their evaluation, up to its end.
+        // Varying delays, up to a complete evaluation.
         for _ in 0..number % 4 {
             api.get(&format!("/v1/tickets/{id}/evaluation")).await?.expect(200)?;
         }
@@ -108,7 +108,7 @@ async fn tickets_under_way(api: &Api, kept: &str) -> Result<()> {
     api.delete(&format!("/v1/tickets/{last}")).await?.expect_status(204)
 }
 
-async fn through_a_crash(stack: &mut Stack, kept: &str) -> Result<()> {
+async fn across_a_crash(stack: &mut Stack, kept: &str) -> Result<()> {
     let api = stack.api()?;
     let mut deleted = Vec::new();
     for number in 0..10 {
@@ -139,9 +139,9 @@ async fn is_gone(api: &Api, id: &str) -> Result<()> {
 async fn exports_hold(api: &Api, tickets: &BTreeSet<String>) -> Result<()> {
     for kind in ["axis", "resolution_audit"] {
         let export = async || tickets_of(api, &api.export(&json!({"kind": kind})).await?).await;
-        until("an export without what was deleted", async || Ok((export().await? == *tickets).then_some(())))
+        until("an export without deleted tickets", async || Ok((export().await? == *tickets).then_some(())))
             .await?;
-        ensure!(export().await? == *tickets, "what was deleted is back in an export");
+        ensure!(export().await? == *tickets, "a deleted ticket is back in an export");
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Specification, "GET /v1/evaluations/exports/{id}/download", and the signed address that it leads to.
+//! Specification, "GET /v1/evaluations/exports/{id}/download", and the signed URL that it redirects to.
 
 use anyhow::{Context, Result, ensure};
 use base64::Engine;
@@ -84,7 +84,7 @@ impl Download {
         Ok(())
     }
 
-    /// Nothing but the address is needed: no key.
+    /// Without an API key.
     async fn get(&self, address: &str, headers: &[(&str, &str)]) -> Result<Reply> {
         let request = self.anyone.request(Method::GET, address);
         let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
@@ -142,11 +142,15 @@ impl Download {
                 continue;
             };
             reply.expect_status(206).context(range.to_owned())?;
-            let told = format!("bytes {}-{}/{length}", part.start, part.end - 1);
-            ensure!(reply.header("content-range") == told, "{range}: {:?}", reply.header("content-range"));
+            let expected = format!("bytes {}-{}/{length}", part.start, part.end - 1);
+            ensure!(
+                reply.header("content-range") == expected,
+                "{range}: {:?}",
+                reply.header("content-range")
+            );
             ensure!(reply.body == self.file[part], "{range}: another part");
         }
-        // What is no byte range is passed over.
+        // Other range units are ignored.
         for range in ["lines=0-1", "bytes=x", "bytes=9-1"] {
             let reply = self.get(&self.address, &[("range", range)]).await?;
             ensure!(reply.status == 200 && reply.body == self.file, "{range}: {}", reply.status);
@@ -219,7 +223,7 @@ impl Download {
     }
 }
 
-/// Asked right after its creation, an export is complete or it is said when to ask again.
+/// Right after its creation an export is complete or the response has `Retry-After`.
 async fn not_ready(api: &Api) -> Result<()> {
     for _ in 0..20 {
         let export = api.post("/v1/evaluations/exports", &json!({"kind": "axis"})).await?.expect(201)?;

@@ -1,4 +1,4 @@
-//! 202 means durable: whatever is killed right after it, the ticket is there, is evaluated once and exported once.
+//! 202 means durable: after a crash the ticket exists, is evaluated once and exported once.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Api, Stack, Table, conversation, edited, set, until};
 
-/// Processes that hold work of others. The standalone is one process: all of it is killed.
+/// Processes with work in flight. The standalone is killed as a whole.
 const KILLED: [&str; 3] = ["ingest", "scoring-worker", "export-worker"];
 /// Imports of each round, and after how many answers the processes are killed.
 const IMPORTS: usize = 150;
@@ -43,7 +43,7 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
     rows_are_complete(&api, &all).await
 }
 
-/// The ticket ids of the answers that came before the processes were killed, and of those that came nevertheless.
+/// Ticket ids of all 202 responses before and during the kill.
 async fn import_until_killed(stack: &mut Stack, round: usize) -> Result<BTreeSet<String>> {
     let api = stack.api()?;
     let mut answers = stream::iter(0..IMPORTS)
@@ -79,7 +79,7 @@ fn body(round: usize, number: usize) -> Value {
     edited(conversation(&format!("round-{round}-{number}")), &[set("/messages/1/author", bot)])
 }
 
-/// What was accepted is a duplicate now; the rest is accepted. The ticket ids of all.
+/// Accepted conversations are duplicates now; the rest is accepted. Returns all ticket ids.
 async fn send_all_again(api: &Api) -> Result<BTreeSet<String>> {
     let mut ids = BTreeSet::new();
     for round in 0..ROUNDS {
@@ -95,7 +95,7 @@ async fn send_all_again(api: &Api) -> Result<BTreeSet<String>> {
     Ok(ids)
 }
 
-/// Queues exports and kills their worker at once: their ids.
+/// Queues exports, kills their worker, and returns the export ids.
 async fn exports_survive(stack: &mut Stack) -> Result<Vec<String>> {
     let api = stack.api()?;
     let mut created: FuturesUnordered<_> = (0..8)
@@ -111,7 +111,7 @@ async fn exports_survive(stack: &mut Stack) -> Result<Vec<String>> {
     Ok(ids)
 }
 
-/// One row for each ticket: none is missing, none is there twice.
+/// Exactly one row per ticket.
 async fn rows_are_complete(api: &Api, tickets: &BTreeSet<String>) -> Result<()> {
     for kind in ["axis", "resolution_audit"] {
         until("an export of all evaluations", async || {
@@ -119,7 +119,7 @@ async fn rows_are_complete(api: &Api, tickets: &BTreeSet<String>) -> Result<()> 
             let found = table.column("ticket_id");
             let distinct: BTreeSet<String> = found.iter().map(|id| (*id).to_owned()).collect();
             ensure!(distinct.len() == found.len(), "a ticket has two rows");
-            ensure!(distinct.is_subset(tickets), "a row of a ticket that nobody knows");
+            ensure!(distinct.is_subset(tickets), "a row of an unknown ticket");
             Ok((distinct == *tickets).then_some(()))
         })
         .await?;

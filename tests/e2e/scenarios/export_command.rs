@@ -1,4 +1,4 @@
-//! `assay export` and `assay tickets show`: what a person at a terminal does with what was scored.
+//! `assay export` and `assay tickets show`.
 
 use std::fs;
 use std::process::Output;
@@ -67,7 +67,7 @@ async fn standard_output(stack: &Stack) -> Result<()> {
     Ok(())
 }
 
-/// Half-open, days in UTC; the name of the file tells them.
+/// Half-open, days in UTC; part of the default file name.
 async fn filters(stack: &Stack) -> Result<()> {
     let table: [(&str, &str, &str, &str); 4] = [
         (DAY, DAY_AFTER, "3 rows", "assay-axis-2025-11-20-2025-11-21.csv"),
@@ -85,11 +85,11 @@ async fn filters(stack: &Stack) -> Result<()> {
             "assay-axis-2025-11-20-2025-11-20T005320Z.csv",
         ),
     ];
-    for (from, to, told, name) in table {
+    for (from, to, rows, name) in table {
         let output = assay(stack, &["export", "--kind", "axis", "--from", from, "--to", to]).await?;
-        succeeds(&output, &[told, name]).with_context(|| format!("{from} to {to}"))?;
+        succeeds(&output, &[rows, name]).with_context(|| format!("{from} to {to}"))?;
         let table = Table::read(&fs::read(stack.folder().join(name))?)?;
-        ensure!(table.rows.len() == if told == "3 rows" { 3 } else { 0 }, "{from} to {to}");
+        ensure!(table.rows.len() == if rows == "3 rows" { 3 } else { 0 }, "{from} to {to}");
     }
     Ok(())
 }
@@ -116,16 +116,16 @@ async fn foreign(stack: &Stack) -> Result<()> {
     Ok(())
 }
 
-/// Ctrl-C ends the command, leaves nothing half-done, and says how to go on.
+/// Ctrl-C ends the command, leaves no partial file, and shows how to resume.
 async fn interruption(stack: &Stack) -> Result<()> {
-    // Nobody works on exports until the worker goes on; in standalone everything stands still.
+    // The export worker is paused; in standalone the whole process is.
     let worker = if stack.names().contains(&"export-worker") { "export-worker" } else { "standalone" };
     stack.signal(worker, Signal::SIGSTOP)?;
     let mut command = stack.assay(&["export", "--kind", "axis", "--out", "interrupted.csv"]);
     command.env("ASSAY_URL", stack.base_url()).env("ASSAY_API_KEY", stack.bootstrap_key());
     let child = command.stderr(std::process::Stdio::piped()).spawn()?;
     let pid = Pid::from_raw(i32::try_from(child.id().context("it has ended")?)?);
-    // Its signals are its own once it listens to them.
+    // Wait until the command handles signals.
     let listens = crate::harness::until("the command listens to signals", async || {
         let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
         let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).context("SigCgt")?;
@@ -203,19 +203,19 @@ async fn assay(stack: &Stack, arguments: &[&str]) -> Result<Output> {
     Ok(tokio::time::timeout(LIMIT, command.output()).await??)
 }
 
-fn succeeds(output: &Output, told: &[&str]) -> Result<()> {
-    fails(output, 0, told)
+fn succeeds(output: &Output, messages: &[&str]) -> Result<()> {
+    fails(output, 0, messages)
 }
 
 /// The exit code, and what standard error says.
-fn fails(output: &Output, code: i32, told: &[&str]) -> Result<()> {
+fn fails(output: &Output, code: i32, messages: &[&str]) -> Result<()> {
     ensure!(
         output.status.code() == Some(code),
         "exit code {:?} instead of {code}: {output:?}",
         output.status.code()
     );
     let message = String::from_utf8_lossy(&output.stderr);
-    for part in told {
+    for part in messages {
         ensure!(message.contains(part), "{part:?} is not in {message:?}");
     }
     Ok(())

@@ -50,7 +50,7 @@ async fn created(api: &Api) -> Result<()> {
     Ok(())
 }
 
-/// Echoed as sent, also later.
+/// Echoed as sent, in later reads too.
 async fn filters(api: &Api) -> Result<()> {
     for filters in [
         json!({}),
@@ -95,7 +95,7 @@ async fn refused(api: &Api) -> Result<()> {
     let mut cases = Cases::default();
     for (body, pointer) in table {
         let reply = api.post(EXPORTS, &body).await?;
-        cases.check(body, reply.fault_at(pointer).map(drop));
+        cases.check(body, reply.error_at(pointer).map(drop));
     }
     cases.finish()
 }
@@ -115,7 +115,7 @@ async fn empty_list(api: &Api) -> Result<()> {
     Ok(())
 }
 
-/// Newest first; a walk neither skips nor repeats, whatever is created meanwhile.
+/// Newest first; pagination neither skips nor repeats items while exports are created.
 async fn pages(api: &Api) -> Result<()> {
     let mut created = Vec::new();
     for _ in 0..25 {
@@ -131,11 +131,11 @@ async fn pages(api: &Api) -> Result<()> {
     );
     for limit in [1, 4, 7, 24, 25, 100] {
         let walked = walk(api, limit).await?;
-        // What was there when the walk began, in order; what came later comes before it.
+        // Items that existed at the start, in order; newer ones sort before them.
         ensure!(walked.ends_with(&created), "limit {limit}: {walked:?} instead of {created:?}");
         let newest_first = create_order(&walked);
         ensure!(newest_first, "limit {limit}: not newest first: {walked:?}");
-        created = walk_quietly(api).await?;
+        created = walk_without_inserts(api).await?;
     }
     Ok(())
 }
@@ -165,7 +165,7 @@ async fn walk(api: &Api, limit: usize) -> Result<Vec<String>> {
     }
 }
 
-async fn walk_quietly(api: &Api) -> Result<Vec<String>> {
+async fn walk_without_inserts(api: &Api) -> Result<Vec<String>> {
     let page = api.get(&format!("{EXPORTS}?limit=100")).await?.expect(200)?;
     ensure!(page["page_info"].get("next_cursor").is_none(), "{}", page["page_info"]);
     ids(&page)
@@ -187,9 +187,9 @@ async fn page_parameters(api: &Api) -> Result<()> {
     let mut cases = Cases::default();
     for limit in ["0", "101", "-1", "abc", "", "1.5", "1e1", "99999999999999999999", "%20", "%2B5"] {
         let reply = api.get(&format!("{EXPORTS}?limit={limit}")).await?;
-        cases.check(format!("limit={limit}"), reply.fault_at("limit").map(drop));
+        cases.check(format!("limit={limit}"), reply.error_at("limit").map(drop));
     }
-    cases.check("empty cursor", api.get(&format!("{EXPORTS}?cursor=")).await?.fault_at("cursor").map(drop));
+    cases.check("empty cursor", api.get(&format!("{EXPORTS}?cursor=")).await?.error_at("cursor").map(drop));
     let altered = format!("{}{}", &cursor[..cursor.len() - 1], if cursor.ends_with('A') { "B" } else { "A" });
     for wrong in [
         "x",
@@ -204,7 +204,7 @@ async fn page_parameters(api: &Api) -> Result<()> {
         cases.check(format!("cursor {wrong}"), reply.problem(400, "invalid-cursor").map(drop));
     }
     let twice = api.get(&format!("{EXPORTS}?limit=2&limit=3")).await?;
-    cases.check("two limits", twice.fault_at("limit").map(drop));
+    cases.check("two limits", twice.error_at("limit").map(drop));
     for good in ["limit=1", "limit=100", "unknown=1", &format!("cursor={cursor}&limit=100")] {
         let reply = api.get(&format!("{EXPORTS}?{good}")).await?;
         cases.check(good, reply.expect(200).map(drop));
@@ -213,7 +213,7 @@ async fn page_parameters(api: &Api) -> Result<()> {
 }
 
 async fn completed(api: &Api) -> Result<()> {
-    for id in walk_quietly(api).await? {
+    for id in walk_without_inserts(api).await? {
         api.complete(&id).await?;
     }
     Ok(())

@@ -1,7 +1,7 @@
-//! A flood: thousands of idle connections, heads and bodies that trickle, large bodies all at once. Whoever behaves well
-//! is answered meanwhile, memory stays bounded, and afterwards everything is as before.
+//! A flood: thousands of idle connections, slow heads and bodies, concurrent large bodies. Well-behaved clients are still
+//! served, memory stays bounded, and the service recovers.
 
-#![allow(clippy::print_stderr, reason = "figures that were measured are told")]
+#![allow(clippy::print_stderr, reason = "prints measured figures")]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,21 +20,20 @@ use tokio::time::{sleep, timeout};
 
 use crate::harness::{Kind, Stack, conversation, edited, set};
 
-/// Memory that a process may take at most: three times the larger of the budgets for bodies, and 40 KiB for each of 13,000
+/// Memory limit of a process: three times the larger of the budgets for bodies, and 40 KiB for each of 13,000
 /// connections. Without the budgets the 2,000 large bodies would take four times as much.
-const MOST_MEMORY_MIB: u64 = 1_280;
+const MAX_MEMORY_MIB: u64 = 1_280;
 /// The same for a process with everything in it.
-const MOST_STANDALONE_MEMORY_MIB: u64 = 1_500;
-/// How long the well-behaved client waits for an answer.
-const PATIENCE: Duration = Duration::from_secs(15);
-/// Between two of its imports.
-const PACE: Duration = Duration::from_millis(100);
+const MAX_STANDALONE_MEMORY_MIB: u64 = 1_500;
+/// Request timeout of the well-behaved client.
+const TIMEOUT: Duration = Duration::from_secs(15);
+/// Delay between two of its imports.
+const IMPORT_DELAY: Duration = Duration::from_millis(100);
 /// Files that a process needs beside the connections of the flood.
 const OTHER_FILES: usize = 1_000;
 /// Content of a large body.
 const LARGE: usize = 1024 * 1024;
 
-/// How much of each.
 struct Flood {
     idle: usize,
     slow_heads: usize,
@@ -44,7 +43,7 @@ struct Flood {
     time: Duration,
 }
 
-/// What became of requests: by status, or by how they ended without one.
+/// Counts of responses by status, or by kind of failure.
 type Answers = Arc<Mutex<BTreeMap<String, usize>>>;
 
 /// A tenth, for every run of the tests.
@@ -61,7 +60,7 @@ pub async fn full(stack: &mut Stack) -> Result<()> {
 
 async fn flood(stack: &mut Stack, mut flood: Flood) -> Result<()> {
     flood.idle = flood.idle.min(room_for_idle(&flood)?);
-    // As it is configured by default.
+    // The default configuration.
     stack.restart_gateway_with("ASSAY_GATEWAY__BODY_DEADLINE_SECONDS", "30").await?;
     stack.api()?.post("/v1/assess", &conversation("before")).await?.expect_status(202)?;
 
@@ -77,7 +76,7 @@ async fn flood(stack: &mut Stack, mut flood: Flood) -> Result<()> {
         trickling.spawn(trickle(place(stack), slow_body(stack), bodies.clone(), is_over.clone(), number));
     }
     let mut good = JoinSet::new();
-    good.spawn(behave_well(stack.api()?, is_over.clone()));
+    good.spawn(well_behaved_client(stack.api()?, is_over.clone()));
     let large = Answers::default();
     let numbers = 0..flood.large_bodies;
     join_all(numbers.map(|number| send_large(stack, number, large.clone()))).await;
@@ -97,7 +96,7 @@ async fn flood(stack: &mut Stack, mut flood: Flood) -> Result<()> {
     eprintln!("  {slow_bodies} slow bodies (1 byte/s, begun again when refused): {:?}", lock(&bodies));
     eprintln!("  {large_bodies} bodies of 1 MB at once: {:?}", lock(&large));
     eprintln!("  well-behaved: {good}; the first import afterwards: 202 after {after:?}");
-    let most = if kind == Kind::Standalone { MOST_STANDALONE_MEMORY_MIB } else { MOST_MEMORY_MIB };
+    let most = if kind == Kind::Standalone { MAX_STANDALONE_MEMORY_MIB } else { MAX_MEMORY_MIB };
     for name in stack.names() {
         let peak = peak_memory_kib(stack.pid(name)?)?;
         eprintln!("  peak memory of {name}: {} MiB", peak / 1024);
@@ -122,7 +121,7 @@ fn place(stack: &Stack) -> String {
     stack.base_url().trim_start_matches("http://").to_owned()
 }
 
-/// Connections that have asked once and say nothing more.
+/// Idle keep-alive connections after one request.
 async fn open_idle(stack: &Stack, count: usize) -> Result<Vec<TcpStream>> {
     let address = place(stack);
     let mut connections = Vec::with_capacity(count);
@@ -144,7 +143,7 @@ fn slow_head() -> Vec<u8> {
         .to_vec()
 }
 
-/// The head at once, and then a body that would take days.
+/// A complete head, then a body that would take days.
 fn slow_body(stack: &Stack) -> Vec<u8> {
     head(stack.bootstrap_key(), LARGE).into_bytes()
 }
@@ -156,8 +155,8 @@ fn head(key: &str, length: usize) -> String {
     )
 }
 
-/// Sends one byte a second until there is an answer, and begins again, until the flood is over. What ends with an empty
-/// line is sent at once.
+/// Sends one byte per second until there is an answer, then starts again, until the flood is over. A complete head is
+/// sent at once.
 async fn trickle(
     address: String,
     request: Vec<u8>,
@@ -196,20 +195,20 @@ async fn trickle(
     }
 }
 
-/// A good conversation of about a megabyte.
+/// A valid conversation of about a megabyte.
 async fn send_large(stack: &Stack, number: usize, answers: Answers) {
     let body = edited(conversation(&format!("large-{number}")), &[set("/messages/0/content", "CONTENT")]);
     let text = body.to_string();
     let Some((before, after)) = text.split_once("CONTENT") else { return count(&answers, "no body") };
     let length = before.len() + LARGE + after.len();
-    let opened = timeout(PATIENCE, TcpStream::connect(place(stack))).await;
+    let opened = timeout(TIMEOUT, TcpStream::connect(place(stack))).await;
     let Ok(Ok(connection)) = opened else { return count(&answers, "not connected") };
     let (mut reader, mut writer) = connection.into_split();
     let filler = "lorem ipsum ".repeat(LARGE / 12 + 1);
     let head = head(stack.bootstrap_key(), length);
     let sending = async {
         for part in [&head, before, &filler[..LARGE], after] {
-            // Refused in the middle: the answer says why.
+            // Refused before the end of the body.
             if writer.write_all(part.as_bytes()).await.is_err() {
                 break;
             }
@@ -229,8 +228,8 @@ async fn send_large(stack: &Stack, number: usize, answers: Answers) {
     }
 }
 
-/// What a client sees that sends ten imports a second and waits for each.
-async fn behave_well(api: crate::harness::Api, is_over: Arc<AtomicBool>) -> Result<String> {
+/// A client with ten sequential imports per second; returns its latency figures.
+async fn well_behaved_client(api: crate::harness::Api, is_over: Arc<AtomicBool>) -> Result<String> {
     let mut requests = JoinSet::new();
     let mut number = 0;
     while !is_over.load(Ordering::Relaxed) {
@@ -238,7 +237,7 @@ async fn behave_well(api: crate::harness::Api, is_over: Arc<AtomicBool>) -> Resu
         requests.spawn(async move {
             let began = Instant::now();
             let body = conversation(&format!("good-{number}"));
-            let request = api.request(Method::POST, "/v1/assess").json(&body).timeout(PATIENCE);
+            let request = api.request(Method::POST, "/v1/assess").json(&body).timeout(TIMEOUT);
             let answer = api.reply(request).await.context("the well-behaved client was not answered")?;
             if answer.status != 202 {
                 answer.problem(503, "unavailable")?;
@@ -247,7 +246,7 @@ async fn behave_well(api: crate::harness::Api, is_over: Arc<AtomicBool>) -> Resu
             anyhow::Ok((answer.status, began.elapsed()))
         });
         number += 1;
-        sleep(PACE).await;
+        sleep(IMPORT_DELAY).await;
     }
     let mut statuses: BTreeMap<u16, usize> = BTreeMap::new();
     let mut times = Vec::new();
@@ -274,7 +273,7 @@ fn lock(answers: &Answers) -> std::sync::MutexGuard<'_, BTreeMap<String, usize>>
     answers.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// The most that a process has had in memory since it was started.
+/// Peak resident memory of a process since its start.
 fn peak_memory_kib(pid: u32) -> Result<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;

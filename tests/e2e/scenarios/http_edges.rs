@@ -1,4 +1,4 @@
-//! Addresses, methods and heads that are no operation: problems too. And the operations beside the API proper.
+//! Unknown routes, methods and oversized heads are problems. Also health and OpenAPI.
 
 use anyhow::{Result, ensure};
 use reqwest::Method;

@@ -21,7 +21,7 @@ fn operations() -> [(&'static str, u16, Value, Value); 3] {
     ]
 }
 
-/// The same key: the same answer, or 422 for another body.
+/// The same key: the same response, or 422 for another body.
 pub async fn run(stack: &mut Stack) -> Result<()> {
     let api = stack.api()?;
     let stranger = stack.api_of("stranger").await?;
@@ -55,7 +55,7 @@ async fn repeated(api: &Api, path: &str, status: u16, body: &Value, other: &Valu
         );
     }
     send(api, path, "key-1", other).await?.problem(422, "idempotency-conflict")?;
-    // The refused body claimed nothing; a key that differs in case is another key.
+    // The refused body had no effect; keys are case-sensitive.
     send(api, path, "KEY-1", other).await?.expect(status).map(drop)
 }
 
@@ -91,7 +91,7 @@ async fn after_refusal(api: &Api) -> Result<()> {
     Ok(())
 }
 
-/// Of many equal requests at once one is done; the others get its answer, or are told to ask again.
+/// Of many concurrent equal requests one is executed; the others get its response or a retryable error.
 async fn at_once(api: &Api) -> Result<()> {
     for (path, status, body) in [
         ("/v1/assess", 202, conversation("at-once")),

@@ -1,4 +1,4 @@
-//! Specification, "Identity and duplicate rules"; and organizations, which never see each other.
+//! Specification, "Identity and duplicate rules"; and isolation of organizations.
 
 use anyhow::{Context, Result, ensure};
 use futures_util::future::join_all;

@@ -1,4 +1,4 @@
-//! `assay import`: what it reports, and that it can be interrupted.
+//! `assay import`: reports, exit codes, interruption and resumption.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
     cases.check("agents", agents(stack).await);
     cases.check("standard input", standard_input(stack).await);
     cases.check("a wrong key", wrong_key(stack).await);
-    cases.check("nobody there", nobody_there(stack).await);
+    cases.check("unreachable service", unreachable_service(stack).await);
     cases.check("wrong usage", wrong_usage(stack).await);
     cases.check("an interruption", interruption(stack).await);
     cases.check("a changed file", changed_file(stack).await);
@@ -39,7 +39,7 @@ async fn good_file(stack: &Stack) -> Result<()> {
     fs::write(&file, fs::read_to_string(&file)?.replace('\n', "\r\n\r\n"))?;
     finishes(&import(stack, &file, &[]).await?, 0, (5, 0, 0))?;
     finishes(&import(stack, &file, &[]).await?, 0, (0, 5, 0))?;
-    let rest: Vec<_> = beside(&file)?.into_iter().filter(|path| *path != file).collect();
+    let rest: Vec<_> = siblings(&file)?.into_iter().filter(|path| *path != file).collect();
     ensure!(rest.is_empty(), "left behind: {rest:?}");
     Ok(())
 }
@@ -50,8 +50,8 @@ async fn waiting(stack: &Stack) -> Result<()> {
     let file = write(stack, "waiting.jsonl", &bodies)?;
     let output = import(stack, &file, &["--wait"]).await?;
     finishes(&output, 0, (40, 0, 0))?;
-    let told = String::from_utf8_lossy(&output.stdout);
-    ensure!(told.contains("scored after"), "{told}");
+    let found = String::from_utf8_lossy(&output.stdout);
+    ensure!(found.contains("scored after"), "{found}");
     let id = |body: &Value| body["ticket_id"].as_str().map(str::to_owned).context("an id");
     let wanted = bodies.iter().map(id).collect::<Result<Vec<_>>>()?;
     let api = stack.api()?;
@@ -60,7 +60,7 @@ async fn waiting(stack: &Stack) -> Result<()> {
     let there = table.column("external_ticket_id");
     let missing: Vec<_> = wanted.iter().filter(|id| !there.contains(&id.as_str())).collect();
     ensure!(missing.is_empty(), "not in an export that follows: {missing:?}");
-    // Nothing to wait for.
+    // No tickets to wait for.
     finishes(&import(stack, &file, &["--wait"]).await?, 0, (0, 40, 0))
 }
 
@@ -82,17 +82,17 @@ async fn refused_lines(stack: &Stack) -> Result<()> {
     );
     let lines = fs::read_to_string(&refused)?;
     let lines: Vec<Value> = lines.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
-    let told = |index: usize| {
+    let found = |index: usize| {
         (lines[index]["line"].clone(), lines[index]["status"].clone(), lines[index]["code"].clone())
     };
     ensure!(lines.len() == 3, "{lines:?}");
-    ensure!(told(0) == (json!(2), json!(400), json!("invalid-request")), "{}", lines[0]);
+    ensure!(found(0) == (json!(2), json!(400), json!("invalid-request")), "{}", lines[0]);
     ensure!(lines[0]["errors"][0]["pointer"] == "/messages/0/author", "{}", lines[0]);
-    ensure!(told(1) == (json!(4), json!(404), json!("unknown-agent")), "{}", lines[1]);
-    ensure!(told(2) == (json!(7), json!(400), json!("malformed-json")), "{}", lines[2]);
+    ensure!(found(1) == (json!(4), json!(404), json!("unknown-agent")), "{}", lines[1]);
+    ensure!(found(2) == (json!(7), json!(400), json!("malformed-json")), "{}", lines[2]);
     let body: Value = serde_json::from_str(lines[0]["body"].as_str().context("body")?)?;
     ensure!(body == bodies[1], "the refused body is not in the file: {}", lines[0]);
-    // Mended, the rest goes in; another file for refusals can be named.
+    // Corrected lines are accepted; --refused names another file.
     let mended = write(stack, "mended.jsonl", &numbered("mixed", 6))?;
     let elsewhere = stack.folder().join("elsewhere.jsonl");
     let output = import(stack, &mended, &["--refused", elsewhere.to_str().context("text")?]).await?;
@@ -119,7 +119,7 @@ async fn agents(stack: &Stack) -> Result<()> {
     let agents = write(stack, "agents.jsonl", &[json!({"external_id": "imported", "name": "Imported"})])?;
     let agents = agents.to_str().context("text")?;
     finishes(&import(stack, &file, &["--agents", agents]).await?, 0, (3, 0, 0))?;
-    // An agent that exists is fine.
+    // Existing agents are skipped.
     finishes(&import(stack, &file, &["--agents", agents]).await?, 0, (0, 3, 0))?;
     let bad = write(stack, "bad-agents.jsonl", &[json!({"external_id": "x"})])?;
     let output = import(stack, &file, &["--agents", bad.to_str().context("text")?]).await?;
@@ -157,11 +157,11 @@ async fn wrong_key(stack: &Stack) -> Result<()> {
     let scoped = stack.create_key(&["--organization", "default", "--scopes", "exports"]).await?;
     let scoped = stack.assay(&[&["import", path, "--key", &scoped], &url[..]].concat()).output().await?;
     fails(&scoped, &["assess"])?;
-    // None of it got in.
+    // Nothing was imported.
     finishes(&import(stack, &file, &[]).await?, 0, (3, 0, 0))
 }
 
-async fn nobody_there(stack: &Stack) -> Result<()> {
+async fn unreachable_service(stack: &Stack) -> Result<()> {
     let file = write(stack, "nobody.jsonl", &numbered("nobody", 3))?;
     let address = format!("http://127.0.0.1:{}", assay_testkit::free_port()?);
     let arguments =
@@ -176,7 +176,7 @@ async fn wrong_usage(stack: &Stack) -> Result<()> {
     fails(&import(stack, &missing, &[]).await?, &["missing.jsonl"])
 }
 
-/// Killed in the middle and started again: every line is accepted once, and the report is of all of them.
+/// Killed in the middle and resumed: every line is accepted once, and the report covers all of them.
 async fn interruption(stack: &Stack) -> Result<()> {
     let file = write(stack, "many.jsonl", &numbered("many", MANY))?;
     let progress = file.with_file_name("many.jsonl.progress.json");
@@ -198,7 +198,7 @@ async fn interruption(stack: &Stack) -> Result<()> {
     finishes(&import(stack, &file, &["--concurrency", "16"]).await?, 0, (0, MANY, 0))
 }
 
-/// An interrupted import does not go on with another file, nor elsewhere.
+/// An interrupted import cannot be resumed with a changed file or another destination.
 async fn changed_file(stack: &Stack) -> Result<()> {
     let file = write(stack, "changed.jsonl", &numbered("changed", 3))?;
     let progress = file.with_file_name("changed.jsonl.progress.json");
@@ -212,7 +212,7 @@ async fn changed_file(stack: &Stack) -> Result<()> {
         &["another address or with another key", "changed.jsonl.progress.json"],
     )?;
     let here = format!("{}\n{}", stack.base_url(), stack.bootstrap_key());
-    let here: String = Sha256::digest(here.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    let here = hex::encode(Sha256::digest(here.as_bytes()));
     fs::write(&progress, done(&here).to_string())?;
     fails(&import(stack, &file, &[]).await?, &["was changed", "changed.jsonl.progress.json"])
 }
@@ -231,8 +231,8 @@ fn write(stack: &Stack, name: &str, bodies: &[Value]) -> Result<PathBuf> {
     Ok(file)
 }
 
-/// Files whose names begin like that of `file`.
-fn beside(file: &Path) -> Result<Vec<PathBuf>> {
+/// Files whose names start with that of `file`.
+fn siblings(file: &Path) -> Result<Vec<PathBuf>> {
     let (folder, name) = (file.parent().context("folder")?, file.file_name().context("name")?);
     let paths: Vec<PathBuf> = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
     let name = name.to_string_lossy().into_owned();
@@ -251,21 +251,21 @@ async fn import(stack: &Stack, file: &Path, more: &[&str]) -> Result<Output> {
 
 /// The exit code, and the summary in the first line of the output.
 fn finishes(output: &Output, code: i32, (accepted, duplicate, refused): (usize, usize, usize)) -> Result<()> {
-    let told = format!("{accepted} accepted, {duplicate} duplicate, {refused} refused in ");
+    let found = format!("{accepted} accepted, {duplicate} duplicate, {refused} refused in ");
     ensure!(
         output.status.code() == Some(code),
         "exit code {:?} instead of {code}: {output:?}",
         output.status.code()
     );
-    ensure!(String::from_utf8_lossy(&output.stdout).starts_with(&told), "{told:?} is not in {output:?}");
+    ensure!(String::from_utf8_lossy(&output.stdout).starts_with(&found), "{found:?} is not in {output:?}");
     Ok(())
 }
 
-/// Exit code 1, and a message on standard error that says all of this.
-fn fails(output: &Output, told: &[&str]) -> Result<()> {
+/// Exit code 1, and a message on standard error with all of these parts.
+fn fails(output: &Output, messages: &[&str]) -> Result<()> {
     ensure!(output.status.code() == Some(1), "exit code {:?} instead of 1: {output:?}", output.status.code());
     let message = String::from_utf8_lossy(&output.stderr);
-    for part in told {
+    for part in messages {
         ensure!(message.contains(part), "{part:?} is not in {message:?}");
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! `assay import --format …`: what helpdesks export, and conversations that are too long.
+//! `assay import --format …`: helpdesk formats, and conversations that are too long.
 
 use std::fs;
 use std::path::Path;
@@ -25,12 +25,12 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
     cases.check("a pipe", pipe(stack).await);
     cases.check("wrong usage", wrong_usage(stack).await);
     cases.check("two at once", two_at_once(stack).await);
-    cases.check("another reading", another_reading(stack).await);
+    cases.check("another reading", changed_format_options(stack).await);
     cases.check("a signal", interrupted(stack).await);
     cases.finish()
 }
 
-/// The example file goes in, and comes out as a table that tells who answered.
+/// The example file is imported, and the export names who answered.
 async fn zendesk(stack: &Stack) -> Result<()> {
     stack.api()?.register("parcel-bot").await?;
     let file = copied(stack, "zendesk.jsonl")?;
@@ -71,7 +71,7 @@ async fn intercom(stack: &Stack) -> Result<()> {
     Ok(())
 }
 
-/// Each with the line and the place in its page.
+/// Refusals name the line and the position in its page.
 async fn refused_in_a_page(stack: &Stack) -> Result<()> {
     let ticket = |id: u64, author: u64| {
         json!({"id": id, "requester_id": 1, "comments": [
@@ -91,15 +91,19 @@ async fn refused_in_a_page(stack: &Stack) -> Result<()> {
     Ok(())
 }
 
-/// The first ten and the last forty messages; it is told for each line and in the summary.
+/// Keeps the first ten and the last forty messages; reported for each line and in the summary.
 async fn too_long(stack: &Stack) -> Result<()> {
     let long = edited(conversation("long"), &[set("/messages", messages(63))]);
     let file = stack.folder().join("long.jsonl");
     fs::write(&file, format!("{}\n{long}\n", conversation("not-long")))?;
     let output = import(stack, &file, &[]).await?;
     finishes(&output, 0, (2, 0, 0))?;
-    let (told, summary) = (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
-    ensure!(told.contains("line 2: ") && told.contains("13 left out") && !told.contains("line 1"), "{told}");
+    let (notices, summary) =
+        (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
+    ensure!(
+        notices.contains("line 2: ") && notices.contains("13 left out") && !notices.contains("line 1"),
+        "{notices}"
+    );
     ensure!(
         summary.contains("1 had more than 50 messages") && summary.contains("13 messages were left out"),
         "{summary}"
@@ -121,7 +125,7 @@ async fn packed(stack: &Stack) -> Result<()> {
     Ok(())
 }
 
-/// A pipe by its name, as shells make them of `<(…)`: read once, nothing is written beside it.
+/// A named pipe, as in `<(…)`: read once, without a checkpoint.
 async fn pipe(stack: &Stack) -> Result<()> {
     let pipe = stack.folder().join("pipe");
     ensure!(tokio::process::Command::new("mkfifo").arg(&pipe).status().await?.success(), "mkfifo");
@@ -136,7 +140,7 @@ async fn pipe(stack: &Stack) -> Result<()> {
 
 async fn wrong_usage(stack: &Stack) -> Result<()> {
     let file = copied(stack, "zendesk.jsonl")?;
-    for (options, told) in [
+    for (options, message) in [
         (&["--account", "a"][..], "--format zendesk and intercom"),
         (&["--format", "zendesk", "--ai-agent", "a"][..], "--ai-author"),
         (&["--format", "intercom", "--ai-author", "7"][..], "--ai-author 7"),
@@ -144,7 +148,7 @@ async fn wrong_usage(stack: &Stack) -> Result<()> {
     ] {
         let output = import(stack, &file, options).await?;
         ensure!(output.status.code() == Some(2), "{options:?}: {output:?}");
-        ensure!(String::from_utf8_lossy(&output.stderr).contains(told), "{options:?}: {output:?}");
+        ensure!(String::from_utf8_lossy(&output.stderr).contains(message), "{options:?}: {output:?}");
     }
     Ok(())
 }
@@ -152,36 +156,36 @@ async fn wrong_usage(stack: &Stack) -> Result<()> {
 async fn two_at_once(stack: &Stack) -> Result<()> {
     let file = stack.folder().join("twice.jsonl");
     fs::write(&file, format!("{}\n", conversation("at-once")))?;
-    // As the first one does it, for as long as this test wants.
+    // Holds the same lock as a running import.
     let first = fs::File::open(&file)?;
     first.try_lock()?;
     let second = import(stack, &file, &[]).await?;
     ensure!(second.status.code() == Some(1), "{second:?}");
-    let told = String::from_utf8_lossy(&second.stderr);
-    ensure!(told.contains("another import") && told.contains("twice.jsonl"), "{told}");
+    let message = String::from_utf8_lossy(&second.stderr);
+    ensure!(message.contains("another import") && message.contains("twice.jsonl"), "{message}");
     drop(first);
     finishes(&import(stack, &file, &[]).await?, 0, (1, 0, 0))
 }
 
-/// What was begun with one mapping does not go on with another.
-async fn another_reading(stack: &Stack) -> Result<()> {
+/// An import cannot be resumed with other format options.
+async fn changed_format_options(stack: &Stack) -> Result<()> {
     let file = copied(stack, "zendesk.jsonl")?;
     let here = format!("{}\n{}", stack.base_url(), stack.bootstrap_key());
     let destination =
         sha2::Digest::finalize(sha2::Digest::chain_update(<sha2::Sha256 as sha2::Digest>::new(), here));
-    let destination: String = destination.iter().map(|byte| format!("{byte:02x}")).collect();
+    let destination = hex::encode(destination);
     let done = json!({"run": "0", "destination": destination, "lines": 1, "bytes": 1, "last_fingerprint": "0",
         "reading": "--format zendesk --account acme", "summary": {"accepted": 1, "duplicate": 0, "refused": 0}});
     let progress = file.with_file_name("zendesk.jsonl.progress.json");
     fs::write(&progress, done.to_string())?;
     let output = import(stack, &file, &["--format", "zendesk", "--account", "other"]).await?;
     fs::remove_file(&progress)?;
-    let told = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.code() == Some(1) && told.contains("--account acme"), "{output:?}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.code() == Some(1) && message.contains("--account acme"), "{output:?}");
     Ok(())
 }
 
-/// Ctrl-C: what is done is written down, and the same command goes on.
+/// Ctrl-C saves the progress, and the same command resumes.
 async fn interrupted(stack: &Stack) -> Result<()> {
     const MANY: usize = 3_000;
     let file = stack.folder().join("signal.jsonl");
@@ -228,17 +232,20 @@ async fn import(stack: &Stack, file: &Path, more: &[&str]) -> Result<Output> {
 
 /// The exit code, and the summary in the first line of the output.
 fn finishes(output: &Output, code: i32, (accepted, duplicate, refused): (usize, usize, usize)) -> Result<()> {
-    let told = format!("{accepted} accepted, {duplicate} duplicate, {refused} refused in ");
+    let summary = format!("{accepted} accepted, {duplicate} duplicate, {refused} refused in ");
     ensure!(
         output.status.code() == Some(code),
         "exit code {:?} instead of {code}: {output:?}",
         output.status.code()
     );
-    ensure!(String::from_utf8_lossy(&output.stdout).starts_with(&told), "{told:?} is not in {output:?}");
+    ensure!(
+        String::from_utf8_lossy(&output.stdout).starts_with(&summary),
+        "{summary:?} is not in {output:?}"
+    );
     Ok(())
 }
 
-/// What is in the export once these tickets are: an export holds what was evaluated when it was created.
+/// An export that holds these tickets, once they are evaluated.
 async fn exported(stack: &Stack, tickets: &[&str]) -> Result<Table> {
     crate::harness::until(&format!("tickets {tickets:?} in an export"), async || {
         let mut command = stack.assay(&["export", "--kind", "axis", "--out", "-"]);

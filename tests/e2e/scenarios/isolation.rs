@@ -1,5 +1,5 @@
-//! Organizations do not see each other, and nobody gets in without a key: for every operation of the served OpenAPI
-//! document, so that a new one cannot be forgotten.
+//! Isolation of organizations, and authentication: for every operation of the served OpenAPI document, so that a new one
+//! cannot be forgotten.
 
 use std::collections::BTreeSet;
 
@@ -17,13 +17,13 @@ use crate::harness::{
     until,
 };
 
-/// A version 7 UUID that nobody has.
+/// An unused version 7 UUID.
 const UNKNOWN_ID: &str = "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11";
 
-/// What needs no key, and why: health, the document itself, and addresses that are signed.
+/// Operations without a key: health, the document itself, and signed URLs.
 const WITHOUT_KEY: [&str; 4] = ["GET /healthz", "GET /openapi.json", "GET /readyz", "GET /v1/downloads/{id}"];
 
-/// What only the first organization's subjects, names and ids contain.
+/// Marker in the first organization's subjects, names and ids.
 const MARK: &str = "only-the-first-organization";
 
 /// An organization with one of everything.
@@ -34,11 +34,11 @@ struct Owner {
     agent_id: String,
     webhook_id: String,
     delivery_id: String,
-    /// Of each list that goes on.
+    /// Cursor of each list with a next page.
     cursors: Vec<(&'static str, String)>,
 }
 
-/// Every operation, asked by those who may not.
+/// Calls every operation without permission.
 pub async fn run(stack: &mut Stack) -> Result<()> {
     let document = stack.api_with(None)?.get("/openapi.json").await?.expect(200)?;
     let operations = documented_operations(&document)?;
@@ -59,11 +59,11 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
     cases.finish()
 }
 
-/// The document lists what the gateway routes, so that going through it is going through everything.
+/// The document lists exactly the gateway's routes, so iterating over it covers everything.
 fn is_complete(operations: &[Operation]) -> Result<()> {
     let names = |operations: &[Operation]| operations.iter().map(Operation::shape).collect::<BTreeSet<_>>();
     let (documented, routed) = (names(operations), names(&routed_operations("gateway")?));
-    // The platform gives every service its health, `HEAD` is `GET` without a body, and the reference shows the document.
+    // Health is added by the platform, `HEAD` is `GET` without a body, and the reference page shows the document.
     let beside = |shape: &&String| !shape.starts_with("HEAD ") && !shape.starts_with("GET /docs");
     let missing: Vec<_> = routed.difference(&documented).filter(beside).collect();
     ensure!(routed.len() > 5 && missing.is_empty(), "routed but not documented: {missing:?}");
@@ -118,7 +118,7 @@ impl Owner {
         Ok(vec![id])
     }
 
-    /// Another organization's id answers as one that nobody has; without an id nothing of another's is in the answer.
+    /// Another organization's id gets the same response as an unknown id; lists hold nothing of another organization.
     async fn hides(&self, stranger: &Api, operation: &Operation) -> Result<()> {
         match operation.parameters.as_slice() {
             [] => self.is_not_in(stranger, operation).await,
@@ -130,7 +130,7 @@ impl Owner {
     async fn is_unknown_to(&self, stranger: &Api, operation: &Operation) -> Result<()> {
         let of_owner = ask(stranger, operation, &self.ids_in(&operation.path)?).await?;
         let of_nobody = ask(stranger, operation, &[UNKNOWN_ID, UNKNOWN_ID]).await?;
-        // Without a signature an address is refused before anything is looked up.
+        // An unsigned URL is refused before any lookup.
         let expected = if WITHOUT_KEY.contains(&operation.to_string().as_str()) { 403 } else { 404 };
         of_owner.expect_status(expected)?;
         same_problem(&of_owner, &of_nobody)
@@ -152,7 +152,7 @@ impl Owner {
         self.api.get(&path).await?.expect(200).map(drop)
     }
 
-    /// The ids above are real ones. What changes something is not done: it is still needed.
+    /// The owner's ids are valid. Operations that change something are skipped.
     async fn may_use(&self, operation: &Operation) -> Result<()> {
         if operation.method != Method::GET || operation.parameters.is_empty() || !operation.needs_key {
             return Ok(());
@@ -200,7 +200,7 @@ impl Owner {
     }
 }
 
-/// Asks with these ids in the path, and with an empty object where a body belongs.
+/// Calls an operation with these path ids, and an empty object as body.
 async fn ask(api: &Api, operation: &Operation, ids: &[&str]) -> Result<Reply> {
     let request = api.request(operation.method.clone(), &operation.path_with_all(ids));
     let takes_body = [Method::POST, Method::PUT, Method::PATCH].contains(&operation.method);
@@ -247,7 +247,7 @@ async fn invalid_keys(stack: &Stack, operations: &[Operation]) -> Result<()> {
     cases.finish()
 }
 
-/// A key whose time is over. The command line makes none that lasts less than a day.
+/// An expired key, made in the database: the command line's minimum is one day.
 async fn expired_key(stack: &Stack) -> Result<String> {
     let settings =
         DatabaseSettings { database_url: stack.registry_database_url().into(), database_pool_size: 1 };
@@ -266,7 +266,7 @@ async fn expired_key(stack: &Stack) -> Result<String> {
     Ok(key)
 }
 
-/// 401, or, where none is documented, the answer to an id that nobody has.
+/// 401 or, where none is documented, the response to an unknown id.
 async fn is_unauthorized(stack: &Stack, api: &Api, operation: &Operation) -> Result<()> {
     let reply = ask(api, operation, &[UNKNOWN_ID, UNKNOWN_ID]).await?;
     if !operation.statuses.contains("401") {

@@ -1,4 +1,4 @@
-//! A judge beside the built-in scorer: whose evaluation it is can be seen in the API, in the files and on the command line.
+//! The LLM judge: the API, the files and the command line show which scorer an evaluation is from.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 
 use crate::harness::{Stack, Table, message};
 
-/// Evaluations are the built-in scorer's without a judge, the judge's with one, and a fall-back when it fails.
+/// Evaluations are from the built-in scorer without a judge, from the judge with one, and a fallback when it fails.
 pub async fn run(stack: &mut Stack) -> Result<()> {
     let is_broken = Arc::new(AtomicBool::new(false));
-    let told = is_broken.clone();
-    let judge = StubJudge::start(move |question: &Question| match told.load(Ordering::SeqCst) {
+    let flag = is_broken.clone();
+    let judge = StubJudge::start(move |question: &Question| match flag.load(Ordering::SeqCst) {
         true => Reply::Raw(500, String::new(), "oops".to_owned()),
         false => Reply::Text(answer(question)),
     })?;
@@ -55,7 +55,7 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
     files(stack).await
 }
 
-/// Findings that the built-in scorer does not have.
+/// Findings that differ from the built-in scorer's.
 const FOUND: Findings<'_> = Findings {
     accuracy: 3.3,
     effort: 2.7,

@@ -1,4 +1,4 @@
-//! Limits that an operator sets: requests a second for each key, and requests under way.
+//! Configured limits: requests per second and key, and concurrent requests.
 
 use anyhow::{Context, Result, ensure};
 use futures_util::future::join_all;
@@ -7,7 +7,7 @@ use crate::harness::{Api, Cases, RawConnection, Reply, Stack, conversation, unti
 
 const EXPORTS: &str = "/v1/evaluations/exports";
 
-/// 429 and 503 say when to come back.
+/// 429 and 503 have `Retry-After`.
 pub async fn run(stack: &mut Stack) -> Result<()> {
     let mut cases = Cases::default();
     cases.check("without a limit", unlimited(stack).await);
@@ -18,13 +18,13 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
     cases.check("under way", in_flight(stack).await);
     stack.restart_gateway_with("ASSAY_GATEWAY__MAX_IN_FLIGHT", "1").await?;
     stack.restart_gateway_with("ASSAY_GATEWAY__BODY_DEADLINE_SECONDS", "30").await?;
-    cases.check("a body that is arriving takes no place", slow_body_takes_no_place(stack).await);
+    cases.check("a body that is arriving takes no place", slow_body_takes_no_slot(stack).await);
     stack.restart_gateway_with("ASSAY_GATEWAY__BODY_MEMORY_BYTES", "4194304").await?;
-    cases.check("bytes of bodies", body_memory(stack).await);
+    cases.check("bytes of bodies", body_budget(stack).await);
     cases.finish()
 }
 
-/// So many at once that a limit of one a second is passed however slow the machine is.
+/// Enough concurrent requests to exceed one per second even on a slow machine.
 async fn burst(api: &Api) -> Result<Vec<Reply>> {
     join_all((0..20).map(|_| api.get(EXPORTS))).await.into_iter().collect()
 }
@@ -45,7 +45,7 @@ async fn rate_limit(stack: &Stack) -> Result<()> {
     ensure!(refused.header("retry-after").parse::<u64>().is_ok_and(|seconds| seconds >= 1), "{refused:?}");
     ensure!(refused.header("ratelimit-policy") == "\"key\";q=1;w=1", "{refused:?}");
     ensure!(refused.header("ratelimit").starts_with("\"key\";r=0;t="), "{refused:?}");
-    // A fresh key has a budget of its own.
+    // Each key has its own budget.
     stack.api_of("another").await?.get(EXPORTS).await?.expect_status(200)?;
     let accepted = until("the budget to be filled again", async || {
         Ok(Some(api.get(EXPORTS).await?).filter(|reply| reply.status == 200))
@@ -60,7 +60,7 @@ async fn in_flight(stack: &Stack) -> Result<()> {
     Ok(())
 }
 
-/// A request whose head is complete and whose body, of `length` bytes, is not.
+/// A request with a complete head and an incomplete body of `length` bytes.
 async fn unfinished(stack: &Stack, length: usize) -> Result<RawConnection> {
     let mut connection = RawConnection::open(stack.base_url()).await?;
     let key = stack.bootstrap_key();
@@ -73,13 +73,13 @@ async fn unfinished(stack: &Stack, length: usize) -> Result<RawConnection> {
     Ok(connection)
 }
 
-async fn slow_body_takes_no_place(stack: &Stack) -> Result<()> {
+async fn slow_body_takes_no_slot(stack: &Stack) -> Result<()> {
     let _slow = unfinished(stack, 1_000).await?;
     stack.api()?.post("/v1/assess", &conversation("beside a slow one")).await?.expect_status(202)
 }
 
-/// With room for 4 MiB: while 3 MiB of one body are held, another one of 3 MiB is refused.
-async fn body_memory(stack: &Stack) -> Result<()> {
+/// With a budget of 4 MiB: while 3 MiB of one body are buffered, another one of 3 MiB is refused.
+async fn body_budget(stack: &Stack) -> Result<()> {
     const MIB: usize = 1024 * 1024;
     let api = stack.api()?;
     let large = || vec![b' '; 3 * MIB];

@@ -1,4 +1,4 @@
-//! What Prometheus finds: it tells what happened, in names and words that `proto-docs/metrics.md` lists.
+//! Prometheus metrics: counted correctly, and named and described as in `proto-docs/metrics.md`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,12 +12,12 @@ use crate::harness::{Stack, conversation, until};
 
 const DOCUMENT: &str = "proto-docs/metrics.md";
 
-/// Imports, refusals, evaluations and a file are counted; nothing is shown that is not documented.
+/// Imports, refusals, evaluations and a file are counted; every metric is documented.
 pub async fn run(stack: &mut Stack) -> Result<()> {
     for name in stack.names() {
         stack.kill(&[name]);
     }
-    // Every process finds a free port of its own, and logs it.
+    // Every process takes a free port and logs it.
     stack.restart_with("gateway", &[("ASSAY_TELEMETRY__METRICS_LISTEN", "127.0.0.1:0")]).await?;
     let api = stack.api()?;
     let ticket = api.import(&conversation("counted")).await?;
@@ -45,9 +45,9 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
         (r#"assay_ready{role="gateway"}"#, 1.0),
         (r#"assay_check_holds{role="ingest",check="ingest database"}"#, 1.0),
     ];
-    until("metrics that tell what happened", async || {
-        let shown = scrape(stack).await?;
-        let holds = |(name, value): &(&str, f64)| shown.samples.get(*name) == Some(value);
+    until("the expected metrics", async || {
+        let scraped = scrape(stack).await?;
+        let holds = |(name, value): &(&str, f64)| scraped.samples.get(*name) == Some(value);
         Ok(expected.iter().all(holds).then_some(()))
     })
     .await
@@ -55,16 +55,16 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
     documented(&scrape(stack).await?)
 }
 
-/// What all processes show together.
+/// Metrics of all processes together.
 #[derive(Default)]
-struct Shown {
+struct Scrape {
     samples: BTreeMap<String, f64>,
     /// Type and help of every metric.
     described: BTreeMap<String, (String, String)>,
 }
 
-async fn scrape(stack: &Stack) -> Result<Shown> {
-    let mut shown = Shown::default();
+async fn scrape(stack: &Stack) -> Result<Scrape> {
+    let mut scraped = Scrape::default();
     for (name, log) in stack.read_logs()? {
         // The last start counts.
         let line = log.lines().rev().find(|line| line.contains("metrics are served"));
@@ -73,13 +73,13 @@ async fn scrape(stack: &Stack) -> Result<Shown> {
         let reply = reqwest::get(format!("http://{address}/metrics")).await?;
         ensure!(reply.status() == 200, "{name}: {}", reply.status());
         for line in reply.text().await?.lines() {
-            shown.take(line)?;
+            scraped.take(line)?;
         }
     }
-    Ok(shown)
+    Ok(scraped)
 }
 
-impl Shown {
+impl Scrape {
     fn take(&mut self, line: &str) -> Result<()> {
         if let Some(help) = line.strip_prefix("# HELP ") {
             let (name, help) = help.split_once(' ').context("help")?;
@@ -94,11 +94,11 @@ impl Shown {
     }
 }
 
-/// The table of the document has what is shown, with the same words.
-fn documented(shown: &Shown) -> Result<()> {
+/// The document lists every metric with the same description.
+fn documented(scraped: &Scrape) -> Result<()> {
     let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(DOCUMENT);
     let document = fs::read_to_string(document)?;
-    for (name, (kind, help)) in &shown.described {
+    for (name, (kind, help)) in &scraped.described {
         let row = document.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
         let row = row.with_context(|| format!("{DOCUMENT} lacks {name}: {help}"))?;
         let cells: Vec<&str> = row.split('|').map(str::trim).collect();

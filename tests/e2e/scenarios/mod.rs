@@ -1,4 +1,4 @@
-//! The scenarios. Each is a function of a stack that nothing else uses.
+//! The scenarios: functions of a stack that each has for itself.
 
 pub mod agents;
 pub mod assess_rules;

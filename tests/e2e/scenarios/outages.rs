@@ -1,6 +1,6 @@
-//! What still works while something else does not: the broker, a service.
+//! Graceful degradation during an outage of the broker or a service.
 
-#![allow(clippy::print_stderr, reason = "figures that were measured are told")]
+#![allow(clippy::print_stderr, reason = "prints measured figures")]
 
 use std::time::{Duration, Instant};
 
@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 
 use crate::harness::{Api, Stack, conversation, until};
 
-/// An answer that needs nothing that is away comes far sooner.
+/// Time limit of responses that do not depend on the outage.
 const SOON: Duration = Duration::from_secs(3);
 
-/// With RabbitMQ away imports are accepted and the role stays in service; they are evaluated when it is back.
-pub async fn broker_away(stack: &mut Stack) -> Result<()> {
+/// While RabbitMQ is down imports are accepted and the role stays ready; they are evaluated afterwards.
+pub async fn broker_outage(stack: &mut Stack) -> Result<()> {
     let url = stack.setting("ASSAY_BUS__URL").to_owned();
     let (before, rest) = url.split_once('@').context("no credentials")?;
     let (server, after) = rest.split_once('/').context("no virtual host")?;
@@ -67,8 +67,8 @@ pub async fn broker_away(stack: &mut Stack) -> Result<()> {
     .await
 }
 
-/// A service that hangs (its connections are taken and never answered) takes no other down, and its own requests are soon
-/// refused at once. When it is back it is used again by itself.
+/// A hanging service (it accepts connections and never responds) does not affect others, and its own requests soon fail
+/// fast. It is used again when it recovers.
 pub async fn service_hangs(stack: &mut Stack) -> Result<()> {
     let api = stack.api()?;
     let ticket = api.import(&conversation("before")).await?;
@@ -113,7 +113,7 @@ pub async fn service_hangs(stack: &mut Stack) -> Result<()> {
     Ok(())
 }
 
-/// Requests to the other services, again and again for a while; answers how long the slowest took.
+/// Repeats requests to the other services for a while; returns the longest latency.
 async fn others_are_served(api: &Api) -> Result<Duration> {
     let mut slowest = Duration::ZERO;
     for round in 0..20 {
@@ -130,7 +130,7 @@ async fn others_are_served(api: &Api) -> Result<Duration> {
     Ok(slowest)
 }
 
-/// A service that is dead is refused at once, and used again when it is back.
+/// Requests to a dead service fail fast; it is used again when it is back.
 pub async fn service_dead(stack: &mut Stack) -> Result<()> {
     let api = stack.api()?;
     api.import(&conversation("before")).await?;

@@ -1,4 +1,4 @@
-//! What customers and their agents wrote, and what they are called, is in no log, whatever goes wrong.
+//! Texts and names of customers and agents are never logged, whatever goes wrong.
 
 use anyhow::{Result, ensure};
 use reqwest::Method;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Api, Stack, conversation, edited, set, until};
 
-/// In every text that must not be logged.
+/// Part of every text that must not be logged.
 const MARKER: &str = "Xq7Zw9personal";
 
 const PROCESSES: [&str; 7] =
@@ -17,7 +17,7 @@ const FILTER: &str = "info,actix_server=warn,actix_http=off,lapin=error,assay=tr
                       assay_ingest=trace,assay_agent_registry=trace,assay_scoring_worker=trace,assay_export=trace,\
                       assay_export_worker=trace,assay_webhooks=trace,assay_platform=trace,assay_messaging=trace,assay_clients=trace";
 
-/// Good and bad requests, outages, deletions and exports, all of them full of marked texts.
+/// Valid and invalid requests, outages, deletions and exports, all with marked texts.
 pub async fn run(stack: &mut Stack) -> Result<()> {
     stack.kill(&PROCESSES);
     stack.restart_with("gateway", &[("ASSAY_TELEMETRY__FILTER", FILTER)]).await?;
@@ -26,9 +26,9 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
     api.post("/v1/agents", &bot).await?.expect(201)?;
     api.post("/v1/agents", &bot).await?.problem(409, "duplicate-agent")?;
 
-    let deleted = api.import(&full_of_markers("deleted")).await?;
+    let deleted = api.import(&marked_conversation("deleted")).await?;
     api.evaluation(&deleted).await?;
-    api.post("/v1/assess", &full_of_markers("deleted")).await?.problem(409, "duplicate-import")?;
+    api.post("/v1/assess", &marked_conversation("deleted")).await?.problem(409, "duplicate-import")?;
     bad_requests(&api).await?;
     let kept = outage(stack).await?;
     let api = stack.api()?;
@@ -47,13 +47,13 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
     no_log_holds_a_marker(stack)
 }
 
-/// While services are away, and when they are back; the ticket that was accepted meanwhile.
+/// Requests during and after an outage; returns the ticket accepted meanwhile.
 async fn outage(stack: &mut Stack) -> Result<String> {
     let api = stack.api()?;
-    let kept = api.import(&full_of_markers("kept")).await?;
+    let kept = api.import(&marked_conversation("kept")).await?;
     stack.kill(&["ingest", "export"]);
-    // In one process nobody answers then.
-    for body in [full_of_markers("lost"), full_of_markers("deleted")] {
+    // The standalone does not respond at all.
+    for body in [marked_conversation("lost"), marked_conversation("deleted")] {
         if let Ok(reply) = api.post("/v1/assess", &body).await {
             reply.problem(503, "unavailable")?;
         }
@@ -66,7 +66,7 @@ async fn outage(stack: &mut Stack) -> Result<String> {
 }
 
 async fn bad_requests(api: &Api) -> Result<()> {
-    let good = full_of_markers("bad");
+    let good = marked_conversation("bad");
     let edits = [
         set("/messages/0/author/type", marked("type")),
         set("/messages/0/kind", marked("kind")),
@@ -94,9 +94,11 @@ async fn bad_requests(api: &Api) -> Result<()> {
     let typed = api.request(Method::POST, "/v1/assess").header("content-type", "text/plain");
     api.reply(typed.body(text.clone())).await?.problem(415, "unsupported-media-type")?;
     let keyed = api.request(Method::POST, "/v1/assess").header("idempotency-key", format!("key-{MARKER}"));
-    api.reply(keyed.json(&full_of_markers("keyed"))).await?.expect_status(202)?;
+    api.reply(keyed.json(&marked_conversation("keyed"))).await?.expect_status(202)?;
     let keyed = api.request(Method::POST, "/v1/assess").header("idempotency-key", format!("key-{MARKER}"));
-    api.reply(keyed.json(&full_of_markers("keyed otherwise"))).await?.problem(422, "idempotency-conflict")?;
+    api.reply(keyed.json(&marked_conversation("keyed otherwise")))
+        .await?
+        .problem(422, "idempotency-conflict")?;
     for path in ["/v1/tickets", "/v1/evaluations/exports", "/v1/downloads", "/v1/nothing"] {
         api.get(&format!("{path}/{MARKER}?name={MARKER}&cursor={MARKER}&limit={MARKER}")).await?;
         api.delete(&format!("{path}/{MARKER}")).await?;
@@ -117,7 +119,7 @@ fn no_log_holds_a_marker(stack: &Stack) -> Result<()> {
     Ok(())
 }
 
-fn full_of_markers(ticket: &str) -> Value {
+fn marked_conversation(ticket: &str) -> Value {
     let ann = json!({"type": "contact", "external_id": marked("ann"), "name": marked("Ann")});
     let bot = json!({"type": "ai", "external_id": marked("bot"), "name": marked("Robot")});
     let edits = [

@@ -1,4 +1,4 @@
-//! A newcomer's first minutes: the commands of the README, as they stand there, do what it says.
+//! The README's commands, unchanged, work as described.
 
 use std::path::Path;
 use std::process::Output;
@@ -55,7 +55,7 @@ fn block_with(text: &str) -> Result<String> {
     Ok(block.strip_prefix("sh").unwrap_or(block).to_owned())
 }
 
-/// What the picture shows below its ids, which are new each time.
+/// The lines of the picture, without the ids, which change.
 fn pictured_lines() -> Vec<String> {
     let texts = PICTURE.lines().filter(|line| line.starts_with("<text"));
     let texts = texts.filter_map(|line| line.split_once('>')?.1.strip_suffix("</text>"));
@@ -63,7 +63,7 @@ fn pictured_lines() -> Vec<String> {
     plain.skip(2).collect()
 }
 
-/// What a shell prints for the commands, beside the sample, with this stack in the place of the one on port 8080.
+/// Runs the commands in a shell next to the sample, on this stack instead of port 8080; returns the output.
 async fn sh(stack: &Stack, commands: &str) -> Result<String> {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").canonicalize()?;
     let link = stack.folder().join("examples");

@@ -1,4 +1,4 @@
-//! `/docs` in a real browser: it shows every operation, and asks nobody else for anything.
+//! `/docs` in a real browser: shows every operation and loads nothing from other hosts.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -48,7 +48,7 @@ fn browser() -> Option<PathBuf> {
     ["chromium", "google-chrome", "google-chrome-stable"].into_iter().find_map(find)
 }
 
-/// What the page looks like when its scripts have run.
+/// The page after its scripts have run.
 async fn show(browser: &PathBuf, stack: &Stack, address: &str) -> Result<String> {
     let profile = stack.folder().join("browser");
     let shown = Command::new(browser)

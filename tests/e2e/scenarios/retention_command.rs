@@ -1,4 +1,4 @@
-//! `assay retention`: an operator sets and sees how long organizations keep things.
+//! `assay retention`: sets and shows retention periods of organizations.
 
 use std::process::Output;
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::harness::Stack;
 
-/// Periods that are set, shown, given back and refused.
+/// Sets, shows, resets and refuses periods.
 pub async fn run(stack: &mut Stack) -> Result<()> {
     stack.create_key(&["--organization", "acme"]).await?;
     expect_line(&show(stack, &[]).await?, "default", ["(forever)", "(forever)", "(30)"])?;

@@ -1,4 +1,4 @@
-//! The services behind the gateway, called directly: every internal route refuses every token that was not made for it.
+//! Internal routes, called directly: each refuses every token that was not issued for it.
 //! JSON Web Tokens and their known confusions: RFC 8725, sections 2 and 3.
 
 use std::collections::BTreeSet;
@@ -27,7 +27,7 @@ const SERVICES: [(&str, &str, &str); 5] = [
     ("webhooks", "webhooks", "ASSAY_SERVICES__WEBHOOKS_URL"),
 ];
 
-/// What the services serve without a token: addresses that are signed.
+/// Routes without a token: signed URLs.
 const WITHOUT_TOKEN: [&str; 2] = ["GET /v1/downloads/{id}", "HEAD /v1/downloads/{id}"];
 
 /// Every internal route, with every forged token, and with good ones.
@@ -76,7 +76,7 @@ fn all_documented() -> Result<()> {
     Ok(())
 }
 
-/// A token of a tenant, or of a service on its own behalf, or either, is let in; the other gets 401.
+/// A route accepts tokens of a tenant, of a service, or both; any other gets 401.
 async fn admits(service: &Api, operation: &Operation, forge: &Forge) -> Result<()> {
     let mut admitted = 0;
     for claims in [forge.of_tenant(), forge.of_service()] {
@@ -95,7 +95,7 @@ async fn is_refused(service: &Api, operation: &Operation, header: Option<&str>) 
     Ok(())
 }
 
-/// The status of a request whose body would be refused, too: the token is decided first.
+/// The status of a request with an invalid body: the token is checked first.
 async fn ask(service: &Api, operation: &Operation, header: Option<&str>) -> Result<u16> {
     let mut request = service.request(operation.method.clone(), &operation.path_with(ID));
     if operation.method != reqwest::Method::GET {
@@ -111,7 +111,7 @@ async fn ask(service: &Api, operation: &Operation, header: Option<&str>) -> Resu
     Ok(reply.status)
 }
 
-/// Makes tokens with what a service knows, and changes one thing.
+/// Makes tokens as a service does, with one change.
 struct Forge {
     secret: Vec<u8>,
     audience: &'static str,
@@ -130,7 +130,7 @@ impl Forge {
         )
     }
 
-    /// As the services make them.
+    /// A valid token.
     fn token(&self, claims: &Value) -> String {
         signed(&json!({"alg": "HS256", "typ": "JWT"}), claims, |text| hs256(&self.secret, text))
     }
@@ -238,7 +238,7 @@ impl Forge {
         let others =
             SERVICES.iter().map(|(_, audience, _)| *audience).filter(|other| *other != self.audience);
         edits.extend(others.map(|other| vec![set("/aud", other)]));
-        // Half of a tenant is nobody.
+        // An incomplete tenant.
         edits.extend([
             vec![set("/org", ID), unset("/scope")],
             vec![unset("/org"), set("/scope", "assess")],

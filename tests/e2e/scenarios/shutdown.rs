@@ -1,6 +1,6 @@
-//! A process that is told to stop answers what it has begun to receive, and loses nothing; told twice, it ends at once.
+//! Graceful shutdown answers every request received and loses nothing; a second signal ends the process at once.
 
-#![allow(clippy::print_stderr, reason = "figures that were measured are told")]
+#![allow(clippy::print_stderr, reason = "prints measured figures")]
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,14 +13,14 @@ use serde_json::Value;
 
 use crate::harness::{Api, Kind, RawConnection, Stack, conversation, until};
 
-/// Requests whose heads have been received when the signal comes.
+/// Requests whose heads were received before the signal.
 const HELD: usize = 100;
-/// Clients that import one conversation after the other while it does.
+/// Clients that import sequentially during the shutdown.
 const CLIENTS: usize = 32;
-/// An orderly stop takes less, also on a busy machine.
-const STOPPED: Duration = Duration::from_secs(60);
+/// Time limit of a graceful shutdown on a busy machine.
+const STOP_LIMIT: Duration = Duration::from_secs(60);
 
-/// The process that clients talk to, and the one that stores what they send: each is stopped in the middle of work.
+/// Stops the gateway and ingest under load, one after the other.
 pub async fn under_load(stack: &mut Stack) -> Result<()> {
     let processes: &[&str] = match stack.kind() {
         Kind::Standalone => &["standalone"],
@@ -42,28 +42,28 @@ pub async fn under_load(stack: &mut Stack) -> Result<()> {
     Ok(())
 }
 
-/// The ids of the tickets that were accepted.
+/// Returns the ids of accepted tickets.
 async fn stop_under_load(stack: &mut Stack, process: &str) -> Result<BTreeSet<String>> {
     let api = stack.api()?;
     let faces_clients = process != "ingest";
     let held =
         try_join_all((0..HELD).map(|number| held_request(stack, format!("{process}-held-{number}")))).await?;
     let is_over = AtomicBool::new(false);
-    let clients = join_all((0..CLIENTS).map(|client| one_after_the_other(&api, process, client, &is_over)));
+    let clients = join_all((0..CLIENTS).map(|client| import_sequentially(&api, process, client, &is_over)));
     let stopping = async {
         until("the clients to be at work", async || {
             Ok((api.get("/v1/evaluations/exports").await?.status == 200).then_some(()))
         })
         .await?;
         stack.signal(process, Signal::SIGTERM)?;
-        // The rest of requests whose heads were received before the signal: each is answered.
+        // Completes the held requests: each is answered.
         let answers = try_join_all(held.into_iter().map(finish)).await?;
         let status = until("the process to end", async || Ok(stack.exit_status(process)?)).await?;
         is_over.store(true, Ordering::Relaxed);
         ensure!(status.success(), "{process} ended with {status}");
         anyhow::Ok(answers)
     };
-    let (clients, answers) = join(clients, tokio::time::timeout(STOPPED, stopping)).await;
+    let (clients, answers) = join(clients, tokio::time::timeout(STOP_LIMIT, stopping)).await;
     let mut accepted = BTreeSet::new();
     for (status, receipt) in answers.context("it did not stop in time")?? {
         ensure!(
@@ -79,7 +79,7 @@ async fn stop_under_load(stack: &mut Stack, process: &str) -> Result<BTreeSet<St
     Ok(accepted)
 }
 
-/// A connection whose request's head was received: its body is asked for.
+/// A connection with a received head (100 Continue was sent).
 struct Held {
     connection: RawConnection,
     body: String,
@@ -107,9 +107,9 @@ async fn finish(held: Held) -> Result<(u16, Value)> {
     Ok((answer.status, serde_json::from_slice(&answer.body)?))
 }
 
-/// Imports until the end; the ids of the accepted ones. While the process is away a client may find nobody, and a
-/// connection that was idle may be closed under it; an answer, if there is one, is one that the interface documents.
-async fn one_after_the_other(
+/// Imports sequentially until stopped; returns the accepted ids. During the restart connections may be refused or closed,
+/// but every response is a documented one.
+async fn import_sequentially(
     api: &Api,
     process: &str,
     client: usize,
@@ -132,7 +132,7 @@ async fn one_after_the_other(
     Ok(accepted)
 }
 
-/// A request whose body does not come holds up the phase; a second signal does not wait for it.
+/// An incomplete request delays the shutdown; a second signal does not wait for it.
 pub async fn twice(stack: &mut Stack) -> Result<()> {
     let process = match stack.kind() {
         Kind::Standalone => "standalone",

@@ -1,4 +1,4 @@
-//! A signed address is the key to one file for fifteen minutes: nothing else opens it, and keys can be exchanged.
+//! A signed URL opens one file for fifteen minutes; signing keys can be rotated.
 
 use anyhow::{Context, Result, ensure};
 use assay_contracts::ids::ExportId;
@@ -13,7 +13,7 @@ const SIGNING_KEYS: &str = "ASSAY_SECURITY__SIGNING_KEYS";
 const OLD: &str = "old:an-older-secret-of-this-installation";
 const NEW: &str = "new:the-new-secret-of-this-installation";
 
-/// Two exports and their addresses, signed with [`OLD`].
+/// Two exports and their URLs, signed with [`OLD`].
 struct Files {
     anyone: Api,
     id: String,
@@ -22,7 +22,7 @@ struct Files {
     cursor: String,
 }
 
-/// Altered and expired addresses; then the key is exchanged under way.
+/// Altered and expired URLs; then key rotation.
 pub async fn run(stack: &mut Stack) -> Result<()> {
     stack.restart_with("export", &[(SIGNING_KEYS, OLD)]).await?;
     let files = Files::new(stack).await?;
@@ -35,7 +35,7 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
     cases.check("a fresh one", files.opens(&files.address).await);
     cases.check("the last second", files.opens(&files.signed(OLD, "", -14 * 60 * 1_000)?).await);
     cases.finish()?;
-    exchanged_keys(stack, &files).await
+    key_rotation(stack, &files).await
 }
 
 impl Files {
@@ -62,7 +62,7 @@ impl Files {
         Ok(())
     }
 
-    /// An address as the service makes it at another moment, or with other keys.
+    /// A URL signed at another time or with other keys.
     fn signed(&self, keys: &str, base: &str, millis_from_now: i64) -> Result<String> {
         let keys = SigningKeys::parse(&keys.to_owned().into())?;
         let id: ExportId = self.id.parse()?;
@@ -116,10 +116,10 @@ impl Files {
             ("a cursor as signature".to_owned(), with("signature", &self.cursor)),
             ("the signature of a cursor".to_owned(), with("signature", sealed)),
             ("an unknown key".to_owned(), with("key", "k9")),
-            ("somebody's own key".to_owned(), self.signed(NEW, "", 0)?),
+            ("a foreign key".to_owned(), self.signed(NEW, "", 0)?),
             (
                 "a key of the same name".to_owned(),
-                self.signed("old:somebody's-own-secret-of-the-same-name", "", 0)?,
+                self.signed("old:a-foreign-secret-of-the-same-name", "", 0)?,
             ),
             ("an end that has passed".to_owned(), self.signed(OLD, "", -15 * 60 * 1_000)?),
             ("an end long ago".to_owned(), self.signed(OLD, "", -1_000_000_000_000)?),
@@ -127,7 +127,7 @@ impl Files {
         Ok(forged)
     }
 
-    /// What is signed for one purpose is nothing for another.
+    /// A signature for one purpose is invalid for another.
     async fn as_cursors(&self, stack: &Stack) -> Result<()> {
         let query = self.address.split_once("signature=").context("no signature")?.1;
         let id = self.cursor.split('.').nth(1).context("no key id in the cursor")?;
@@ -140,8 +140,8 @@ impl Files {
     }
 }
 
-/// First the new key signs and the old one still opens; then the old one is taken away.
-async fn exchanged_keys(stack: &mut Stack, files: &Files) -> Result<()> {
+/// First the new key signs and the old one still verifies; then the old one is removed.
+async fn key_rotation(stack: &mut Stack, files: &Files) -> Result<()> {
     let rotated = format!("{NEW},{OLD}");
     stack.restart_with("export", &[(SIGNING_KEYS, &rotated)]).await?;
     files.opens(&files.relative()?).await.context("an address of the old key while both are known")?;
@@ -159,7 +159,7 @@ async fn exchanged_keys(stack: &mut Stack, files: &Files) -> Result<()> {
 }
 
 impl Files {
-    /// The address without its host: the same after a restart.
+    /// The URL without its host: stable across a restart.
     fn relative(&self) -> Result<String> {
         let at = self.address.find("/v1/").context("no path")?;
         Ok(self.address[at..].to_owned())

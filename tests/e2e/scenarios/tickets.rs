@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 use crate::harness::{Api, Cases, Stack, conversation, edited, set, unset};
 
-/// The shape of what comes back.
+/// The shape of the responses.
 pub async fn run(stack: &mut Stack) -> Result<()> {
     let api = stack.api()?;
     api.register("bot").await?;
     let mut cases = Cases::default();
     cases.check("receipt and ticket", receipt_and_ticket(&api).await);
     cases.check("a ticket without a subject", without_subject(&api).await);
-    cases.check("ids that nobody has", unknown_ids(&api).await);
+    cases.check("unknown ids", unknown_ids(&api).await);
     cases.check("an evaluation", scored(&api).await);
     cases.check("different conversations get different scores", different_scores(&api).await);
     cases.check("without an AI agent", not_applicable(&api, false).await);
@@ -138,12 +138,12 @@ async fn scored(api: &Api) -> Result<()> {
         "scorer",
     ];
     ensure!(members == BTreeSet::from(documented), "members: {members:?}");
-    // Read twice, the same.
+    // A second read is identical.
     ensure!(api.evaluation(&id).await? == evaluation, "two reads differ");
     Ok(())
 }
 
-/// Every quote stands in the message that it names.
+/// Every quote is part of the message it refers to.
 fn evidence_is_quoted(evaluation: &Value) -> Result<()> {
     let sent = with_ai("scored", "Thank you, that solved it!");
     let evidence = evaluation["evidence"].as_array().context("no evidence")?;
@@ -174,7 +174,7 @@ async fn different_scores(api: &Api) -> Result<()> {
     Ok(())
 }
 
-/// AXIS is absent, never 0; the audit is there.
+/// AXIS is absent, not 0; the audit is present.
 async fn not_applicable(api: &Api, without_customer: bool) -> Result<()> {
     let ticket = format!("not-applicable-{without_customer}");
     let body = if without_customer {

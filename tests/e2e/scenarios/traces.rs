@@ -1,4 +1,4 @@
-//! What a collector is told: one trace leads from the request that submits a conversation to the row of the export.
+//! Tracing: one trace spans the import request to the row in the read model.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -18,7 +18,7 @@ use crate::harness::{Kind, Stack, conversation, until};
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CALLER: &str = "00f067aa0ba902b7";
 
-/// Every span from the gateway to the read model belongs to the caller's trace and hangs together; so do the logs.
+/// Every span from the gateway to the read model belongs to the caller's trace; so do the logs.
 pub async fn run(stack: &mut Stack) -> Result<()> {
     let collector = Collector::start()?;
     for name in stack.names() {
@@ -53,30 +53,26 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
     let mut parent = CALLER.to_owned();
     for name in way {
         let span = &spans[name];
-        ensure!(hex(&span.parent_span_id) == parent, "{name} hangs on another span: {spans:?}");
+        ensure!(hex::encode(&span.parent_span_id) == parent, "{name} hangs on another span: {spans:?}");
         ensure!(span.end_time_unix_nano >= span.start_time_unix_nano, "{name} ends before it begins");
-        parent = hex(&span.span_id);
+        parent = hex::encode(&span.span_id);
     }
     let service = if stack.kind() == Kind::Standalone { "assay" } else { "assay-gateway" };
     ensure!(collector.services().contains(&service.to_owned()), "{:?}", collector.services());
     let logs = stack.logs()?;
     let answered = logs.lines().find(|line| line.contains("/v1/assess") && line.contains("answered"));
-    ensure!(answered.is_some_and(|line| line.contains(TRACE)), "no log line tells the trace: {answered:?}");
+    ensure!(answered.is_some_and(|line| line.contains(TRACE)), "no log line has the trace: {answered:?}");
     untraced_calls_begin_a_trace(&api, &collector).await
 }
 
-/// Without a caller's trace there is one all the same.
+/// Without a caller's trace a new one is started.
 async fn untraced_calls_begin_a_trace(api: &crate::harness::Api, collector: &Collector) -> Result<()> {
     let before = collector.traces();
     api.get("/v1/evaluations/exports").await?.expect_status(200)?;
     until("a trace of its own", async || Ok((collector.traces() > before).then_some(()))).await
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Takes in what exporters send (OTLP over HTTP, protobuf).
+/// A collector (OTLP over HTTP, protobuf).
 struct Collector {
     url: String,
     received: Arc<Mutex<Vec<ExportTraceServiceRequest>>>,
@@ -98,10 +94,10 @@ impl Collector {
         Ok(Self { url, received })
     }
 
-    /// The spans of a trace by their names; of several with one name the first.
+    /// The spans of a trace by name; the first one of each name.
     fn spans(&self, trace: &str) -> BTreeMap<String, Span> {
         let mut spans = BTreeMap::new();
-        for span in self.all_spans().into_iter().filter(|span| hex(&span.trace_id) == trace) {
+        for span in self.all_spans().into_iter().filter(|span| hex::encode(&span.trace_id) == trace) {
             spans.entry(span.name.clone()).or_insert(span);
         }
         spans

@@ -1,4 +1,4 @@
-//! Rows as fast as PostgreSQL gives them to its own client: `\copy (SELECT …) TO` a file, in the order of an export.
+//! Limit of exports: PostgreSQL's own client with `\copy (SELECT …) TO` a file, in the order of an export.
 
 use std::fs;
 use std::path::Path;
@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::site::Servers;
+use crate::cluster::Servers;
 
-/// Megabytes (10⁶) a second with which a statement's rows got into a file.
+/// Throughput of copying a statement's rows to a file, in 10⁶ bytes per second.
 pub fn to_file(servers: &Servers, database: &str, copy: &str, rows: u64, file: &Path) -> Result<f64> {
     let begin = Instant::now();
     let answer = psql(servers, database, &copy.replace("FILE", &format!("'{}'", file.display())))?;
@@ -32,14 +32,13 @@ pub fn psql(servers: &Servers, database: &str, command: &str) -> Result<String> 
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// A table that is being filled.
 pub struct Filling {
     process: Child,
     input: Option<ChildStdin>,
 }
 
 impl Filling {
-    /// Takes CSV for `table`, a name with or without columns.
+    /// Starts loading CSV into `table`, a name with or without columns.
     pub fn begin(servers: &Servers, database: &str, table: &str) -> Result<Self> {
         let mut process = Command::new(servers.program("psql")?)
             .args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-c"])
@@ -51,12 +50,11 @@ impl Filling {
         Ok(Self { process, input })
     }
 
-    /// Where the CSV goes.
     pub fn input(&mut self) -> Result<&mut ChildStdin> {
         self.input.as_mut().context("psql has no input")
     }
 
-    /// Everything was given.
+    /// Ends the input and waits for psql.
     pub fn finish(mut self) -> Result<()> {
         drop(self.input.take());
         let status = self.process.wait()?;

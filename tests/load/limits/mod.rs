@@ -1,4 +1,4 @@
-//! What the parts that we build on can do by themselves, doing the same work in the same run.
+//! Limits: the same work by PostgreSQL or SQLite alone, in the same run.
 
 pub mod copy;
 pub mod pgbench;

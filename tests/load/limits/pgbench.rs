@@ -1,5 +1,5 @@
-//! Imports as fast as PostgreSQL takes them from its own load generator, without any service: ticket, messages as jsonb
-//! and an outbox row, of the same conversations.
+//! Limit of imports: pgbench on PostgreSQL, without any service: ticket, messages as jsonb and an outbox row, of the same
+//! conversations.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,8 +7,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use crate::cluster::Servers;
 use crate::conversations::Conversations;
-use crate::site::Servers;
 
 const DATABASE: &str = "pgbench";
 
@@ -18,7 +18,7 @@ const SCHEMA: &str = "
                          UNIQUE (namespace, external_id));
     CREATE TABLE outbox (id bigserial PRIMARY KEY, topic text NOT NULL, payload jsonb NOT NULL, created_at bigint NOT NULL);";
 
-/// Conversations that take turns: each is a script of its own, and pgbench takes 128 of them at most.
+/// Conversations used in turn: one script each, and pgbench accepts at most 128.
 const SCRIPTS: usize = 100;
 
 /// What a transaction of pgbench does.
@@ -51,10 +51,10 @@ impl<'s> Pgbench<'s> {
         Ok(Self { servers, folder })
     }
 
-    /// Imports a second.
+    /// Imports per second.
     pub fn run(&self, shape: Shape, seconds: u64) -> Result<f64> {
         self.servers.sql(DATABASE, "TRUNCATE ticket, outbox; CHECKPOINT")?;
-        // As many statements as that are not worth preparing: they are not prepared in the recipe for this limit either.
+        // Simple protocol: this many statements are not worth preparing.
         let (prefix, protocol) =
             if shape.imports_a_transaction == 1 { ("one-", "prepared") } else { ("twenty-", "simple") };
         let mut command = Command::new(self.servers.program("pgbench")?);
@@ -71,7 +71,7 @@ impl<'s> Pgbench<'s> {
     }
 }
 
-/// What a run of pgbench says.
+/// Results of a pgbench run.
 pub(super) struct Transactions {
     pub per_second: f64,
     /// Mean time of one, in milliseconds.

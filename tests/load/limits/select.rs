@@ -1,4 +1,4 @@
-//! Look-ups as fast as PostgreSQL answers them to its own load generator: the same rows by the same statements.
+//! Limit of reads: pgbench with the same statements on the same rows.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,12 +8,12 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 
 use super::pgbench::transactions;
-use crate::site::Servers;
+use crate::cluster::Servers;
 
-/// pgbench takes no more scripts.
+/// Upper limit of pgbench's scripts.
 pub const STATEMENTS: usize = 100;
 
-/// Statements on a site's database that take turns.
+/// Statements on a cluster's database, used in turn.
 pub struct Selects<'s> {
     servers: &'s Servers,
     database: String,
@@ -37,12 +37,12 @@ impl<'s> Selects<'s> {
         Ok(Self { servers, database: database.to_owned(), scripts })
     }
 
-    /// Answers a second.
+    /// Reads per second.
     pub fn per_second(&self, clients: usize, time: Duration) -> Result<f64> {
         Ok(transactions(self.command(clients, time)?)?.per_second)
     }
 
-    /// Mean time of an answer, in milliseconds.
+    /// Mean latency in milliseconds.
     pub fn mean_ms(&self, clients: usize, time: Duration) -> Result<f64> {
         Ok(transactions(self.command(clients, time)?)?.mean_ms)
     }

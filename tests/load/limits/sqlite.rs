@@ -1,5 +1,5 @@
-//! Imports as fast as SQLite takes them inside of a process, without any service: ticket, messages as text and an
-//! outbox row, as durable as the product writes them.
+//! Limit of imports on SQLite: in process, without any service: ticket, messages as text and an outbox row, as durable as
+//! the product's writes.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -8,10 +8,10 @@ use anyhow::{Context, Result};
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 
+use crate::cluster::Servers;
 use crate::conversations::Conversations;
-use crate::site::Servers;
 
-/// Of the product.
+/// The product's pragmas.
 const PRAGMAS: &str = "PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;";
 
 const SCHEMA: &str = "
@@ -57,7 +57,7 @@ impl Sqlite {
         Ok(Self { folder, messages })
     }
 
-    /// Imports a second, into a new file.
+    /// Imports per second, into a new file.
     pub fn run(&self, imports_a_transaction: usize, time: Duration) -> Result<f64> {
         let file = tempfile::Builder::new().suffix(".sqlite").tempfile_in(&self.folder)?;
         let mut connection = SqliteConnection::establish(&file.path().display().to_string())?;
@@ -85,7 +85,7 @@ impl Sqlite {
         Ok(number as f64 / seconds)
     }
 
-    /// Statements are prepared once: diesel remembers them.
+    /// Statements are prepared once: diesel caches them.
     fn import(&self, tx: &mut SqliteConnection, number: usize) -> diesel::QueryResult<()> {
         // In the order of time, as ids of version 7 are.
         let id = format!("019a{number:08x}-0000-7000-8000-{number:012x}");

@@ -1,5 +1,5 @@
-//! End to end: imports that are accepted, evaluated and in the read model of exports, for as long as one likes. The
-//! generator lets no more conversations wait than a bound, so that what is measured piles nothing up.
+//! End to end: imports that are accepted, evaluated and in the read model of exports, sustained. The
+//! backlog is bounded, so that nothing piles up.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,19 +12,19 @@ use tokio::sync::Semaphore;
 use super::Pace;
 use super::accepting::{Accepting, imports_to};
 use crate::client::Load;
+use crate::cluster::{Cluster, ReadModel, Servers};
 use crate::conversations::Conversations;
-use crate::processors::listed;
+use crate::cpu::listed;
 use crate::report::{Goal, Report, Row};
-use crate::site::{ReadModel, Servers, Site};
 
-/// Conversations that are accepted and not in the read model, at most.
+/// Upper limit of accepted conversations that are not in the read model.
 const BACKLOG: usize = 2_000;
-const LOOK: Duration = Duration::from_millis(100);
-/// As long, the age of the oldest is not asked for again.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// Polls between two queries of the oldest pending conversation.
 const AGE_EVERY: u32 = 10;
-const SETTLED_WITHIN: Duration = Duration::from_secs(60);
+const SETTLE_LIMIT: Duration = Duration::from_secs(60);
 
-/// One value a round.
+/// One value per round.
 #[derive(Default)]
 struct Figures {
     evaluated: Vec<f64>,
@@ -44,21 +44,21 @@ pub async fn measure(
     report: &mut Report,
 ) -> Result<()> {
     let accepting = Accepting::start(servers, conversations, "accepted").await?;
-    let site = Site::distributed(servers, "evaluated").await?;
-    site.register_agents(&conversations.agents).await?;
-    let load = imports_to(&site, conversations, "evaluated");
-    round(&site, &load, pace.time / 2).await?;
+    let cluster = Cluster::distributed(servers, "evaluated").await?;
+    cluster.register_agents(&conversations.agents).await?;
+    let load = imports_to(&cluster, conversations, "evaluated");
+    round(&cluster, &load, pace.time / 2).await?;
     let mut figures = Figures::default();
     for number in 0..pace.rounds {
         let accepted = accepting.maximum(pace.time).await?;
         figures.accepted.push(accepted.per_second(202));
         figures.accepted_p50.push(accepted.percentile_ms(0.5));
         figures.accepted_p99.push(accepted.percentile_ms(0.99));
-        let round = round(&site, &load, pace.sustained).await?;
+        let round = round(&cluster, &load, pace.sustained).await?;
         report.note(format!(
             "evaluated, round {number}: {:.0}/s of {:.0}/s at most; waiting at first {}, at last {}; the oldest for {:.1} s \
              at most; {} deliveries were put off so far; processor µs a conversation: {}",
-            round.evaluated, figures.accepted[number], round.waiting.0, round.waiting.1, round.oldest, site.deliveries_put_off()?, round.usage
+            round.evaluated, figures.accepted[number], round.waiting.0, round.waiting.1, round.oldest, cluster.deliveries_put_off()?, round.usage
         ));
         figures.evaluated.push(round.evaluated);
         figures.p50.push(round.p50);
@@ -77,45 +77,45 @@ fn add(report: &mut Report, figures: &Figures, pace: Pace) {
     );
     let limit = "imports accepted while nothing is evaluated";
     let accepted = (limit, &figures.accepted[..]);
-    report.add(Row::beside("b", what, "/s", &figures.evaluated, accepted, Goal::Ratio(0.5)));
+    report.add(Row::with_limit("b", what, "/s", &figures.evaluated, accepted, Goal::Ratio(0.5)));
     let accepted = (limit, &figures.accepted_p50[..]);
-    report.add(Row::beside("b", "p50 of an import meanwhile", "ms", &figures.p50, accepted, Goal::None));
+    report.add(Row::with_limit("b", "p50 of an import meanwhile", "ms", &figures.p50, accepted, Goal::None));
     let accepted = (limit, &figures.accepted_p99[..]);
-    report.add(Row::beside("b", "p99 of an import meanwhile", "ms", &figures.p99, accepted, Goal::None));
-    // With so many waiting, the last one of them waits for this long.
+    report.add(Row::with_limit("b", "p99 of an import meanwhile", "ms", &figures.p99, accepted, Goal::None));
+    // The latency at this backlog.
     let drained: Vec<f64> = figures.evaluated.iter().map(|rate| BACKLOG as f64 / rate).collect();
     let drained = ("time in which as many are evaluated as may wait", &drained[..]);
     let what = "age of the oldest unscored meanwhile, at most";
-    report.add(Row::beside("b", what, "s", &figures.oldest, drained, Goal::None));
+    report.add(Row::with_limit("b", what, "s", &figures.oldest, drained, Goal::None));
     let what = "age of the oldest unscored at the end";
-    report.add(Row::beside("b", what, "s", &figures.oldest_at_end, drained, Goal::None));
+    report.add(Row::with_limit("b", what, "s", &figures.oldest_at_end, drained, Goal::None));
 }
 
 struct Round {
     evaluated: f64,
     p50: f64,
     p99: f64,
-    /// Conversations that were not in the read model when it began and when it ended.
+    /// Backlog at the start and at the end.
     waiting: (u64, u64),
     oldest: f64,
     oldest_at_end: f64,
     usage: String,
 }
 
-/// Under load for so long; the backlog is left to be evaluated afterwards, to the last conversation.
-async fn round(site: &Site, load: &Load, time: Duration) -> Result<Round> {
-    let places = Arc::new(Semaphore::new(BACKLOG));
-    let mut watch = Watch::start(site, Arc::clone(&places))?;
-    // Until as many wait as may.
-    let filling = load.while_there_is_room(Arc::clone(&places), time / 4).await?.only(202)?;
-    let (usage, begin, count) = (site.usage()?, Instant::now(), watch.read_model.count()?);
+/// Applies load for this time, then waits until the backlog is evaluated.
+async fn round(cluster: &Cluster, load: &Load, time: Duration) -> Result<Round> {
+    let permits = Arc::new(Semaphore::new(BACKLOG));
+    let mut watch = Watch::start(cluster, Arc::clone(&permits))?;
+    // Fill the backlog.
+    let filling = load.closed_loop_with_permits(Arc::clone(&permits), time / 4).await?.only(202)?;
+    let (usage, begin, count) = (cluster.usage()?, Instant::now(), watch.read_model.count()?);
     let accepted = watch.accepted_before + filling.count();
-    let outcome = load.while_there_is_room(places, time).await?.only(202)?;
-    let (usage_after, seconds) = (site.usage()?, begin.elapsed().as_secs_f64());
+    let outcome = load.closed_loop_with_permits(permits, time).await?.only(202)?;
+    let (usage_after, seconds) = (cluster.usage()?, begin.elapsed().as_secs_f64());
     let count_after = watch.read_model.count()?;
     let accepted_after = accepted + outcome.count();
     let seen = watch.stop()?;
-    watch.read_model.settle(accepted_after, SETTLED_WITHIN)?;
+    watch.read_model.settle(accepted_after, SETTLE_LIMIT)?;
     let evaluated = count_after - count;
     Ok(Round {
         evaluated: evaluated as f64 / seconds,
@@ -128,7 +128,7 @@ async fn round(site: &Site, load: &Load, time: Duration) -> Result<Round> {
     })
 }
 
-/// Gives places back as conversations arrive in the read model.
+/// Returns permits as conversations arrive in the read model.
 struct Watch {
     read_model: ReadModel,
     accepted_before: u64,
@@ -143,18 +143,18 @@ struct Seen {
 }
 
 impl Watch {
-    /// Nothing waits when it begins.
-    fn start(site: &Site, places: Arc<Semaphore>) -> Result<Self> {
-        let (mut read_model, mut watching) = (ReadModel::of(site)?, ReadModel::of(site)?);
+    /// Requires an empty backlog.
+    fn start(cluster: &Cluster, permits: Arc<Semaphore>) -> Result<Self> {
+        let (mut read_model, mut watching) = (ReadModel::of(cluster)?, ReadModel::of(cluster)?);
         let accepted_before = read_model.count()?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
             let (mut seen, mut count, mut turn) = (Seen::default(), accepted_before, 0);
             while !stopped.load(Ordering::Relaxed) {
-                std::thread::sleep(LOOK);
+                std::thread::sleep(POLL_INTERVAL);
                 let now = watching.count()?;
-                places.add_permits(usize::try_from(now - count)?);
+                permits.add_permits(usize::try_from(now - count)?);
                 count = now;
                 turn += 1;
                 if turn % AGE_EVERY == 0 {
@@ -171,11 +171,11 @@ impl Watch {
     fn stop(&mut self) -> Result<Seen> {
         self.stop.store(true, Ordering::Relaxed);
         let thread = self.thread.take().ok_or_else(|| anyhow!("it was stopped before"))?;
-        thread.join().map_err(|_| anyhow!("whoever watched the read model panicked"))?
+        thread.join().map_err(|_| anyhow!("the watcher of the read model panicked"))?
     }
 }
 
-/// Also when the round has failed.
+/// Stops the thread when a round fails, too.
 impl Drop for Watch {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);

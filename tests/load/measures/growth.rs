@@ -1,4 +1,4 @@
-//! What an import costs when millions are stored: beside an installation that always holds as few as in its first week.
+//! Cost of an import with millions of stored tickets, compared with a nearly empty cluster.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -6,21 +6,21 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 use super::accepting::Accepting;
-use super::{HIGHEST_P99_MS, Pace};
+use super::{MAX_P99_MS, Pace};
+use crate::cluster::{Servers, Sizes, StoredTickets};
 use crate::conversations::Conversations;
 use crate::report::{Goal, Report, Row};
-use crate::site::{Servers, Sizes, Stock};
 
 const FEW: u64 = 10_000;
 const WARM_UP: Duration = Duration::from_secs(2);
-/// What is measured on the way to the most.
+/// Intermediate sizes to measure.
 const STEPS: [u64; 2] = [1_000_000, 5_000_000];
-/// Disk space that stays free.
+/// Disk space to keep free.
 const RESERVE_BYTES: u64 = 5 << 30;
-/// Write-ahead log that is kept for a while, and files beside the tables, for each byte of them.
+/// Disk bytes per table byte: retained write-ahead log and other files.
 const DISK_PER_TABLE_BYTE: f64 = 1.2;
 
-/// Figures with few and with many stored; one value a round.
+/// Figures with few and with many stored tickets; one value per round.
 #[derive(Default)]
 struct Figures {
     few: Vec<f64>,
@@ -37,8 +37,8 @@ pub async fn measure(
 ) -> Result<()> {
     let small = Accepting::start(servers, conversations, "few").await?;
     let large = Accepting::start(servers, conversations, "many").await?;
-    let mut few = Stock::of(&small.site)?;
-    let mut many = Stock::of(&large.site)?;
+    let mut few = StoredTickets::of(&small.cluster)?;
+    let mut many = StoredTickets::of(&large.cluster)?;
     many.fill(FEW)?;
     let most = as_many_as_fit(servers, many.sizes()?, pace.tickets, report)?;
     for stored in STEPS.into_iter().filter(|step| *step < most).chain([most]) {
@@ -62,13 +62,12 @@ pub async fn measure(
     Ok(())
 }
 
-/// Imports a second, and the p99 at half of it in milliseconds.
+/// Imports per second, and the p99 at half that rate in milliseconds.
 async fn round(accepting: &Accepting, time: Duration) -> Result<(f64, f64)> {
-    // After a checkpoint each page is written whole once, and plans are made anew after a table was emptied: neither is
-    // what is compared.
+    // Warm up: full-page writes after a checkpoint and replanning after a truncate are not part of the comparison.
     accepting.maximum(WARM_UP).await?;
     let most = accepting.maximum(time).await?.per_second(202);
-    let half = accepting.load.at_rate(most / 2.0, time).await?.only(202)?;
+    let half = accepting.load.open_loop(most / 2.0, time).await?.only(202)?;
     Ok((most, half.percentile_ms(0.99)))
 }
 
@@ -76,21 +75,28 @@ fn add(report: &mut Report, stored: u64, figures: &Figures) {
     let few = (format!("the same with {FEW} stored at first"), &figures.few[..]);
     let few_p99 = (&few.0[..], &figures.few_p99[..]);
     let what = format!("imports accepted with {stored} tickets stored");
-    report.add(Row::beside("e", what, "/s", &figures.many, (&few.0, few.1), Goal::Ratio(0.8)));
+    report.add(Row::with_limit("e", what, "/s", &figures.many, (&few.0, few.1), Goal::Ratio(0.8)));
     let what = format!("p99 at half of it with {stored} tickets stored");
-    report.add(Row::beside("e", what, "ms", &figures.many_p99, few_p99, Goal::AtMost(HIGHEST_P99_MS)));
+    report.add(Row::with_limit("e", what, "ms", &figures.many_p99, few_p99, Goal::AtMost(MAX_P99_MS)));
 }
 
 fn add_sizes(report: &mut Report, sizes: Sizes, body: usize) {
     let tables = sizes.table_bytes_each();
     let body = ("its body as it was sent", &[body as f64][..]);
     let what = format!("tables of a stored ticket, with {} stored", sizes.tickets);
-    report.add(Row::beside("e", what, "B", &[tables], body, Goal::None));
+    report.add(Row::with_limit("e", what, "B", &[tables], body, Goal::None));
     let tables = ("its tables", &[tables][..]);
-    report.add(Row::beside("e", "indexes of the same", "B", &[sizes.index_bytes_each()], tables, Goal::None));
+    report.add(Row::with_limit(
+        "e",
+        "indexes of the same",
+        "B",
+        &[sizes.index_bytes_each()],
+        tables,
+        Goal::None,
+    ));
 }
 
-/// So many tickets, or as many as the disk has room for.
+/// `wanted` tickets, or as many as fit on the disk.
 fn as_many_as_fit(servers: &Servers, sizes: Sizes, wanted: u64, report: &mut Report) -> Result<u64> {
     let free = servers.free_disk_bytes()?;
     let each = (sizes.table_bytes_each() + sizes.index_bytes_each()) * DISK_PER_TABLE_BYTE;

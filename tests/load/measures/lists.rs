@@ -1,4 +1,4 @@
-//! Pages of a long list: the first one, and one that ten thousand exports lie before.
+//! Pagination of a long list: the first page, and one behind ten thousand exports.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -8,16 +8,16 @@ use reqwest::Method;
 
 use super::Pace;
 use crate::client::{Load, write_request};
+use crate::cluster::{Cluster, Servers};
 use crate::limits::select::Selects;
 use crate::report::{Goal, Report, Row};
-use crate::site::{Servers, Site};
 
 const DATABASE: &str = "lists";
 const LIST: &str = "/v1/evaluations/exports";
 const DEPTH: u64 = 10_000;
-/// The largest page, to come there in few steps.
+/// The maximum page size, to get there in few steps.
 const PAGE: u64 = 100;
-/// Few, because the time of an answer is what counts here.
+/// Few, because latency is measured.
 const CLIENTS: usize = 4;
 
 const FILL: &str = "
@@ -28,7 +28,7 @@ const FILL: &str = "
     FROM generate_series(1, {count}) AS number, (SELECT id FROM registry.organizations LIMIT 1) AS organization;
     VACUUM ANALYZE export.exports";
 
-/// What the service selects.
+/// The service's query.
 const SELECT: &str = "
     SELECT id, organization_id, kind, filter_from, filter_to, status, created_at, updated_at, object_key, file_bytes,
            file_sha256, file_expires_at, error_message FROM export.exports
@@ -36,39 +36,39 @@ const SELECT: &str = "
     ORDER BY created_at DESC, id DESC LIMIT 21";
 
 pub async fn measure(servers: &Servers, pace: Pace, report: &mut Report) -> Result<()> {
-    let site = Site::distributed(servers, DATABASE).await?;
+    let cluster = Cluster::distributed(servers, DATABASE).await?;
     let fill = FILL.replace("{count}", &(DEPTH + PAGE).to_string());
     for statement in fill.split(';') {
         servers.sql(DATABASE, statement)?;
     }
-    let cursor = cursor_at(&site, DEPTH).await?;
-    let first = pages(&site, LIST.to_owned());
-    let deep = pages(&site, format!("{LIST}?cursor={cursor}"));
+    let cursor = cursor_at(&cluster, DEPTH).await?;
+    let first = pages(&cluster, LIST.to_owned());
+    let deep = pages(&cluster, format!("{LIST}?cursor={cursor}"));
     let select_first = select(servers, "first", 0)?;
     let select_deep = select(servers, "deep", DEPTH - 1)?;
     let (mut first_ms, mut deep_ms, mut select_first_ms, mut select_deep_ms) =
         (vec![], vec![], vec![], vec![]);
     for _ in 0..pace.rounds {
         select_first_ms.push(select_first.mean_ms(CLIENTS, pace.time / 2)?);
-        first_ms.push(first.as_fast_as_possible(pace.time).await?.only(200)?.percentile_ms(0.5));
-        deep_ms.push(deep.as_fast_as_possible(pace.time).await?.only(200)?.percentile_ms(0.5));
+        first_ms.push(first.closed_loop(pace.time).await?.only(200)?.percentile_ms(0.5));
+        deep_ms.push(deep.closed_loop(pace.time).await?.only(200)?.percentile_ms(0.5));
         select_deep_ms.push(select_deep.mean_ms(CLIENTS, pace.time / 2)?);
     }
     let limit = "pgbench, the same select, mean";
     let what = format!("p50 of the first page of exports, {CLIENTS} clients");
-    report.add(Row::beside("d", what, "ms", &first_ms, (limit, &select_first_ms), Goal::None));
+    report.add(Row::with_limit("d", what, "ms", &first_ms, (limit, &select_first_ms), Goal::None));
     let what = format!("p50 of a page at depth {DEPTH}");
-    report.add(Row::beside("d", &what[..], "ms", &deep_ms, (limit, &select_deep_ms), Goal::None));
-    report.add(Row::beside("d", what, "ms", &deep_ms, ("that of the first page", &first_ms), Goal::None));
+    report.add(Row::with_limit("d", &what[..], "ms", &deep_ms, (limit, &select_deep_ms), Goal::None));
+    report.add(Row::with_limit("d", what, "ms", &deep_ms, ("that of the first page", &first_ms), Goal::None));
     Ok(())
 }
 
-/// Goes from page to page, as a client does.
-async fn cursor_at(site: &Site, depth: u64) -> Result<String> {
+/// Follows the cursors, as a client does.
+async fn cursor_at(cluster: &Cluster, depth: u64) -> Result<String> {
     let mut path = format!("{LIST}?limit={PAGE}");
     let mut cursor = String::new();
     for _ in 0..depth / PAGE {
-        let (status, page) = site.call(Method::GET, &path, None).await?;
+        let (status, page) = cluster.call(Method::GET, &path, None).await?;
         ensure!(status == 200, "{path}: {status} {page}");
         let next = page["page_info"]["next_cursor"].as_str();
         cursor = next.with_context(|| format!("no cursor: {}", page["page_info"]))?.to_owned();
@@ -77,17 +77,17 @@ async fn cursor_at(site: &Site, depth: u64) -> Result<String> {
     Ok(cursor)
 }
 
-fn pages(site: &Site, path: String) -> Load {
-    let key = site.key();
+fn pages(cluster: &Cluster, path: String) -> Load {
+    let key = cluster.key();
     Load {
-        address: site.gateway().to_owned(),
+        address: cluster.gateway().to_owned(),
         connections: CLIENTS,
         requests: Arc::new(move |_, buffer| write_request(buffer, "GET", &path, key, None)),
         next: Arc::new(AtomicU64::new(0)),
     }
 }
 
-/// The page that begins behind so many exports.
+/// The page after `depth` exports.
 fn select<'s>(servers: &'s Servers, name: &str, depth: u64) -> Result<Selects<'s>> {
     let of = |column: &str| -> Result<String> {
         let query = format!(

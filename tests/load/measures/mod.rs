@@ -1,4 +1,4 @@
-//! What is measured.
+//! The measurements.
 
 mod accepting;
 pub mod evaluated;
@@ -12,18 +12,18 @@ pub mod standalone;
 
 use std::time::Duration;
 
-/// How long and how often.
+/// Duration and rounds of the measurements.
 #[derive(Clone, Copy)]
 pub struct Pace {
     pub rounds: usize,
     pub time: Duration,
-    /// Of what must go on for longer, to show that nothing piles up.
+    /// Duration of sustained loads, which show that no backlog grows.
     pub sustained: Duration,
-    /// Stored at most while it is measured what that costs.
+    /// Upper limit of stored tickets for `growth`.
     pub tickets: u64,
-    /// Of an export.
+    /// Rows of an export.
     pub rows: u64,
 }
 
-/// What an import may take at half of the load that is possible, in milliseconds.
-const HIGHEST_P99_MS: f64 = 15.0;
+/// Limit of an import's p99 at half of the maximum load, in milliseconds.
+const MAX_P99_MS: f64 = 15.0;

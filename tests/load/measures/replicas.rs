@@ -1,5 +1,5 @@
 //! Two of everything at once: two gateways with a generator each, two of every service behind them, on the same
-//! databases and the same bus. Afterwards PostgreSQL is asked what became of every 202.
+//! databases and the same bus. Afterwards every 202 is checked in PostgreSQL.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,19 +8,19 @@ use anyhow::Result;
 
 use super::Pace;
 use super::accepting::imports_to;
+use crate::cluster::{Cluster, ReadModel, Servers};
 use crate::conversations::Conversations;
-use crate::processors::listed;
+use crate::cpu::listed;
 use crate::report::{Goal, Report, Row};
-use crate::site::{ReadModel, Servers, Site};
 
 const DATABASE: &str = "replicas";
-/// Longer than the longest rest of a delivery that was put off.
-const SETTLED_WITHIN: Duration = Duration::from_secs(400);
+/// Longer than the longest retry delay.
+const SETTLE_LIMIT: Duration = Duration::from_secs(400);
 
 const EVALUATIONS: &str = "SELECT count(*) FROM scoring.evaluations";
 const ROWS: &str = "SELECT count(*) FROM export.evaluation_rows";
 
-/// Conversations that are nowhere, or not where they should be by now.
+/// Missing or incomplete conversations.
 const LOST: [&str; 3] = [
     "SELECT {accepted} - count(*) FROM ingest.conversations",
     "SELECT count(*) FROM ingest.conversations accepted
@@ -29,8 +29,8 @@ const LOST: [&str; 3] = [
      WHERE NOT EXISTS (SELECT FROM export.evaluation_rows WHERE ticket_id = accepted.id)",
 ];
 
-/// A ticket has one evaluation, and one number for it; a second evaluation would have left its traces here.
-const TWICE: [&str; 4] = [
+/// Traces of a second evaluation of a ticket.
+const DUPLICATES: [&str; 4] = [
     "(SELECT coalesce(sum(evaluated), 0) FROM scoring.progress) - (SELECT count(*) FROM scoring.evaluations)",
     "(SELECT coalesce(sum(taken_in), 0) FROM export.progress) - (SELECT count(*) FROM export.evaluation_rows)",
     "SELECT count(*) FROM export.evaluation_rows taken_in JOIN scoring.evaluations made USING (ticket_id)
@@ -39,8 +39,8 @@ const TWICE: [&str; 4] = [
      USING (organization_id, source, external_id) WHERE accepted.id < again.id",
 ];
 
-/// What nobody will take care of any more.
-const GIVEN_UP: [&str; 3] = [
+/// Dead letters and other abandoned work.
+const ABANDONED: [&str; 3] = [
     "SELECT count(*) FROM ingest.outbox WHERE dead_at IS NOT NULL",
     "SELECT count(*) FROM scoring.outbox WHERE dead_at IS NOT NULL",
     "SELECT count(*) FROM scoring.evaluations WHERE status = 'failed'",
@@ -52,21 +52,19 @@ pub async fn measure(
     pace: Pace,
     report: &mut Report,
 ) -> Result<()> {
-    let first = Site::distributed(servers, DATABASE).await?;
+    let first = Cluster::distributed(servers, DATABASE).await?;
     let second = first.replica(servers).await?;
     first.register_agents(&conversations.agents).await?;
     let before = (first.usage()?, second.usage()?);
     let loads = (imports_to(&first, conversations, "first"), imports_to(&second, conversations, "second"));
-    let (of_first, of_second) = tokio::try_join!(
-        loads.0.as_fast_as_possible(pace.sustained),
-        loads.1.as_fast_as_possible(pace.sustained)
-    )?;
+    let (of_first, of_second) =
+        tokio::try_join!(loads.0.closed_loop(pace.sustained), loads.1.closed_loop(pace.sustained))?;
     let (of_first, of_second) = (of_first.only(202)?, of_second.only(202)?);
     let accepted = of_first.count() + of_second.count();
     let ended = Instant::now();
-    // What is missing, or too much, is what the figures below are about.
-    if let Err(error) = ReadModel::of(&first)?.settle(accepted, SETTLED_WITHIN) {
-        report.note(format!("replicas: after {SETTLED_WITHIN:?}: {error}"));
+    // Missing or duplicate rows are reported below.
+    if let Err(error) = ReadModel::of(&first)?.settle(accepted, SETTLE_LIMIT) {
+        report.note(format!("replicas: after {SETTLE_LIMIT:?}: {error}"));
     }
     let settled = ended.elapsed().as_secs_f64();
     report.note(format!(
@@ -78,7 +76,7 @@ pub async fn measure(
     ));
     let load = ("time of the load", &[pace.sustained.as_secs_f64()][..]);
     let what = "time after the load until everything was evaluated and in the read model";
-    report.add(Row::beside("f", what, "s", &[settled], load, Goal::None));
+    report.add(Row::with_limit("f", what, "s", &[settled], load, Goal::None));
     add(servers, pace, accepted, report)
 }
 
@@ -87,22 +85,28 @@ fn add(servers: &Servers, pace: Pace, accepted: u64, report: &mut Report) -> Res
         let query = query.replace("{accepted}", &accepted.to_string());
         Ok(servers.number(DATABASE, &query)? as f64)
     };
-    // Too many in one place must not make up for too few in another.
+    // Checked separately: an excess must not hide a deficit.
     let all =
         |queries: &[&str]| -> Result<f64> { queries.iter().map(|query| number(query).map(f64::abs)).sum() };
     let accepted = ("answered 202", &[accepted as f64][..]);
     let what = format!("evaluations of what two of every service accepted in {} s", pace.sustained.as_secs());
-    report.add(Row::beside("f", what, "", &[number(EVALUATIONS)?], accepted, Goal::Ratio(1.0)));
+    report.add(Row::with_limit("f", what, "", &[number(EVALUATIONS)?], accepted, Goal::Ratio(1.0)));
     let what = "rows of them in the read model";
-    report.add(Row::beside("f", what, "", &[number(ROWS)?], accepted, Goal::Ratio(1.0)));
-    report.add(Row::alone("f", "conversations lost", "", &[all(&LOST)?], Goal::AtMost(0.0)));
-    report.add(Row::alone(
+    report.add(Row::with_limit("f", what, "", &[number(ROWS)?], accepted, Goal::Ratio(1.0)));
+    report.add(Row::without_limit("f", "conversations lost", "", &[all(&LOST)?], Goal::AtMost(0.0)));
+    report.add(Row::without_limit(
         "f",
         "conversations evaluated or taken in twice",
         "",
-        &[all(&TWICE)?],
+        &[all(&DUPLICATES)?],
         Goal::AtMost(0.0),
     ));
-    report.add(Row::alone("f", "events and evaluations given up", "", &[all(&GIVEN_UP)?], Goal::AtMost(0.0)));
+    report.add(Row::without_limit(
+        "f",
+        "events and evaluations given up",
+        "",
+        &[all(&ABANDONED)?],
+        Goal::AtMost(0.0),
+    ));
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! The standalone: everything in one process, on SQLite. It evaluates while it accepts, and no setting turns that off:
-//! its limits, SQLite alone and the distributed stack without its scoring worker, do less than it does.
+//! The standalone: everything in one process, on SQLite. It evaluates while it accepts, unlike
+//! the limits: SQLite alone, and the distributed stack without its scoring worker.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,20 +8,20 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 use super::accepting::{Accepting, CONNECTIONS, imports_to};
-use super::{HIGHEST_P99_MS, Pace};
+use super::{MAX_P99_MS, Pace};
 use crate::client::Load;
+use crate::cluster::{Cluster, ReadModel, Servers};
 use crate::conversations::Conversations;
+use crate::cpu::listed;
 use crate::limits::sqlite::Sqlite;
-use crate::processors::listed;
 use crate::report::{Goal, Report, Row};
-use crate::site::{ReadModel, Servers, Site};
 
 const WARM_UP: Duration = Duration::from_secs(2);
-/// Imports that the product's writer commits together at most.
+/// Upper limit of the product's group commit.
 const BATCH: usize = 64;
-const SETTLED_WITHIN: Duration = Duration::from_secs(180);
+const SETTLE_LIMIT: Duration = Duration::from_secs(180);
 
-/// One value a round.
+/// One value per round.
 #[derive(Default)]
 struct Figures {
     accepted: Vec<f64>,
@@ -41,11 +41,11 @@ pub async fn measure(
 ) -> Result<()> {
     let sqlite = Sqlite::prepare(servers, conversations)?;
     let distributed = Accepting::start(servers, conversations, "beside-standalone").await?;
-    let site = Site::standalone(servers, "standalone").await?;
-    site.register_agents(&conversations.agents).await?;
-    let load = imports_to(&site, conversations, "standalone");
-    let mut read_model = ReadModel::of(&site)?;
-    load.as_fast_as_possible(WARM_UP).await?.only(202)?;
+    let cluster = Cluster::standalone(servers, "standalone").await?;
+    cluster.register_agents(&conversations.agents).await?;
+    let load = imports_to(&cluster, conversations, "standalone");
+    let mut read_model = ReadModel::of(&cluster)?;
+    load.closed_loop(WARM_UP).await?.only(202)?;
     settle(&load, &mut read_model)?;
     let mut figures = Figures::default();
     for round in 0..pace.rounds {
@@ -53,10 +53,10 @@ pub async fn measure(
         servers.settle_disk()?;
         figures.distributed.push(distributed.maximum(pace.time).await?.per_second(202));
         servers.settle_disk()?;
-        let (usage, count, begin) = (site.usage()?, read_model.count()?, Instant::now());
-        let outcome = load.as_fast_as_possible(pace.time).await?.only(202)?;
+        let (usage, count, begin) = (cluster.usage()?, read_model.count()?, Instant::now());
+        let outcome = load.closed_loop(pace.time).await?.only(202)?;
         let evaluated = (read_model.count()? - count) as f64 / begin.elapsed().as_secs_f64();
-        let each = listed(&site.usage()?.micros_each(&usage, outcome.count()));
+        let each = listed(&cluster.usage()?.micros_each(&usage, outcome.count()));
         let drained = settle(&load, &mut read_model)?;
         report.note(format!(
             "standalone, round {round}: {:.0} imports/s (p50 {:.1} ms, p99 {:.1} ms), {evaluated:.0}/s evaluated meanwhile, \
@@ -67,7 +67,7 @@ pub async fn measure(
         figures.evaluated.push(evaluated);
         figures.batches.push(sqlite.run(BATCH, pace.time)?);
         servers.settle_disk()?;
-        let half = load.at_rate(figures.accepted[round] / 2.0, pace.time).await?.only(202)?;
+        let half = load.open_loop(figures.accepted[round] / 2.0, pace.time).await?.only(202)?;
         settle(&load, &mut read_model)?;
         figures.p50.push(half.percentile_ms(0.5));
         figures.p99.push(half.percentile_ms(0.99));
@@ -81,21 +81,21 @@ fn add(report: &mut Report, figures: &Figures) {
     let what =
         format!("standalone: imports accepted, {CONNECTIONS} clients, while it evaluates as many as it can");
     let distributed = ("distributed, while nothing is evaluated", &distributed[..]);
-    report.add(Row::beside("a", what, "/s", accepted, distributed, Goal::Ratio(1.0)));
+    report.add(Row::with_limit("a", what, "/s", accepted, distributed, Goal::Ratio(1.0)));
     let one = ("SQLite, one import a transaction", &one[..]);
-    report.add(Row::beside("a", "the same", "/s", accepted, one, Goal::None));
+    report.add(Row::with_limit("a", "the same", "/s", accepted, one, Goal::None));
     let batches = (format!("SQLite, {BATCH} imports a transaction"), &batches[..]);
-    report.add(Row::beside("a", "the same", "/s", accepted, (&batches.0, batches.1), Goal::None));
+    report.add(Row::with_limit("a", "the same", "/s", accepted, (&batches.0, batches.1), Goal::None));
     let what = "standalone: evaluated and in the read model meanwhile";
-    report.add(Row::beside("a", what, "/s", evaluated, ("accepted meanwhile", accepted), Goal::None));
-    let goal = Goal::AtMost(HIGHEST_P99_MS);
-    report.add(Row::alone("a", "standalone: p50 at half of it", "ms", p50, goal));
-    report.add(Row::alone("a", "standalone: p99 at half of it", "ms", p99, goal));
+    report.add(Row::with_limit("a", what, "/s", evaluated, ("accepted meanwhile", accepted), Goal::None));
+    let goal = Goal::AtMost(MAX_P99_MS);
+    report.add(Row::without_limit("a", "standalone: p50 at half of it", "ms", p50, goal));
+    report.add(Row::without_limit("a", "standalone: p99 at half of it", "ms", p99, goal));
 }
 
-/// Waits until everything that was sent so far is evaluated: how long that took.
+/// Waits until everything sent so far is evaluated; returns the time it took.
 fn settle(load: &Load, read_model: &mut ReadModel) -> Result<Duration> {
     let begin = Instant::now();
-    read_model.settle(load.next.load(Ordering::Relaxed), SETTLED_WITHIN)?;
+    read_model.settle(load.next.load(Ordering::Relaxed), SETTLE_LIMIT)?;
     Ok(begin.elapsed())
 }

@@ -1,23 +1,22 @@
-//! The key that an installation starts with, so that its first request needs no command line.
+//! The bootstrap API key of an installation: the first request needs no command line.
 
 use std::time::Duration;
 
 use assay_contracts::tenant::Scopes;
 use assay_platform::auth::ApiKey;
 use assay_platform::db::{Database, DatabaseError};
-use assay_platform::runtime::{BoxError, new_id, now, within};
+use assay_platform::runtime::{BoxError, new_id, now, timeout};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::{KeyName, OrganizationName};
 use crate::store::{self, KeyStored, KeyToStore};
 
-/// Between two attempts while the database is away.
-const RETRY: Duration = Duration::from_secs(1);
+/// Pause between attempts while the database is unavailable.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-/// Makes sure that `key` is known: when it is not, it is stored for `organization`, which is created when needed.
-/// A key that is known stays as it is, also when it was revoked or belongs to another organization. Safe to be called
-/// by several processes at once.
+/// Stores `key` for `organization`, which is created when needed. An existing key is not changed, even when it was revoked or
+/// belongs to another organization. Safe in several processes at once.
 ///
 /// # Errors
 /// When the database fails.
@@ -43,10 +42,10 @@ pub async fn bootstrap(
     Ok(())
 }
 
-/// [`bootstrap`] as a task: tries until it succeeds, says so through `done`, and stays until `stop`.
+/// [`bootstrap`] as a task: retries until it succeeds, sets `done`, and runs until `stop`.
 ///
 /// # Errors
-/// None; while the database is away the service is not ready.
+/// None; while the database is unavailable the service is not ready.
 pub async fn bootstrap_until_done(
     database: Database,
     key: ApiKey,
@@ -56,7 +55,7 @@ pub async fn bootstrap_until_done(
 ) -> Result<(), BoxError> {
     while let Err(error) = bootstrap(&database, &key, organization.clone()).await {
         tracing::warn!(cause = %error, "the bootstrap API key is not stored yet: trying again");
-        if within(RETRY, stop.cancelled()).await.is_some() {
+        if timeout(RETRY_PAUSE, stop.cancelled()).await.is_some() {
             return Ok(());
         }
     }

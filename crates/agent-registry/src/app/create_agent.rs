@@ -6,7 +6,7 @@ use assay_contracts::ids::OrganizationId;
 use assay_messaging::outbox::Outbox;
 use assay_messaging::{EncodeError, OutgoingEvent};
 use assay_platform::db::DatabaseError;
-use assay_platform::db::idempotency::{Earlier, Fingerprint, IdempotencyKey, Record, StoredAnswer};
+use assay_platform::db::idempotency::{Fingerprint, IdempotencyKey, KeyReuse, Record, RecordedResponse};
 use assay_platform::runtime::{new_id, now};
 
 use crate::domain::{agent_facts, new_agent};
@@ -14,37 +14,28 @@ use crate::store::{AgentStored, AgentToStore, Store};
 
 const CREATED: u16 = 201;
 
-/// A request to register an agent.
 pub struct CreateAgent {
-    /// The tenant.
     pub organization_id: OrganizationId,
-    /// What to register.
     pub agent: NewAgent,
-    /// The request's idempotency key and the fingerprint of its body.
+    /// Idempotency key and fingerprint of the body.
     pub idempotency: Option<(IdempotencyKey, Fingerprint)>,
 }
 
-/// Why no agent was registered.
 #[derive(Debug, thiserror::Error)]
 pub enum CreateAgentError {
-    /// Another agent of the organization has this external id.
     #[error("the external id is taken")]
     Duplicate,
-    /// The idempotency key belongs to another request.
     #[error("the idempotency key was used with another body")]
     IdempotencyConflict,
-    /// The answer cannot be written as JSON.
     #[error("the agent cannot be written as JSON: {0}")]
     Answer(#[from] serde_json::Error),
-    /// The event cannot be encoded.
     #[error(transparent)]
     Event(#[from] EncodeError),
-    /// The database failed.
     #[error(transparent)]
     Database(#[from] DatabaseError),
 }
 
-/// Registers an agent and answers with it; the same request again gets the same answer, byte for byte.
+/// Registers an agent and returns it. A repeated request gets the same response, byte for byte.
 ///
 /// # Errors
 /// [`CreateAgentError`]; nothing is stored then.
@@ -52,10 +43,10 @@ pub async fn create_agent(
     store: &dyn Store,
     outbox: &Outbox,
     request: CreateAgent,
-) -> Result<StoredAnswer, CreateAgentError> {
+) -> Result<RecordedResponse, CreateAgentError> {
     let organization_id = request.organization_id;
     let agent = new_agent(new_id(), request.agent, now());
-    let answer = StoredAnswer {
+    let answer = RecordedResponse {
         status: CREATED,
         location: Some(format!("/v1/agents/{}", agent.id)),
         body: serde_json::to_string(&agent)?,
@@ -66,7 +57,7 @@ pub async fn create_agent(
         organization_id,
         key,
         fingerprint,
-        answer: answer.clone(),
+        response: answer.clone(),
     });
     match store.create_agent(AgentToStore { organization_id, agent, event, record }).await? {
         AgentStored::Created => {
@@ -74,7 +65,7 @@ pub async fn create_agent(
             Ok(answer)
         }
         AgentStored::Duplicate => Err(CreateAgentError::Duplicate),
-        AgentStored::Earlier(Earlier::SameRequest(first_answer)) => Ok(first_answer),
-        AgentStored::Earlier(Earlier::OtherRequest) => Err(CreateAgentError::IdempotencyConflict),
+        AgentStored::KeyReused(KeyReuse::Replay(first_answer)) => Ok(first_answer),
+        AgentStored::KeyReused(KeyReuse::Conflict) => Err(CreateAgentError::IdempotencyConflict),
     }
 }

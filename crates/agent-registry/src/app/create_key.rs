@@ -1,4 +1,4 @@
-//! Makes an API key.
+//! Creates an API key.
 
 use assay_contracts::ids::ApiKeyId;
 use assay_contracts::tenant::Scopes;
@@ -10,45 +10,34 @@ use assay_platform::runtime::{RandomnessUnavailable, new_id, now};
 use crate::domain::{KeyName, OrganizationName};
 use crate::store::{self, KeyStored, KeyToStore};
 
-/// What key to make.
 #[derive(Debug, Clone)]
 pub struct NewKey {
-    /// Whose it is; created when there is no organization of that name.
+    /// Created when it does not exist.
     pub organization: OrganizationName,
-    /// What it is called.
     pub name: KeyName,
-    /// What it may do.
     pub scopes: Scopes,
-    /// From when on it is refused.
     pub expires_at: Option<Timestamp>,
 }
 
-/// A new key, to be shown to its owner once.
+/// A new key. It is shown once; only its hash is stored.
 pub struct CreatedKey {
-    /// Id of its record.
     pub id: ApiKeyId,
-    /// The key itself; only its hash is kept.
     pub key: ApiKey,
 }
 
-/// Why no key was made.
 #[derive(Debug, thiserror::Error)]
 pub enum CreateKeyError {
-    /// The expiry lies in the past.
     #[error("the key would expire at {0}, which has passed: choose a later moment")]
     ExpiresInThePast(Timestamp),
-    /// The same key exists, which randomness rules out.
     #[error("the generated key exists already: the randomness of this machine cannot be trusted")]
-    Repeated,
-    /// There is no randomness.
+    Duplicate,
     #[error(transparent)]
     Randomness(#[from] RandomnessUnavailable),
-    /// The database failed.
     #[error(transparent)]
     Database(#[from] DatabaseError),
 }
 
-/// Makes a key, and its organization when there is none of that name.
+/// Creates a key, and its organization when it does not exist.
 ///
 /// # Errors
 /// [`CreateKeyError`]; nothing is stored then.
@@ -71,6 +60,6 @@ pub async fn create(database: &Database, new: NewKey) -> Result<CreatedKey, Crea
     };
     match store::open(database).create_key(record).await? {
         KeyStored::Created => Ok(CreatedKey { id, key }),
-        KeyStored::Known => Err(CreateKeyError::Repeated),
+        KeyStored::AlreadyExists => Err(CreateKeyError::Duplicate),
     }
 }

@@ -1,4 +1,4 @@
-//! Finds the agents that a conversation refers to.
+//! Finds the agents referenced by a conversation.
 
 use assay_contracts::event::AgentFacts;
 use assay_contracts::ids::{AgentId, OrganizationId};
@@ -7,21 +7,18 @@ use assay_platform::db::DatabaseError;
 
 use crate::store::Store;
 
-/// At most so many ids of either kind are looked up at once: a conversation has 50 messages.
+/// Maximum number of ids of either kind: a conversation has at most 50 messages.
 pub const MAX_IDS: usize = 100;
 
-/// Why nothing was looked up.
 #[derive(Debug, thiserror::Error)]
 pub enum FindAgentsError {
-    /// More ids than [`MAX_IDS`].
     #[error("at most {MAX_IDS} ids and {MAX_IDS} external ids can be looked up at once")]
     TooMany,
-    /// The database failed.
     #[error(transparent)]
     Database(#[from] DatabaseError),
 }
 
-/// The agents of the organization that have one of these ids or external ids. An id that is no UUID is nobody's.
+/// The agents of the organization with one of these ids or external ids. An id that is not a UUID matches none.
 ///
 /// # Errors
 /// [`FindAgentsError`].

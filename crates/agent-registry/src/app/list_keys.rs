@@ -5,7 +5,7 @@ use assay_platform::db::{Database, DatabaseError};
 use crate::domain::{KeyRecord, OrganizationName};
 use crate::store;
 
-/// The keys of one organization, or of all: newest first, at most [`store::MAX_LISTED_KEYS`].
+/// The keys of one organization or of all, newest first, at most [`store::MAX_LISTED_KEYS`].
 ///
 /// # Errors
 /// When the database fails.

@@ -1,22 +1,22 @@
-//! How long each organization keeps things.
+//! Lists retention periods.
 
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::internal::RetentionPage;
 use assay_platform::db::{Database, DatabaseError};
 
-use crate::domain::{DefaultPeriods, OrganizationName, RetentionRecord};
+use crate::domain::{DefaultRetention, OrganizationName, RetentionRecord};
 use crate::store::{self, Store};
 
-/// Organizations on a page.
+/// Organizations per page.
 pub const PAGE: usize = 500;
 
-/// A page of all organizations with the periods that hold for them, by id, from behind `after` on.
+/// A page of all organizations with their effective retention periods, by id, after `after`.
 ///
 /// # Errors
 /// When the database fails.
 pub async fn page(
     store: &dyn Store,
-    defaults: DefaultPeriods,
+    defaults: DefaultRetention,
     after: Option<OrganizationId>,
 ) -> Result<RetentionPage, DatabaseError> {
     let records = store.page_retention(after, PAGE).await?;
@@ -25,7 +25,7 @@ pub async fn page(
     Ok(RetentionPage { organizations, next })
 }
 
-/// All organizations with their own periods, or the one of this name; by name.
+/// Retention overrides of all organizations, by name, or of one.
 ///
 /// # Errors
 /// When the database fails.

@@ -1,4 +1,4 @@
-//! Records when keys were used, beside the requests that use them: an answer never waits for it.
+//! Records the last use of keys in the background: a response never waits for it.
 
 use std::sync::Arc;
 
@@ -10,38 +10,37 @@ use tokio_util::sync::CancellationToken;
 
 use crate::store::Store;
 
-/// Uses that may wait to be recorded. More are dropped: the next use of the key is recorded instead.
-const WAITING: usize = 256;
+/// Capacity of the queue. When it is full, uses are dropped: the next use of the key is recorded instead.
+const QUEUE_CAPACITY: usize = 256;
 
-/// One use of a key.
 pub struct KeyUse {
     key: ApiKeyId,
     at: Timestamp,
 }
 
-/// Where uses are noted.
+/// The sending end of the queue of uses.
 #[derive(Clone)]
 pub struct KeyUses(Sender<KeyUse>);
 
-/// The two ends: where uses are noted, and what [`record_key_uses`] takes them from.
+/// A queue of uses: the receiver is for [`record_key_uses`].
 pub fn key_uses() -> (KeyUses, Receiver<KeyUse>) {
-    let (sender, receiver) = channel(WAITING);
+    let (sender, receiver) = channel(QUEUE_CAPACITY);
     (KeyUses(sender), receiver)
 }
 
 impl KeyUses {
-    /// Notes a use; never waits.
-    pub fn note(&self, key: ApiKeyId, at: Timestamp) {
+    /// Queues a use without waiting.
+    pub fn push(&self, key: ApiKeyId, at: Timestamp) {
         if self.0.try_send(KeyUse { key, at }).is_err() {
-            tracing::debug!(%key, "use of a key is not recorded: too many are waiting");
+            tracing::debug!(%key, "use of a key is not recorded: the queue is full");
         }
     }
 }
 
-/// Records what is noted until `stop`, then what is still waiting.
+/// Records queued uses until `stop`, then the rest of the queue.
 ///
 /// # Errors
-/// None; an outage of the database loses the uses that fall into it.
+/// None; uses during a database outage are lost.
 pub async fn record_key_uses(
     store: Arc<dyn Store>,
     mut uses: Receiver<KeyUse>,
@@ -52,7 +51,7 @@ pub async fn record_key_uses(
             () = stop.cancelled() => break,
             next = uses.recv() => match next {
                 Some(next) => record(store.as_ref(), &next).await,
-                // Nobody notes uses any more.
+                // All senders are gone.
                 None => break,
             },
         }

@@ -1,4 +1,4 @@
-//! Says whom an API key belongs to.
+//! Resolves an API key to its organization and scopes.
 
 use assay_contracts::internal::KeyGrant;
 use assay_platform::auth::ApiKeyHash;
@@ -8,7 +8,7 @@ use assay_platform::runtime::now;
 use super::record_key_use::KeyUses;
 use crate::store::Store;
 
-/// The tenant and scopes of a key; `None` when it is unknown, expired or revoked, which nobody can tell apart.
+/// The organization and scopes of a key; `None` when it is unknown, expired or revoked, which look the same to the caller.
 ///
 /// # Errors
 /// When the database fails.
@@ -20,7 +20,7 @@ pub async fn resolve_key(
     let now = now();
     let Some(key) = store.find_active_key(hash, now).await? else { return Ok(None) };
     if key.use_is_due(now) {
-        uses.note(key.id, now);
+        uses.push(key.id, now);
     }
     Ok(Some(KeyGrant { key_id: key.id, organization_id: key.organization_id, scopes: key.scopes }))
 }

@@ -7,7 +7,7 @@ use assay_platform::runtime::now;
 use crate::domain::Revocation;
 use crate::store;
 
-/// Revokes a key for good. Gateways may still know it for as long as they cache keys, 30 seconds at most.
+/// Revokes a key permanently. Gateways cache keys and may accept it for up to 30 more seconds.
 ///
 /// # Errors
 /// When the database fails.

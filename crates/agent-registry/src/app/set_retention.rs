@@ -1,11 +1,11 @@
-//! Sets how long an organization keeps things.
+//! Sets the retention overrides of an organization.
 
 use assay_platform::db::{Database, DatabaseError};
 
 use crate::domain::{OrganizationName, RetentionChange, RetentionRecord};
 use crate::store;
 
-/// Changes the periods of an organization, and answers what they are then; `None` when there is no such organization.
+/// Changes the overrides of an organization and returns them; `None` when the organization does not exist.
 ///
 /// # Errors
 /// When the database fails.

@@ -6,30 +6,26 @@ use assay_contracts::ids::AgentId;
 use assay_contracts::time::Timestamp;
 use sha2::{Digest, Sha256};
 
-/// SHA-256 of an agent's external id, compared byte for byte. A hash, because an index entry of the database is
-/// shorter than the longest id that may be sent.
+/// SHA-256 of an agent's external id. The longest external id exceeds the size limit of an index entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ExternalIdHash([u8; 32]);
 
 impl ExternalIdHash {
-    /// The hash of an external id.
     pub fn of(external_id: &str) -> Self {
         Self(Sha256::digest(external_id.as_bytes()).into())
     }
 
-    /// The 32 bytes, for storage.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 }
 
-/// The agent that `request` asks for.
 pub fn new_agent(id: AgentId, request: NewAgent, created_at: Timestamp) -> Agent {
     let NewAgent { external_id, name, agent_type } = request;
     Agent { id, external_id, name, agent_type, created_at }
 }
 
-/// What other services know of an agent.
+/// The part of an agent that other services receive.
 pub fn agent_facts(agent: &Agent) -> AgentFacts {
     AgentFacts { id: agent.id, external_id: agent.external_id.clone(), name: agent.name.clone() }
 }

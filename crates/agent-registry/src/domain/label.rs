@@ -1,53 +1,45 @@
-//! Names that people give to organizations and keys.
+//! Names of organizations and keys.
 
 use std::fmt;
 
-/// Longest name, in characters: it has to fit into an index entry and on a line.
+/// A name must fit into an index entry and on a line.
 const MAX_CHARS: usize = 200;
 
-/// A text that cannot be a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a name has 1 to 200 characters, no control characters, and no spaces at its ends")]
 pub struct InvalidLabel;
 
-/// Name of an organization, unique in an installation.
+/// The name of an organization, unique in an installation.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct OrganizationName(String);
 
-/// What the creator of a key calls it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct KeyName(String);
 
 impl OrganizationName {
-    /// Checks a name.
-    ///
     /// # Errors
     /// When it is empty, too long, or has control characters or spaces at its ends.
     pub fn parse(text: &str) -> Result<Self, InvalidLabel> {
         check(text).map(|text| Self(text.to_owned()))
     }
 
-    /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 impl KeyName {
-    /// Checks a name.
-    ///
     /// # Errors
     /// When it is empty, too long, or has control characters or spaces at its ends.
     pub fn parse(text: &str) -> Result<Self, InvalidLabel> {
         check(text).map(|text| Self(text.to_owned()))
     }
 
-    /// The name of the key that an installation starts with.
+    /// The name of the bootstrap key.
     pub fn bootstrap() -> Self {
         Self("bootstrap".to_owned())
     }
 
-    /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -66,11 +58,11 @@ impl fmt::Display for KeyName {
 }
 
 fn check(text: &str) -> Result<&str, InvalidLabel> {
-    let acceptable = !text.is_empty()
+    let is_valid = !text.is_empty()
         && text.trim() == text
         && text.chars().count() <= MAX_CHARS
         && !text.chars().any(char::is_control);
-    if acceptable { Ok(text) } else { Err(InvalidLabel) }
+    if is_valid { Ok(text) } else { Err(InvalidLabel) }
 }
 
 #[cfg(test)]
@@ -78,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_short_and_printable() {
+    fn label_is_short_and_printable() {
         for text in ["default", "Müller & Söhne", &"ü".repeat(200)] {
             assert!(OrganizationName::parse(text).is_ok(), "{text}");
         }

@@ -1,4 +1,4 @@
-//! The registry's words beside those that all services share.
+//! Types and rules of the registry.
 
 mod agent;
 mod key;
@@ -8,4 +8,6 @@ mod retention;
 pub use self::agent::{ExternalIdHash, agent_facts, new_agent};
 pub use self::key::{ActiveKey, KeyRecord, Revocation, USE_INTERVAL_MILLIS};
 pub use self::label::{InvalidLabel, KeyName, OrganizationName};
-pub use self::retention::{DefaultPeriods, OwnPeriods, PeriodChange, RetentionChange, RetentionRecord};
+pub use self::retention::{
+    DefaultRetention, OverrideChange, RetentionChange, RetentionOverrides, RetentionRecord,
+};

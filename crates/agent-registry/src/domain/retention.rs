@@ -1,89 +1,75 @@
-//! How long an organization keeps things, where it differs from the rest of the installation.
+//! Retention periods: the defaults of the installation and the overrides of organizations.
 
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::internal::OrganizationRetention;
-use assay_contracts::retention::Period;
+use assay_contracts::retention::RetentionPeriod;
 
-/// The periods of one organization; `None`: as the installation has it.
+/// The overrides of one organization; `None`: the default applies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct OwnPeriods {
-    /// Transcripts.
-    pub transcripts: Option<Period>,
-    /// Evaluations.
-    pub evaluations: Option<Period>,
-    /// Files of exports.
-    pub files: Option<Period>,
+pub struct RetentionOverrides {
+    pub transcripts: Option<RetentionPeriod>,
+    pub evaluations: Option<RetentionPeriod>,
+    pub files: Option<RetentionPeriod>,
 }
 
-/// The periods of organizations that have none of their own.
+/// The retention periods of organizations without overrides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DefaultPeriods {
-    /// Transcripts.
-    pub transcripts: Period,
-    /// Evaluations.
-    pub evaluations: Period,
+pub struct DefaultRetention {
+    pub transcripts: RetentionPeriod,
+    pub evaluations: RetentionPeriod,
 }
 
-/// What is to become of one period.
+/// The change of one override.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum PeriodChange {
-    /// It stays.
+pub enum OverrideChange {
     #[default]
     Keep,
-    /// `Some`: the organization's own; `None`: as the installation has it.
-    Set(Option<Period>),
+    /// `None` removes the override.
+    Set(Option<RetentionPeriod>),
 }
 
-/// What is to become of an organization's periods.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RetentionChange {
-    /// Transcripts.
-    pub transcripts: PeriodChange,
-    /// Evaluations.
-    pub evaluations: PeriodChange,
-    /// Files of exports.
-    pub files: PeriodChange,
+    pub transcripts: OverrideChange,
+    pub evaluations: OverrideChange,
+    pub files: OverrideChange,
 }
 
-/// An organization and its own periods.
+/// An organization with its overrides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetentionRecord {
-    /// The organization.
     pub organization_id: OrganizationId,
-    /// Its name.
     pub organization: String,
-    /// Its periods.
-    pub own: OwnPeriods,
+    pub overrides: RetentionOverrides,
 }
 
 impl RetentionChange {
-    /// The periods after the change.
-    pub fn apply(self, own: OwnPeriods) -> OwnPeriods {
-        OwnPeriods {
-            transcripts: self.transcripts.apply(own.transcripts),
-            evaluations: self.evaluations.apply(own.evaluations),
-            files: self.files.apply(own.files),
+    pub fn apply(self, overrides: RetentionOverrides) -> RetentionOverrides {
+        RetentionOverrides {
+            transcripts: self.transcripts.apply(overrides.transcripts),
+            evaluations: self.evaluations.apply(overrides.evaluations),
+            files: self.files.apply(overrides.files),
         }
     }
 }
 
-impl PeriodChange {
-    fn apply(self, own: Option<Period>) -> Option<Period> {
+impl OverrideChange {
+    fn apply(self, current: Option<RetentionPeriod>) -> Option<RetentionPeriod> {
         match self {
-            Self::Keep => own,
+            Self::Keep => current,
             Self::Set(period) => period,
         }
     }
 }
 
-impl DefaultPeriods {
-    /// What holds for an organization.
+impl DefaultRetention {
+    /// The effective retention periods of an organization.
     pub fn resolve(self, record: &RetentionRecord) -> OrganizationRetention {
         OrganizationRetention {
             organization_id: record.organization_id,
-            transcripts: record.own.transcripts.unwrap_or(self.transcripts),
-            evaluations: record.own.evaluations.unwrap_or(self.evaluations),
-            files: record.own.files,
+            transcripts: record.overrides.transcripts.unwrap_or(self.transcripts),
+            evaluations: record.overrides.evaluations.unwrap_or(self.evaluations),
+            files: record.overrides.files,
         }
     }
 }

@@ -1,14 +1,14 @@
-//! `/internal/v1/agents`: registering agents for the public, finding them for ingest.
+//! `/internal/v1/agents`: creation for the gateway, look-up for ingest.
 
 use actix_web::web::{Data, Json, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use assay_contracts::agent::NewAgent;
-use assay_contracts::fault::Fault;
 use assay_contracts::internal::{FindAgents, FoundAgents};
 use assay_contracts::problem::{Problem, ProblemCode};
 use assay_contracts::tenant::Scope;
+use assay_contracts::validation::FieldError;
 use assay_platform::db::idempotency::{self, Fingerprint, IdempotencyKey};
-use assay_platform::web::{Caller, WebError, body_error, give_stored_answer};
+use assay_platform::web::{Caller, WebError, body_error, respond_with};
 
 use super::{Services, read, read_as};
 use crate::app::create_agent::{CreateAgent, CreateAgentError, create_agent};
@@ -29,10 +29,10 @@ pub async fn create(
     let idempotency = key.map(|key| (key, Fingerprint::of(&body)));
     let request = CreateAgent { organization_id, agent, idempotency };
     let answer = create_agent(services.store.as_ref(), &services.outbox, request).await?;
-    give_stored_answer(answer)
+    respond_with(answer)
 }
 
-/// Which of these agents exist?
+/// The agents with these ids or external ids.
 pub async fn find(
     caller: Caller,
     services: Data<Services>,
@@ -67,10 +67,11 @@ impl From<FindAgentsError> for WebError {
 }
 
 fn duplicate_agent() -> Problem {
-    let fault = Fault { pointer: "/external_id".to_owned(), detail: "is taken by another agent".to_owned() };
+    let error =
+        FieldError { pointer: "/external_id".to_owned(), detail: "is taken by another agent".to_owned() };
     Problem::new(
         ProblemCode::DuplicateAgent,
         "your organization has an agent with this external_id: use it, or choose another external_id",
     )
-    .with_errors(vec![fault])
+    .with_errors(vec![error])
 }

@@ -1,4 +1,4 @@
-//! `/internal/v1/keys`: what the gateway asks.
+//! `/internal/v1/keys`: resolution of API keys for the gateway.
 
 use actix_web::HttpRequest;
 use actix_web::web::{Data, Json, Payload};
@@ -10,7 +10,6 @@ use assay_platform::web::{Caller, WebError};
 use super::{Services, read_as};
 use crate::app::resolve_key::resolve_key;
 
-/// Who does a key belong to?
 pub async fn resolve(
     caller: Caller,
     services: Data<Services>,

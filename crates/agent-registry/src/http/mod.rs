@@ -16,25 +16,20 @@ use assay_platform::web::{BodyLimits, ServiceAuth, WebError, read_body, resource
 use serde::de::DeserializeOwned;
 
 use crate::app::record_key_use::KeyUses;
-use crate::domain::DefaultPeriods;
+use crate::domain::DefaultRetention;
 use crate::store::Store;
 
-/// Bodies here hold a few ids and names. Larger ones that a client sends are refused by the gateway.
+/// Bodies are small. The gateway refuses larger ones.
 const BODY_LIMITS: BodyLimits = BodyLimits { max_bytes: 4 * 1024 * 1024, deadline: Duration::from_secs(10) };
 
-/// What the handlers work with.
+/// Shared state of the handlers.
 pub struct Services {
-    /// The records.
     pub store: Arc<dyn Store>,
-    /// Where events wait to be published.
     pub outbox: Outbox,
-    /// Where uses of keys are noted.
     pub key_uses: KeyUses,
-    /// The periods of organizations without their own.
-    pub default_periods: DefaultPeriods,
+    pub default_retention: DefaultRetention,
 }
 
-/// Adds the routes to an app.
 pub fn configure(app: &mut ServiceConfig, services: Data<Services>, auth: ServiceAuth) {
     app.app_data(services).app_data(Data::new(auth)).service(
         scope("/internal/v1")

@@ -1,4 +1,4 @@
-//! `GET /internal/v1/retention`: what the others remove by.
+//! `GET /internal/v1/retention`: retention periods for the maintenance of the other services.
 
 use actix_web::HttpRequest;
 use actix_web::web::{Data, Json};
@@ -9,7 +9,7 @@ use assay_platform::web::{Caller, WebError, query_pairs};
 use super::Services;
 use crate::app::list_retention;
 
-/// A page of the organizations and their periods; `?after=ID` goes on behind one.
+/// A page of organizations; `?after=ID` continues after that one.
 pub async fn page(
     caller: Caller,
     services: Data<Services>,
@@ -19,5 +19,5 @@ pub async fn page(
     let query = query_pairs(&request, &["after"])?;
     let after = query.get("after").map(|text| text.parse()).transpose();
     let after = after.map_err(|_| WebError::new(ProblemCode::InvalidRequest, "after must be an id"))?;
-    Ok(Json(list_retention::page(services.store.as_ref(), services.default_periods, after).await?))
+    Ok(Json(list_retention::page(services.store.as_ref(), services.default_retention, after).await?))
 }

@@ -1,4 +1,4 @@
-//! Where the registry keeps its records: one trait of its use cases, one implementation for each database.
+//! The store of the registry: one trait, an implementation for each database.
 
 mod postgres;
 mod rows;
@@ -13,7 +13,7 @@ use assay_contracts::tenant::Scopes;
 use assay_contracts::time::Timestamp;
 use assay_messaging::OutgoingEvent;
 use assay_platform::auth::ApiKeyHash;
-use assay_platform::db::idempotency::{Earlier, Record};
+use assay_platform::db::idempotency::{KeyReuse, Record};
 use assay_platform::db::{Database, DatabaseError};
 use async_trait::async_trait;
 
@@ -23,69 +23,54 @@ use crate::domain::{
     ActiveKey, KeyName, KeyRecord, OrganizationName, RetentionChange, RetentionRecord, Revocation,
 };
 
-/// At most so many keys are listed, the newest ones.
+/// A list of keys holds at most this many, the newest.
 pub const MAX_LISTED_KEYS: i64 = 1_000;
 
-/// An agent to be stored, and what goes with it in the same transaction.
+/// An agent to be stored, with the event and the idempotency record of the same transaction.
 pub struct AgentToStore {
-    /// The tenant.
     pub organization_id: OrganizationId,
-    /// The agent.
     pub agent: Agent,
-    /// The event that tells of it.
     pub event: OutgoingEvent,
-    /// The request's idempotency record, when it has a key.
     pub record: Option<Record>,
 }
 
-/// What came of storing an agent.
+/// The outcome of storing an agent.
 #[derive(Debug, PartialEq, Eq)]
 pub enum AgentStored {
-    /// It is stored.
     Created,
-    /// Its external id is taken; nothing was stored.
+    /// The external id is taken; nothing was stored.
     Duplicate,
-    /// Its idempotency key was used before; nothing was stored.
-    Earlier(Earlier),
+    /// The idempotency key was used before; nothing was stored.
+    KeyReused(KeyReuse),
 }
 
-/// A key to be stored, with its organization, which is created when there is none of that name.
+/// A key to be stored; its organization is created when it does not exist.
 #[derive(Clone)]
 pub struct KeyToStore {
-    /// Id of the key's record.
     pub id: ApiKeyId,
-    /// What is kept of the key.
     pub hash: ApiKeyHash,
-    /// Name of the organization.
     pub organization: OrganizationName,
-    /// Id of the organization, if it has to be created.
+    /// Used when the organization is created.
     pub new_organization_id: OrganizationId,
-    /// What the key is called.
     pub name: KeyName,
-    /// What it may do.
     pub scopes: Scopes,
-    /// From when on it is refused.
     pub expires_at: Option<Timestamp>,
-    /// Now.
     pub created_at: Timestamp,
 }
 
-/// What came of storing a key.
+/// The outcome of storing a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyStored {
-    /// It is stored.
     Created,
-    /// It was known before; nothing was stored.
-    Known,
+    AlreadyExists,
 }
 
-/// The records of the registry.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// Stores an agent, its event and its idempotency record, all or nothing.
+    /// Stores an agent, its event and its idempotency record in one transaction.
     async fn create_agent(&self, new: AgentToStore) -> Result<AgentStored, DatabaseError>;
 
-    /// The agents of an organization that have one of these ids or external ids, each once.
+    /// The agents of an organization with one of these ids or external ids, without duplicates.
     async fn find_agents(
         &self,
         organization_id: OrganizationId,
@@ -93,17 +78,17 @@ pub trait Store: Send + Sync {
         external_ids: Vec<String>,
     ) -> Result<Vec<AgentFacts>, DatabaseError>;
 
-    /// The key with this hash, when it may be used at `now`.
+    /// The key with this hash, unless it is expired or revoked at `now`.
     async fn find_active_key(
         &self,
         hash: ApiKeyHash,
         now: Timestamp,
     ) -> Result<Option<ActiveKey>, DatabaseError>;
 
-    /// Records a use, unless one within the last minute is recorded.
+    /// Records a use, at most once a minute.
     async fn record_key_use(&self, id: ApiKeyId, now: Timestamp) -> Result<(), DatabaseError>;
 
-    /// Stores a key, with its organization when there is none of that name, unless the key is known.
+    /// Stores a key unless it exists, and creates its organization when needed.
     async fn create_key(&self, new: KeyToStore) -> Result<KeyStored, DatabaseError>;
 
     /// Keys, newest first, at most [`MAX_LISTED_KEYS`]; of one organization or of all.
@@ -112,31 +97,28 @@ pub trait Store: Send + Sync {
         organization: Option<OrganizationName>,
     ) -> Result<Vec<KeyRecord>, DatabaseError>;
 
-    /// Revokes a key.
     async fn revoke_key(&self, id: ApiKeyId, now: Timestamp) -> Result<Revocation, DatabaseError>;
 
-    /// Organizations with their own periods, by id, from behind `after` on, at most `limit`.
+    /// Organizations with their retention overrides, by id, after `after`.
     async fn page_retention(
         &self,
         after: Option<OrganizationId>,
         limit: usize,
     ) -> Result<Vec<RetentionRecord>, DatabaseError>;
 
-    /// An organization with its own periods.
     async fn find_retention(&self, name: OrganizationName) -> Result<Option<RetentionRecord>, DatabaseError>;
 
-    /// Changes an organization's own periods, and answers what they are then; `None` when it does not exist.
+    /// Changes the overrides of an organization and returns them; `None` when it does not exist.
     async fn set_retention(
         &self,
         name: OrganizationName,
         change: RetentionChange,
     ) -> Result<Option<RetentionRecord>, DatabaseError>;
 
-    /// Removes a batch of expired idempotency records; answers how many.
+    /// Removes a batch of expired idempotency records and returns their number.
     async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError>;
 }
 
-/// The store in `database`.
 pub fn open(database: &Database) -> Arc<dyn Store> {
     match database {
         Database::Postgres(postgres) => Arc::new(PostgresStore::new(postgres.clone())),

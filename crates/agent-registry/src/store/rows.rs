@@ -1,19 +1,18 @@
-//! Rows as both databases answer them: ids as text, times as milliseconds.
+//! Rows of both databases: ids as text, times as milliseconds.
 
 use std::str::FromStr;
 
 use assay_contracts::event::AgentFacts;
 use assay_contracts::ids::InvalidId;
-use assay_contracts::retention::Period;
+use assay_contracts::retention::RetentionPeriod;
 use assay_contracts::tenant::Scopes;
 use assay_contracts::time::Timestamp;
 use assay_platform::db::DatabaseError;
 use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Integer, Nullable, Text};
 
-use crate::domain::{ActiveKey, KeyRecord, OwnPeriods, RetentionRecord};
+use crate::domain::{ActiveKey, KeyRecord, RetentionOverrides, RetentionRecord};
 
-/// An agent as other services know it.
 #[derive(QueryableByName)]
 pub struct AgentRow {
     #[diesel(sql_type = Text)]
@@ -24,7 +23,6 @@ pub struct AgentRow {
     name: String,
 }
 
-/// A key that may be used.
 #[derive(QueryableByName)]
 pub struct ActiveKeyRow {
     #[diesel(sql_type = Text)]
@@ -37,7 +35,6 @@ pub struct ActiveKeyRow {
     last_used_at: Option<i64>,
 }
 
-/// Everything that is known of a key.
 #[derive(QueryableByName)]
 pub struct KeyRow {
     #[diesel(sql_type = Text)]
@@ -58,14 +55,12 @@ pub struct KeyRow {
     revoked_at: Option<i64>,
 }
 
-/// When a key was revoked.
 #[derive(QueryableByName)]
 pub struct RevocationRow {
     #[diesel(sql_type = Nullable<BigInt>)]
     pub revoked_at: Option<i64>,
 }
 
-/// An organization with its own periods.
 #[derive(QueryableByName)]
 pub struct RetentionRow {
     #[diesel(sql_type = Text)]
@@ -114,27 +109,27 @@ impl KeyRow {
 
 impl RetentionRow {
     pub fn into_record(self) -> Result<RetentionRecord, DatabaseError> {
-        let own = OwnPeriods {
+        let overrides = RetentionOverrides {
             transcripts: parse_period(self.transcripts_days)?,
             evaluations: parse_period(self.evaluations_days)?,
             files: parse_period(self.files_days)?,
         };
-        Ok(RetentionRecord { organization_id: parse_id(&self.id)?, organization: self.name, own })
+        Ok(RetentionRecord { organization_id: parse_id(&self.id)?, organization: self.name, overrides })
     }
 
     /// The columns of transcripts, evaluations and files.
-    pub fn days(own: OwnPeriods) -> [Option<i32>; 3] {
-        let days = |period: Option<Period>| {
+    pub fn days(overrides: RetentionOverrides) -> [Option<i32>; 3] {
+        let days = |period: Option<RetentionPeriod>| {
             period.map(|period| i32::try_from(period.stored_days()).unwrap_or(i32::MAX))
         };
-        [days(own.transcripts), days(own.evaluations), days(own.files)]
+        [days(overrides.transcripts), days(overrides.evaluations), days(overrides.files)]
     }
 }
 
-fn parse_period(days: Option<i32>) -> Result<Option<Period>, DatabaseError> {
-    let corrupt = || DatabaseError::Corrupt(format!("period of {days:?} days"));
-    let period =
-        days.map(|days| u32::try_from(days).ok().and_then(|days| Period::from_stored_days(days).ok()));
+fn parse_period(days: Option<i32>) -> Result<Option<RetentionPeriod>, DatabaseError> {
+    let corrupt = || DatabaseError::Corrupt(format!("retention period of {days:?} days"));
+    let period = days
+        .map(|days| u32::try_from(days).ok().and_then(|days| RetentionPeriod::from_stored_days(days).ok()));
     period.map(|period| period.ok_or_else(corrupt)).transpose()
 }
 

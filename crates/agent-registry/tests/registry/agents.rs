@@ -14,21 +14,21 @@ use serde_json::{Value, json};
 
 use assay_testkit::{eventually, on_both_databases};
 
-use crate::stage::{Member, Stage, for_member};
+use crate::test_app::{Member, TestApp, for_member};
 
-on_both_databases! { Stage {
-    a_created_agent_is_answered_with_its_five_fields,
-    a_repeated_external_id_is_a_conflict_within_the_organization_only,
-    external_ids_of_the_greatest_length_are_told_apart_by_their_last_character,
-    a_created_agent_is_announced,
-    agents_are_found_by_either_id_within_their_organization_only,
+on_both_databases! { TestApp {
+    created_agent_is_returned_with_five_fields,
+    external_id_is_unique_within_organization,
+    longest_external_ids_differ_by_last_character,
+    created_agent_is_published,
+    agents_are_found_by_either_id_within_organization,
 } }
 
-async fn a_created_agent_is_answered_with_its_five_fields(stage: Stage) -> Result<()> {
-    let member = stage.member().await?;
+async fn created_agent_is_returned_with_five_fields(app: TestApp) -> Result<()> {
+    let member = app.member().await?;
     let before = now().as_millis();
     let response =
-        stage.create_agent(&member, r#"{"external_id":"bot","name":"Büro-Bot","type":"custom"}"#).await?;
+        app.create_agent(&member, r#"{"external_id":"bot","name":"Büro-Bot","type":"custom"}"#).await?;
     assert_eq!(response.status(), 201);
     let location = response.headers()["location"].to_str()?.to_owned();
     let agent: Value = response.json().await?;
@@ -41,12 +41,12 @@ async fn a_created_agent_is_answered_with_its_five_fields(stage: Stage) -> Resul
     Ok(())
 }
 
-async fn a_repeated_external_id_is_a_conflict_within_the_organization_only(stage: Stage) -> Result<()> {
-    let (one, other) = (stage.member().await?, stage.member().await?);
+async fn external_id_is_unique_within_organization(app: TestApp) -> Result<()> {
+    let (one, other) = (app.member().await?, app.member().await?);
     let body = r#"{"external_id":"bot","name":"Bot"}"#;
-    assert_eq!(stage.create_agent(&one, body).await?.status(), 201);
-    assert_eq!(stage.create_agent(&other, body).await?.status(), 201);
-    let response = stage.create_agent(&one, r#"{"external_id":"bot","name":"Another"}"#).await?;
+    assert_eq!(app.create_agent(&one, body).await?.status(), 201);
+    assert_eq!(app.create_agent(&other, body).await?.status(), 201);
+    let response = app.create_agent(&one, r#"{"external_id":"bot","name":"Another"}"#).await?;
     assert_eq!(response.status(), 409);
     assert_eq!(response.headers()["content-type"], "application/problem+json");
     let problem: Value = response.json().await?;
@@ -55,72 +55,70 @@ async fn a_repeated_external_id_is_a_conflict_within_the_organization_only(stage
     Ok(())
 }
 
-async fn external_ids_of_the_greatest_length_are_told_apart_by_their_last_character(
-    stage: Stage,
-) -> Result<()> {
-    let member = stage.member().await?;
+async fn longest_external_ids_differ_by_last_character(app: TestApp) -> Result<()> {
+    let member = app.member().await?;
     let longest = "🦀".repeat(1_023);
     for last in ["a", "b"] {
         let body = json!({"external_id": format!("{longest}{last}"), "name": "Bot"}).to_string();
-        assert_eq!(stage.create_agent(&member, &body).await?.status(), 201);
-        assert_eq!(stage.create_agent(&member, &body).await?.status(), 409);
+        assert_eq!(app.create_agent(&member, &body).await?.status(), 201);
+        assert_eq!(app.create_agent(&member, &body).await?.status(), 409);
     }
     let too_long = json!({"external_id": format!("{longest}ab"), "name": "Bot"}).to_string();
-    assert_eq!(stage.create_agent(&member, &too_long).await?.status(), 400);
+    assert_eq!(app.create_agent(&member, &too_long).await?.status(), 400);
     Ok(())
 }
 
-async fn a_created_agent_is_announced(mut stage: Stage) -> Result<()> {
-    let announced: Arc<Mutex<Vec<AgentCreated>>> = Arc::default();
-    let (bus, handler) = (stage.bus.clone(), Arc::new(Listener(announced.clone())));
-    stage.tasks.spawn(Phase::Consume, "listener", move |stop| async move {
+async fn created_agent_is_published(mut app: TestApp) -> Result<()> {
+    let received: Arc<Mutex<Vec<AgentCreated>>> = Arc::default();
+    let (bus, handler) = (app.bus.clone(), Arc::new(Listener(received.clone())));
+    app.tasks.spawn(Phase::Consume, "listener", move |stop| async move {
         bus.consume(AGENT_CREATED, handler, stop).await
     });
-    let member = stage.member().await?;
-    // The queue of a listener begins with its first start: one agent before that may go unheard.
+    let member = app.member().await?;
+    // The listener's queue exists from its first start: the event of an earlier agent may be missed.
     let number = std::sync::atomic::AtomicUsize::new(0);
-    eventually("the announcement", || async {
+    eventually("the event", || async {
         let number = number.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let body = json!({"external_id": format!("bot-{number}"), "name": "Bot"}).to_string();
-        stage.create_agent(&member, &body).await?.error_for_status()?;
-        Ok(announced.lock().is_ok_and(|announced| !announced.is_empty()))
+        app.create_agent(&member, &body).await?.error_for_status()?;
+        Ok(received.lock().is_ok_and(|received| !received.is_empty()))
     })
     .await?;
-    let event = announced.lock().ok().and_then(|mut announced| announced.pop());
-    let event = event.ok_or_else(|| anyhow::anyhow!("nothing was announced"))?;
+    let event = received.lock().ok().and_then(|mut received| received.pop());
+    let event = event.ok_or_else(|| anyhow::anyhow!("no event was received"))?;
     assert_eq!(event.organization_id, member.organization_id);
     assert_eq!(event.agent.name, "Bot");
     assert!(event.agent.external_id.starts_with("bot-"));
     Ok(())
 }
 
-async fn agents_are_found_by_either_id_within_their_organization_only(stage: Stage) -> Result<()> {
-    let (one, other) = (stage.member().await?, stage.member().await?);
-    let first = created(&stage, &one, "first").await?;
-    let second = created(&stage, &one, "second").await?;
-    created(&stage, &other, "third").await?;
+async fn agents_are_found_by_either_id_within_organization(app: TestApp) -> Result<()> {
+    let (one, other) = (app.member().await?, app.member().await?);
+    let first = created(&app, &one, "first").await?;
+    let second = created(&app, &one, "second").await?;
+    created(&app, &other, "third").await?;
 
     let wanted = |ids: &[&str], external_ids: &[&str]| FindAgents {
         ids: ids.iter().map(|id| (*id).to_owned()).collect(),
         external_ids: external_ids.iter().map(|id| (*id).to_owned()).collect(),
     };
-    assert_eq!(find(&stage, &one, wanted(&[&first], &["second"])).await?, ["first", "second"]);
-    assert_eq!(find(&stage, &one, wanted(&[&first], &["first"])).await?, ["first"]);
-    assert_eq!(find(&stage, &one, wanted(&["no UUID", &second.to_uppercase()], &[])).await?, [""; 0]);
-    assert_eq!(find(&stage, &one, wanted(&[], &["third", "FIRST", "unknown"])).await?, [""; 0]);
-    assert_eq!(find(&stage, &other, wanted(&[&first, &second], &["third"])).await?, ["third"]);
+    assert_eq!(find(&app, &one, wanted(&[&first], &["second"])).await?, ["first", "second"]);
+    assert_eq!(find(&app, &one, wanted(&[&first], &["first"])).await?, ["first"]);
+    assert_eq!(find(&app, &one, wanted(&["no UUID", &second.to_uppercase()], &[])).await?, [""; 0]);
+    assert_eq!(find(&app, &one, wanted(&[], &["third", "FIRST", "unknown"])).await?, [""; 0]);
+    assert_eq!(find(&app, &other, wanted(&[&first, &second], &["third"])).await?, ["third"]);
 
     let too_many = FindAgents { ids: vec![first; 101], external_ids: Vec::new() };
     let claims = for_member(&one, Scope::Assess);
-    let response = stage.post("/internal/v1/agents/find", &claims, serde_json::to_string(&too_many)?).await?;
+    let response = app.post("/internal/v1/agents/find", &claims, serde_json::to_string(&too_many)?).await?;
     assert_eq!(response.status(), 400);
     Ok(())
 }
 
 #[tokio::test]
-async fn every_fault_of_a_body_is_named() -> Result<()> {
-    let stage = Stage::on_sqlite().await?;
-    let member = stage.member().await?;
+async fn every_validation_error_is_reported() -> Result<()> {
+    let app = TestApp::on_sqlite().await?;
+    let member = app.member().await?;
     let cases = [
         ("{}", "invalid-request", vec!["/external_id", "/name"]),
         (
@@ -134,7 +132,7 @@ async fn every_fault_of_a_body_is_named() -> Result<()> {
         (r#"{"external_id":"#, "malformed-json", vec![]),
     ];
     for (body, code, pointers) in cases {
-        let response = stage.create_agent(&member, body).await?;
+        let response = app.create_agent(&member, body).await?;
         assert_eq!(response.status(), 400, "{body}");
         let problem: Value = response.json().await?;
         assert_eq!(problem["code"], code, "{body}");
@@ -146,44 +144,44 @@ async fn every_fault_of_a_body_is_named() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_call_needs_a_token_of_the_right_kind_and_scope() -> Result<()> {
-    let stage = Stage::on_sqlite().await?;
-    let member = stage.member().await?;
+async fn call_needs_token_with_audience_kind_and_scope() -> Result<()> {
+    let app = TestApp::on_sqlite().await?;
+    let member = app.member().await?;
     let body = r#"{"external_id":"bot","name":"Bot"}"#.to_owned();
-    let url = format!("{}/internal/v1/agents", stage.address);
-    let response = stage.http.post(&url).body(body.clone()).send().await?;
+    let url = format!("{}/internal/v1/agents", app.address);
+    let response = app.http.post(&url).body(body.clone()).send().await?;
     assert_eq!(response.status(), 401);
     let request_id = response.headers()["x-request-id"].to_str()?.to_owned();
     assert_eq!(response.json::<Value>().await?["request_id"], request_id);
 
     let tenant = for_member(&member, Scope::Agents);
-    let foreign = stage.tokens.issue(Audience::Ingest, &tenant, now())?;
-    assert_eq!(stage.http.post(&url).bearer_auth(foreign).body(body.clone()).send().await?.status(), 401);
+    let foreign = app.tokens.issue(Audience::Ingest, &tenant, now())?;
+    assert_eq!(app.http.post(&url).bearer_auth(foreign).body(body.clone()).send().await?.status(), 401);
 
     let path = "/internal/v1/agents";
-    assert_eq!(stage.post(path, &ServiceClaims::Service, body.clone()).await?.status(), 401);
-    let response = stage.post(path, &for_member(&member, Scope::Exports), body.clone()).await?;
+    assert_eq!(app.post(path, &ServiceClaims::Service, body.clone()).await?.status(), 401);
+    let response = app.post(path, &for_member(&member, Scope::Exports), body.clone()).await?;
     assert_eq!(response.status(), 403);
     assert_eq!(response.json::<Value>().await?["code"], "missing-scope");
 
     let no_scope = Tenant { organization_id: member.organization_id, scopes: Scopes::from_iter([]) };
     let find = json!({"ids": [], "external_ids": []}).to_string();
     let response =
-        stage.post("/internal/v1/agents/find", &ServiceClaims::Tenant(no_scope), find.clone()).await?;
+        app.post("/internal/v1/agents/find", &ServiceClaims::Tenant(no_scope), find.clone()).await?;
     assert_eq!(response.status(), 200, "finding agents needs no scope");
-    assert_eq!(stage.post("/internal/v1/agents/find", &ServiceClaims::Service, find).await?.status(), 401);
+    assert_eq!(app.post("/internal/v1/agents/find", &ServiceClaims::Service, find).await?.status(), 401);
     Ok(())
 }
 
 #[tokio::test]
 async fn other_methods_and_media_types_are_refused() -> Result<()> {
-    let stage = Stage::on_sqlite().await?;
-    let member = stage.member().await?;
-    let url = format!("{}/internal/v1/agents", stage.address);
-    let token = stage.token(&for_member(&member, Scope::Agents))?;
-    let response = stage.http.get(&url).bearer_auth(&token).send().await?;
+    let app = TestApp::on_sqlite().await?;
+    let member = app.member().await?;
+    let url = format!("{}/internal/v1/agents", app.address);
+    let token = app.token(&for_member(&member, Scope::Agents))?;
+    let response = app.http.get(&url).bearer_auth(&token).send().await?;
     assert_eq!((response.status().as_u16(), response.headers()["allow"].to_str()?), (405, "POST"));
-    let request = stage.http.post(&url).bearer_auth(&token).header("content-type", "text/plain");
+    let request = app.http.post(&url).bearer_auth(&token).header("content-type", "text/plain");
     assert_eq!(request.body("{}").send().await?.status(), 415);
     Ok(())
 }
@@ -198,25 +196,25 @@ struct Listener(Arc<Mutex<Vec<AgentCreated>>>);
 impl Handler for Listener {
     async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
         for delivery in deliveries {
-            if let (Ok(event), Ok(mut heard)) = (delivery.decode(), self.0.lock()) {
-                heard.push(event);
+            if let (Ok(event), Ok(mut received)) = (delivery.decode(), self.0.lock()) {
+                received.push(event);
             }
         }
         deliveries.iter().map(|_| Outcome::Done).collect()
     }
 }
 
-async fn created(stage: &Stage, member: &Member, external_id: &str) -> Result<String> {
+async fn created(app: &TestApp, member: &Member, external_id: &str) -> Result<String> {
     let body = json!({"external_id": external_id, "name": new_id::<uuid::Uuid>().to_string()}).to_string();
-    let agent: Value = stage.create_agent(member, &body).await?.error_for_status()?.json().await?;
+    let agent: Value = app.create_agent(member, &body).await?.error_for_status()?.json().await?;
     Ok(agent["id"].as_str().unwrap_or_default().to_owned())
 }
 
 /// The external ids found, sorted.
-async fn find(stage: &Stage, member: &Member, wanted: FindAgents) -> Result<Vec<String>> {
+async fn find(app: &TestApp, member: &Member, wanted: FindAgents) -> Result<Vec<String>> {
     let claims = for_member(member, Scope::Assess);
     let body = serde_json::to_string(&wanted)?;
-    let response = stage.post("/internal/v1/agents/find", &claims, body).await?.error_for_status()?;
+    let response = app.post("/internal/v1/agents/find", &claims, body).await?.error_for_status()?;
     let found: FoundAgents = response.json().await?;
     let mut names: Vec<String> = found.agents.into_iter().map(|agent| agent.external_id).collect();
     names.sort();

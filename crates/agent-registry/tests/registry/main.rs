@@ -1,8 +1,8 @@
-//! The role as its callers see it: over HTTP and through its library functions, on both databases.
+//! The role through HTTP and its library functions, on both databases.
 
 mod agents;
 mod idempotency;
 mod keys;
 mod retention;
-mod stage;
 mod start;
+mod test_app;

@@ -7,32 +7,31 @@ use assay_platform::db::{Database, DatabaseSettings};
 
 use assay_testkit::{ServiceDatabase, eventually};
 
-use crate::stage::Stage;
+use crate::test_app::TestApp;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_role_starts_before_its_tables_exist_and_is_ready_once_they_do() -> Result<()> {
-    let place = ServiceDatabase::empty_sqlite(SCHEMA)?;
-    let settings = place.settings();
+async fn role_starts_without_tables_and_becomes_ready() -> Result<()> {
+    let service_database = ServiceDatabase::empty_sqlite(SCHEMA)?;
+    let settings = service_database.settings();
     let key = ApiKey::parse("a-bootstrap-key-of-tests")?;
-    let stage = Stage::run(settings.clone(), place, Some((key.clone(), "default".to_owned())))?;
-    let ready = || async {
-        Ok(stage.http.get(format!("{}/readyz", stage.address)).send().await?.status().is_success())
-    };
+    let app = TestApp::run(settings.clone(), service_database, Some((key.clone(), "default".to_owned())))?;
+    let ready =
+        || async { Ok(app.http.get(format!("{}/readyz", app.address)).send().await?.status().is_success()) };
     assert!(!ready().await?);
     Database::open(&settings, SCHEMA)?.migrate(MIGRATIONS).await?;
     eventually("the role to be ready", ready).await?;
-    assert!(stage.resolve(&key).await?.grant.is_some(), "ready means that the bootstrap key works");
+    assert!(app.resolve(&key).await?.grant.is_some(), "ready means that the bootstrap key works");
     Ok(())
 }
 
 #[tokio::test]
-async fn a_configuration_that_cannot_work_is_refused_at_start() -> Result<()> {
-    let place = ServiceDatabase::empty_sqlite(SCHEMA)?;
-    let settings = place.settings();
+async fn invalid_configuration_is_refused_at_start() -> Result<()> {
+    let service_database = ServiceDatabase::empty_sqlite(SCHEMA)?;
+    let settings = service_database.settings();
     let key = ApiKey::parse("a-bootstrap-key-of-tests")?;
-    assert!(Stage::run(settings, place, Some((key, " ".to_owned()))).is_err());
-    let place = ServiceDatabase::empty_sqlite(SCHEMA)?;
+    assert!(TestApp::run(settings, service_database, Some((key, " ".to_owned()))).is_err());
+    let service_database = ServiceDatabase::empty_sqlite(SCHEMA)?;
     let settings = DatabaseSettings { database_url: "mysql://host".to_owned().into(), database_pool_size: 1 };
-    assert!(Stage::run(settings, place, None).is_err());
+    assert!(TestApp::run(settings, service_database, None).is_err());
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! A client of the public API, for the commands that talk to a running service: it waits while the service is busy or
-//! away, and says what to do where it cannot go on.
+//! Client of the public API for the commands that talk to a running service. It retries while the service is busy or
+//! unreachable; its errors say what to do.
 
 mod problem;
 
@@ -19,16 +19,16 @@ use crate::cli::ServiceArguments;
 
 const DEFAULT_URL: &str = "http://127.0.0.1:8080";
 
-/// Longest wait that a server may ask for.
+/// Upper limit of a server's `Retry-After`.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(300);
 const REQUEST_DEADLINE: Duration = Duration::from_secs(60);
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 const USER_AGENT: &str = concat!("assay-cli/", env!("CARGO_PKG_VERSION"));
 
-/// Attempts at a request of a command that a person waits for: some seconds.
+/// Attempts of a request that a person waits for: a few seconds in all.
 pub const ATTEMPTS: u16 = 6;
 
-/// A gateway and the key for it.
+/// The gateway's address and an API key.
 pub struct Api {
     http: Client,
     url: String,
@@ -36,10 +36,9 @@ pub struct Api {
     attempts: u16,
 }
 
-/// One request.
 pub struct Call<'a> {
     pub method: Method,
-    /// Below the address of the gateway, beginning with a slash.
+    /// Relative to the gateway's address, with a leading slash.
     pub path: &'a str,
     /// JSON.
     pub body: Option<Vec<u8>>,
@@ -53,7 +52,7 @@ impl<'a> Call<'a> {
 }
 
 impl Api {
-    /// For the gateway and with the key of the command line or of the environment.
+    /// Address and key come from the command line, else from the environment.
     pub fn new(service: &ServiceArguments, attempts: u16) -> Result<Self> {
         let url = match (&service.url, client_variable("ASSAY_URL")) {
             (Some(url), _) => url.clone(),
@@ -84,31 +83,30 @@ impl Api {
 
     /// SHA-256 of the address and the key, lower-case hexadecimal.
     pub fn destination(&self) -> String {
-        let digest = Sha256::digest(format!("{}\n{}", self.url, self.key).as_bytes());
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(Sha256::digest(format!("{}\n{}", self.url, self.key).as_bytes()))
     }
 
-    /// Sends a request until there is an answer that counts, whatever its status. A busy or absent service is asked
-    /// again, after as long as it says (`Retry-After`) or else after a growing pause. A request that is no `GET` needs an
-    /// idempotency key: its first answer may have been lost.
+    /// Sends a request and retries temporary failures: after `Retry-After` where the service names one, else with
+    /// exponential backoff. Returns the first other response, whatever its status. Anything but a `GET` needs an
+    /// idempotency key, because the response to an earlier attempt may have been lost.
     pub async fn send(&self, call: &Call<'_>) -> Result<Response> {
-        let mut pauses = pauses(self.attempts);
+        let mut delays = backoff(self.attempts);
         loop {
-            let (problem, asked_pause) = match self.request(call).send().await {
+            let (problem, requested_delay) = match self.request(call).send().await {
                 Ok(response) if is_temporary(response.status()) => {
                     (format!("the service answered {}", response.status()), retry_after(&response))
                 }
                 Ok(response) => return Ok(response),
                 Err(error) => (self.unreachable(error), None),
             };
-            let Some(pause) = pauses.next() else {
+            let Some(delay) = delays.next() else {
                 bail!("{problem} ({} attempts)", self.attempts);
             };
-            tokio::time::sleep(asked_pause.unwrap_or(pause)).await;
+            tokio::time::sleep(requested_delay.unwrap_or(delay)).await;
         }
     }
 
-    /// Sends a request whose answer must be a success, and reads it.
+    /// Sends a request and parses the body of a successful response; any other status is an error.
     pub async fn json<T: DeserializeOwned>(&self, call: &Call<'_>) -> Result<T> {
         let response = self.send(call).await?;
         if !response.status().is_success() {
@@ -131,8 +129,7 @@ impl Api {
     }
 
     fn unreachable(&self, error: reqwest::Error) -> String {
-        let is_away = error.is_connect();
-        let advice = if is_away {
+        let advice = if error.is_connect() {
             ": is the service running? `make run` starts one; --url or ASSAY_URL says where another one is"
         } else {
             ""
@@ -141,8 +138,8 @@ impl Api {
     }
 }
 
-/// A client without the key, for addresses that the service gives out: they are good for anybody. A file takes as long to
-/// come as it takes; only silence ends it.
+/// A client that sends no API key, for signed URLs. It has a read timeout but no total timeout: a large file may take
+/// long.
 pub fn client_without_key() -> Result<Client> {
     let client = Client::builder()
         .read_timeout(REQUEST_DEADLINE)
@@ -152,8 +149,8 @@ pub fn client_without_key() -> Result<Client> {
     Ok(client)
 }
 
-/// Pauses between so many attempts.
-pub fn pauses(attempts: u16) -> ExponentialBackoff {
+/// Delays between `attempts` attempts.
+pub fn backoff(attempts: u16) -> ExponentialBackoff {
     ExponentialBuilder::default()
         .with_jitter()
         .with_min_delay(Duration::from_millis(200))
@@ -162,12 +159,12 @@ pub fn pauses(attempts: u16) -> ExponentialBackoff {
         .build()
 }
 
-/// Whether the same request may be answered otherwise a moment later.
+/// Whether a retry of the same request may succeed.
 pub fn is_temporary(status: StatusCode) -> bool {
     matches!(status.as_u16(), 408 | 429 | 500 | 502 | 503 | 504)
 }
 
-/// Seconds to wait (RFC 9110, section 10.2.3); the form with a date is not used by this service.
+/// Delay in seconds (RFC 9110, section 10.2.3); this service does not use the date form.
 fn retry_after(response: &Response) -> Option<Duration> {
     let seconds = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds).min(MAX_RETRY_AFTER))

@@ -1,4 +1,4 @@
-//! An error answer (RFC 9457), and what a person can do about it.
+//! Error responses (RFC 9457), with advice for the user.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use reqwest::{Response, StatusCode};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What the service said. Everything but the status may be missing: a proxy in between has its own error pages.
+/// An error response. Everything but the status may be missing: a proxy in between has its own error pages.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Problem {
@@ -20,43 +20,41 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Reads the body of an error answer.
     pub async fn read(response: Response) -> Self {
         let status = response.status();
         let body = response.bytes().await.unwrap_or_default();
         Self { status, ..serde_json::from_slice(&body).unwrap_or_default() }
     }
 
-    /// Whether this is the condition of this name.
+    /// Whether the problem has this code.
     pub fn is(&self, code: &str) -> bool {
         self.code.as_deref() == Some(code)
     }
 
-    /// Whether no other request with this key would fare better.
-    pub fn is_about_the_key(&self) -> bool {
+    /// Whether every request with this key would fail.
+    pub fn is_key_rejected(&self) -> bool {
         matches!(self.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
             && !self.is("invalid-signature")
     }
 
-    /// As the reason why a command ends.
     pub fn into_error(self) -> anyhow::Error {
         anyhow::anyhow!(self.describe())
     }
 
-    /// What happened, the faults, and what to do.
+    /// One line: what happened, the invalid fields, and what to do.
     pub fn describe(&self) -> String {
         let reason = self.status.canonical_reason().unwrap_or("without a reason");
-        let told = self.detail.as_deref().or(self.title.as_deref()).unwrap_or(reason);
-        let mut text = format!("{told} ({})", self.status.as_u16());
-        for fault in self.errors.as_ref().and_then(Value::as_array).into_iter().flatten() {
-            let (pointer, detail) = (&fault["pointer"], &fault["detail"]);
+        let message = self.detail.as_deref().or(self.title.as_deref()).unwrap_or(reason);
+        let mut text = format!("{message} ({})", self.status.as_u16());
+        for error in self.errors.as_ref().and_then(Value::as_array).into_iter().flatten() {
+            let (pointer, detail) = (&error["pointer"], &error["detail"]);
             let _ = write!(text, "; {} {}", pointer.as_str().unwrap_or(""), detail.as_str().unwrap_or(""));
         }
         if let Some(advice) = self.advice() {
             let _ = write!(text, ": {advice}");
         }
         if let (true, Some(id)) = (self.status.is_server_error(), &self.request_id) {
-            let _ = write!(text, "; whoever runs the service finds the cause in its log under {id}");
+            let _ = write!(text, "; the operator finds the cause in the service's log under {id}");
         }
         text
     }
@@ -70,7 +68,7 @@ impl Problem {
             StatusCode::FORBIDDEN if self.is("missing-scope") => {
                 Some("`assay keys create --organization NAME --scopes …` makes a key that may")
             }
-            // The ticket read answers so without a valid key, too (specification, "GET /v1/tickets/{id}").
+            // A ticket read without a valid key gets the same answer (specification, "GET /v1/tickets/{id}").
             StatusCode::NOT_FOUND if self.is("ticket-not-found") => {
                 Some("is it the id of the receipt, and does the API key belong to the ticket's organization?")
             }
@@ -94,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_problem_says_what_happened_and_what_to_do() {
+    fn problem_description_has_message_and_advice() {
         let cases = [
             (
                 401,
@@ -115,7 +113,7 @@ mod tests {
             (
                 500,
                 json!({"detail": "x", "request_id": "r-1"}),
-                "x (500); whoever runs the service finds the cause in its log under r-1",
+                "x (500); the operator finds the cause in the service's log under r-1",
             ),
             (
                 400,

@@ -1,7 +1,7 @@
-//! What a conversation costs, as `make bench` measures it. Figures of one machine: another processor differs by its own
-//! factor, which `make bench` tells.
+//! Cost of a conversation as measured by `make bench` on one machine. Other processors differ by a factor, which
+//! `make bench` shows.
 
-/// Processor time of one conversation, from its import to its row in the read model, in microseconds by process.
+/// CPU time of one conversation by process, in microseconds, from its import to its row in the read model.
 pub const PROCESSOR_MICROS: [(Part, f64); 6] = [
     (Part::Gateway, 70.0),
     (Part::Ingest, 120.0),
@@ -11,19 +11,19 @@ pub const PROCESSOR_MICROS: [(Part, f64); 6] = [
     (Part::RabbitMq, 60.0),
 ];
 
-/// Body of the conversations that these figures were measured with, in bytes. Work and storage grow with the body.
+/// Body size these figures were measured with, in bytes. CPU time and storage grow with the body.
 pub const MEASURED_BODY_BYTES: f64 = 5_000.0;
 
-/// Bytes on the disk of PostgreSQL for one conversation of that size, indexes included: the transcript (ingest).
+/// Disk bytes of one transcript of that size in PostgreSQL (ingest), indexes included.
 pub const TRANSCRIPT_BYTES: f64 = 2_250.0;
 
-/// The same: its evaluation (scoring) and its row in the read model (export).
+/// Disk bytes of its evaluation (scoring) and its row in the read model (export), indexes included.
 pub const EVALUATION_BYTES: f64 = 4_400.0;
 
-/// What stays of every conversation for ever: the hash that finds duplicates, with its index.
+/// Disk bytes of the hash that finds duplicates, with its index. It is never removed.
 pub const IDENTITY_BYTES: f64 = 290.0;
 
-/// Bytes of an event in RabbitMQ's log until it is consumed, both events of a conversation together.
+/// Bytes of both events of a conversation in RabbitMQ's log until they are consumed.
 pub const EVENT_BYTES: f64 = 6_000.0;
 
 /// Bytes of write-ahead log for one conversation, for backups and replicas.
@@ -32,7 +32,6 @@ pub const WRITE_AHEAD_BYTES: f64 = 19_400.0;
 /// Bytes of a row in an export file, both kinds together.
 pub const EXPORT_ROW_BYTES: f64 = 1_200.0;
 
-/// A part of an installation that needs processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     Gateway,
@@ -55,8 +54,8 @@ impl Part {
         }
     }
 
-    /// Fewer than two would stop the service when one is restarted; RabbitMQ's quorum queues need three.
-    pub fn fewest(self) -> u32 {
+    /// With one replica a restart would be an outage; RabbitMQ's quorum queues need three.
+    pub fn min_replicas(self) -> u32 {
         match self {
             Self::RabbitMq => 3,
             _ => 2,

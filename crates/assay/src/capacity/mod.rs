@@ -1,4 +1,4 @@
-//! `assay capacity`: what an installation needs for so many conversations. `proto-docs/scaling.md` explains the figures.
+//! `assay capacity`: sizes an installation for a load. `proto-docs/scaling.md` explains the figures.
 
 mod costs;
 
@@ -14,16 +14,15 @@ use crate::cli::CapacityArguments;
 
 const SECONDS_PER_DAY: f64 = 86_400.0;
 
-/// What a processor is planned to be busy at most: the rest is for peaks within seconds, vacuum, and the loss of a node.
+/// Planned CPU utilisation: the rest is for short peaks, vacuum, and the loss of a node.
 const UTILISATION: f64 = 0.5;
 
-/// Processors of one replica of a service: more replicas are better than larger ones.
+/// Cores of one replica: more replicas are better than larger ones.
 const CORES_PER_REPLICA: f64 = 2.0;
 
-/// From here on, in conversations a second at the peak, one PostgreSQL writes more than is comfortable.
-const COMFORTABLE_PER_SECOND: f64 = 3_000.0;
+/// Peak conversations per second that one PostgreSQL is planned to write.
+const MAX_PER_SHARD: f64 = 3_000.0;
 
-/// What is needed.
 #[derive(Debug, PartialEq)]
 struct Plan {
     average_per_second: f64,
@@ -62,21 +61,21 @@ fn plan(arguments: &CapacityArguments) -> Result<Plan> {
     let average_per_second = per_day / SECONDS_PER_DAY;
     let peak_per_second = average_per_second * arguments.peak_factor;
     let size = arguments.body_bytes as f64 / MEASURED_BODY_BYTES;
-    let shards = (peak_per_second / COMFORTABLE_PER_SECOND).ceil().max(1.0) as u32;
+    let shards = (peak_per_second / MAX_PER_SHARD).ceil().max(1.0) as u32;
     let parts = PROCESSOR_MICROS.iter().map(|(part, micros)| {
         let cores = peak_per_second * micros * size / 1e6 / UTILISATION;
-        let replicas = ((cores / CORES_PER_REPLICA).ceil() as u32).max(part.fewest());
+        let replicas = ((cores / CORES_PER_REPLICA).ceil() as u32).max(part.min_replicas());
         PartPlan { part: *part, cores, replicas: if *part == Part::Postgres { 2 * shards } else { replicas } }
     });
-    let kept = |days: u32, bytes: f64| per_day * f64::from(days) * bytes * size / 1e9;
+    let stored = |days: u32, bytes: f64| per_day * f64::from(days) * bytes * size / 1e9;
     Ok(Plan {
         average_per_second,
         peak_per_second,
         parts: parts.collect(),
-        transcripts_gb: kept(arguments.transcript_days, TRANSCRIPT_BYTES),
-        evaluations_gb: kept(arguments.evaluation_days, EVALUATION_BYTES),
+        transcripts_gb: stored(arguments.transcript_days, TRANSCRIPT_BYTES),
+        evaluations_gb: stored(arguments.evaluation_days, EVALUATION_BYTES),
         identities_gb_a_year: per_day * 365.0 * IDENTITY_BYTES / 1e9,
-        // A day of events, on each of three nodes: as long as scoring may be away before somebody is called.
+        // One day of events on each of three nodes: an outage of scoring may last that long before an alert is handled.
         broker_gb: per_day * EVENT_BYTES * size / 1e9,
         write_ahead_gb_a_day: per_day * WRITE_AHEAD_BYTES * size / 1e9,
         full_export_gb: per_day * f64::from(arguments.evaluation_days) * EXPORT_ROW_BYTES / 1e9,
@@ -113,8 +112,8 @@ fn write_plan(out: &mut impl Write, arguments: &CapacityArguments, plan: &Plan) 
         ("RabbitMQ, each node", plan.broker_gb, "with scoring away for a day".to_owned()),
         ("objects: one full export", plan.full_export_gb, "of all evaluations kept".to_owned()),
     ];
-    for (what, gb, of) in rows {
-        writeln!(out, "{what:<28} {gb:>10.1} GB  {of}")?;
+    for (name, gb, note) in rows {
+        writeln!(out, "{name:<28} {gb:>10.1} GB  {note}")?;
     }
     if plan.shards > 1 {
         writeln!(
@@ -150,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_installation_has_two_of_everything_and_three_brokers() {
+    fn small_installation_has_two_replicas_and_three_brokers() {
         let plan = plan(&arguments(10_000)).unwrap();
         for PartPlan { part, replicas, .. } in plan.parts {
             assert_eq!(replicas, if part == Part::RabbitMq { 3 } else { 2 }, "{part:?}");
@@ -159,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn cores_and_storage_grow_with_the_number_and_the_size_of_conversations() {
+    fn cores_and_storage_scale_with_count_and_body_size() {
         let one = plan(&arguments(1_000_000)).unwrap();
         let ten = plan(&arguments(10_000_000)).unwrap();
         let long = plan(&CapacityArguments { body_bytes: 50_000, ..arguments(1_000_000) }).unwrap();
@@ -173,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_peak_decides_about_cores_and_shards_but_not_about_storage() {
+    fn peak_factor_affects_cores_and_shards_but_not_storage() {
         let calm = plan(&CapacityArguments { peak_factor: 1.0, ..arguments(100_000_000) }).unwrap();
         let busy = plan(&CapacityArguments { peak_factor: 8.0, ..arguments(100_000_000) }).unwrap();
         assert!(busy.shards > calm.shards && busy.parts[0].cores > calm.parts[0].cores);
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_by_its_name() {
+    fn invalid_arguments_are_refused_by_name() {
         let refused = |arguments: CapacityArguments| plan(&arguments).unwrap_err().to_string();
         assert!(refused(arguments(0)).contains("--conversations-per-day"));
         assert!(refused(CapacityArguments { peak_factor: 0.5, ..arguments(1) }).contains("--peak-factor"));

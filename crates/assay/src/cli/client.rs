@@ -9,7 +9,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use url::Url;
 
-/// Behind the help of `assay export`.
+/// Shown after the help of `assay export`.
 pub const EXPORT_EXAMPLES: &str = "\
 Examples:
   assay export --kind axis --from 2026-01-01 --to 2026-02-01 --out january.csv
@@ -17,7 +17,7 @@ Examples:
 
 Days are days in UTC. --to is the first moment that is no longer included.";
 
-/// Behind the short help of `assay import`.
+/// Shown after the short help of `assay import`.
 pub const IMPORT_EXAMPLES: &str = "\
 Examples:
   assay import --agents agents.jsonl conversations.jsonl
@@ -26,7 +26,7 @@ Examples:
 
 `assay import --help` describes the formats.";
 
-/// Behind the long help of `assay import`.
+/// Shown after the long help of `assay import`.
 pub const IMPORT_FORMATS: &str = "\
 Examples:
   assay import --agents agents.jsonl conversations.jsonl
@@ -45,7 +45,6 @@ Of a helpdesk, conversations come one a line, in an array, or in a page ({\"tick
 JSON may be spread over lines. Messages are sorted by time, HTML becomes text, attachments become their names. What cannot be \
 told, such as an author without a role, is refused with a reason and never guessed.";
 
-/// Where the service is, and who asks.
 #[derive(Args)]
 #[command(next_help_heading = "Service")]
 pub struct ServiceArguments {
@@ -67,7 +66,7 @@ pub struct ImportArguments {
     /// AI agents to be registered first: request bodies of POST /v1/agents, one a line.
     #[arg(long, value_name = "FILE")]
     pub agents: Option<PathBuf>,
-    /// Requests under way at most.
+    /// Maximum number of concurrent requests.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub concurrency: u16,
     /// Attempts at one request while the service is busy or away.
@@ -96,8 +95,8 @@ pub struct ImportArguments {
 }
 
 impl ImportArguments {
-    /// Whether anything is said that a helpdesk's export leaves open.
-    pub fn is_mapped(&self) -> bool {
+    /// Whether any option of a helpdesk format is given.
+    pub fn has_helpdesk_options(&self) -> bool {
         self.account.is_some()
             || self.ai_agent.is_some()
             || self.ai_tool.is_some()
@@ -126,7 +125,7 @@ impl ImportFormat {
     }
 }
 
-/// Without any of them, `assay export` runs the role of this name.
+/// Without any of these arguments, `assay export` runs the role of that name.
 #[derive(Args)]
 #[command(group = clap::ArgGroup::new("what").args(["kind", "id"]))]
 pub struct ExportArguments {
@@ -148,7 +147,7 @@ pub struct ExportArguments {
     /// Replace the file when it exists.
     #[arg(long, requires = "what")]
     pub force: bool,
-    /// Wait so long for the export to be complete.
+    /// How long to wait until the export is complete.
     #[arg(long, value_name = "SECONDS", default_value_t = 3_600, requires = "what")]
     pub timeout: u64,
     #[command(flatten)]
@@ -156,8 +155,8 @@ pub struct ExportArguments {
 }
 
 impl ExportArguments {
-    /// Whether a file is asked for; otherwise the role is.
-    pub fn is_for_a_file(&self) -> bool {
+    /// Whether a file is requested; otherwise the command runs the role.
+    pub fn requests_file(&self) -> bool {
         self.kind.is_some() || self.id.is_some() || self.service.url.is_some() || self.service.key.is_some()
     }
 }

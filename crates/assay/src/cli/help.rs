@@ -1,4 +1,4 @@
-//! The help of `assay` itself: commands in groups, examples, environment, exit codes. The help of every command is clap's.
+//! Help of `assay` itself: commands in groups, examples, environment, exit codes. clap writes the help of each command.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use clap::{Command, CommandFactory};
 
 use super::Cli;
 
-/// Every command that is not hidden. `export` is two: with options and without.
+/// Every command that is not hidden. `export` is listed twice: with options it is a client, without them a role.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Use it", &["import", "export", "tickets", "score"]),
     (
@@ -25,7 +25,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ),
     ("Operate it", &["keys", "retention", "dead-letter", "outbox", "capacity", "healthcheck"]),
     ("Judge and adapt the scorer", &["evaluate", "fit", "weights", "judge", "benchmark"]),
-    ("Make it known", &["completions", "reference", "openapi", "help"]),
+    ("Shells and documents", &["completions", "reference", "openapi", "help"]),
 ];
 
 const EXPORT_ROLE: &str = "Without options, run export: the read model and the export jobs";
@@ -51,15 +51,14 @@ const EXIT_CODES: [(&str, &str); 7] = [
     ("1", "failed; standard error says why and what to do"),
     ("2", "wrong usage"),
     ("3", "done in part: some conversations were refused (import, score)"),
-    ("4", "what was waited for did not come in time (export)"),
+    ("4", "timed out (export)"),
     ("130", "interrupted: at once by a second signal, or a command that uses a service by the first"),
-    ("141", "whoever read standard output had enough"),
+    ("141", "standard output was closed by its reader"),
 ];
 
-/// The command line, with its help.
 pub fn command() -> Command {
     let mut command = Cli::command();
-    // The command `help` comes into being here.
+    // Adds the command `help`.
     command.build();
     let groups: Vec<String> = GROUPS
         .iter()
@@ -68,13 +67,13 @@ pub fn command() -> Command {
             section(&command, title, &lines)
         })
         .collect();
-    let told = |lines: &[(&'static str, &str)]| -> Vec<(&'static str, String)> {
+    let owned = |lines: &[(&'static str, &str)]| -> Vec<(&'static str, String)> {
         lines.iter().map(|(name, about)| (*name, (*about).to_owned())).collect()
     };
     let after = [
         examples(&command),
-        section(&command, "Environment", &told(&ENVIRONMENT)),
-        section(&command, "Exit codes", &told(&EXIT_CODES)),
+        section(&command, "Environment", &owned(&ENVIRONMENT)),
+        section(&command, "Exit codes", &owned(&EXIT_CODES)),
     ];
     let groups = groups.join("\n");
     let header = *command.get_styles().get_header();
@@ -118,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_command_is_in_one_group() {
+    fn every_command_is_in_a_help_group() {
         let command = command();
         let mut commands: Vec<&str> =
             command.get_subcommands().filter(|sub| !sub.is_hide_set()).map(Command::get_name).collect();
@@ -130,12 +129,12 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_is_sound() {
+    fn command_line_passes_debug_assert() {
         command().debug_assert();
     }
 
     #[test]
-    fn every_example_is_a_command_line() {
+    fn help_examples_parse() {
         for (example, _) in EXAMPLES {
             let words = example.split(" | ").next().unwrap().split(' ');
             command().try_get_matches_from(words).unwrap_or_else(|error| panic!("{example}: {error}"));

@@ -37,13 +37,13 @@ pub enum Command {
     ScoringWorker,
     /// Fetch a file of evaluations: create an export, wait, download, verify.
     ///
-    /// The file gets its name only when it is whole and its SHA-256 is that of the service. A connection that breaks is taken
-    /// up where it broke. Without options, this runs the role export: the read model and the export jobs.
+    /// The file gets its name only when it is whole and its SHA-256 is that of the service. A broken
+    /// connection is resumed. Without options, this runs the role export: the read model and the export jobs.
     #[command(after_help = EXPORT_EXAMPLES)]
     Export(ExportArguments),
     /// Run export-worker: writes the files.
     ExportWorker,
-    /// Run webhooks: tells endpoints of organizations what happens.
+    /// Run webhooks: notifies endpoints of organizations.
     Webhooks,
     /// Bring the databases of all services up to date.
     Migrate,
@@ -53,10 +53,10 @@ pub enum Command {
     /// Set and show how long organizations keep transcripts, evaluations and files of exports.
     #[command(subcommand)]
     Retention(RetentionCommand),
-    /// Look at what consumers gave up; deliver it again or remove it.
+    /// List dead letters; deliver them again or remove them.
     #[command(subcommand)]
     DeadLetter(DeadLetterCommand),
-    /// Look at what services have not yet handed to the bus.
+    /// Show events that services have not yet published.
     #[command(subcommand)]
     Outbox(OutboxCommand),
     /// Send conversations: request bodies of POST /v1/assess, or what a helpdesk exports.
@@ -71,7 +71,7 @@ pub enum Command {
     Tickets(TicketsCommand),
     /// Evaluate conversations here, without a server: one evaluation a line, in order.
     #[command(
-        after_help = "A faulty line is told on standard error, and the others go on; the exit code is then 3."
+        after_help = "Faulty lines are reported on standard error and skipped; the exit code is then 3."
     )]
     Score {
         /// Request bodies of POST /v1/assess, one a line; `-` for standard input, `.gz` is unpacked.
@@ -100,7 +100,7 @@ pub enum Command {
     },
     /// Measure how well the scorer agrees with the readers of a corpus: for those who work on the scorer.
     Benchmark(BenchmarkArguments),
-    /// Reckon what an installation needs: processors, storage, brokers.
+    /// Estimate what an installation needs: processors, storage, brokers.
     Capacity(CapacityArguments),
     /// Exit with 0 when an address answers 200: for container health checks.
     Healthcheck {

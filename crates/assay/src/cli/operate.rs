@@ -1,4 +1,4 @@
-//! Arguments of the commands of whoever runs Assay.
+//! Arguments of the operator's commands.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ pub enum KeysCommand {
         #[arg(long)]
         expires_in_days: Option<u32>,
         #[command(flatten)]
-        place: RegistryPlace,
+        location: RegistryLocation,
     },
     /// List keys; the keys themselves are not stored and cannot be shown.
     List {
@@ -46,14 +46,14 @@ pub enum KeysCommand {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        place: RegistryPlace,
+        location: RegistryLocation,
     },
     /// Revoke a key by its id. It stops working within half a minute.
     Revoke {
         /// Id of the key, as in the list.
         id: String,
         #[command(flatten)]
-        place: RegistryPlace,
+        location: RegistryLocation,
     },
 }
 
@@ -75,7 +75,7 @@ pub enum RetentionCommand {
         #[arg(long, value_name = "N|forever|default", group = "periods")]
         files_days: Option<String>,
         #[command(flatten)]
-        place: RegistryPlace,
+        location: RegistryLocation,
     },
     /// Show the periods of organizations, in days; those in parentheses are the installation's.
     Show {
@@ -83,12 +83,12 @@ pub enum RetentionCommand {
         #[arg(long)]
         organization: Option<String>,
         #[command(flatten)]
-        place: RegistryPlace,
+        location: RegistryLocation,
     },
 }
 
 #[derive(Args)]
-pub struct RegistryPlace {
+pub struct RegistryLocation {
     /// Data folder of a standalone [default: the database of registry.database_url].
     #[arg(long)]
     pub data_dir: Option<PathBuf>,
@@ -99,33 +99,33 @@ pub enum DeadLetterCommand {
     /// List what was given up: how much, since when and why. Never shows contents.
     List {
         #[command(flatten)]
-        place: DeadLetterPlace,
+        location: DeadLetterLocation,
     },
     /// Print the content of one, alone, on standard output. It may hold personal data.
     Show {
         /// Id of the dead letter, as in the list.
         id: String,
         #[command(flatten)]
-        place: DeadLetterPlace,
+        location: DeadLetterLocation,
     },
     /// Deliver dead letters again, beginning with their first attempt.
     Retry {
         #[command(flatten)]
-        chosen: ChosenDeadLetters,
+        selection: DeadLetterSelection,
         #[command(flatten)]
-        place: DeadLetterPlace,
+        location: DeadLetterLocation,
     },
     /// Remove dead letters for good.
     Drop {
         #[command(flatten)]
-        chosen: ChosenDeadLetters,
+        selection: DeadLetterSelection,
         #[command(flatten)]
-        place: DeadLetterPlace,
+        location: DeadLetterLocation,
     },
 }
 
 #[derive(Args)]
-pub struct ChosenDeadLetters {
+pub struct DeadLetterSelection {
     /// Ids of dead letters, as in the list.
     #[arg(value_name = "ID", required_unless_present = "all", conflicts_with = "all")]
     pub ids: Vec<String>,
@@ -135,12 +135,12 @@ pub struct ChosenDeadLetters {
 }
 
 #[derive(Args)]
-pub struct DeadLetterPlace {
+pub struct DeadLetterLocation {
     /// Only those of this queue, or on the local bus of this service's outbox [default: of all].
     #[arg(long, value_name = "NAME")]
     pub queue: Option<String>,
     #[command(flatten)]
-    pub services: ServicesPlace,
+    pub services: ServicesLocation,
 }
 
 #[derive(Subcommand)]
@@ -148,12 +148,12 @@ pub enum OutboxCommand {
     /// Show how many events wait in each service, since when and why.
     Status {
         #[command(flatten)]
-        place: ServicesPlace,
+        location: ServicesLocation,
     },
 }
 
 #[derive(Args)]
-pub struct ServicesPlace {
+pub struct ServicesLocation {
     /// Data folder of a standalone [default: the bus and the databases of the settings].
     #[arg(long)]
     pub data_dir: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! `assay benchmark`: how well the scorer agrees with the readers of a corpus.
+//! `assay benchmark`: measures the scorer's agreement with the readers of a corpus.
 
 use std::io::{Write, stdout};
 use std::path::Path;
@@ -14,7 +14,6 @@ use super::weights::with_weights;
 use crate::cli::BenchmarkArguments;
 use crate::settings::Settings;
 
-/// Prints the figures on standard output.
 pub async fn run(arguments: BenchmarkArguments) -> Result<()> {
     let corpus = Corpus::read(&arguments.corpus, arguments.part)?;
     let scorer = with_weights(scorer(arguments.model.as_deref())?, arguments.weights.as_deref())?;
@@ -23,21 +22,20 @@ pub async fn run(arguments: BenchmarkArguments) -> Result<()> {
     } else {
         corpus.conversations().map(|conversation| scorer.evaluate(conversation)).collect()
     };
-    let found = benchmark(&corpus, &evaluations);
+    let report = benchmark(&corpus, &evaluations);
     let mut output = stdout().lock();
     if arguments.json {
-        serde_json::to_writer_pretty(&mut output, &found)?;
+        serde_json::to_writer_pretty(&mut output, &report)?;
         writeln!(output)?;
     } else {
-        write!(output, "{found}")?;
+        write!(output, "{report}")?;
         if arguments.judge {
-            write!(output, "\n{}", share_of_judge(&evaluations))?;
+            write!(output, "\n{}", judged_share(&evaluations))?;
         }
     }
     Ok(())
 }
 
-/// With the model of a file, or with the shipped one.
 fn scorer(model: Option<&Path>) -> Result<Scorer> {
     let Some(path) = model else {
         return Ok(Scorer::builtin()?);
@@ -46,18 +44,18 @@ fn scorer(model: Option<&Path>) -> Result<Scorer> {
     Scorer::with_model(&bytes).with_context(|| path.display().to_string())
 }
 
-/// Evaluations by the judge of the settings, as many at a time as it takes.
+/// Evaluations by the configured judge, up to its concurrency at a time.
 async fn judged(corpus: &Corpus, scorer: &Scorer) -> Result<Vec<Evaluation>> {
     let judge = Judge::open(&Settings::load()?.scoring.judge)?
         .context("the settings name no judge (scoring.judge)")?;
     let judge = &judge;
-    let asked = corpus
+    let judgements = corpus
         .conversations()
         .map(|conversation| judge.evaluate(scorer, conversation, scorer.evaluate(conversation)));
-    Ok(stream::iter(asked).buffered(judge.concurrency()).collect().await)
+    Ok(stream::iter(judgements).buffered(judge.concurrency()).collect().await)
 }
 
-fn share_of_judge(evaluations: &[Evaluation]) -> String {
+fn judged_share(evaluations: &[Evaluation]) -> String {
     let by_judge =
         evaluations.iter().filter(|evaluation| evaluation.scorer.kind == ScorerKind::Judge).count();
     format!("judged: {by_judge} of {}; the others are the built-in scorer's\n", evaluations.len())

@@ -1,8 +1,8 @@
-//! Ages and foreign texts as people read them in one line of a terminal.
+//! Formats ages and untrusted texts for one line of a terminal.
 
 use assay_contracts::time::Timestamp;
 
-/// How long ago `moment` was, in its largest unit.
+/// Time since `moment`, in its largest unit.
 pub fn age(moment: Timestamp, now: Timestamp) -> String {
     let seconds = now.millis_since(moment).max(0) / 1000;
     match seconds {
@@ -13,7 +13,7 @@ pub fn age(moment: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// A text that others wrote, without what would break the line or steer the terminal.
+/// Replaces control characters, which would break the line or control the terminal.
 pub fn one_line(text: &str) -> String {
     text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
 }
@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_age_is_told_in_its_largest_unit() {
+    fn age_is_shown_in_its_largest_unit() {
         let moment = Timestamp::saturating_from_millis(1_000_000);
         let cases = [
             (-5_000, "0 s"),
@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn a_foreign_text_cannot_steer_the_terminal() {
+    fn one_line_removes_control_characters() {
         assert_eq!(one_line("a\nb\u{1b}[2Jc"), "a b [2Jc");
     }
 }

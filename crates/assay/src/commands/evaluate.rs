@@ -1,4 +1,4 @@
-//! `assay evaluate`: how well a scorer agrees with labels.
+//! `assay evaluate`: measures a scorer's agreement with labels.
 
 use std::io::{Write, stdout};
 use std::path::Path;
@@ -9,7 +9,6 @@ use assay_scoring_fit::{Reviewed, evaluate};
 use super::weights;
 use crate::cli::ReviewedFiles;
 
-/// Prints the report on standard output.
 pub fn run(files: &ReviewedFiles, weights_file: Option<&Path>) -> Result<()> {
     let scorer = weights::scorer(weights_file)?;
     let reviewed = Reviewed::read(&files.conversations, &files.labels)?;

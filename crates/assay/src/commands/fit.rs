@@ -1,4 +1,4 @@
-//! `assay fit`: weights for a user's own reviewers.
+//! `assay fit`: fits weights to a user's own reviewers.
 
 use std::io::{Write, stdout};
 

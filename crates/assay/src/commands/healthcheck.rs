@@ -1,4 +1,4 @@
-//! `assay healthcheck`: for images that hold nothing but this executable.
+//! `assay healthcheck`: for container images without a shell or curl.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Files that commands read: standard input for `-`, unpacked when the name ends in `.gz`.
+//! Opens input files: `-` is standard input, names that end in `.gz` are decompressed.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, stdin};
@@ -7,14 +7,12 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use flate2::bufread::MultiGzDecoder;
 
-/// An open input.
 pub struct Input {
     pub reader: Box<dyn BufRead + Send>,
-    /// Size of what is read from it, when it is known.
+    /// Size in bytes, when it is known.
     pub total: Option<u64>,
 }
 
-/// Opens a file.
 pub fn open(file: &Path) -> Result<Input> {
     if file == Path::new("-") {
         return Ok(Input { reader: Box::new(BufReader::new(stdin())), total: None });

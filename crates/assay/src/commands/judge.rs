@@ -1,9 +1,9 @@
-//! `assay judge`: looking at the LLM judge.
+//! `assay judge`: checks the configured LLM judge.
 
 use std::io::{Write, stdout};
 
 use anyhow::Result;
-use assay_judge::{TrialReport, try_out};
+use assay_judge::{ProbeReport, probe};
 
 use crate::cli::JudgeCommand;
 use crate::settings::Settings;
@@ -12,7 +12,7 @@ pub async fn run(command: JudgeCommand) -> Result<()> {
     match command {
         JudgeCommand::Test => {
             let config = Settings::load()?.scoring.judge;
-            let report = try_out(&config).await?;
+            let report = probe(&config).await?;
             let has_prices =
                 config.prompt_usd_per_million_tokens + config.completion_usd_per_million_tokens > 0.0;
             write!(stdout(), "{}", describe(&report, has_prices))?;
@@ -21,11 +21,10 @@ pub async fn run(command: JudgeCommand) -> Result<()> {
     }
 }
 
-/// What one judgement took, a line each.
-fn describe(report: &TrialReport, has_prices: bool) -> String {
+fn describe(report: &ProbeReport, has_prices: bool) -> String {
     let tokens = match (report.prompt_tokens, report.completion_tokens) {
         (Some(prompt), Some(completion)) => format!("{prompt} for the question, {completion} for the answer"),
-        _ => "not told by the endpoint".to_owned(),
+        _ => "not reported by the endpoint".to_owned(),
     };
     let cost = if has_prices {
         format!("{:.6} US dollars", report.cost_usd)
@@ -51,8 +50,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sound_judge_is_described_with_what_it_took() {
-        let report = TrialReport {
+    fn judge_report_has_latency_tokens_and_cost() {
+        let report = ProbeReport {
             url: "https://judge.example/v1/chat/completions".to_owned(),
             model: "judge-1".to_owned(),
             latency_ms: 1234,
@@ -65,8 +64,8 @@ mod tests {
         assert!(text.contains("judge-1 at https://judge.example/v1/chat/completions\n"), "{text}");
         assert!(text.contains("1234 ms in 2 requests\n"), "{text}");
         assert!(text.contains("0.001400 US dollars\n"), "{text}");
-        let silent = TrialReport { prompt_tokens: None, requests: 1, ..report };
+        let silent = ProbeReport { prompt_tokens: None, requests: 1, ..report };
         let text = describe(&silent, false);
-        assert!(text.contains("not told by the endpoint") && text.contains("has no prices"), "{text}");
+        assert!(text.contains("not reported by the endpoint") && text.contains("has no prices"), "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! `assay keys`: an operator's work on the registry's database, without HTTP.
+//! `assay keys`: manages API keys in the registry's database directly, without HTTP.
 
 use std::io::{Write, stderr, stdout};
 
@@ -12,30 +12,32 @@ use assay_platform::runtime::now;
 use serde_json::{Value, json};
 
 use super::display::one_line;
-use super::registry_place;
+use super::registry_database;
 use crate::cli::KeysCommand;
 
 const DAY_MILLIS: i64 = 24 * 60 * 60 * 1000;
 
 pub async fn run(command: KeysCommand) -> Result<()> {
     match command {
-        KeysCommand::Create { organization, name, scopes, expires_in_days, place } => {
+        KeysCommand::Create { organization, name, scopes, expires_in_days, location } => {
             let new = NewKey {
                 organization: OrganizationName::parse(&organization).context("--organization")?,
                 name: KeyName::parse(&name).context("--name")?,
                 scopes: parse_scopes(&scopes)?,
                 expires_at: expires_in_days.map(|days| now().plus_millis(i64::from(days) * DAY_MILLIS)),
             };
-            create(registry_place::open(&place).await?.0, new).await
+            create(registry_database::open(&location).await?.0, new).await
         }
-        KeysCommand::List { organization, json, place } => {
+        KeysCommand::List { organization, json, location } => {
             let organization = organization
                 .map(|name| OrganizationName::parse(&name))
                 .transpose()
                 .context("--organization")?;
-            list(registry_place::open(&place).await?.0, organization, json).await
+            list(registry_database::open(&location).await?.0, organization, json).await
         }
-        KeysCommand::Revoke { id, place } => revoke(registry_place::open(&place).await?.0, &id).await,
+        KeysCommand::Revoke { id, location } => {
+            revoke(registry_database::open(&location).await?.0, &id).await
+        }
     }
 }
 
@@ -66,7 +68,7 @@ fn as_table(records: &[KeyRecord], now: Timestamp) -> String {
         let last_used = record.last_used_at.map_or_else(|| "never".to_owned(), |at| at.to_string());
         let (id, scopes) = (record.id.to_string(), record.scopes.to_string());
         let (organization, name) = (one_line(&record.organization), one_line(&record.name));
-        text.push_str(&line([&id, &organization, &last_used, &told_state(record, now), &scopes, &name]));
+        text.push_str(&line([&id, &organization, &last_used, &state_text(record, now), &scopes, &name]));
     }
     text
 }
@@ -110,8 +112,8 @@ fn state(record: &KeyRecord, now: Timestamp) -> &'static str {
     }
 }
 
-/// The state in a table: of a key that will expire, when.
-fn told_state(record: &KeyRecord, now: Timestamp) -> String {
+/// The state for the table, with the expiry of an active key.
+fn state_text(record: &KeyRecord, now: Timestamp) -> String {
     match (state(record, now), record.expires_at) {
         ("active", Some(at)) => format!("until {at}"),
         (state, _) => state.to_owned(),

@@ -1,4 +1,4 @@
-//! `assay migrate`: brings the databases of all services up to date; a Job in Kubernetes, the start in standalone.
+//! `assay migrate`: migrates the databases of all services. A Job in Kubernetes; the standalone does it when it starts.
 
 use std::io::{Write, stderr};
 
@@ -18,7 +18,7 @@ pub async fn run() -> Result<()> {
     Ok(())
 }
 
-/// Migrates every service's schema; the names of what was applied.
+/// Migrates every service's schema. Returns the applied migrations by service.
 pub async fn migrate_all(settings: &Settings) -> Result<Vec<(&'static str, Vec<String>)>> {
     let mut migrated = vec![
         ("registry", assay_agent_registry::migrate(&settings.registry).await.context("registry")?),
@@ -26,7 +26,7 @@ pub async fn migrate_all(settings: &Settings) -> Result<Vec<(&'static str, Vec<S
         ("scoring", assay_scoring_worker::migrate(&settings.scoring).await.context("scoring")?),
         ("export", assay_export::migrate(&settings.export).await.context("export")?),
     ];
-    // Who has no webhooks need not have a database for them.
+    // An installation without webhooks needs no database for them.
     if settings.webhooks_url()?.is_some() {
         let applied = assay_webhooks::migrate(&settings.webhooks).await.context("webhooks")?;
         migrated.push(("webhooks", applied));

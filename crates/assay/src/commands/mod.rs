@@ -1,4 +1,4 @@
-//! One file for each command that is more than a line.
+//! One file per command.
 
 mod benchmark;
 mod dead_letter;
@@ -14,7 +14,7 @@ mod migrate;
 mod openapi;
 pub mod outbox;
 mod reference;
-mod registry_place;
+mod registry_database;
 mod retention;
 mod score;
 mod tickets;
@@ -31,16 +31,16 @@ use crate::import;
 use crate::roles::{self, Role};
 use crate::standalone;
 
-/// Done in part: some lines were refused.
-pub const PARTLY: u8 = 3;
+/// Exit code: some lines were refused.
+pub const PARTIAL: u8 = 3;
 
-/// What was waited for did not come in time; it may still come.
-pub const NOT_IN_TIME: u8 = 4;
+/// Exit code: the wait timed out; the result may still come.
+pub const TIMED_OUT: u8 = 4;
 
-/// Ended by a signal, in order.
+/// Exit code: ended by a signal, in order.
 pub const INTERRUPTED: u8 = 130;
 
-/// The command line says something that cannot be meant, in a way that its parser does not notice.
+/// Invalid arguments that the command-line parser does not detect.
 #[derive(Debug)]
 pub struct WrongUsage(String);
 
@@ -58,7 +58,6 @@ impl std::fmt::Display for WrongUsage {
 
 impl std::error::Error for WrongUsage {}
 
-/// Runs a command; its exit code, or why it failed.
 pub async fn run(command: Command) -> Result<ExitCode> {
     match command {
         Command::Standalone(arguments) => standalone::run(arguments).await?,
@@ -66,8 +65,8 @@ pub async fn run(command: Command) -> Result<ExitCode> {
         Command::Ingest => roles::run(Role::Ingest).await?,
         Command::AgentRegistry => roles::run(Role::AgentRegistry).await?,
         Command::ScoringWorker => roles::run(Role::ScoringWorker).await?,
-        Command::Export(arguments) if arguments.is_for_a_file() => return export::run(arguments).await,
-        Command::Export(_) => roles::run(Role::Export).await.map_err(export_role_ended)?,
+        Command::Export(arguments) if arguments.requests_file() => return export::run(arguments).await,
+        Command::Export(_) => roles::run(Role::Export).await.map_err(export_role_failed)?,
         Command::ExportWorker => roles::run(Role::ExportWorker).await?,
         Command::Webhooks => roles::run(Role::Webhooks).await?,
         Command::Migrate => migrate::run().await?,
@@ -92,7 +91,7 @@ pub async fn run(command: Command) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Who wanted a file shall not look for faults in the settings.
-fn export_role_ended(error: Error) -> Error {
+/// A user who wanted a file should not have to debug the settings of the role.
+fn export_role_failed(error: Error) -> Error {
     anyhow!("{error:#} (`assay export` runs the role; `assay export --kind axis` fetches a file)")
 }

@@ -1,4 +1,4 @@
-//! `assay outbox`: what the services have committed and the bus does not have yet.
+//! `assay outbox`: shows events that are committed and not yet published.
 
 use std::io::{Write, stdout};
 
@@ -8,13 +8,12 @@ use assay_platform::db::{Database, DatabaseSettings, Migrations};
 use assay_platform::runtime::now;
 
 use super::display::{age, one_line};
-use crate::cli::{OutboxCommand, ServicesPlace};
+use crate::cli::{OutboxCommand, ServicesLocation};
 use crate::settings::Settings;
 use crate::standalone::DataFolder;
 
 static OUTBOX_TABLES: &[Migrations] = &[assay_messaging::MIGRATIONS];
 
-/// The outbox of one service.
 pub struct ServiceOutbox {
     /// The schema of the service.
     pub service: &'static str,
@@ -23,21 +22,21 @@ pub struct ServiceOutbox {
 
 pub async fn run(command: OutboxCommand) -> Result<()> {
     match command {
-        OutboxCommand::Status { place } => status(&settings_at(&place)?).await,
+        OutboxCommand::Status { location } => status(&settings_of(&location)?).await,
     }
 }
 
-/// The settings, with the bus and the databases of a standalone when its folder is named.
-pub fn settings_at(place: &ServicesPlace) -> Result<Settings> {
+/// The settings; with the bus and the databases of a standalone when its folder is given.
+pub fn settings_of(location: &ServicesLocation) -> Result<Settings> {
     let mut settings = Settings::load()?;
-    if let Some(folder) = &place.data_dir {
-        DataFolder::existing(folder)?.place_databases(&mut settings);
+    if let Some(folder) = &location.data_dir {
+        DataFolder::existing(folder)?.configure_databases(&mut settings);
         settings.bus.url = "local:".into();
     }
     Ok(settings)
 }
 
-/// The outboxes of all services that have one. Changes nothing: whoever only looks must not migrate.
+/// Opens the outboxes of all services that have one. Never migrates: reading must not change the database.
 pub async fn open_all(settings: &Settings) -> Result<Vec<ServiceOutbox>> {
     let mut outboxes = Vec::new();
     for (service, database) in databases(settings) {
@@ -65,11 +64,11 @@ async fn open(service: &'static str, settings: &DatabaseSettings) -> Result<Outb
     Ok(Outbox::new(database))
 }
 
-/// A line for each service; what can be seen is shown when a database cannot be reached, too.
+/// One line per service. A database that cannot be reached does not hide the others.
 async fn status(settings: &Settings) -> Result<()> {
     let mut output = stdout();
     writeln!(output, "{:10}  {:>8}  {:>8}  {:>8}  LAST ERROR", "SERVICE", "PENDING", "OLDEST", "DEAD")?;
-    let mut unseen = Vec::new();
+    let mut unreachable = Vec::new();
     for (service, database) in databases(settings) {
         let status = async { Ok::<_, anyhow::Error>(open(service, &database).await?.status().await?) };
         match status.await {
@@ -89,13 +88,13 @@ async fn status(settings: &Settings) -> Result<()> {
                     "?",
                     one_line(&format!("{error:#}"))
                 )?;
-                unseen.push(service);
+                unreachable.push(service);
             }
         }
     }
-    if unseen.is_empty() {
+    if unreachable.is_empty() {
         return Ok(());
     }
-    let unseen = unseen.join(", ");
-    bail!("the outbox of {unseen} cannot be seen from here: run this where all databases can be reached")
+    let unreachable = unreachable.join(", ");
+    bail!("the outbox of {unreachable} cannot be seen from here: run this where all databases can be reached")
 }

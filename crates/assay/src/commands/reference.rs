@@ -1,5 +1,4 @@
-//! `assay completions` and `assay reference`: what the command line knows about itself, for shells and for the
-//! documentation.
+//! `assay completions` and `assay reference`: shell completions and the generated reference of the command line.
 
 use std::io::{Write, stdout};
 
@@ -12,7 +11,6 @@ use crate::cli;
 /// Width of the help texts in the document.
 const WIDTH: usize = 100;
 
-/// Prints the completions of a shell.
 pub fn completions(shell: Shell) -> Result<()> {
     let mut script = Vec::new();
     generate(shell, &mut cli::command(), "assay", &mut script);

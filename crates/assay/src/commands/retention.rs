@@ -1,29 +1,31 @@
-//! `assay retention`: how long organizations keep things.
+//! `assay retention`: sets and shows retention periods of organizations.
 
 use std::io::{Write, stderr, stdout};
 
 use anyhow::{Context, Result, bail};
 use assay_agent_registry::keys::OrganizationName;
-use assay_agent_registry::retention::{self, DefaultPeriods, PeriodChange, RetentionChange, RetentionRecord};
-use assay_contracts::retention::Period;
+use assay_agent_registry::retention::{
+    self, DefaultRetention, OverrideChange, RetentionChange, RetentionRecord,
+};
+use assay_contracts::retention::RetentionPeriod;
 
-use super::registry_place;
+use super::registry_database;
 use crate::cli::RetentionCommand;
 use crate::settings::Settings;
 
-/// Gives a period back to the installation.
+/// Resets a period to the installation's default.
 const DEFAULT: &str = "default";
 
 pub async fn run(command: RetentionCommand) -> Result<()> {
     match command {
-        RetentionCommand::Set { organization, transcripts_days, evaluations_days, files_days, place } => {
+        RetentionCommand::Set { organization, transcripts_days, evaluations_days, files_days, location } => {
             let change = RetentionChange {
                 transcripts: parse(transcripts_days.as_deref()).context("--transcripts-days")?,
                 evaluations: parse(evaluations_days.as_deref()).context("--evaluations-days")?,
                 files: parse(files_days.as_deref()).context("--files-days")?,
             };
             let name = OrganizationName::parse(&organization).context("--organization")?;
-            let (database, settings) = registry_place::open(&place).await?;
+            let (database, settings) = registry_database::open(&location).await?;
             let Some(record) = retention::set(&database, name, change).await? else {
                 bail!(unknown(&organization));
             };
@@ -31,9 +33,9 @@ pub async fn run(command: RetentionCommand) -> Result<()> {
             writeln!(stderr(), "set; the services follow within the hour")?;
             Ok(())
         }
-        RetentionCommand::Show { organization, place } => {
+        RetentionCommand::Show { organization, location } => {
             let name = organization.as_deref().map(OrganizationName::parse).transpose();
-            let (database, settings) = registry_place::open(&place).await?;
+            let (database, settings) = registry_database::open(&location).await?;
             let records = retention::list(&database, name.context("--organization")?).await?;
             if let (Some(organization), []) = (organization, records.as_slice()) {
                 bail!(unknown(&organization));
@@ -43,33 +45,34 @@ pub async fn run(command: RetentionCommand) -> Result<()> {
     }
 }
 
-fn parse(text: Option<&str>) -> Result<PeriodChange> {
+fn parse(text: Option<&str>) -> Result<OverrideChange> {
     Ok(match text {
-        None => PeriodChange::Keep,
-        Some(DEFAULT) => PeriodChange::Set(None),
+        None => OverrideChange::Keep,
+        Some(DEFAULT) => OverrideChange::Set(None),
         Some(text) => {
-            let period = text.parse::<Period>().context("or give `default` for that of the installation")?;
-            PeriodChange::Set(Some(period))
+            let period =
+                text.parse::<RetentionPeriod>().context("or give `default` for that of the installation")?;
+            OverrideChange::Set(Some(period))
         }
     })
 }
 
 fn show(records: &[RetentionRecord], settings: &Settings) -> Result<()> {
-    let DefaultPeriods { transcripts, evaluations } =
-        settings.registry.default_periods().context("registry")?;
+    let DefaultRetention { transcripts, evaluations } =
+        settings.registry.default_retention().context("registry")?;
     let files = settings.export_worker.file_retention().context("export_worker.file_retention_days")?;
     let mut output = stdout();
     writeln!(output, "{:11}  {:11}  {:11}  ORGANIZATION", "TRANSCRIPTS", "EVALUATIONS", "FILES")?;
-    for RetentionRecord { organization, own, .. } in records {
-        let transcripts = shown(own.transcripts, transcripts);
-        let evaluations = shown(own.evaluations, evaluations);
-        let files = shown(own.files, files);
+    for RetentionRecord { organization, overrides, .. } in records {
+        let transcripts = with_default(overrides.transcripts, transcripts);
+        let evaluations = with_default(overrides.evaluations, evaluations);
+        let files = with_default(overrides.files, files);
         writeln!(output, "{transcripts:11}  {evaluations:11}  {files:11}  {organization}")?;
     }
     Ok(())
 }
 
-fn shown(own: Option<Period>, default: Period) -> String {
+fn with_default(own: Option<RetentionPeriod>, default: RetentionPeriod) -> String {
     own.map_or_else(|| format!("({default})"), |period| period.to_string())
 }
 

@@ -1,4 +1,4 @@
-//! `assay score`: the engine on a file, without a server.
+//! `assay score`: scores a file without a server.
 
 use std::io::{BufRead, BufWriter, Write, stdout};
 use std::path::Path;
@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use assay_contracts::conversation::Conversation;
 
-use super::{PARTLY, input, weights};
+use super::{PARTIAL, input, weights};
 
-/// Prints one evaluation for each line. A faulty line is reported on standard error, and the others go on.
+/// Prints one evaluation per line. Faulty lines are reported on standard error and skipped.
 #[allow(clippy::print_stderr, reason = "a command line tool reports faulty lines there")]
 pub fn run(file: &Path, weights_file: Option<&Path>) -> Result<ExitCode> {
     let input = input::open(file)?.reader;
@@ -33,5 +33,5 @@ pub fn run(file: &Path, weights_file: Option<&Path>) -> Result<ExitCode> {
         }
     }
     output.flush()?;
-    Ok(if all_scored { ExitCode::SUCCESS } else { ExitCode::from(PARTLY) })
+    Ok(if all_scored { ExitCode::SUCCESS } else { ExitCode::from(PARTIAL) })
 }

@@ -1,4 +1,4 @@
-//! `assay weights`: what a weights file holds; and the scorer that a command works with.
+//! `assay weights`: describes a weights file. Also loads the scorer for other commands.
 
 use std::io::{Write, stdout};
 use std::path::Path;
@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use assay_scoring::{Adjustment, Scorer};
 use assay_scoring_fit::describe;
 
-/// Prints what a weights file holds, when this version takes it.
+/// Describes a weights file if this version accepts it.
 pub fn run(file: &Path) -> Result<()> {
     let text = read(file)?;
     let adjustment = Adjustment::parse(&text, Scorer::builtin()?.reader_sha256())
@@ -16,12 +16,11 @@ pub fn run(file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// With the weights of a file, or with the shipped ones.
+/// The built-in scorer, with the weights of a file where one is given.
 pub fn scorer(weights: Option<&Path>) -> Result<Scorer> {
     with_weights(Scorer::builtin()?, weights)
 }
 
-/// The scorer with the weights of a file, where one is named.
 pub fn with_weights(scorer: Scorer, weights: Option<&Path>) -> Result<Scorer> {
     let Some(path) = weights else {
         return Ok(scorer);

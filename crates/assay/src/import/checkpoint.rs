@@ -1,4 +1,4 @@
-//! How far a file is done, kept beside it until all of it is.
+//! Progress of an import, stored next to the file until the import is complete.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,38 +7,36 @@ use anyhow::{Context, Result, ensure};
 use assay_platform::runtime::random_bytes;
 use serde::{Deserialize, Serialize};
 
-use super::items::{Item, Place};
+use super::items::{Item, Position};
 use super::report::Summary;
 
-/// Conversations between two writes of the checkpoint. One that is sent twice is answered from its idempotency key.
+/// Conversations between two writes of the checkpoint. Those sent again after a crash are deduplicated by their
+/// idempotency keys.
 const SAVE_EVERY: u64 = 100;
 
-/// How far a file is done.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Checkpoint {
-    /// Names this import, over all its interruptions: an import of the same file later is another one.
+    /// Id of this import, kept across interruptions. A later import of the same file gets a new one.
     pub run: String,
-    /// SHA-256 of the address and the key that the lines went to: what was done for one organization was not done for
-    /// another.
+    /// SHA-256 of the gateway's address and the API key: progress for one organization is none for another.
     #[serde(default)]
     pub destination: String,
-    /// How the input is read, in the words of the command line; empty for request bodies. The same line read otherwise is
-    /// another request.
+    /// Format options as on the command line; empty for request bodies. With other options the same line is another
+    /// request.
     #[serde(default)]
     pub reading: String,
     /// Length of the file of refused lines, in bytes.
     #[serde(default)]
     pub refused_bytes: u64,
-    /// Lines done: all of them up to this number.
+    /// Number of the last line done; all lines before it are done, too.
     pub lines: u64,
-    /// Conversations done of the last of these lines, when it holds a page of them.
+    /// Conversations done of that line, when it holds a page of them.
     #[serde(default)]
     pub items: u64,
     /// Bytes done.
     pub bytes: u64,
-    /// SHA-256 of the last line done, to notice a changed file.
+    /// SHA-256 of the last conversation done, to detect a changed file.
     pub last_fingerprint: String,
-    /// What became of them.
     pub summary: Summary,
     #[serde(skip)]
     path: Option<PathBuf>,
@@ -47,20 +45,21 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// Nothing done, and nothing written down.
-    pub fn none() -> Result<Self> {
+    /// No progress, and not stored.
+    pub fn empty() -> Result<Self> {
         let random: [u8; 8] = random_bytes()?;
-        Ok(Self { run: random.iter().map(|byte| format!("{byte:02x}")).collect(), ..Self::default() })
+        Ok(Self { run: hex::encode(random), ..Self::default() })
     }
 
-    /// What is known of an import of `file` to `destination`, read in this way. Standard input and pipes cannot be resumed.
+    /// Loads the progress of importing `file` to `destination` with these format options. Standard input and pipes cannot
+    /// be resumed.
     pub fn load(file: &Path, destination: &str, reading: &str) -> Result<Self> {
-        let none = || {
+        let empty = || {
             let (destination, reading) = (destination.to_owned(), reading.to_owned());
-            Ok(Self { destination, reading, ..Self::none()? })
+            Ok(Self { destination, reading, ..Self::empty()? })
         };
-        if !super::can_be_resumed(file) {
-            return none();
+        if !super::is_resumable(file) {
+            return empty();
         }
         let mut name = file.as_os_str().to_owned();
         name.push(".progress.json");
@@ -69,12 +68,12 @@ impl Checkpoint {
             Ok(content) => serde_json::from_slice(&content).with_context(|| {
                 format!("{} cannot be read: remove it to send all of the file", path.display())
             })?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => none()?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => empty()?,
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
         };
-        // Nothing was done there yet: with a refused key, say.
+        // No progress yet, for example because the key was refused.
         if checkpoint.lines == 0 {
-            return Ok(Self { path: Some(path), ..none()? });
+            return Ok(Self { path: Some(path), ..empty()? });
         }
         ensure!(
             checkpoint.destination == destination,
@@ -93,26 +92,26 @@ impl Checkpoint {
         Ok(Self { path: Some(path), ..checkpoint })
     }
 
-    /// The last conversation that is done; none when nothing is.
-    pub fn place_done(&self) -> Option<Place> {
-        (self.lines > 0).then_some(Place { line: self.lines, item: self.items })
+    /// Position of the last conversation done.
+    pub fn last_done(&self) -> Option<Position> {
+        (self.lines > 0).then_some(Position { line: self.lines, item: self.items })
     }
 
-    /// Where it is written down.
-    pub fn place(&self) -> String {
+    /// Path of the checkpoint, for messages.
+    pub fn display_path(&self) -> String {
         self.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default()
     }
 
-    /// Notes that everything up to this conversation is done.
+    /// Records that everything up to this conversation is done.
     pub fn advance(&mut self, item: &Item) -> Result<()> {
-        (self.lines, self.items) = (item.place.line, item.place.item);
+        (self.lines, self.items) = (item.position.line, item.position.item);
         self.bytes = item.end;
         self.last_fingerprint = item.fingerprint();
         self.unsaved += 1;
         if self.unsaved >= SAVE_EVERY { self.save() } else { Ok(()) }
     }
 
-    /// Writes it down, all or nothing.
+    /// Atomically writes the checkpoint.
     pub fn save(&mut self) -> Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
         let temporary = path.with_extension("json.new");
@@ -123,7 +122,7 @@ impl Checkpoint {
         Ok(())
     }
 
-    /// The file is done.
+    /// Removes the checkpoint: the import is complete.
     pub fn remove(&self) -> Result<()> {
         match &self.path {
             Some(path) if path.exists() => {

@@ -1,4 +1,4 @@
-//! Sending one conversation or agent, and what the gateway said about it.
+//! Sends one conversation or agent and interprets the response.
 
 use anyhow::{Context, Result};
 use reqwest::{Method, Response};
@@ -8,20 +8,21 @@ use serde_json::Value;
 use super::items::Item;
 use crate::api::{Api, Call, Problem};
 
-/// What the gateway said, for good.
+/// A final answer of the gateway.
 pub enum Answer {
-    /// Created or accepted, with the id that the service gave it.
-    Accepted { id: String },
-    /// It exists already.
+    /// Created or accepted, with its id.
+    Accepted {
+        id: String,
+    },
     Duplicate,
-    /// It will never be accepted as it is.
+    /// A retry would not change it.
     Refused(Refusal),
 }
 
 /// Why an item was refused.
 #[derive(Debug, Serialize)]
 pub struct Refusal {
-    /// Of the answer; none for what was not sent at all.
+    /// `None` for an item that was not sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -33,32 +34,30 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// Of an item that cannot be made a request.
+    /// For an item that cannot be converted to a request.
     pub fn unmappable(reason: String) -> Self {
         Self { status: None, code: Some("unmappable".to_owned()), detail: Some(reason), errors: None }
     }
 
-    /// In a line.
     pub fn describe(&self) -> String {
         let status = self.status.map(|status| format!("{status} ")).unwrap_or_default();
         format!("{status}{}", self.detail.as_deref().unwrap_or("without an explanation"))
     }
 }
 
-/// Sends an item until there is an answer that counts. A refused key ends the import: no other item would fare better.
-/// `run` names the import: the same item of the same import is answered once, that of a later import anew.
+/// Sends an item. A refused API key is an error that ends the import. `run` is part of the idempotency key: a retry
+/// within one import gets the first answer, a later import does not.
 pub async fn send(api: &Api, path: &str, run: &str, item: &Item) -> Result<Answer> {
     let request = match &item.request {
         Ok(request) => request,
         Err(reason) => return Ok(Answer::Refused(Refusal::unmappable(reason.clone()))),
     };
-    let key = format!("assay-import-{run}-{}-{}", item.place, item.fingerprint());
+    let key = format!("assay-import-{run}-{}-{}", item.position, item.fingerprint());
     let call =
         Call { method: Method::POST, path, body: Some(request.body.clone()), idempotency_key: Some(&key) };
     read_answer(api.send(&call).await?).await
 }
 
-/// What is read of an answer.
 #[derive(Deserialize)]
 struct Created {
     id: String,
@@ -70,7 +69,7 @@ async fn read_answer(response: Response) -> Result<Answer> {
         return Ok(Answer::Accepted { id });
     }
     let problem = Problem::read(response).await;
-    if problem.is_about_the_key() {
+    if problem.is_key_rejected() {
         return Err(problem.into_error());
     }
     if problem.is("duplicate-import") || problem.is("duplicate-agent") {

@@ -1,4 +1,4 @@
-//! What is to be sent: the conversations of the input, one by one, each made a request.
+//! Iterates over the conversations of the input, each converted to a request.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,16 +11,16 @@ use super::checkpoint::Checkpoint;
 use super::formats::{Converted, Format, Request};
 use super::lines::Lines;
 
-/// Where a conversation stands in the input.
+/// Position of a conversation in the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
-    /// The line that it begins in, or that its page begins in; from 1.
+pub struct Position {
+    /// First line of the conversation or of its page, from 1.
     pub line: u64,
-    /// Its number in the page, from 1; 0 for one that has the line for itself.
+    /// Number within the page, from 1; 0 when the line holds one conversation only.
     pub item: u64,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Position {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.item {
             0 => write!(formatter, "{}", self.line),
@@ -31,23 +31,23 @@ impl fmt::Display for Place {
 
 /// One conversation of the input.
 pub struct Item {
-    pub place: Place,
-    /// Bytes of the input up to and including its line.
+    pub position: Position,
+    /// Byte offset of the end of its line.
     pub end: u64,
-    /// As it stands in the input.
+    /// Unchanged from the input.
     pub original: Vec<u8>,
-    /// What is sent, or why it cannot be.
+    /// The request, or the reason why there is none.
     pub request: Result<Request, String>,
 }
 
 impl Item {
     /// SHA-256 of the original, lower-case hexadecimal.
     pub fn fingerprint(&self) -> String {
-        Sha256::digest(&self.original).iter().map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(Sha256::digest(&self.original))
     }
 }
 
-/// The conversations that are still to be sent; empty lines are passed over.
+/// The conversations still to be sent; empty lines are skipped.
 pub struct Items {
     lines: Lines,
     format: Format,
@@ -55,15 +55,15 @@ pub struct Items {
 }
 
 impl Items {
-    /// Opens a file (`-`: standard input) behind what `done` says is done.
-    pub fn open(file: &Path, format: Format, done: &Checkpoint) -> Result<Self> {
-        let lines = if format.is_a_request_a_line() { Lines::open(file)? } else { Lines::open_json(file)? };
+    /// Opens a file (`-`: standard input) and skips what is done already.
+    pub fn open(file: &Path, format: Format, checkpoint: &Checkpoint) -> Result<Self> {
+        let lines = if format.is_request_per_line() { Lines::open(file)? } else { Lines::open_json(file)? };
         let mut items = Self { lines, format, ready: VecDeque::new() };
-        let Some(last_done) = done.place_done() else { return Ok(items) };
+        let Some(last_done) = checkpoint.last_done() else { return Ok(items) };
         let mut unchanged = false;
         while let Some(item) = items.next().transpose()? {
-            if item.place >= last_done {
-                unchanged = item.place == last_done && item.fingerprint() == done.last_fingerprint;
+            if item.position >= last_done {
+                unchanged = item.position == last_done && item.fingerprint() == checkpoint.last_fingerprint;
                 break;
             }
         }
@@ -71,12 +71,12 @@ impl Items {
             unchanged,
             "{} was changed since the import was interrupted: remove {} to send all of it",
             file.display(),
-            done.place()
+            checkpoint.display_path()
         );
         Ok(items)
     }
 
-    /// Size of the input, when it is known.
+    /// Size of the input in bytes, when it is known.
     pub fn total_bytes(&self) -> Option<u64> {
         self.lines.total_bytes()
     }
@@ -95,11 +95,11 @@ impl Iterator for Items {
                 Err(error) => return Some(Err(error)),
             };
             let converted = self.format.convert(line.body);
-            let has_line_for_itself = converted.len() == 1;
+            let is_single = converted.len() == 1;
             for (index, Converted { original, request }) in converted.into_iter().enumerate() {
-                let item = if has_line_for_itself { 0 } else { index as u64 + 1 };
-                let place = Place { line: line.number, item };
-                self.ready.push_back(Item { place, end: line.end, original, request });
+                let item = if is_single { 0 } else { index as u64 + 1 };
+                let position = Position { line: line.number, item };
+                self.ready.push_back(Item { position, end: line.end, original, request });
             }
         }
     }

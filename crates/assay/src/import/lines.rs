@@ -1,4 +1,4 @@
-//! The input, line by line, or value by value where JSON is spread over lines.
+//! Reads the input line by line, or value by value where JSON values span lines.
 
 use std::io::{BufRead, Cursor, Read};
 use std::path::Path;
@@ -8,34 +8,34 @@ use serde::de::IgnoredAny;
 
 use crate::commands::input;
 
-/// A line, or a JSON value of several lines.
+/// A line, or a JSON value that spans several lines.
 pub struct Line {
-    /// Number of its first line in the input, from 1.
+    /// Number of its first line, from 1.
     pub number: u64,
-    /// Bytes of the input up to and including it.
+    /// Byte offset of its end.
     pub end: u64,
-    /// Without its line end; whatever it is: who reads it says what is wrong with it.
+    /// Without the line end; not validated.
     pub body: Vec<u8>,
 }
 
-/// The lines that are not empty.
+/// Iterator over the lines that are not empty.
 pub struct Lines {
     input: Box<dyn BufRead + Send>,
     total: Option<u64>,
     number: u64,
     end: u64,
-    /// Whether a value may go on in the next line.
-    spread: bool,
+    /// Whether values may span lines.
+    is_multiline: bool,
 }
 
 impl Lines {
-    /// Opens a file (`-`: standard input) of one value a line.
+    /// Opens a file (`-`: standard input) with one value per line.
     pub fn open(file: &Path) -> Result<Self> {
         let input::Input { reader, total } = input::open(file)?;
-        Ok(Self { input: reader, total, number: 0, end: 0, spread: false })
+        Ok(Self { input: reader, total, number: 0, end: 0, is_multiline: false })
     }
 
-    /// Opens a file of JSON: one value a line, or, when its first line is none, values spread over lines.
+    /// Opens a JSON file: one value per line or, when the first line is an incomplete value, values that span lines.
     pub fn open_json(file: &Path) -> Result<Self> {
         let mut lines = Self::open(file)?;
         let mut beginning = Vec::new();
@@ -43,18 +43,18 @@ impl Lines {
         while !has_content && lines.input.read_until(b'\n', &mut beginning)? > 0 {
             has_content = !beginning.trim_ascii().is_empty();
         }
-        lines.spread =
+        lines.is_multiline =
             matches!(serde_json::from_slice::<IgnoredAny>(&beginning), Err(error) if error.is_eof());
         lines.input = Box::new(std::io::BufReader::new(Cursor::new(beginning).chain(lines.input)));
         Ok(lines)
     }
 
-    /// Size of the input, when it is known.
+    /// Size of the input in bytes, when it is known.
     pub fn total_bytes(&self) -> Option<u64> {
         self.total
     }
 
-    /// The next line; of values that are spread over lines the next value, or what is left when it is none.
+    /// The next line or, in multi-line input, the next value (at the end of the input even an incomplete one).
     fn read(&mut self) -> Result<Option<Line>> {
         let mut body = Vec::new();
         let mut brackets = Brackets::default();
@@ -71,7 +71,7 @@ impl Lines {
             self.number += u64::from(bytes > 0);
             self.end += bytes as u64;
             brackets.read(&body[begin..]);
-            if bytes == 0 || !self.spread || !brackets.are_open() {
+            if bytes == 0 || !self.is_multiline || !brackets.are_open() {
                 break;
             }
         }
@@ -82,7 +82,7 @@ impl Lines {
     }
 }
 
-/// How deep a JSON text is in brackets, those in strings not counted.
+/// Bracket depth of a JSON text; brackets in strings do not count.
 #[derive(Default)]
 struct Brackets {
     depth: i64,
@@ -138,10 +138,10 @@ mod tests {
     }
 
     #[test]
-    fn json_is_read_line_by_line_or_value_by_value() {
+    fn input_is_split_by_line_or_by_json_value() {
         let cases: [(&str, &[Value<'_>]); 5] = [
             ("{\"a\":1}\n\n{\"b\":2}\n", &[(1, 8, "{\"a\":1}"), (3, 17, "{\"b\":2}")]),
-            // What is broken spoils its own line only.
+            // Broken JSON affects its own line only.
             ("{\"a\":1}\n{\"b\":\n{}\n", &[(1, 8, "{\"a\":1}"), (2, 14, "{\"b\":"), (3, 17, "{}")]),
             ("{\n \"a\": \"}\\\"\"\n}\n{\n}\n", &[(1, 16, "{\n \"a\": \"}\\\"\"\n}"), (4, 20, "{\n}")]),
             ("\n[\n{},\n{}]", &[(2, 10, "[\n{},\n{}]")]),

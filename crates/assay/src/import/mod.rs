@@ -1,14 +1,14 @@
-//! `assay import`: sends conversations to a gateway, and can be interrupted and started again.
+//! `assay import`: sends conversations to a gateway. An interrupted import can be resumed.
 //!
-//! Every conversation becomes one request with an idempotency key of its own, so that a retry after a lost answer gets the
-//! first answer again. How far the file is done is written down beside it.
+//! Every conversation is one request with its own idempotency key, so a retry after a lost response gets the first
+//! response. The progress is stored in a checkpoint next to the file.
 
 mod checkpoint;
 mod client;
 mod formats;
+mod input_format;
 mod items;
 mod lines;
-mod reading;
 mod report;
 mod wait;
 
@@ -32,25 +32,26 @@ use self::report::Refusals;
 use crate::api::Api;
 use crate::cli::ImportArguments;
 use crate::commands::display::one_line;
-use crate::commands::{INTERRUPTED, PARTLY};
+use crate::commands::{INTERRUPTED, PARTIAL};
 use crate::signals::StopSignals;
 
-/// Conversations read ahead of the requests.
+/// Upper limit of conversations read ahead.
 const READ_AHEAD: usize = 64;
 
-/// Sends the file; 0 when every line is accepted or was before, 3 when some were refused.
+/// Exit code 0 when every conversation is accepted or a duplicate, 3 when some were refused.
 pub async fn run(arguments: ImportArguments) -> Result<ExitCode> {
-    let format = reading::format(&arguments)?;
+    let format = input_format::from_arguments(&arguments)?;
     let api = Api::new(&arguments.service, arguments.attempts)?;
-    let _turn = take_turn(&arguments.file)?;
+    let _lock = lock_input(&arguments.file)?;
     if let Some(agents) = &arguments.agents {
         register_agents(&api, agents).await?;
     }
-    let refused_path = arguments.refused.clone().unwrap_or_else(|| beside(&arguments.file, "refused.jsonl"));
-    let reading = reading::describe(&arguments);
+    let refused_path =
+        arguments.refused.clone().unwrap_or_else(|| sibling_path(&arguments.file, "refused.jsonl"));
+    let reading = input_format::describe(&arguments);
     let mut progress = Progress::resume(&arguments.file, &api.destination(), &reading, &refused_path)?;
     let items = Items::open(&arguments.file, format, &progress.checkpoint)?;
-    // Before the first request, whose idempotency key holds the name of this import.
+    // Before the first request: its idempotency key contains the id of this import.
     progress.checkpoint.save()?;
     let run = progress.checkpoint.run.clone();
     let began = Instant::now();
@@ -66,7 +67,7 @@ pub async fn run(arguments: ImportArguments) -> Result<ExitCode> {
                 Ok::<_, anyhow::Error>((item, answer))
             }
         })
-        // Answers come in the order of the lines, so that what is written down as done is a prefix of the file.
+        // Ordered, so that the checkpoint is always a prefix of the file.
         .buffered(arguments.concurrency.into())
         .boxed_local();
     loop {
@@ -80,8 +81,8 @@ pub async fn run(arguments: ImportArguments) -> Result<ExitCode> {
             }
         };
         let Some((item, answer)) = sent.transpose()? else { break };
-        let told = progress.record(&item, answer)?;
-        bar.show(&progress.checkpoint, &item, &told)?;
+        let notices = progress.record(&item, answer)?;
+        bar.show(&progress.checkpoint, &item, &notices)?;
     }
     drop((answers, bar));
     progress.finish()?;
@@ -97,12 +98,12 @@ pub async fn run(arguments: ImportArguments) -> Result<ExitCode> {
         }
         writeln!(stdout(), "scored after {:.1} s", began.elapsed().as_secs_f64())?;
     }
-    Ok(if summary.refused == 0 { ExitCode::SUCCESS } else { ExitCode::from(PARTLY) })
+    Ok(if summary.refused == 0 { ExitCode::SUCCESS } else { ExitCode::from(PARTIAL) })
 }
 
-/// Two imports of one file at once would write down each other's progress. The lock ends with the process.
-fn take_turn(file: &Path) -> Result<Option<File>> {
-    if !can_be_resumed(file) {
+/// Prevents two imports of one file from overwriting each other's checkpoint. The lock ends with the process.
+fn lock_input(file: &Path) -> Result<Option<File>> {
+    if !is_resumable(file) {
         return Ok(None);
     }
     let opened = File::open(file).with_context(|| format!("cannot open {}", file.display()))?;
@@ -111,17 +112,17 @@ fn take_turn(file: &Path) -> Result<Option<File>> {
             "another import of {} is running: wait for it, or stop it and start this one again to go on from there",
             file.display()
         ),
-        // Not every file system can lock; one import at a time is fine there, too.
+        // Not every file system supports locks; import without one there.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(opened)),
     }
 }
 
-/// Standard input and pipes are read once; one that is not there is told of by whoever opens it.
-fn can_be_resumed(file: &Path) -> bool {
+/// Standard input and pipes cannot be read again. A missing file counts as resumable: opening it reports the error.
+fn is_resumable(file: &Path) -> bool {
     file != Path::new("-") && std::fs::metadata(file).map_or(true, |metadata| metadata.is_file())
 }
 
-/// Reads on a thread of its own: a pipe that is slow to fill must not hold up requests under way.
+/// Reads on a separate thread: a slow pipe must not delay requests in flight.
 fn read_ahead(items: Items) -> impl Stream<Item = Result<Item>> {
     let (sender, receiver) = mpsc::channel(READ_AHEAD);
     let reader = blocking(move || {
@@ -133,16 +134,15 @@ fn read_ahead(items: Items) -> impl Stream<Item = Result<Item>> {
     });
     let received =
         stream::unfold(receiver, |mut receiver| async { Some((receiver.recv().await?, receiver)) });
-    // The reader ends when the lines do, or when nobody receives them any more.
+    // The reader ends at the end of the input or when the receiver is dropped.
     let reading = stream::once(reader).filter_map(|ended| async { Some(Err(ended.err()?.into())) });
     stream::select(received, reading)
 }
 
-/// How far the file is done, and what was refused.
 struct Progress {
     checkpoint: Checkpoint,
     refusals: Refusals,
-    /// Ids of the tickets that this run sent.
+    /// Ids of tickets accepted in this run.
     accepted: Vec<String>,
 }
 
@@ -153,7 +153,7 @@ impl Progress {
         Ok(Self { checkpoint, refusals, accepted: Vec::new() })
     }
 
-    /// Notes what became of a conversation; what a person should know of it.
+    /// Records the answer and advances the checkpoint. Returns notices for the user.
     fn record(&mut self, item: &Item, answer: Result<Answer>) -> Result<Vec<String>> {
         let answer = match answer {
             Ok(answer) => answer,
@@ -161,17 +161,17 @@ impl Progress {
                 self.checkpoint.save()?;
                 return Err(error.context(format!(
                     "stopped at line {}: start the same command again to go on from there",
-                    item.place
+                    item.position
                 )));
             }
         };
         let summary = &mut self.checkpoint.summary;
-        let mut told = Vec::new();
+        let mut notices = Vec::new();
         match answer {
             Answer::Accepted { id } => {
                 summary.accepted += 1;
                 self.accepted.push(id);
-                told = item.request.as_ref().map_or_else(|_| Vec::new(), |request| summary.note(request));
+                notices = item.request.as_ref().map_or_else(|_| Vec::new(), |request| summary.note(request));
             }
             Answer::Duplicate => summary.duplicate += 1,
             Answer::Refused(refusal) => {
@@ -181,7 +181,7 @@ impl Progress {
             }
         }
         self.checkpoint.advance(item)?;
-        Ok(told)
+        Ok(notices)
     }
 
     fn finish(&mut self) -> Result<()> {
@@ -190,17 +190,17 @@ impl Progress {
     }
 }
 
-/// Registers agents; one that exists already is fine.
+/// Registers the agents of a file. Existing ones are skipped.
 async fn register_agents(api: &Api, file: &Path) -> Result<()> {
-    let nothing = Checkpoint::none()?;
-    for item in Items::open(file, Format::Assay, &nothing)? {
+    let checkpoint = Checkpoint::empty()?;
+    for item in Items::open(file, Format::Assay, &checkpoint)? {
         let item = item?;
-        match client::send(api, "/v1/agents", &nothing.run, &item).await? {
+        match client::send(api, "/v1/agents", &checkpoint.run, &item).await? {
             Answer::Accepted { .. } | Answer::Duplicate => {}
             Answer::Refused(refusal) => {
                 bail!(
                     "agent in line {} of {} was refused: {}",
-                    item.place,
+                    item.position,
                     file.display(),
                     refusal.describe()
                 )
@@ -210,7 +210,7 @@ async fn register_agents(api: &Api, file: &Path) -> Result<()> {
     Ok(())
 }
 
-fn beside(file: &Path, ending: &str) -> PathBuf {
+fn sibling_path(file: &Path, ending: &str) -> PathBuf {
     if file == Path::new("-") {
         return PathBuf::from(format!("stdin.{ending}"));
     }
@@ -219,7 +219,7 @@ fn beside(file: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// What a person at a terminal sees; nothing elsewhere.
+/// Progress bar, shown at a terminal only.
 struct Bar {
     bar: ProgressBar,
     began: Instant,
@@ -242,16 +242,18 @@ impl Bar {
         Self { bar, began, sent: std::cell::Cell::new(0) }
     }
 
-    fn show(&self, checkpoint: &Checkpoint, item: &Item, told: &[String]) -> Result<()> {
+    fn show(&self, checkpoint: &Checkpoint, item: &Item, notices: &[String]) -> Result<()> {
         self.sent.set(self.sent.get() + 1);
         let rate = self.sent.get() as f64 / self.began.elapsed().as_secs_f64().max(0.001);
         self.bar.set_position(checkpoint.bytes);
         self.bar.set_message(format!("{rate:.0}/s {}", checkpoint.summary));
-        if told.is_empty() {
+        if notices.is_empty() {
             return Ok(());
         }
         self.bar.suspend(|| {
-            told.iter().try_for_each(|line| writeln!(stderr(), "line {}: {}", item.place, one_line(line)))
+            notices
+                .iter()
+                .try_for_each(|notice| writeln!(stderr(), "line {}: {}", item.position, one_line(notice)))
         })?;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What became of the lines: a summary for people, and the refused lines with their reasons in a file.
+//! Results of an import: the summary, and a file of refused lines with reasons.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -12,24 +12,24 @@ use serde::{Deserialize, Serialize};
 
 use super::client::Refusal;
 use super::formats::{FIRST_KEPT, LAST_KEPT, Request};
-use super::items::{Item, Place};
+use super::items::{Item, Position};
 
-/// What became of the lines.
+/// Counts of conversations by result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     /// 202.
     pub accepted: u64,
-    /// 409: imported before.
+    /// 409: already imported.
     pub duplicate: u64,
-    /// Any other answer that a retry would not change.
+    /// Any other final answer.
     pub refused: u64,
-    /// Accepted, but without some of their messages, because they had too many.
+    /// Accepted with fewer messages, because there were too many.
     #[serde(default)]
     pub shortened: u64,
-    /// Messages that were left out of these.
+    /// Messages dropped from these.
     #[serde(default)]
     pub messages_left_out: u64,
-    /// Other things that were told of accepted conversations.
+    /// Other notices about accepted conversations.
     #[serde(default)]
     pub notices: u64,
 }
@@ -45,19 +45,19 @@ impl fmt::Display for Summary {
 }
 
 impl Summary {
-    /// Counts what was done to make the request; what a person should know of it, in lines.
+    /// Counts the changes made by the conversion. Returns the notices for the user.
     pub fn note(&mut self, request: &Request) -> Vec<String> {
-        let mut told = request.notices.clone();
-        self.notices += told.len() as u64;
+        let mut notices = request.notices.clone();
+        self.notices += notices.len() as u64;
         if request.left_out > 0 {
             self.shortened += 1;
             self.messages_left_out += request.left_out as u64;
-            told.push(format!(
+            notices.push(format!(
                 "more than {MAX_MESSAGES} messages: the first {FIRST_KEPT} and the last {LAST_KEPT} were sent, {} left out",
                 request.left_out
             ));
         }
-        told
+        notices
     }
 
     /// Prints it on standard output.
@@ -82,8 +82,8 @@ impl Summary {
     }
 }
 
-/// The file of refused lines. What an earlier import left there stays until the first line is refused, or until an import
-/// has ended without any.
+/// The file of refused lines. An earlier import's file is kept until the first line is refused or an import ends without
+/// refusals.
 pub struct Refusals {
     path: PathBuf,
     bytes: u64,
@@ -93,29 +93,28 @@ pub struct Refusals {
 #[derive(Serialize)]
 struct RefusedLine<'a> {
     line: u64,
-    /// Which conversation of a page.
+    /// Number within a page.
     #[serde(skip_serializing_if = "Option::is_none")]
     item: Option<u64>,
     #[serde(flatten)]
     refusal: &'a Refusal,
-    /// What is not UTF-8 is replaced: the line number says where the original is.
+    /// Invalid UTF-8 is replaced; `line` leads to the original.
     body: std::borrow::Cow<'a, str>,
 }
 
 impl Refusals {
-    /// Goes on behind the first `bytes` bytes of `path`, which are this import's own.
+    /// Appends after the first `bytes` bytes of `path`, which this import has written.
     pub fn open(path: &Path, bytes: u64) -> Self {
         Self { path: path.to_owned(), bytes, file: None }
     }
 
-    /// Length of the file as far as it is this import's.
+    /// Bytes written by this import.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Adds a conversation.
     pub fn write(&mut self, item: &Item, refusal: &Refusal) -> Result<()> {
-        let Place { line, item: in_page } = item.place;
+        let Position { line, item: in_page } = item.position;
         let body = String::from_utf8_lossy(&item.original);
         let refused = RefusedLine { line, item: (in_page > 0).then_some(in_page), refusal, body };
         let mut text = serde_json::to_string(&refused)?;
@@ -128,7 +127,7 @@ impl Refusals {
         Ok(())
     }
 
-    /// The import is done: makes sure that everything is in the file, or that there is none.
+    /// Syncs the file, or removes an old one when this import refused nothing.
     pub fn finish(&mut self) -> Result<()> {
         match &mut self.file {
             Some(file) => file.sync_all().with_context(|| format!("cannot write {}", self.path.display())),
@@ -146,7 +145,7 @@ impl Refusals {
         Ok(self.file.insert(file))
     }
 
-    /// Cuts off what is behind this import's own lines: they are sent, and refused, again.
+    /// Truncates lines after the checkpoint: they will be sent, and refused, again.
     fn begin(&self) -> std::io::Result<File> {
         let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(&self.path)?;
         file.set_len(self.bytes)?;

@@ -1,4 +1,4 @@
-//! Waiting until what was imported is scored: `--wait`.
+//! `--wait`: waits until the imported conversations are scored.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use tokio::time::sleep;
 
 use crate::api::{Api, Call, Problem};
 
-/// Pauses between two looks at a conversation that is not scored yet, the first and the longest.
+/// Poll intervals: the first and the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Waits until none of these tickets has an evaluation that is pending. One that was deleted meanwhile is not waited for.
+/// Waits until none of these tickets has a pending evaluation. Deleted tickets are skipped.
 pub async fn until_scored(api: &Api, tickets: &[String]) -> Result<()> {
     let style = ProgressStyle::with_template("{bar:30} {pos} of {len} scored, ETA {eta}");
     let bar = ProgressBar::new(tickets.len() as u64).with_finish(ProgressFinish::AndClear);
@@ -30,7 +30,6 @@ pub async fn until_scored(api: &Api, tickets: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// The part of an evaluation that says whether there is one.
 #[derive(Deserialize)]
 struct Evaluation {
     status: String,

@@ -1,4 +1,4 @@
-//! The folder of a standalone: one SQLite file for each service, the export files, and the secrets.
+//! The data folder of a standalone: one SQLite file per service, the export files, and the secrets.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write};
@@ -12,16 +12,16 @@ use url::Url;
 
 use crate::settings::Settings;
 
-/// SQLite allows one writer at a time; these are for readers.
+/// SQLite allows one writer at a time; the others are readers.
 const POOL_SIZE: u32 = 8;
 
-/// An open folder. As long as this value lives no other standalone may use it.
+/// An open folder. Holds a lock against a second standalone while it lives.
 pub struct DataFolder {
     path: PathBuf,
     _lock: Option<File>,
 }
 
-/// Made on the first start, so that addresses and cursors outlive a restart.
+/// Generated on the first start, so that signed URLs and cursors survive a restart.
 #[derive(Serialize, Deserialize)]
 struct Secrets {
     service_token_secret: String,
@@ -29,7 +29,7 @@ struct Secrets {
 }
 
 impl DataFolder {
-    /// Makes the folder when it is missing (for its owner only) and takes it.
+    /// Creates the folder (mode 0700) if it is missing, and locks it.
     pub fn open(path: &Path) -> Result<Self> {
         fs::DirBuilder::new()
             .recursive(true)
@@ -37,7 +37,7 @@ impl DataFolder {
             .create(path)
             .with_context(|| format!("cannot make the data folder {}", path.display()))?;
         let path = fs::canonicalize(path)?;
-        // Also when it was there before: it holds what customers wrote.
+        // Also for an existing folder: it holds what customers wrote.
         fs::set_permissions(&path, fs::Permissions::from_mode(0o700))
             .with_context(|| format!("cannot make {} private", path.display()))?;
         let lock = OpenOptions::new().create(true).truncate(false).write(true).open(path.join("lock"))?;
@@ -53,7 +53,7 @@ impl DataFolder {
         }
     }
 
-    /// The folder of a standalone that may be running.
+    /// Opens the folder of a standalone that may be running, without the lock.
     pub fn existing(path: &Path) -> Result<Self> {
         if !path.join("lock").is_file() {
             bail!("{} is no data folder of `assay standalone`", path.display());
@@ -62,7 +62,7 @@ impl DataFolder {
     }
 
     /// Points every service at its file.
-    pub fn place_databases(&self, settings: &mut Settings) {
+    pub fn configure_databases(&self, settings: &mut Settings) {
         let url =
             |schema: &str| format!("sqlite:{}", self.path.join(format!("{schema}.sqlite")).display()).into();
         settings.registry.database_url = url("registry");
@@ -79,8 +79,8 @@ impl DataFolder {
         settings.webhooks.database_pool_size = POOL_SIZE;
     }
 
-    /// Keeps export files in the folder.
-    pub fn place_objects(&self, settings: &mut Settings) -> Result<()> {
+    /// Stores export files in the folder.
+    pub fn configure_objects(&self, settings: &mut Settings) -> Result<()> {
         let Ok(url) = Url::from_directory_path(self.path.join("objects")) else {
             bail!("{} is no absolute path", self.path.display());
         };
@@ -89,7 +89,7 @@ impl DataFolder {
     }
 
     /// Uses the folder's own secrets where the settings name none.
-    pub fn place_secrets(&self, settings: &mut Settings) -> Result<()> {
+    pub fn configure_secrets(&self, settings: &mut Settings) -> Result<()> {
         use secrecy::ExposeSecret;
         let secrets = self.secrets()?;
         if settings.security.service_token_secret.expose_secret().is_empty() {
@@ -121,10 +121,10 @@ impl DataFolder {
 }
 
 fn random_hex() -> Result<String> {
-    Ok(random_bytes::<32>()?.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex::encode(random_bytes::<32>()?))
 }
 
-/// Writes a file that only its owner may read, all or nothing.
+/// Atomically writes a file that only its owner may read.
 fn write_private(path: &Path, content: &[u8]) -> Result<()> {
     let temporary = path.with_extension("new");
     let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&temporary)?;
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_is_used_by_one_process_at_a_time() {
+    fn data_folder_is_locked_by_one_process() {
         let folder = tempfile::tempdir().unwrap();
         let first = DataFolder::open(folder.path()).unwrap();
         let error = DataFolder::open(folder.path()).err().unwrap().to_string();
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_outlive_a_restart_and_are_for_the_owner_only() {
+    fn secrets_survive_a_restart_with_mode_0600() {
         let folder = tempfile::tempdir().unwrap();
         let first = DataFolder::open(folder.path()).unwrap().secrets().unwrap();
         let second = DataFolder::open(folder.path()).unwrap().secrets().unwrap();

@@ -1,4 +1,4 @@
-//! What a newcomer sees: the address, and on the very first start a key and a request that can be pasted.
+//! Start-up output: the address, and on the very first start an API key with an example request.
 
 use std::io::{Write, stdout};
 use std::net::SocketAddr;
@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use anyhow::Result;
 use assay_platform::auth::ApiKey;
 
-/// Prints it on standard output. The key is shown this once.
+/// Prints to standard output. The key is never shown again.
 pub fn print(address: SocketAddr, first_key: Option<&ApiKey>) -> Result<()> {
     let mut output = stdout();
     writeln!(output, "assay listens on http://{address}")?;

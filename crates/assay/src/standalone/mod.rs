@@ -23,52 +23,52 @@ use crate::open_files;
 use crate::roles;
 use crate::settings::Settings;
 
-/// Runs until it is told to stop.
+/// Runs until a stop signal.
 pub async fn run(arguments: StandaloneArguments) -> Result<()> {
     let mut settings = Settings::load()?;
     if let Some(listen) = arguments.listen {
         settings.gateway.listen = listen;
     }
     let mut telemetry = telemetry::start(&settings.telemetry, "assay")?;
-    open_files::allow_as_many_as_possible();
+    open_files::raise_fd_limit();
     let folder = DataFolder::open(&arguments.data_dir)?;
-    folder.place_databases(&mut settings);
-    folder.place_objects(&mut settings)?;
-    folder.place_secrets(&mut settings)?;
+    folder.configure_databases(&mut settings);
+    folder.configure_objects(&mut settings)?;
+    folder.configure_secrets(&mut settings)?;
     settings.bus.url = "local:".into();
-    // First of all, so that a taken port is noticed before anything is written.
+    // Before anything is written, so that a port in use is noticed first.
     let public = roles::bind(settings.gateway.listen)?;
     let internal = InternalListeners::bind(&mut settings)?;
     migrate_all(&settings).await?;
-    end_claims_of_a_killed_process(&settings).await?;
+    release_claims_of_killed_process(&settings).await?;
     let address = public.local_addr()?;
     let mut tasks = Tasks::new(Readiness::default());
     start_all(&settings, public, internal, &mut tasks)?;
     telemetry.serve_metrics(&mut tasks)?;
-    // Last of all: a start that fails must not use up the one time that the key is shown.
+    // Last: the key is shown once, and a failed start must not use that up.
     let first_key = first_key(&settings).await?;
     greeting::print(address, first_key.as_ref())?;
     let result = roles::run_until_stopped(tasks, &settings).await;
-    telemetry.finish().await;
+    telemetry.shutdown().await;
     result
 }
 
-/// The folder is ours alone: who had claimed events in it is no more, and nobody has to wait for the leases.
-async fn end_claims_of_a_killed_process(settings: &Settings) -> Result<()> {
+/// The folder is locked, so claims in it belong to a process that no longer runs: no need to wait for their leases.
+async fn release_claims_of_killed_process(settings: &Settings) -> Result<()> {
     for ServiceOutbox { service, outbox } in open_all(settings).await? {
-        outbox.end_claims().await.with_context(|| format!("outbox of {service}"))?;
+        outbox.release_all_claims().await.with_context(|| format!("outbox of {service}"))?;
     }
     Ok(())
 }
 
-/// Loopback listeners of the services; the system chooses the ports.
+/// Loopback listeners of the services, on ephemeral ports.
 struct InternalListeners {
     registry: TcpListener,
     ingest: TcpListener,
     scoring: TcpListener,
     export: TcpListener,
     export_worker: TcpListener,
-    /// None when webhooks are turned off.
+    /// `None` when webhooks are turned off.
     webhooks: Option<TcpListener>,
 }
 

@@ -20,7 +20,7 @@ pub fn up_files() -> Result<Vec<(String, String)>> {
 }
 
 #[test]
-fn every_folder_of_migrations_belongs_to_a_service() -> Result<()> {
+fn every_migrations_folder_belongs_to_a_service() -> Result<()> {
     for (kind, installation) in
         [("postgres", Installation::on_postgres()?), ("sqlite", Installation::on_sqlite()?)]
     {
@@ -35,7 +35,7 @@ fn every_folder_of_migrations_belongs_to_a_service() -> Result<()> {
 }
 
 #[test]
-fn every_migration_is_written_for_both_databases_and_for_both_directions() -> Result<()> {
+fn every_migration_has_both_databases_and_directions() -> Result<()> {
     let (postgres, sqlite) = (folders("postgres")?, folders("sqlite")?);
     ensure!(names(&postgres) == names(&sqlite), "{:?} and {:?}", names(&postgres), names(&sqlite));
     for folder in postgres.iter().chain(&sqlite) {
@@ -51,7 +51,7 @@ fn every_migration_is_written_for_both_databases_and_for_both_directions() -> Re
 }
 
 #[test]
-fn versions_tell_the_migrations_of_a_schema_apart() -> Result<()> {
+fn migration_versions_are_unique_per_schema() -> Result<()> {
     let installation = Installation::on_sqlite()?;
     for service in services() {
         let names = installation.schema(service)?.pending()?;

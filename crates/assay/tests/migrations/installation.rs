@@ -10,7 +10,7 @@ use assay_testkit::wait::wait_for;
 use assay_testkit::{SchemaSteps, ServiceRole, Template, TestDatabase};
 use tempfile::TempDir;
 
-/// How long anything may take that is waited for.
+/// Time limit of every wait.
 pub const LIMIT: Duration = Duration::from_secs(60);
 
 /// A service with a schema of its own.
@@ -22,7 +22,7 @@ pub struct Service {
     variable: &'static str,
 }
 
-/// Every service that has migrations. `files::every_folder_of_migrations_belongs_to_a_service` finds a forgotten one.
+/// Every service that has migrations. `files::every_migrations_folder_belongs_to_a_service` finds a missing one.
 pub fn services() -> [Service; 5] {
     let service = |role, schema, migrations, variable| Service {
         owner: ServiceRole { role, schema },
@@ -53,12 +53,12 @@ pub fn services() -> [Service; 5] {
     ]
 }
 
-/// Databases without a table.
+/// Empty databases of all services.
 pub struct Installation {
-    place: Place,
+    storage: Storage,
 }
 
-enum Place {
+enum Storage {
     Postgres(TestDatabase),
     Sqlite(TempDir),
 }
@@ -66,41 +66,41 @@ enum Place {
 impl Installation {
     /// A schema for each service, in one database.
     pub fn on_postgres() -> Result<Self> {
-        Ok(Self { place: Place::Postgres(TestDatabase::create(&empty(), |_url| Ok(()))?) })
+        Ok(Self { storage: Storage::Postgres(TestDatabase::create(&empty(), |_url| Ok(()))?) })
     }
 
-    /// The same on a server of one's own.
+    /// The same on a given server.
     pub fn on_server(administrator_url: &str) -> Result<Self> {
         let database = TestDatabase::create_on(administrator_url, &empty(), |_url| Ok(()))?;
-        Ok(Self { place: Place::Postgres(database) })
+        Ok(Self { storage: Storage::Postgres(database) })
     }
 
-    /// Says where the server is after it was started again.
+    /// Updates the address after the server was restarted.
     pub fn server_moved_to(&mut self, administrator_url: &str) -> Result<()> {
-        match &mut self.place {
-            Place::Postgres(database) => database.server_moved_to(administrator_url),
-            Place::Sqlite(_) => anyhow::bail!("SQLite has no server"),
+        match &mut self.storage {
+            Storage::Postgres(database) => database.server_moved_to(administrator_url),
+            Storage::Sqlite(_) => anyhow::bail!("SQLite has no server"),
         }
     }
 
     /// A file for each service.
     pub fn on_sqlite() -> Result<Self> {
-        Ok(Self { place: Place::Sqlite(tempfile::tempdir()?) })
+        Ok(Self { storage: Storage::Sqlite(tempfile::tempdir()?) })
     }
 
     /// The schema of a service.
     pub fn schema(&self, service: Service) -> Result<SchemaSteps> {
-        match &self.place {
-            Place::Postgres(database) => SchemaSteps::postgres(
+        match &self.storage {
+            Storage::Postgres(database) => SchemaSteps::postgres(
                 &database.url_as(service.owner)?,
                 service.owner.schema,
                 service.migrations,
             ),
-            Place::Sqlite(folder) => SchemaSteps::sqlite(&file(folder.path(), service), service.migrations),
+            Storage::Sqlite(folder) => SchemaSteps::sqlite(&file(folder.path(), service), service.migrations),
         }
     }
 
-    /// What is in all schemas.
+    /// A dump of all schemas.
     pub fn dump(&self) -> Result<String> {
         let dumps = services().into_iter().map(|service| {
             let mut schema = self.schema(service)?;
@@ -111,9 +111,9 @@ impl Installation {
 
     /// The administrator's address, on PostgreSQL.
     pub fn administrator_url(&self) -> Result<String> {
-        match &self.place {
-            Place::Postgres(database) => Ok(database.admin_url()),
-            Place::Sqlite(_) => anyhow::bail!("SQLite has no administrator"),
+        match &self.storage {
+            Storage::Postgres(database) => Ok(database.admin_url()),
+            Storage::Sqlite(_) => anyhow::bail!("SQLite has no administrator"),
         }
     }
 
@@ -125,9 +125,9 @@ impl Installation {
             command.env_remove(name);
         }
         for service in services() {
-            let url = match &self.place {
-                Place::Postgres(database) => database.url_as(service.owner)?,
-                Place::Sqlite(folder) => format!("sqlite:{}", file(folder.path(), service).display()),
+            let url = match &self.storage {
+                Storage::Postgres(database) => database.url_as(service.owner)?,
+                Storage::Sqlite(folder) => format!("sqlite:{}", file(folder.path(), service).display()),
             };
             command.env(service.variable, url);
         }
@@ -135,7 +135,7 @@ impl Installation {
         Ok(Migrate(Some(command.spawn()?)))
     }
 
-    /// Runs `assay migrate` to its end, which must be a good one: what it told.
+    /// Runs `assay migrate`, which must succeed; returns its output.
     pub fn migrated(&self) -> Result<String> {
         self.migrate()?.finish()?.succeeded()
     }
@@ -153,7 +153,6 @@ fn file(folder: &Path, service: Service) -> std::path::PathBuf {
 /// A running `assay migrate`. Dropping it kills it.
 pub struct Migrate(Option<Child>);
 
-/// How one ended.
 pub struct Finished(Output);
 
 impl Migrate {
@@ -170,7 +169,6 @@ impl Migrate {
         self.finish()
     }
 
-    /// Waits for its end.
     pub fn finish(mut self) -> Result<Finished> {
         wait_for("the end of `assay migrate`", LIMIT, || Ok(self.has_ended()?.then_some(())))?;
         let child = self.0.take().context("it was taken")?;
@@ -189,21 +187,21 @@ impl Drop for Migrate {
 }
 
 impl Finished {
-    /// What it told, when it ended well.
+    /// Its output; an error unless it succeeded.
     pub fn succeeded(self) -> Result<String> {
-        let told = self.told();
-        ensure!(self.0.status.success(), "assay migrate ended with {}: {told}", self.0.status);
-        Ok(told)
+        let output = self.output();
+        ensure!(self.0.status.success(), "assay migrate ended with {}: {output}", self.0.status);
+        Ok(output)
     }
 
-    /// What it told, when it ended with an error of its own.
+    /// Its output; an error unless it failed with exit code 1.
     pub fn failed(self) -> Result<String> {
-        let told = self.told();
-        ensure!(self.0.status.code() == Some(1), "assay migrate ended with {}: {told}", self.0.status);
-        Ok(told)
+        let output = self.output();
+        ensure!(self.0.status.code() == Some(1), "assay migrate ended with {}: {output}", self.0.status);
+        Ok(output)
     }
 
-    fn told(&self) -> String {
+    fn output(&self) -> String {
         String::from_utf8_lossy(&self.0.stderr).into_owned()
     }
 }

@@ -1,20 +1,18 @@
-//! `assay migrate` and PostgreSQL itself, killed in the middle of a migration: nothing of it stays, and the next run
-//! completes what is left.
+//! `assay migrate` and PostgreSQL killed in the middle of a migration: it is rolled back, and the next run completes it.
 
 use anyhow::{Context, Result, ensure};
 use assay_testkit::wait::wait_for;
-use assay_testkit::{HeldMigrations, Location, PostgresOptions, PrivatePostgres, is_in_use};
+use assay_testkit::{BlockedMigrations, Location, PostgresOptions, PrivatePostgres, has_client_connections};
 
 use crate::installation::{Installation, LIMIT, Migrate, Service, services};
 
 #[test]
-fn a_migration_whose_process_is_killed_in_the_middle_is_completed_by_the_next_run_on_postgres() -> Result<()>
-{
+fn killed_migration_is_completed_by_the_next_run_on_postgres() -> Result<()> {
     let undisturbed = Installation::on_postgres()?;
     undisturbed.migrated()?;
     for service in services() {
         let installation = Installation::on_postgres()?;
-        // Each of them in turn is the one that is killed.
+        // Kill each migration in turn.
         while !installation.schema(service)?.pending()?.is_empty() {
             kill_next(&installation, service)?;
             installation.schema(service)?.apply_next()?;
@@ -25,17 +23,19 @@ fn a_migration_whose_process_is_killed_in_the_middle_is_completed_by_the_next_ru
     Ok(())
 }
 
-/// Kills `assay migrate` when it has done the next migration but not committed it.
+/// Kills `assay migrate` when the next migration is done but not committed.
 fn kill_next(installation: &Installation, service: Service) -> Result<()> {
     let mut schema = installation.schema(service)?;
     let (next, before) = (schema.pending()?.first().cloned().context("nothing is pending")?, schema.dump()?);
     drop(schema);
     let administrator = installation.administrator_url()?;
-    let held = HeldMigrations::of(&administrator, service.owner.schema)?;
-    let (migrate, held) = start_and_wait(installation, held)?;
+    let blocked = BlockedMigrations::of(&administrator, service.owner.schema)?;
+    let (migrate, blocked) = start_and_wait(installation, blocked)?;
     migrate.kill()?;
-    drop(held);
-    wait_for("the server to notice the kill", LIMIT, || Ok((!is_in_use(&administrator)?).then_some(())))?;
+    drop(blocked);
+    wait_for("the server to notice the kill", LIMIT, || {
+        Ok((!has_client_connections(&administrator)?).then_some(()))
+    })?;
     let mut schema = installation.schema(service)?;
     ensure!(schema.pending()?.first() == Some(&next), "{next} was applied by a process that was killed");
     ensure!(schema.dump()? == before, "a part of {next} stayed");
@@ -44,23 +44,23 @@ fn kill_next(installation: &Installation, service: Service) -> Result<()> {
 
 fn start_and_wait(
     installation: &Installation,
-    mut held: HeldMigrations,
-) -> Result<(Migrate, HeldMigrations)> {
+    mut blocked: BlockedMigrations,
+) -> Result<(Migrate, BlockedMigrations)> {
     let mut migrate = installation.migrate()?;
     wait_for("a migration to wait at its end", LIMIT, || {
         ensure!(!migrate.has_ended()?, "assay migrate ended instead of waiting");
-        Ok(held.is_one_waiting()?.then_some(()))
+        Ok(blocked.has_waiting_migration()?.then_some(()))
     })?;
-    Ok((migrate, held))
+    Ok((migrate, blocked))
 }
 
 #[test]
-fn a_migration_whose_process_is_killed_in_the_middle_is_completed_by_the_next_run_on_sqlite() -> Result<()> {
+fn killed_migration_is_completed_by_the_next_run_on_sqlite() -> Result<()> {
     let undisturbed = Installation::on_sqlite()?;
     undisturbed.migrated()?;
     for service in services() {
         let count = Installation::on_sqlite()?.schema(service)?.pending()?.len();
-        // SQLite cannot be stopped inside a transaction: the kill comes somewhere behind so many of them.
+        // SQLite cannot be blocked inside a transaction: kill some time after this many migrations.
         for applied in 0..=count {
             let installation = Installation::on_sqlite()?;
             let mut schema = installation.schema(service)?;
@@ -78,7 +78,7 @@ fn a_migration_whose_process_is_killed_in_the_middle_is_completed_by_the_next_ru
 }
 
 #[test]
-fn a_migration_during_which_postgres_is_killed_is_completed_by_the_next_run() -> Result<()> {
+fn migration_is_completed_after_postgres_is_killed() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let options = PostgresOptions {
         location: Location::Folder(folder.path().join("postgres")),
@@ -93,13 +93,13 @@ fn a_migration_during_which_postgres_is_killed_is_completed_by_the_next_run() ->
     let mut schema = installation.schema(service)?;
     schema.apply_next()?;
     let (next, before) = (schema.pending()?.first().cloned().context("nothing is pending")?, schema.dump()?);
-    let held = HeldMigrations::of(&installation.administrator_url()?, service.owner.schema)?;
-    let (migrate, held) = start_and_wait(&installation, held)?;
+    let blocked = BlockedMigrations::of(&installation.administrator_url()?, service.owner.schema)?;
+    let (migrate, blocked) = start_and_wait(&installation, blocked)?;
     // An immediate shutdown: nothing is finished, and the next start recovers.
     drop(server);
-    let told = migrate.finish()?.failed()?;
-    ensure!(told.contains(&next), "the failed migration is not named: {told}");
-    drop((held, schema));
+    let output = migrate.finish()?.failed()?;
+    ensure!(output.contains(&next), "the failed migration is not named: {output}");
+    drop((blocked, schema));
 
     let server = PrivatePostgres::start(&options)?;
     installation.server_moved_to(&server.url())?;

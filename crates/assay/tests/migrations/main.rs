@@ -1,5 +1,5 @@
-//! The migrations of all services, on both kinds of database: up and down one by one, killed in the middle, run by two
-//! at once; and the rule that lets the release before work on the new schema (`proto-docs/migrations.md`).
+//! Migrations of all services on both databases: applied and reverted one by one, interrupted, run concurrently; and the
+//! rule that the previous release works on the new schema (`proto-docs/migrations.md`).
 
 mod files;
 mod installation;

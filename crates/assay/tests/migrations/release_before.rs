@@ -1,16 +1,17 @@
-//! While a release is rolled out, processes of the release before work on the new schema: a migration only adds.
+//! During a rollout the previous release works on the new schema: migrations only add.
 
 use anyhow::{Result, ensure};
 
 use crate::files::up_files;
-use crate::statements::breaks_the_release_before;
+use crate::statements::breaks_previous_release;
 
 #[test]
-fn the_release_before_works_on_the_schema_after_every_migration() -> Result<()> {
-    let mut faults = Vec::new();
+fn previous_release_works_after_every_migration() -> Result<()> {
+    let mut problems = Vec::new();
     for (path, sql) in up_files()? {
-        faults.extend(breaks_the_release_before(&sql).into_iter().map(|fault| format!("{path}: {fault}")));
+        problems
+            .extend(breaks_previous_release(&sql).into_iter().map(|problem| format!("{path}: {problem}")));
     }
-    ensure!(faults.is_empty(), "see proto-docs/migrations.md:\n{}", faults.join("\n"));
+    ensure!(problems.is_empty(), "see proto-docs/migrations.md:\n{}", problems.join("\n"));
     Ok(())
 }

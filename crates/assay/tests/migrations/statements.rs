@@ -1,13 +1,13 @@
-//! The statements of a migration file, and those among them that the release before would notice.
+//! Finds statements of a migration that would break the previous release.
 
 use std::collections::BTreeSet;
 
-/// Begins the comment by which a migration says since which release nobody uses what it takes away.
+/// Prefix of the comment that names the release since which a removed object is unused.
 const CONTRACT: &str = "-- contract: unused since ";
 
-/// What is wrong with a migration that is applied while the release before still runs; nothing, when its file says in
-/// its first lines that it is the contraction of an expansion before.
-pub fn breaks_the_release_before(sql: &str) -> Vec<String> {
+/// Problems of a migration that is applied while the previous release still runs. A file marked as the contraction of an
+/// earlier expansion has none.
+pub fn breaks_previous_release(sql: &str) -> Vec<String> {
     if is_contraction(sql) {
         return Vec::new();
     }
@@ -16,7 +16,7 @@ pub fn breaks_the_release_before(sql: &str) -> Vec<String> {
         statements.iter().filter_map(|statement| created_table(statement)).collect();
     let on_old_table =
         |statement: &&String| !altered_table(statement).is_some_and(|table| new_tables.contains(&table));
-    statements.iter().filter(on_old_table).filter_map(|statement| fault(statement)).collect()
+    statements.iter().filter(on_old_table).filter_map(|statement| problem(statement)).collect()
 }
 
 /// `-- contract: unused since 1.4.0 (why it is safe)`.
@@ -32,7 +32,7 @@ fn is_contraction(sql: &str) -> bool {
 fn statements(sql: &str) -> Vec<String> {
     let without_comments: String =
         sql.lines().map(|line| line.split("--").next().unwrap_or_default()).collect::<Vec<_>>().join("\n");
-    // Every other part between dollar quotes is the body of a function.
+    // Every other part between dollar quotes is a function body.
     let outside: String = without_comments.split("$$").step_by(2).collect::<Vec<_>>().join(" ");
     let spaced = outside.replace('(', " ( ").replace(')', " ) ").replace(',', " , ");
     spaced
@@ -63,26 +63,26 @@ fn first_name(text: &str) -> Option<String> {
     text.split(' ').next().map(str::to_owned)
 }
 
-fn fault(statement: &str) -> Option<String> {
+fn problem(statement: &str) -> Option<String> {
     let has = |words: &str| format!(" {statement} ").contains(&format!(" {words} "));
     let is_alteration = statement.starts_with("ALTER TABLE ");
     let reason = if has("DROP") || statement.starts_with("TRUNCATE ") {
-        "the release before may still use what is taken away"
+        "the previous release may still use what is removed"
     } else if has("RENAME") {
-        "the release before knows the old name only"
+        "the previous release knows the old name only"
     } else if is_alteration && (changes_column(statement) && has("TYPE") || has("SET NOT NULL")) {
-        "the release before reads and writes the column as it was"
+        "the previous release reads and writes the column as it was"
     } else if is_alteration && has("ADD") && added_columns(statement).any(is_required) {
-        "the release before inserts rows without the column: give it a default, or let it be null"
+        "the previous release inserts rows without the column: give it a default, or let it be null"
     } else if is_alteration
         && ["CHECK", "FOREIGN KEY", "REFERENCES"].map(has).contains(&true)
         && !has("NOT VALID")
     {
-        "rows of the release before may not pass: add it NOT VALID, and validate it one release later"
+        "rows of the previous release may not pass: add it NOT VALID, and validate it one release later"
     } else if statement.starts_with("CREATE UNIQUE INDEX ")
         || (is_alteration && (has("UNIQUE") || has("PRIMARY KEY") || has("EXCLUDE")))
     {
-        "the release before may write what is not unique"
+        "the previous release may write what is not unique"
     } else {
         return None;
     };
@@ -104,7 +104,7 @@ fn is_required(column: &str) -> bool {
 }
 
 #[test]
-fn what_the_release_before_does_not_notice_is_allowed() {
+fn additive_statements_are_allowed() {
     for sql in [
         "CREATE TABLE t (a bigint NOT NULL CHECK (a > 0), b text UNIQUE); CREATE UNIQUE INDEX i ON t (a);",
         "CREATE TABLE t (a bigint); ALTER TABLE t ALTER COLUMN a SET NOT NULL;",
@@ -117,12 +117,12 @@ fn what_the_release_before_does_not_notice_is_allowed() {
         "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN DROP TABLE t; END $$;",
         "-- contract: unused since 1.4.0 (the readers went with 1.3.0)\nALTER TABLE t DROP COLUMN a;",
     ] {
-        assert_eq!(breaks_the_release_before(sql), Vec::<String>::new(), "{sql}");
+        assert_eq!(breaks_previous_release(sql), Vec::<String>::new(), "{sql}");
     }
 }
 
 #[test]
-fn what_the_release_before_would_stumble_over_is_found() {
+fn breaking_statements_are_found() {
     for sql in [
         "DROP TABLE t;",
         "drop index i",
@@ -144,6 +144,6 @@ fn what_the_release_before_would_stumble_over_is_found() {
         "-- contract: unused for long\nALTER TABLE t DROP COLUMN a;",
         "ALTER TABLE t DROP COLUMN a; -- contract: unused since 1.4.0",
     ] {
-        assert_eq!(breaks_the_release_before(sql).len(), 1, "{sql}");
+        assert_eq!(breaks_previous_release(sql).len(), 1, "{sql}");
     }
 }

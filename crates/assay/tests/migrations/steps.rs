@@ -1,4 +1,4 @@
-//! Up, down and up again, one migration at a time; the schema is the same at each level, whichever way it was reached.
+//! Applies, reverts and reapplies each migration; the schema at each level is the same in both directions.
 
 use std::collections::BTreeSet;
 
@@ -7,21 +7,21 @@ use assay_testkit::SchemaSteps;
 
 use crate::installation::{Installation, services};
 
-/// What only PostgreSQL can do: the file for SQLite says that there is nothing to be done.
+/// PostgreSQL-only migrations: their SQLite files are empty.
 const NOTHING_ON_SQLITE: [&str; 2] =
     ["2026-01-01-000003_outbox_payloads", "2026-11-20-210010_compress_documents"];
 
 #[test]
-fn every_migration_is_applied_reverted_and_applied_again_on_postgres() -> Result<()> {
+fn every_migration_is_reversible_on_postgres() -> Result<()> {
     up_and_down(&Installation::on_postgres()?, &[])
 }
 
 #[test]
-fn every_migration_is_applied_reverted_and_applied_again_on_sqlite() -> Result<()> {
+fn every_migration_is_reversible_on_sqlite() -> Result<()> {
     up_and_down(&Installation::on_sqlite()?, &NOTHING_ON_SQLITE)
 }
 
-/// Of the migrations, those that are `idle` change nothing.
+/// The migrations in `idle` change nothing.
 fn up_and_down(installation: &Installation, idle: &[&str]) -> Result<()> {
     for service in services() {
         let mut schema = installation.schema(service)?;

@@ -1,4 +1,4 @@
-//! Several `assay migrate` at once, as after a deployment that started two Jobs.
+//! Concurrent runs of `assay migrate`, as by a deployment that starts two Jobs.
 
 use anyhow::{Result, ensure};
 
@@ -7,30 +7,30 @@ use crate::installation::{Installation, services};
 const AT_ONCE: usize = 4;
 
 #[test]
-fn migrations_that_several_processes_run_at_once_are_applied_once_on_postgres() -> Result<()> {
-    at_once(&Installation::on_postgres()?, &Installation::on_postgres()?)
+fn concurrent_runs_apply_migrations_once_on_postgres() -> Result<()> {
+    run_concurrently(&Installation::on_postgres()?, &Installation::on_postgres()?)
 }
 
 #[test]
-fn migrations_that_several_processes_run_at_once_are_applied_once_on_sqlite() -> Result<()> {
-    at_once(&Installation::on_sqlite()?, &Installation::on_sqlite()?)
+fn concurrent_runs_apply_migrations_once_on_sqlite() -> Result<()> {
+    run_concurrently(&Installation::on_sqlite()?, &Installation::on_sqlite()?)
 }
 
-fn at_once(installation: &Installation, undisturbed: &Installation) -> Result<()> {
+fn run_concurrently(installation: &Installation, undisturbed: &Installation) -> Result<()> {
     let mut names = Vec::new();
     for service in services() {
         names.extend(installation.schema(service)?.pending()?);
     }
     let running = (0..AT_ONCE).map(|_| installation.migrate()).collect::<Result<Vec<_>>>()?;
-    let told =
+    let output =
         running.into_iter().map(|migrate| migrate.finish()?.succeeded()).collect::<Result<Vec<_>>>()?;
-    let told = told.concat();
+    let output = output.concat();
     for name in &names {
         // The tables of the bus are in several schemas.
         let expected = names.iter().filter(|other| *other == name).count();
-        ensure!(told.matches(name.as_str()).count() == expected, "{name} was not applied once: {told}");
+        ensure!(output.matches(name.as_str()).count() == expected, "{name} was not applied once: {output}");
     }
     undisturbed.migrated()?;
-    ensure!(installation.dump()? == undisturbed.dump()?, "not what one process alone makes");
+    ensure!(installation.dump()? == undisturbed.dump()?, "the schema differs from that of a single run");
     Ok(())
 }

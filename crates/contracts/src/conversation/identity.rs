@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-/// What a ticket id is unique within. The two kinds are disjoint: an account named `zendesk` is not the source
+/// Scope within which a ticket id is unique. The two kinds are disjoint: an account named `zendesk` is not the source
 /// `zendesk`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Namespace<'a> {
@@ -12,13 +12,13 @@ pub enum Namespace<'a> {
     Source(&'a str),
 }
 
-/// SHA-256 of an import's identity, compared byte for byte. A hash, because an index entry of the database is
-/// shorter than the longest identity that may be sent.
+/// SHA-256 of an import's identity. A hash, because an index entry of the database is shorter than the longest allowed
+/// identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct IdentityHash([u8; 32]);
 
 impl IdentityHash {
-    /// The identity of `ticket_id` within `namespace`. The organization is not part of it: it is a column of its own.
+    /// Hashes `ticket_id` within `namespace`. The organization is a separate column and not part of the hash.
     pub fn of(namespace: Namespace<'_>, ticket_id: &str) -> Self {
         let (kind, name) = match namespace {
             Namespace::Account(name) => (b'a', name),
@@ -26,7 +26,7 @@ impl IdentityHash {
         };
         let mut hasher = Sha256::new();
         hasher.update([kind]);
-        // The length keeps ("ab", "c") and ("a", "bc") apart.
+        // The length prefix distinguishes ("ab", "c") from ("a", "bc").
         hasher.update((name.len() as u64).to_be_bytes());
         hasher.update(name.as_bytes());
         hasher.update(ticket_id.as_bytes());
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accounts_and_sources_are_disjoint_and_lengths_do_not_run_together() {
+    fn identity_separates_accounts_sources_and_ids() {
         let identities = [
             IdentityHash::of(Namespace::Account("ab"), "c"),
             IdentityHash::of(Namespace::Source("ab"), "c"),

@@ -1,8 +1,8 @@
 //! A conversation as it is submitted: specification, sections "Conversation import request", "Message object"
 //! and "Author variants".
 //!
-//! [`Conversation::parse`] is the only way from bytes to a [`Conversation`]: whoever holds one knows that every
-//! rule of the specification about its shape is kept.
+//! [`Conversation::parse`] is the only way from bytes to a [`Conversation`], so a value satisfies every rule of the
+//! specification about its shape.
 
 mod ai_tool;
 mod author;
@@ -20,7 +20,7 @@ pub use self::schema::{ImportAuthor, ImportMessage, ImportRequest};
 
 use crate::time::Timestamp;
 
-/// At most so many messages an import.
+/// Maximum number of messages of an import.
 pub const MAX_MESSAGES: usize = 50;
 
 /// The source when the request names none.
@@ -88,7 +88,7 @@ impl Conversation {
         }
     }
 
-    /// The hash of the identity, which duplicates are found by.
+    /// The hash of the identity, which detects duplicates.
     pub fn identity(&self) -> IdentityHash {
         IdentityHash::of(self.namespace(), &self.ticket_id)
     }

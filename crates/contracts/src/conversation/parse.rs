@@ -1,11 +1,11 @@
-//! From the bytes of `POST /v1/assess` to a [`Conversation`]: every rule of the specification about its shape.
+//! Parsing and validation of the body of `POST /v1/assess`.
 
 use std::collections::HashSet;
 
 use super::{AiTool, Author, AuthorType, Conversation, DEFAULT_SOURCE, MAX_MESSAGES, Message, MessageKind};
-use crate::fault::BodyError;
-use crate::json::{Faults, ObjectReader, Tree, parse_tree};
+use crate::json::{ObjectReader, Tree, ValidationErrors, parse_tree};
 use crate::time::Timestamp;
+use crate::validation::BodyError;
 
 const KINDS: [&str; 2] = ["message", "comment"];
 
@@ -13,62 +13,62 @@ impl Conversation {
     /// Reads and checks a request body.
     ///
     /// # Errors
-    /// [`BodyError`] with every fault found (at most twenty); nothing of a faulty body is kept.
+    /// [`BodyError`] with all validation errors, at most [`crate::validation::MAX_REPORTED_ERRORS`].
     pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
         let tree = parse_tree(body)?;
-        let mut faults = Faults::default();
-        let conversation = read_conversation(tree, &mut faults);
-        faults.finish(conversation)
+        let mut errors = ValidationErrors::default();
+        let conversation = read_conversation(tree, &mut errors);
+        errors.finish(conversation)
     }
 }
 
-fn read_conversation(tree: Tree<'_>, faults: &mut Faults) -> Option<Conversation> {
-    let mut object = ObjectReader::new(tree, "", faults)?;
+fn read_conversation(tree: Tree<'_>, errors: &mut ValidationErrors) -> Option<Conversation> {
+    let mut object = ObjectReader::new(tree, "", errors)?;
     let ticket_id = object.required_name("ticket_id");
     let source = object.optional_name("source").unwrap_or_else(|| DEFAULT_SOURCE.to_owned());
     let source_account_id = object.optional_name("source_account_id");
     let subject = object.optional_free_text("subject");
     let messages = object.required("messages")?;
-    let messages = read_messages(messages, object.faults());
+    let messages = read_messages(messages, object.errors());
     Some(Conversation { ticket_id: ticket_id?, source, source_account_id, subject, messages: messages? })
 }
 
-fn read_messages(value: Tree<'_>, faults: &mut Faults) -> Option<Vec<Message>> {
+fn read_messages(value: Tree<'_>, errors: &mut ValidationErrors) -> Option<Vec<Message>> {
     let items = match value {
         Tree::Array(items) => items,
         other => {
-            faults.add("/messages", format!("must be an array, not {}", other.kind()));
+            errors.add("/messages", format!("must be an array, not {}", other.kind()));
             return None;
         }
     };
     if items.is_empty() || items.len() > MAX_MESSAGES {
         let count = items.len();
-        faults.add("/messages", format!("must hold 1 to {MAX_MESSAGES} messages, not {count}"));
+        errors.add("/messages", format!("must hold 1 to {MAX_MESSAGES} messages, not {count}"));
         return None;
     }
-    let mut order = Order::default();
+    let mut rules = CrossMessageRules::default();
     let mut messages = Vec::with_capacity(items.len());
     for (index, item) in items.into_iter().enumerate() {
-        if faults.is_full() {
+        if errors.is_full() {
             return None;
         }
-        messages.push(read_message(item, index, &mut order, faults));
+        messages.push(read_message(item, index, &mut rules, errors));
     }
     messages.into_iter().collect()
 }
 
-/// What holds between messages, whatever else is wrong with one of them.
+/// State of the rules across messages, which are checked even if a message has other errors.
 #[derive(Default)]
-struct Order {
+struct CrossMessageRules {
     latest: Option<i64>,
     ids: HashSet<(MessageKind, String)>,
 }
 
-impl Order {
-    /// Messages come in chronological order; equal timestamps are fine.
+impl CrossMessageRules {
+    /// Messages are in chronological order; equal timestamps are allowed.
     fn check_timestamp(&mut self, timestamp: i64, message: &mut ObjectReader<'_, '_>) {
         if self.latest.is_some_and(|latest| timestamp < latest) {
-            message.fault(
+            message.add_error(
                 "timestamp",
                 "must not be earlier than that of a message before it: messages are in chronological order",
             );
@@ -84,13 +84,18 @@ impl Order {
         message: &mut ObjectReader<'_, '_>,
     ) {
         if !self.ids.insert((kind, external_id.to_owned())) {
-            message.fault("external_id", "must be unique among the messages of the same kind");
+            message.add_error("external_id", "must be unique among the messages of the same kind");
         }
     }
 }
 
-fn read_message(item: Tree<'_>, index: usize, order: &mut Order, faults: &mut Faults) -> Option<Message> {
-    let mut object = ObjectReader::new(item, format!("/messages/{index}"), faults)?;
+fn read_message(
+    item: Tree<'_>,
+    index: usize,
+    rules: &mut CrossMessageRules,
+    errors: &mut ValidationErrors,
+) -> Option<Message> {
+    let mut object = ObjectReader::new(item, format!("/messages/{index}"), errors)?;
     let content = object.required_text("content");
     let external_id = object.required_name("external_id");
     let timestamp = object.required("timestamp").and_then(|value| {
@@ -98,15 +103,15 @@ fn read_message(item: Tree<'_>, index: usize, order: &mut Order, faults: &mut Fa
     });
     let kind = read_kind(&mut object);
     if let Some(timestamp) = timestamp {
-        order.check_timestamp(timestamp, &mut object);
+        rules.check_timestamp(timestamp, &mut object);
     }
     if let (Some(kind), Some(external_id)) = (kind, &external_id) {
-        order.check_external_id(kind, external_id, &mut object);
+        rules.check_external_id(kind, external_id, &mut object);
     }
     let author = object.required("author");
     let author =
-        author.and_then(|value| read_author(value, &object.pointer_to("author"), object.faults()))?;
-    // On a message that is not an AI's the label means nothing, whatever it is.
+        author.and_then(|value| read_author(value, &object.pointer_to("author"), object.errors()))?;
+    // The label is ignored on messages of other authors.
     let ai_tool = match author.author_type() {
         AuthorType::Ai => object.optional_choice("ai_tool", &labels(), AiTool::from_label),
         _ => None,
@@ -121,7 +126,7 @@ fn read_message(item: Tree<'_>, index: usize, order: &mut Order, faults: &mut Fa
     })
 }
 
-/// `message` when it is left out; `None` when it is neither of the two.
+/// Defaults to `message`; `None` for an invalid value.
 fn read_kind(message: &mut ObjectReader<'_, '_>) -> Option<MessageKind> {
     let Some(value) = message.take("kind") else { return Some(MessageKind::Message) };
     message.choice("kind", value, &KINDS, |name| match name {
@@ -135,8 +140,8 @@ fn labels() -> Vec<&'static str> {
     AiTool::ALL.iter().map(|tool| tool.as_str()).collect()
 }
 
-fn read_author(value: Tree<'_>, pointer: &str, faults: &mut Faults) -> Option<Author> {
-    let mut object = ObjectReader::new(value, pointer, faults)?;
+fn read_author(value: Tree<'_>, pointer: &str, errors: &mut ValidationErrors) -> Option<Author> {
+    let mut object = ObjectReader::new(value, pointer, errors)?;
     let names = AuthorType::ALL.map(AuthorType::as_str);
     let author_type = object.required_choice("type", &names, |name| {
         AuthorType::ALL.into_iter().find(|author_type| author_type.as_str() == name)
@@ -158,7 +163,7 @@ fn read_author(value: Tree<'_>, pointer: &str, faults: &mut Faults) -> Option<Au
             Some(Author::System { external_id, name: object.optional_name("name") })
         }
         AuthorType::Mixed => {
-            // Checked like any name, then dropped: an import label is not stored.
+            // Validated like any name, then dropped: an import label is not stored.
             object.optional_name("name");
             Some(Author::Mixed)
         }
@@ -169,7 +174,7 @@ fn read_ai_author(mut object: ObjectReader<'_, '_>, pointer: &str) -> Option<Aut
     let id = object.take("id");
     let external_id = object.take("external_id");
     if id.is_none() && external_id.is_none() {
-        object.faults().add(pointer, "an `ai` author needs `id` or `external_id`");
+        object.errors().add(pointer, "an `ai` author needs `id` or `external_id`");
     }
     let id = id.and_then(|value| object.name_of("id", value));
     let external_id = external_id.and_then(|value| object.name_of("external_id", value));

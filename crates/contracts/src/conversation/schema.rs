@@ -1,5 +1,4 @@
-//! The wire form of an import request, for documentation. [`super::Conversation::parse`] is what reads it; tests of
-//! the gateway hold the two together.
+//! OpenAPI schema of an import request. [`super::Conversation::parse`] is the parser; tests of the gateway compare the two.
 
 #![allow(dead_code, reason = "documentation only: these types are never built")]
 

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::audit::ResolutionStatus;
 use super::score::{Confidence, Score};
-use super::verdict::ResolutionStatus;
 
-/// The three scores and what is made of them.
+/// The three dimensions and the score made of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Axis {
     /// Mean of the three dimensions, 1.0–5.0.
@@ -27,9 +27,9 @@ pub struct Axis {
 pub struct Dimensions {
     /// Was the customer's issue solved correctly, or routed to the right place?
     pub resolution_accuracy: Dimension,
-    /// How little the customer had to do.
+    /// How little effort the customer had.
     pub interaction_effort: Dimension,
-    /// How seamless the passage from AI to human was.
+    /// How seamless the handoff from AI to human was.
     pub handoff_smoothness: HandoffDimension,
 }
 
@@ -44,7 +44,7 @@ pub struct Dimension {
     pub confidence: Confidence,
     /// One or two plain sentences.
     pub reason: String,
-    /// What moved the score, strongest first.
+    /// Signals that moved the score, strongest first.
     pub signals: Vec<Signal>,
 }
 
@@ -59,15 +59,15 @@ pub struct HandoffDimension {
     pub confidence: Confidence,
     /// One or two plain sentences.
     pub reason: String,
-    /// What moved the score, strongest first.
+    /// Signals that moved the score, strongest first.
     pub signals: Vec<Signal>,
     /// Whether a handoff was asked for, promised or made.
     pub applicable: bool,
-    /// How the score was found: `reader` or `judge`.
+    /// Origin of the score: `reader` or `judge`.
     pub basis: String,
 }
 
-/// One thing that moved a score.
+/// One signal that moved a score.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Signal {
     /// Stable name, upper-case snake case.
@@ -95,8 +95,8 @@ pub enum AxisBand {
 }
 
 impl AxisBand {
-    /// The band of a conversation: by its AXIS, or without handoff smoothness where no handoff was in play, for nobody
-    /// has done well by not being needed. Never above `mixed` where the issue is not resolved.
+    /// The band of a conversation: of its AXIS, or of `excluding_handoff` without a handoff, since the absence of a handoff
+    /// is no achievement. Never above `mixed` for an unresolved issue.
     pub fn of(
         score: Score,
         excluding_handoff: Score,
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_band_does_not_rise_by_a_handoff_that_nobody_needed_nor_above_mixed_where_nothing_was_solved() {
+    fn band_ignores_missing_handoff_and_is_mixed_at_most_if_unresolved() {
         let of = |accuracy: f64, effort: f64, smoothness: f64, in_play: bool, status| {
             let [accuracy, effort, smoothness] = [accuracy, effort, smoothness].map(Score::nearest);
             let axis = Score::mean(&[accuracy, effort, smoothness]).unwrap();

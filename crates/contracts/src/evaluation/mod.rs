@@ -1,35 +1,35 @@
 //! The evaluation of one conversation: AXIS, the resolution audit, and the evidence for both.
 //!
-//! The specification leaves the shape of the score output open; this is ours, version [`SCHEMA_VERSION`].
-//! The same transcript and scorer version give the same bytes: field order is fixed, scores are whole tenths. (Not where a
-//! judge was asked: a model may answer differently, and its answer has a latency and a cost.)
+//! The specification leaves the shape of the score output open; this is version [`SCHEMA_VERSION`] of Assay's schema. The same
+//! transcript and scorer version give the same bytes: field order is fixed, scores are whole tenths. This does not hold for
+//! evaluations by a judge: a model is not deterministic, and each response has its own latency and cost.
 
-mod answer;
+mod audit;
 mod axis;
 mod named_enum;
 mod score;
 mod scorer;
-mod verdict;
+mod ticket_evaluation;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-pub use self::answer::{TicketEvaluation, UnscoredStatus};
-pub use self::axis::{Axis, AxisBand, Dimension, Dimensions, HandoffDimension, Signal};
-pub use self::score::{Confidence, Score};
-pub use self::scorer::{FallbackReason, JudgeUse, Scorer, ScorerKind};
-pub use self::verdict::{
+pub use self::audit::{
     Charge, ChargeAssessment, ChargeReason, Flag, Handoff, HandoffRequester, HandoffState, Resolution,
     ResolutionBasis, ResolutionStatus, ResolvedBy, Sentiment, SentimentLevel,
 };
+pub use self::axis::{Axis, AxisBand, Dimension, Dimensions, HandoffDimension, Signal};
+pub use self::score::{Confidence, Score};
+pub use self::scorer::{FallbackReason, JudgeUse, Scorer, ScorerKind};
+pub use self::ticket_evaluation::{TicketEvaluation, UnscoredStatus};
 
 use crate::conversation::AiTool;
 use crate::time::Timestamp;
 
-/// Version of this shape; raised with every change that is not a mere addition.
+/// Version of this schema; raised with every change that is not an addition.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// What the scorer found out about one conversation.
+/// Evaluation of one conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Evaluation {
     /// The ticket's id in the source system.
@@ -40,7 +40,7 @@ pub struct Evaluation {
     pub schema_version: u32,
     /// SHA-256 of the transcript as it was scored, lower-case hexadecimal.
     pub transcript_sha256: String,
-    /// Language of the customer's text, ISO 639-1, or `und` when it cannot be told.
+    /// Language of the customer's text, ISO 639-1, or `und` when it cannot be determined.
     pub language: String,
     /// Who answered the customer.
     pub ai_involvement: AiInvolvement,
@@ -52,21 +52,21 @@ pub struct Evaluation {
     pub resolution: Resolution,
     /// Whether an AI vendor's charge for this conversation is supported.
     pub charge: Charge,
-    /// The passage from AI to human.
+    /// The handoff from AI to human.
     pub handoff: Handoff,
-    /// The customer's mood.
+    /// The customer's sentiment.
     pub sentiment: Sentiment,
-    /// What the customer had to do.
+    /// The customer's effort.
     pub effort: Effort,
     /// Items of the transcript by author.
     pub counts: Counts,
-    /// Times and spans read off the transcript.
+    /// Times and durations from the transcript.
     pub timeline: Timeline,
     /// The quotes that signals, resolution and reasons point to, by index.
     pub evidence: Vec<Evidence>,
     /// Warnings about the transcript or the evaluation.
     pub flags: Vec<Flag>,
-    /// Who made this evaluation.
+    /// The scorer of this evaluation.
     pub scorer: Scorer,
 }
 
@@ -126,7 +126,7 @@ pub struct AiToolUse {
     pub messages: u32,
 }
 
-/// What the customer had to do.
+/// The customer's effort.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Effort {
     /// Times the customer had to write (runs of their messages).
@@ -137,7 +137,7 @@ pub struct Effort {
     pub clarifications: u32,
 }
 
-/// Items of the transcript by author; comments are counted as comments whoever wrote them.
+/// Items of the transcript by author; a comment counts as a comment, whatever its author.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Counts {
     /// Messages of the customer.
@@ -154,7 +154,7 @@ pub struct Counts {
     pub mixed: u32,
 }
 
-/// Times and spans read off the transcript; internal comments do not count as replies.
+/// Times and durations from the transcript; internal comments do not count as replies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Timeline {
     /// Timestamp of the first item.

@@ -1,4 +1,4 @@
-//! Enums whose values have one name, on the wire and in exports.
+//! Macro for enums with the same names on the wire and in exports.
 
 macro_rules! named_enum {
     ($(#[$doc:meta])* $name:ident, $rename:tt { $($(#[$variant_doc:meta])* $variant:ident = $text:tt,)* }) => {

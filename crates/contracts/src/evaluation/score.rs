@@ -1,4 +1,4 @@
-//! Scores and confidences as whole steps, so that equal results are equal bytes.
+//! Scores and confidences in fixed steps, so that equal results have equal bytes.
 
 use serde::{Deserialize, Serialize};
 
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_score_is_kept_between_one_and_five_in_tenths() {
+    fn score_is_clamped_and_rounded_to_tenths() {
         let cases =
             [(-3.0, "1.0"), (f64::NAN, "1.0"), (3.13, "3.1"), (3.25, "3.3"), (4.96, "5.0"), (9.0, "5.0")];
         for (value, written) in cases {
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_is_rounded_half_up() {
+    fn mean_is_rounded_half_up() {
         let scores = |values: &[f64]| values.iter().map(|value| Score::nearest(*value)).collect::<Vec<_>>();
         assert_eq!(Score::mean(&scores(&[3.5, 3.6])).map(|mean| mean.to_string()), Some("3.6".to_owned()));
         assert_eq!(
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_score_is_written_as_a_number_with_one_decimal() {
+    fn score_serializes_with_one_decimal() {
         assert_eq!(serde_json::to_string(&Score::nearest(4.0)).ok().as_deref(), Some("4.0"));
         assert_eq!(serde_json::to_string(&Confidence::nearest(0.82)).ok().as_deref(), Some("0.82"));
     }

@@ -1,23 +1,23 @@
-//! Who made an evaluation, and what it cost where a judge was asked.
+//! The scorer of an evaluation, and the cost of its judge.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::named_enum::named_enum;
 
-/// Who made an evaluation.
+/// The scorer of an evaluation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Scorer {
     /// The kind of scorer.
     #[serde(rename = "type")]
     pub kind: ScorerKind,
-    /// Version of the built-in scorer, which every evaluation rests on.
+    /// Version of the built-in scorer, the basis of every evaluation.
     pub version: String,
     /// SHA-256 of the model and of the user's weights where there are any, lower-case hexadecimal.
     pub weights_sha256: String,
     /// Name of the judge's model, when a judge was used or should have been.
     pub judge_model: Option<String>,
-    /// What asking the judge took; absent when none was to be asked.
+    /// Cost and latency of the judge; absent when no judge was to be used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub judge: Option<JudgeUse>,
@@ -35,23 +35,23 @@ named_enum!(
     }
 );
 
-/// What asking the judge took, whether or not its answer could be used.
+/// Cost and latency of the judge, whether or not its answer was used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct JudgeUse {
-    /// From the first request to the last answer, in milliseconds. Waiting for a free place is not part of it.
+    /// Time from the first request to the last response, in milliseconds, without the wait for a free slot.
     pub latency_ms: u64,
-    /// Tokens of all questions, as the endpoint counted them; absent when it did not say.
+    /// Prompt tokens reported by the endpoint, over all requests; absent when it reported none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub prompt_tokens: Option<u64>,
-    /// Tokens of all answers, as the endpoint counted them; absent when it did not say.
+    /// Completion tokens reported by the endpoint, over all responses; absent when it reported none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub completion_tokens: Option<u64>,
-    /// At the configured prices, in US dollars, rounded to millionths; an upper estimate where the endpoint did not count
-    /// tokens or an answer got lost.
+    /// At the configured prices, in US dollars, rounded to millionths; an upper estimate where the endpoint reported no
+    /// tokens or a response was lost.
     pub cost_usd: f64,
-    /// Requests that were sent.
+    /// Number of requests sent.
     pub attempts: u32,
     /// Why the judge's answer was not used; absent when it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,12 +70,12 @@ named_enum!(
         RateLimited = "rate_limited",
         /// The endpoint refused the request: the key, the model or a parameter is wrong.
         Refused = "refused",
-        /// The answer was not what was asked for, and neither was its repair.
+        /// The judge's answer does not match the requested format, and neither does its repair.
         UnusableAnswer = "unusable_answer",
-        /// The answer rested on quotes that are not in the conversation, and so did its repair.
+        /// The judge's answer cites quotes that are not in the conversation, and so does its repair.
         UnsupportedQuotes = "unsupported_quotes",
-        /// The answer said the opposite of what the rules read off the conversation. Only in evaluations of before the judge
-        /// was believed; none is made with it any more.
+        /// The judge's answer contradicted the rules. Only in older evaluations: the judge is no longer checked against the
+        /// rules.
         ContradictsRules = "contradicts_rules",
         /// The day's spending cap is reached.
         SpendingCap = "spending_cap",
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scorer_that_was_stored_before_there_were_judges_is_still_read_and_written_as_it_was() {
+    fn scorer_without_judge_fields_round_trips() {
         let stored = r#"{"type":"builtin","version":"1.0.0","weights_sha256":"ab","judge_model":null}"#;
         let scorer: Scorer = serde_json::from_str(stored).unwrap();
         assert_eq!((scorer.kind, &scorer.judge), (ScorerKind::Builtin, &None));
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fall_back_says_why() {
+    fn fallback_has_a_reason() {
         let scorer = Scorer {
             kind: ScorerKind::Fallback,
             version: "1.0.0".to_owned(),
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn names_on_the_wire_and_in_exports_are_the_same() {
+    fn wire_names_equal_export_names() {
         for kind in ScorerKind::ALL {
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
         }

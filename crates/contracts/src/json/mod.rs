@@ -1,33 +1,33 @@
-//! Reading request bodies: every fault of a body in one answer, each with the place it was found at.
+//! Validation of request bodies that reports all errors in one response, each with its location.
 //!
-//! A derived deserializer stops at the first fault; a person who connects a helpdesk wants to see all of them.
-//! So bodies are parsed to a JSON tree, and the tree is taken apart field by field.
+//! A derived deserializer stops at the first error; a developer who integrates a helpdesk wants to see all of them. So a
+//! body is parsed to a JSON tree, which is then read field by field.
 
 mod tree;
 
 use std::borrow::Cow;
 
 pub use self::tree::{Fields, Tree};
-use crate::fault::{BodyError, Fault, MAX_NAME_CHARS, MAX_REPORTED_FAULTS};
+use crate::validation::{BodyError, FieldError, MAX_NAME_CHARS, MAX_REPORTED_ERRORS};
 
-/// Collects faults while a body is read.
+/// Collects validation errors while a body is read.
 #[derive(Debug, Default)]
-pub struct Faults(Vec<Fault>);
+pub struct ValidationErrors(Vec<FieldError>);
 
-impl Faults {
-    /// Notes a fault at `pointer`; beyond the first [`MAX_REPORTED_FAULTS`] they are counted by nobody.
+impl ValidationErrors {
+    /// Adds an error at `pointer`; errors beyond [`MAX_REPORTED_ERRORS`] are dropped.
     pub fn add(&mut self, pointer: impl Into<String>, detail: impl Into<String>) {
-        if self.0.len() < MAX_REPORTED_FAULTS {
-            self.0.push(Fault { pointer: pointer.into(), detail: detail.into() });
+        if self.0.len() < MAX_REPORTED_ERRORS {
+            self.0.push(FieldError { pointer: pointer.into(), detail: detail.into() });
         }
     }
 
-    /// Whether as many faults were found as are reported: reading on is of no use.
+    /// Whether [`MAX_REPORTED_ERRORS`] is reached, so that reading can stop.
     pub fn is_full(&self) -> bool {
-        self.0.len() >= MAX_REPORTED_FAULTS
+        self.0.len() >= MAX_REPORTED_ERRORS
     }
 
-    /// `value` when no fault was found and it could be read; else the faults.
+    /// `value` if there are no errors, else the errors.
     pub fn finish<T>(self, value: Option<T>) -> Result<T, BodyError> {
         match value {
             Some(value) if self.0.is_empty() => Ok(value),
@@ -36,11 +36,11 @@ impl Faults {
     }
 }
 
-/// One object of a body that is being read.
+/// Reads the fields of one JSON object.
 pub struct ObjectReader<'f, 'b> {
     fields: Fields<'b>,
     pointer: String,
-    faults: &'f mut Faults,
+    errors: &'f mut ValidationErrors,
 }
 
 /// Parses a whole body into a JSON tree.
@@ -56,21 +56,25 @@ pub fn parse_tree(body: &[u8]) -> Result<Tree<'_>, BodyError> {
 }
 
 impl<'f, 'b> ObjectReader<'f, 'b> {
-    /// Starts to read `value`, which must be an object; `pointer` is its place in the body.
-    pub fn new(value: Tree<'b>, pointer: impl Into<String>, faults: &'f mut Faults) -> Option<Self> {
+    /// A reader of `value`, which must be an object; `pointer` is its location in the body.
+    pub fn new(
+        value: Tree<'b>,
+        pointer: impl Into<String>,
+        errors: &'f mut ValidationErrors,
+    ) -> Option<Self> {
         let pointer = pointer.into();
         match value {
-            Tree::Object(fields) => Some(Self { fields, pointer, faults }),
+            Tree::Object(fields) => Some(Self { fields, pointer, errors }),
             other => {
-                faults.add(pointer, format!("must be an object, not {}", other.kind()));
+                errors.add(pointer, format!("must be an object, not {}", other.kind()));
                 None
             }
         }
     }
 
-    /// Where the collected faults go.
-    pub fn faults(&mut self) -> &mut Faults {
-        self.faults
+    /// The collected errors.
+    pub fn errors(&mut self) -> &mut ValidationErrors {
+        self.errors
     }
 
     /// The JSON Pointer of one of this object's fields.
@@ -78,27 +82,27 @@ impl<'f, 'b> ObjectReader<'f, 'b> {
         format!("{}/{field}", self.pointer)
     }
 
-    /// Notes a fault of one field.
-    pub fn fault(&mut self, field: &str, detail: impl Into<String>) {
+    /// Adds an error of one field.
+    pub fn add_error(&mut self, field: &str, detail: impl Into<String>) {
         let pointer = self.pointer_to(field);
-        self.faults.add(pointer, detail);
+        self.errors.add(pointer, detail);
     }
 
-    /// Takes a field out, whatever it is.
+    /// Removes and returns a field of any type.
     pub fn take(&mut self, field: &str) -> Option<Tree<'b>> {
         self.fields.take(field)
     }
 
-    /// Takes a field that must be there.
+    /// Removes and returns a required field.
     pub fn required(&mut self, field: &str) -> Option<Tree<'b>> {
         let value = self.take(field);
         if value.is_none() {
-            self.fault(field, "is required");
+            self.add_error(field, "is required");
         }
         value
     }
 
-    /// A required text of at least one character, of any length.
+    /// A required string of at least one character, without a maximum length.
     pub fn required_text(&mut self, field: &str) -> Option<String> {
         let value = self.required(field)?;
         self.text(field, value)
@@ -116,19 +120,19 @@ impl<'f, 'b> ObjectReader<'f, 'b> {
         self.name_of(field, value)
     }
 
-    /// A value, already taken, that must be an id or name.
+    /// Checks a removed value that must be an id or name.
     pub fn name_of(&mut self, field: &str, value: Tree<'b>) -> Option<String> {
         let text = self.text(field, value)?;
         self.name(field, text)
     }
 
-    /// An optional text that may be empty and of any length.
+    /// An optional string of any length, possibly empty.
     pub fn optional_free_text(&mut self, field: &str) -> Option<String> {
         let value = self.take(field)?;
         self.string(field, value).map(Cow::into_owned)
     }
 
-    /// An optional value of a closed list; `parse` finds it by its exact name.
+    /// An optional value of a closed list; `parse` gets its exact name.
     pub fn optional_choice<T>(
         &mut self,
         field: &str,
@@ -150,7 +154,7 @@ impl<'f, 'b> ObjectReader<'f, 'b> {
         self.choice(field, value, names, parse)
     }
 
-    /// A value, already taken, of a closed list.
+    /// Checks a removed value of a closed list.
     pub fn choice<T>(
         &mut self,
         field: &str,
@@ -161,16 +165,16 @@ impl<'f, 'b> ObjectReader<'f, 'b> {
         let text = self.string(field, value)?;
         let parsed = parse(&text);
         if parsed.is_none() {
-            self.fault(field, format!("must be one of: {}", names.join(", ")));
+            self.add_error(field, format!("must be one of: {}", names.join(", ")));
         }
         parsed
     }
 
-    /// An integer between `min` and `max`. A number without a fraction is an integer however it is written
-    /// (JSON Schema 2020-12, section 6.1.1).
+    /// An integer between `min` and `max`. A number without a fractional part is an integer in any notation (JSON Schema
+    /// 2020-12, section 6.1.1).
     pub fn integer(&mut self, field: &str, value: &Tree<'_>, min: i64, max: i64) -> Option<i64> {
         let Tree::Number(number) = value else {
-            self.fault(field, format!("must be an integer, not {}", value.kind()));
+            self.add_error(field, format!("must be an integer, not {}", value.kind()));
             return None;
         };
         let integer = number.as_i64().or_else(|| {
@@ -180,7 +184,7 @@ impl<'f, 'b> ObjectReader<'f, 'b> {
         });
         let in_range = integer.filter(|integer| (min..=max).contains(integer));
         if in_range.is_none() {
-            self.fault(field, format!("must be an integer from {min} to {max}"));
+            self.add_error(field, format!("must be an integer from {min} to {max}"));
         }
         in_range
     }
@@ -188,7 +192,7 @@ impl<'f, 'b> ObjectReader<'f, 'b> {
     fn text(&mut self, field: &str, value: Tree<'b>) -> Option<String> {
         let text = self.string(field, value)?;
         if text.is_empty() {
-            self.fault(field, "must not be empty");
+            self.add_error(field, "must not be empty");
             return None;
         }
         Some(text.into_owned())
@@ -198,22 +202,22 @@ impl<'f, 'b> ObjectReader<'f, 'b> {
         let text = match value {
             Tree::String(text) => text,
             other => {
-                self.fault(field, format!("must be a string, not {}", other.kind()));
+                self.add_error(field, format!("must be a string, not {}", other.kind()));
                 return None;
             }
         };
-        // PostgreSQL cannot hold NUL in a text.
+        // PostgreSQL cannot store NUL in text.
         if text.contains('\0') {
-            self.fault(field, "must not contain the NUL character (\\u0000)");
+            self.add_error(field, "must not contain the NUL character (\\u0000)");
             return None;
         }
         Some(text)
     }
 
     fn name(&mut self, field: &str, text: String) -> Option<String> {
-        // Bytes are at least as many as characters, so most names need no counting.
+        // A string has at least as many bytes as characters, so most names need no counting.
         if text.len() > MAX_NAME_CHARS && text.chars().count() > MAX_NAME_CHARS {
-            self.fault(field, format!("must not be longer than {MAX_NAME_CHARS} characters"));
+            self.add_error(field, format!("must not be longer than {MAX_NAME_CHARS} characters"));
             return None;
         }
         Some(text)

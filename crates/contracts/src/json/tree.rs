@@ -1,5 +1,5 @@
-//! A JSON text taken apart, its texts still in the body where they need no unescaping: a conversation has a hundred of them, and
-//! most would be copied only to be copied again.
+//! A JSON tree that borrows its strings from the body where they need no unescaping: a conversation has about a hundred
+//! strings, and most would be copied twice.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,7 +17,7 @@ pub enum Tree<'b> {
     Bool(bool),
     /// Any number.
     Number(Number),
-    /// A text.
+    /// A string.
     String(Cow<'b, str>),
     /// An array.
     Array(Vec<Tree<'b>>),
@@ -25,12 +25,12 @@ pub enum Tree<'b> {
     Object(Fields<'b>),
 }
 
-/// The fields of an object in the order in which they stand there.
+/// The fields of an object in document order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Fields<'b>(Vec<(Cow<'b, str>, Tree<'b>)>);
 
 impl Tree<'_> {
-    /// The JSON type, with its article, for messages.
+    /// The JSON type with its article, for error messages.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -44,7 +44,7 @@ impl Tree<'_> {
 }
 
 impl<'b> Fields<'b> {
-    /// Takes a value out. Of several fields with one name the last one counts.
+    /// Removes and returns a value. Of several fields with the same name the last one wins.
     pub fn take(&mut self, name: &str) -> Option<Tree<'b>> {
         let (_, value) = self.0.iter_mut().rev().find(|(field, _)| field == name)?;
         Some(std::mem::take(value))
@@ -82,7 +82,7 @@ impl<'b> Visitor<'b> for TreeVisitor {
         Ok(Tree::Number(value.into()))
     }
 
-    /// The parser has refused what is not finite.
+    /// The parser refuses numbers that are not finite.
     fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
         Ok(Number::from_f64(value).map_or(Tree::Null, Tree::Number))
     }
@@ -112,7 +112,7 @@ impl<'b> Visitor<'b> for TreeVisitor {
     }
 }
 
-/// serde's own `Cow<str>` always copies.
+/// A borrowed field name: serde's own `Cow<str>` always copies.
 struct Name<'b>(Cow<'b, str>);
 
 impl<'b> Deserialize<'b> for Name<'b> {
@@ -145,7 +145,7 @@ mod tests {
 
     use super::*;
 
-    /// What `serde_json` makes of the same text.
+    /// The same tree as a `serde_json::Value`.
     fn value(tree: &Tree<'_>) -> Value {
         match tree {
             Tree::Null => Value::Null,
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_taken_apart_or_refused_as_serde_json_does_it() {
+    fn tree_and_errors_match_serde_json() {
         let deep = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
         let texts = [
             r#"{"a": [1, -2, 3.5, 1e3, 18446744073709551615, -9223372036854775808], "b": {"c": null, "": true}}"#,
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_several_fields_with_one_name_counts_and_is_taken_once() {
+    fn last_duplicate_field_wins_and_is_taken_once() {
         let Ok(Tree::Object(mut fields)) = serde_json::from_str(r#"{"a": 1, "\u0061": 2, "b": 3}"#) else {
             panic!("no object");
         };

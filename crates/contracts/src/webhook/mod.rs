@@ -1,5 +1,5 @@
-//! Webhooks: endpoints of the caller that are told what happens, and the log of what they were told. Messages follow Standard
-//! Webhooks 1.0; what they say is in `proto-docs/webhooks.md`.
+//! Webhooks: endpoints of the caller that receive events, and the log of their deliveries. Messages follow Standard Webhooks
+//! 1.0; their content is documented in `proto-docs/webhooks.md`.
 
 mod body;
 
@@ -15,7 +15,7 @@ use crate::evaluation::Score;
 use crate::ids::{WebhookDeliveryId, WebhookId};
 use crate::time::Timestamp;
 
-/// What an endpoint can ask to be told.
+/// Event types of webhooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 pub enum WebhookEvent {
     /// A conversation was evaluated.
@@ -36,13 +36,13 @@ pub enum WebhookEvent {
     /// An export failed.
     #[serde(rename = "export.failed")]
     ExportFailed,
-    /// A trial that was asked for; no endpoint subscribes to it.
+    /// A test message on request; not subscribable.
     #[serde(rename = "webhook.test")]
     Test,
 }
 
 impl WebhookEvent {
-    /// What an endpoint may subscribe to.
+    /// Event types that an endpoint can subscribe to.
     pub const SUBSCRIBABLE: [Self; 6] = [
         Self::EvaluationCompleted,
         Self::EvaluationFailed,
@@ -70,8 +70,8 @@ impl WebhookEvent {
         Self::SUBSCRIBABLE.into_iter().chain([Self::Test]).find(|event| event.as_str() == name)
     }
 
-    /// Whether it tells of an evaluation.
-    pub const fn is_of_evaluation(self) -> bool {
+    /// Whether it is an event of an evaluation.
+    pub const fn is_evaluation_event(self) -> bool {
         matches!(
             self,
             Self::EvaluationCompleted
@@ -95,17 +95,17 @@ pub struct Webhook {
     /// Where messages are posted.
     #[schema(format = "uri", example = "https://hooks.example.com/assay")]
     pub url: String,
-    /// What it is for, in the words of whoever made it.
+    /// Description given by the caller.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub description: Option<String>,
-    /// What it is told.
+    /// Subscribed event types.
     #[schema(min_items = 1)]
     pub events: BTreeSet<WebhookEvent>,
-    /// `axis.low_score` is told of scores below this one.
+    /// `axis.low_score` is sent for scores below this threshold.
     #[schema(value_type = f64, minimum = 1.0, maximum = 5.0, example = 3.0)]
     pub axis_low_score_below: Score,
-    /// Whether it is told anything at present.
+    /// Whether messages are sent to it.
     pub enabled: bool,
     /// Why the service disabled it; absent when it did not.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -129,18 +129,18 @@ pub struct CreatedWebhook {
     /// The endpoint.
     #[serde(flatten)]
     pub webhook: Webhook,
-    /// What its messages are signed with: `whsec_` and base64.
+    /// Signing secret of its messages: `whsec_` and base64.
     #[schema(example = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD")]
     pub secret: String,
 }
 
-/// What messages to an endpoint are signed with.
+/// Signing secret of an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WebhookSecret {
     /// The secret: `whsec_` and base64.
     #[schema(example = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD")]
     pub secret: String,
-    /// Until when messages are also signed with the secret before it, epoch milliseconds; absent when they are not.
+    /// Until when messages are also signed with the previous secret, epoch milliseconds; absent when they are not.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<i64>, nullable = false, example = 1_763_600_000_000_i64)]
     pub previous_secret_expires_at: Option<Timestamp>,
@@ -175,9 +175,9 @@ impl DisabledReason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryStatus {
-    /// An attempt is still to come.
+    /// Another attempt is scheduled.
     Pending,
-    /// The endpoint took it.
+    /// The endpoint accepted it.
     Delivered,
     /// All attempts failed, or the endpoint answered 410.
     Failed,
@@ -208,10 +208,10 @@ pub struct WebhookDelivery {
     /// Delivery id: the header `webhook-id` of every attempt.
     #[schema(value_type = String, example = "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11")]
     pub id: WebhookDeliveryId,
-    /// What it tells of.
+    /// Event type.
     #[serde(rename = "type")]
     pub event: WebhookEvent,
-    /// State.
+    /// State of the delivery.
     pub status: DeliveryStatus,
     /// Attempts so far.
     pub attempts: u32,
@@ -224,13 +224,13 @@ pub struct WebhookDelivery {
     pub created_at: Timestamp,
 }
 
-/// One message to one endpoint, with everything that is known of it.
+/// One message to one endpoint, with its payload and attempts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct WebhookDeliveryDetails {
     /// The message.
     #[serde(flatten)]
     pub delivery: WebhookDelivery,
-    /// What was posted, or will be; absent when its ticket was deleted.
+    /// The payload; absent after its ticket was deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub payload: Option<serde_json::Value>,
@@ -241,18 +241,18 @@ pub struct WebhookDeliveryDetails {
 /// One attempt at a delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WebhookAttempt {
-    /// From 1.
+    /// Number of the attempt, from 1.
     pub number: u32,
-    /// When it began, epoch milliseconds.
+    /// Start of the attempt, epoch milliseconds.
     #[schema(value_type = i64, example = 1_763_600_000_000_i64)]
     pub attempted_at: Timestamp,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub duration_ms: u64,
-    /// What the endpoint answered; absent when it did not.
+    /// HTTP status code of the endpoint's response; absent without a response.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = 503)]
     pub status_code: Option<u16>,
-    /// Why it failed; absent when it did not.
+    /// Cause of the failure; absent on success.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub error: Option<AttemptError>,
@@ -262,17 +262,17 @@ pub struct WebhookAttempt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptError {
-    /// The answer was not 2xx.
+    /// The response status was not 2xx.
     Status,
-    /// There was no answer in time.
+    /// No response in time.
     Timeout,
-    /// The host's name has no address, or none that webhooks may be sent to.
+    /// The host name does not resolve to an allowed address.
     NameNotResolved,
-    /// Webhooks may not be sent to the URL itself, whatever its host's name leads to.
+    /// Webhooks may not be sent to this URL, whatever its host name resolves to.
     AddressRefused,
-    /// No connection, or one that broke off; also when the certificate is not valid.
+    /// The connection failed or broke, or the certificate is invalid.
     ConnectionFailed,
-    /// The secret could not be read on our side.
+    /// The signing secret could not be decrypted.
     SecretUnreadable,
 }
 

@@ -1,8 +1,8 @@
 //! Floating-point arithmetic in one fixed order, written so that compilers turn it into vector instructions.
 //!
-//! Every loop over sixteen numbers is sixteen independent sums; how many of them an instruction takes changes nothing.
+//! Every loop over sixteen numbers computes sixteen independent sums, so the vector width does not change the result.
 
-/// Numbers that are computed side by side. The sizes of a model are multiples of it.
+/// Numbers that are computed in parallel. The sizes of a model are multiples of it.
 pub(crate) const LANES: usize = 16;
 
 /// Adding it to a small number and subtracting it again rounds to the nearest integer, ties to even; its bits then hold
@@ -18,24 +18,24 @@ pub(crate) fn sum(values: &[f32]) -> f32 {
             *lane += value;
         }
     }
-    fold(lanes, |left, right| left + right)
+    reduce_lanes(lanes, |left, right| left + right)
 }
 
 /// Largest magnitude in `values`, whose length is a multiple of sixteen.
 #[inline(always)]
-fn largest_magnitude(values: &[f32]) -> f32 {
+fn max_magnitude(values: &[f32]) -> f32 {
     let mut lanes = [0.0_f32; LANES];
     for chunk in values.as_chunks::<LANES>().0 {
         for (lane, value) in lanes.iter_mut().zip(chunk) {
-            *lane = larger(*lane, value.abs());
+            *lane = max(*lane, value.abs());
         }
     }
-    fold(lanes, larger)
+    reduce_lanes(lanes, max)
 }
 
-/// Halves the sixteen until one is left.
+/// Reduces sixteen lanes pairwise to one value.
 #[inline(always)]
-fn fold(mut lanes: [f32; LANES], combine: impl Fn(f32, f32) -> f32) -> f32 {
+fn reduce_lanes(mut lanes: [f32; LANES], combine: impl Fn(f32, f32) -> f32) -> f32 {
     let mut width = LANES / 2;
     while width > 0 {
         for lane in 0..width {
@@ -46,20 +46,20 @@ fn fold(mut lanes: [f32; LANES], combine: impl Fn(f32, f32) -> f32) -> f32 {
     lanes[0]
 }
 
-/// `f32::max` leaves open which zero it gives; a comparison does not.
+/// Deterministic maximum: `f32::max` does not specify which of +0 and −0 it returns.
 #[inline(always)]
-pub(crate) fn larger(left: f32, right: f32) -> f32 {
+pub(crate) fn max(left: f32, right: f32) -> f32 {
     if right > left { right } else { left }
 }
 
 /// e to the power of `x`, for `x` up to 0; within 2 units in the last place, and never 0.
 #[inline(always)]
-pub(crate) fn exp_of_negative(x: f32) -> f32 {
-    let x = larger(x, -87.0);
+pub(crate) fn exp_nonpositive(x: f32) -> f32 {
+    let x = max(x, -87.0);
     let rounded = x * std::f32::consts::LOG2_E + ROUNDING;
     let exponent = rounded.to_bits().wrapping_sub(ROUNDING.to_bits());
     let whole = rounded - ROUNDING;
-    // ln 2 in two parts, so that what is left is exact.
+    // ln 2 in two parts, so that the remainder is exact.
     let rest = (x - whole * 0.693_359_4) - whole * -2.121_944_4e-4;
     let series = 1.987_569_1e-4;
     let series = series * rest + 1.398_199_9e-3;
@@ -82,11 +82,11 @@ pub(crate) fn gelu(x: f32) -> f32 {
     let series = series * t + 1.421_413_8;
     let series = series * t + -0.284_496_72;
     let series = series * t + 0.254_829_6;
-    let erf = 1.0 - series * t * exp_of_negative(-(magnitude * magnitude));
+    let erf = 1.0 - series * t * exp_nonpositive(-(magnitude * magnitude));
     0.5 * x * (1.0 + erf.copysign(scaled))
 }
 
-/// Brings each row to mean 0 and variance 1, then multiplies by `weight` and adds `bias`.
+/// Layer normalisation: each row to mean 0 and variance 1, then times `weight` plus `bias`.
 #[inline(always)]
 pub(crate) fn normalise_rows(rows: &mut [f32], weight: &[f32], bias: &[f32], epsilon: f32) {
     let width = weight.len();
@@ -99,7 +99,7 @@ pub(crate) fn normalise_rows(rows: &mut [f32], weight: &[f32], bias: &[f32], eps
                 *square += *value * *value;
             }
         }
-        let variance = fold(squares, |left, right| left + right) / width as f32;
+        let variance = reduce_lanes(squares, |left, right| left + right) / width as f32;
         let factor = 1.0 / (variance + epsilon).sqrt();
         for ((value, weight), bias) in row.iter_mut().zip(weight).zip(bias) {
             *value = *value * factor * weight + bias;
@@ -107,10 +107,10 @@ pub(crate) fn normalise_rows(rows: &mut [f32], weight: &[f32], bias: &[f32], eps
     }
 }
 
-/// Rounds a row to integers of −127 to 127 and returns what one of them stands for.
+/// Quantises a row to integers from −127 to 127 and returns the scale.
 #[inline(always)]
 pub(crate) fn quantise_row<T>(row: &[f32], quantised: &mut [T], store: impl Fn(i32) -> T) -> f32 {
-    let largest = larger(1e-9, largest_magnitude(row));
+    let largest = max(1e-9, max_magnitude(row));
     let factor = 127.0 / largest;
     for (quantised, value) in quantised.iter_mut().zip(row) {
         let bits = (value * factor + ROUNDING).to_bits();
@@ -124,19 +124,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exp_is_close_and_never_zero() {
+    fn exp_is_within_2_ulp_and_never_zero() {
         for step in 0..=87_000 {
             let x = -(step as f32) / 1000.0;
             let exact = f64::from(x).exp();
-            let error = (f64::from(exp_of_negative(x)) - exact).abs() / exact;
+            let error = (f64::from(exp_nonpositive(x)) - exact).abs() / exact;
             assert!(error < 2.4e-7, "{x}: {error}");
         }
-        assert!(exp_of_negative(-1e30) > 0.0);
-        assert_eq!(exp_of_negative(0.0), 1.0);
+        assert!(exp_nonpositive(-1e30) > 0.0);
+        assert_eq!(exp_nonpositive(0.0), 1.0);
     }
 
     #[test]
-    fn gelu_has_the_values_of_the_table() {
+    fn gelu_matches_table_of_normal_distribution() {
         // x · Φ(x), Φ from a table of the normal distribution.
         let table =
             [(-3.0, -0.004_049_7), (-1.0, -0.158_655_3), (0.0, 0.0), (0.5, 0.345_731), (2.0, 1.954_5)];
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_are_rounded_to_even_numbers() {
+    fn quantisation_rounds_halves_to_even() {
         let mut row = [0.0; LANES];
         row[..7].copy_from_slice(&[127.0, 0.5, 1.5, 2.5, -0.5, -1.5, -127.0]);
         let mut quantised = [0; LANES];

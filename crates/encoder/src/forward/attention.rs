@@ -1,14 +1,14 @@
-//! Attention of one layer: every query looks at the tokens of its own segment and of those before.
+//! Block-causal attention of one layer: a query attends to the tokens of its own segment and of earlier ones.
 //!
-//! Sixteen queries are computed side by side, so that neither the scores' sums nor their maxima cross lanes.
+//! Sixteen queries are computed in parallel lanes, so that sums and maxima of scores never cross lanes.
 
-use super::arithmetic::{LANES, exp_of_negative, larger};
+use super::arithmetic::{LANES, exp_nonpositive, max};
 use crate::workspace::{AttentionBuffers, resize};
 
-/// Keys, or numbers of a value, that one step of [`product`] takes.
+/// Keys, or dimensions of a value, in one step of [`multiply_block`].
 const BLOCK: usize = 4;
 
-/// What attention reads: rows of `hidden` numbers for each query, and twice as many for each token, key then value.
+/// Input of attention: `hidden` numbers for each query; key, then value, `hidden` numbers each, for each token.
 #[derive(Clone, Copy)]
 pub(crate) struct AttentionInput<'a> {
     pub(crate) hidden: usize,
@@ -18,12 +18,12 @@ pub(crate) struct AttentionInput<'a> {
     pub(crate) spans: &'a [Span],
 }
 
-/// Queries beside each other that look at the same tokens.
+/// Adjacent queries that attend to the same tokens.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Span {
-    /// How many there are.
+    /// Number of queries.
     pub(crate) queries: usize,
-    /// The number of tokens, from the first, that they look at.
+    /// Number of tokens, from the first, that they attend to.
     pub(crate) tokens: usize,
 }
 
@@ -35,8 +35,8 @@ pub(crate) fn attend(input: AttentionInput<'_>, buffers: &mut AttentionBuffers, 
     resize(&mut buffers.queries, size);
     resize(&mut buffers.scores, tokens.next_multiple_of(BLOCK));
     for start in (0..hidden).step_by(size) {
-        arrange_keys(input, start, &mut buffers.keys);
-        arrange_values(input, start, &mut buffers.values);
+        pack_keys(input, start, &mut buffers.keys);
+        pack_values(input, start, &mut buffers.values);
         let (mut queries, mut context) = (input.queries, &mut *context);
         for span in input.spans {
             let (of_span, later) = queries.split_at(span.queries * hidden);
@@ -44,41 +44,42 @@ pub(crate) fn attend(input: AttentionInput<'_>, buffers: &mut AttentionBuffers, 
             (queries, context) = (later, context_later);
             for (queries, context) in of_span.chunks(LANES * hidden).zip(to_write.chunks_mut(LANES * hidden))
             {
-                arrange_queries(queries, hidden, start, &mut buffers.queries);
+                pack_queries(queries, hidden, start, &mut buffers.queries);
                 attend_head(span.tokens, tokens, buffers, HeadOutput { context, hidden, start });
             }
         }
     }
 }
 
-/// Where one head writes what it found: numbers of each row of `hidden`, from `start`.
+/// Output of one head: columns of each row of `hidden` numbers, from `start`.
 struct HeadOutput<'a> {
     context: &'a mut [f32],
     hidden: usize,
     start: usize,
 }
 
-/// One head for up to sixteen queries that look at the first `seen` of `tokens`.
+/// One head for up to sixteen queries that attend to the first `seen` of `tokens`.
 #[inline(always)]
 fn attend_head(seen: usize, tokens: usize, buffers: &mut AttentionBuffers, output: HeadOutput<'_>) {
     let size = buffers.queries.len();
     let key_blocks = buffers.keys.chunks_exact(size).take(seen.div_ceil(BLOCK));
     for (keys, scores) in key_blocks.zip(buffers.scores.as_chunks_mut::<BLOCK>().0) {
-        *scores = product(keys, &buffers.queries);
+        *scores = multiply_block(keys, &buffers.queries);
     }
     let scores = buffers.scores.get_mut(..seen).unwrap_or_default();
-    let factors = soften(scores);
+    let factors = softmax(scores);
     for (block, values) in buffers.values.chunks_exact(tokens).enumerate() {
-        let sums = product(values, scores);
+        let sums = multiply_block(values, scores);
         write_context(&sums, &factors, output.context, output.hidden, output.start + block * BLOCK);
     }
 }
 
 /// `sums[i][lane]` = Σ over `left` and `right` of `left[i] · right[lane]`, from the first to the last.
 ///
-/// The four sums have names so that they stay in registers: an array of them is kept in memory, which takes twice as long.
+/// The four sums are separate variables so that they stay in registers: as an array they are kept in memory, which takes
+/// twice as long.
 #[inline(always)]
-fn product(left: &[[f32; BLOCK]], right: &[[f32; LANES]]) -> [[f32; LANES]; BLOCK] {
+fn multiply_block(left: &[[f32; BLOCK]], right: &[[f32; LANES]]) -> [[f32; LANES]; BLOCK] {
     let [mut first, mut second, mut third, mut fourth] = [[0.0; LANES]; BLOCK];
     for (left, right) in left.iter().zip(right) {
         add_scaled(&mut first, left[0], right);
@@ -96,9 +97,9 @@ fn add_scaled(sums: &mut [f32; LANES], factor: f32, values: &[f32; LANES]) {
     }
 }
 
-/// The keys of one head, four tokens beside each other. Behind the last token stand zeros.
+/// The keys of one head, interleaved by four tokens; padded with zeros.
 #[inline(always)]
-fn arrange_keys(input: AttentionInput<'_>, start: usize, keys: &mut Vec<[f32; BLOCK]>) {
+fn pack_keys(input: AttentionInput<'_>, start: usize, keys: &mut Vec<[f32; BLOCK]>) {
     let (hidden, size) = (input.hidden, input.hidden / input.heads);
     let tokens = input.keys_values.len() / (2 * hidden);
     keys.clear();
@@ -112,9 +113,9 @@ fn arrange_keys(input: AttentionInput<'_>, start: usize, keys: &mut Vec<[f32; BL
     }
 }
 
-/// The values of one head: for each four numbers, those of all tokens.
+/// The values of one head: for each block of four dimensions, those of all tokens.
 #[inline(always)]
-fn arrange_values(input: AttentionInput<'_>, start: usize, values: &mut Vec<[f32; BLOCK]>) {
+fn pack_values(input: AttentionInput<'_>, start: usize, values: &mut Vec<[f32; BLOCK]>) {
     let (hidden, size) = (input.hidden, input.hidden / input.heads);
     let tokens = input.keys_values.len() / (2 * hidden);
     resize(values, tokens * size / BLOCK);
@@ -126,9 +127,9 @@ fn arrange_values(input: AttentionInput<'_>, start: usize, values: &mut Vec<[f32
     }
 }
 
-/// Up to sixteen queries of one head side by side, divided by the root of its size.
+/// Up to sixteen queries of one head, transposed into lanes and divided by the root of the head size.
 #[inline(always)]
-fn arrange_queries(rows: &[f32], hidden: usize, start: usize, queries: &mut [[f32; LANES]]) {
+fn pack_queries(rows: &[f32], hidden: usize, start: usize, queries: &mut [[f32; LANES]]) {
     let factor = 1.0 / (queries.len() as f32).sqrt();
     for (lane, row) in rows.chunks_exact(hidden).enumerate() {
         for (queries, value) in queries.iter_mut().zip(&row[start..]) {
@@ -137,19 +138,19 @@ fn arrange_queries(rows: &[f32], hidden: usize, start: usize, queries: &mut [[f3
     }
 }
 
-/// Turns scores into weights, which are still to be multiplied by what is returned.
+/// Softmax without the division: exponentiates the scores and returns the factor (1 / sum) for each lane.
 #[inline(always)]
-fn soften(scores: &mut [[f32; LANES]]) -> [f32; LANES] {
+fn softmax(scores: &mut [[f32; LANES]]) -> [f32; LANES] {
     let mut largest = [f32::MIN; LANES];
     for scores in &*scores {
         for (largest, score) in largest.iter_mut().zip(scores) {
-            *largest = larger(*largest, *score);
+            *largest = max(*largest, *score);
         }
     }
     let mut sums = [0.0; LANES];
     for scores in scores {
         for ((score, largest), sum) in scores.iter_mut().zip(&largest).zip(&mut sums) {
-            *score = exp_of_negative(*score - largest);
+            *score = exp_nonpositive(*score - largest);
             *sum += *score;
         }
     }

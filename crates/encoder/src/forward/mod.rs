@@ -1,6 +1,6 @@
 //! The forward pass: embeddings, then layers of attention and feed-forward, each followed by layer normalisation.
 //!
-//! Everything here is inlined into a function of the kernel, which is compiled for the instructions of that kernel.
+//! Everything here is inlined into a function of the kernel, which is compiled with that kernel's target features.
 
 mod arithmetic;
 mod attention;
@@ -12,7 +12,7 @@ use crate::kernel::{Arithmetic, Matrix};
 use crate::workspace::{Buffers, Workspace, resize};
 use std::borrow::Cow;
 
-/// What a transformer is made of, with matrices as the arithmetic `A` wants them.
+/// Weights of the transformer, with matrices packed for the arithmetic `A`.
 pub(crate) struct Transformer<A: Arithmetic> {
     pub(crate) arithmetic: A,
     pub(crate) embedding: Embedding,
@@ -25,7 +25,7 @@ pub(crate) struct Transformer<A: Arithmetic> {
 pub(crate) struct Embedding {
     /// Signed 8-bit integers, a row for each id.
     pub(crate) words: Cow<'static, [u8]>,
-    /// The scale of each of these rows.
+    /// Quantisation scale of each row.
     pub(crate) scales: Vec<f32>,
     /// A row for each position.
     pub(crate) positions: Vec<f32>,
@@ -47,16 +47,16 @@ pub(crate) struct Norm {
     pub(crate) bias: Vec<f32>,
 }
 
-/// Ids that are in the vocabulary and not too many.
+/// Validated ids: all in the vocabulary, at most as many as positions.
 #[derive(Clone, Copy)]
 pub(crate) struct Input<'a> {
     pub(crate) ids: &'a [u32],
-    /// Where each segment ends, ascending; the last one ends with the ids.
+    /// End of each segment, ascending; the last one is the number of ids.
     pub(crate) segments: &'a [usize],
 }
 
 impl Input<'_> {
-    /// What the queries of a layer look at: those of a segment at everything up to its end.
+    /// Attention spans: the queries of a segment attend to everything up to its end.
     fn spans(&self) -> Vec<Span> {
         let starts = std::iter::once(&0).chain(self.segments);
         starts.zip(self.segments).map(|(start, end)| Span { queries: end - start, tokens: *end }).collect()
@@ -132,7 +132,7 @@ fn run_layer<A: Arithmetic>(
     normalise_rows(rows, &layer.output_norm.weight, &layer.output_norm.bias, epsilon);
 }
 
-/// Quantises rows of `width` numbers. Rows are added behind the last so that kernels take whole groups of them.
+/// Quantises rows of `width` numbers, padded to a multiple of the kernel's `ROWS`.
 #[inline(always)]
 fn quantise<A: Arithmetic>(
     rows: &[f32],

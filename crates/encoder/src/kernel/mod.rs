@@ -1,4 +1,4 @@
-//! Multiplication of quantised matrices: the part that is written for each kind of processor.
+//! Multiplication of quantised matrices, one implementation for each instruction set.
 
 mod portable;
 #[cfg(target_arch = "x86_64")]
@@ -12,11 +12,11 @@ pub(crate) use self::x86::{Avx2, Avx512Vnni};
 use crate::forward::{Input, LANES, Transformer};
 use crate::workspace::Workspace;
 
-/// Instructions that a model is run with. All give the same bytes.
+/// Instruction set that a model runs with. All give the same bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kernel {
-    /// What every processor of the target has.
+    /// Baseline instructions of the compilation target.
     Portable,
     /// AVX2 of x86-64.
     Avx2,
@@ -25,7 +25,7 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// Every kernel there is, the slowest first.
+    /// Every kernel, the slowest first.
     pub const ALL: [Self; 3] = [Self::Portable, Self::Avx2, Self::Avx512Vnni];
 
     /// The fastest kernel of this processor.
@@ -49,13 +49,13 @@ impl Kernel {
     }
 }
 
-/// How 8-bit integers are laid out and multiplied. A value of an implementation proves that the processor can do it.
+/// Layout and multiplication of 8-bit integers. A value of an implementing type proves that the processor supports it.
 pub(crate) trait Arithmetic: Copy {
-    /// A quantised number of a vector, as it is stored.
+    /// Storage type of a quantised activation.
     type Activation: Copy + Default;
-    /// The weights of a matrix.
+    /// Packed weights of a matrix.
     type Weights;
-    /// Vectors that are multiplied together: their number is padded to a multiple of it.
+    /// Vectors per multiplication; their number is padded to a multiple of it.
     const ROWS: usize;
 
     /// `quantised` is from −127 to 127.
@@ -103,9 +103,9 @@ impl<A: Arithmetic> Matrix<A> {
         self.scales.len() * LANES
     }
 
-    /// Turns the exact sums of sixteen outputs into numbers.
+    /// Scales the exact integer sums of sixteen outputs and adds the biases.
     #[inline(always)]
-    fn finish(&self, block: usize, sums: &[i32; LANES], row_scale: f32, results: &mut [f32]) {
+    fn dequantise(&self, block: usize, sums: &[i32; LANES], row_scale: f32, results: &mut [f32]) {
         let parts = sums.iter().zip(&self.scales[block]).zip(&self.biases[block]);
         for (result, ((sum, scale), bias)) in results.iter_mut().zip(parts) {
             *result = *sum as f32 * (row_scale * scale) + bias;

@@ -1,4 +1,4 @@
-//! Multiplication in plain Rust, shaped so that compilers find vector instructions for it.
+//! Multiplication in plain Rust, written so that compilers vectorise it.
 
 use std::ops::Range;
 
@@ -6,16 +6,16 @@ use super::{Arithmetic, Matrix};
 use crate::forward::{Input, LANES, Transformer, encode};
 use crate::workspace::{Workspace, resize};
 
-/// Numbers whose pairs of products are summed in 16 bits: 256 pairs of low bytes, up to 255 each, just fit.
-const PART: usize = 512;
+/// Numbers per 16-bit accumulation: 256 pairs of low bytes, up to 255 each, just fit.
+const CHUNK: usize = 512;
 
-/// What every processor can do.
+/// Runs on every processor.
 #[derive(Clone, Copy)]
 pub(crate) struct Portable;
 
 impl Arithmetic for Portable {
     type Activation = i16;
-    /// As in the file: row after row.
+    /// As in the file: row-major.
     type Weights = Vec<u8>;
     const ROWS: usize = 1;
 
@@ -25,7 +25,7 @@ impl Arithmetic for Portable {
     }
 
     fn activations(workspace: &mut Workspace) -> &mut Vec<i16> {
-        &mut workspace.words
+        &mut workspace.i16_activations
     }
 
     fn pack(rows: &[u8], _inputs: usize) -> Vec<u8> {
@@ -55,7 +55,7 @@ impl Arithmetic for Portable {
                 {
                     *sums = dot_pair(vector, rows);
                 }
-                matrix.finish(block, &sums, *scale, &mut results[index * LANES..][..LANES]);
+                matrix.dequantise(block, &sums, *scale, &mut results[index * LANES..][..LANES]);
             }
         }
     }
@@ -65,15 +65,15 @@ impl Arithmetic for Portable {
     }
 }
 
-/// `vector` times two rows beside each other, all of the same even length.
+/// Dot products of `vector` with two adjacent rows, all of the same even length.
 ///
 /// Two products fit into 16 bits (2 · 127 · 128), and so do the sums of their low bytes and of their high bytes, so that
-/// compilers find vectors of 16-bit numbers for everything in the loop. A function of its own, so that this loop is optimised alone.
+/// compilers use 16-bit vectors for the whole loop. Not inlined, so that this loop is optimised alone.
 #[inline(never)]
 fn dot_pair(vector: &[i16], rows: &[i16]) -> [i32; 2] {
     let (first, second) = rows.split_at(vector.len());
     let mut sums = [0; 2];
-    let parts = vector.chunks(PART).zip(first.chunks(PART)).zip(second.chunks(PART));
+    let parts = vector.chunks(CHUNK).zip(first.chunks(CHUNK)).zip(second.chunks(CHUNK));
     for ((vector, first), second) in parts {
         let (left, right) = vector.split_at(vector.len() / 2);
         let first = first.split_at(left.len());
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_largest_products_do_not_overflow() {
+    fn largest_products_do_not_overflow() {
         for length in [16, 32, 512, 528, 1536] {
             for (left, right) in [(127, -128), (127, 127), (-127, 127), (-127, -128), (1, -1), (-1, 1)] {
                 let rows = [vec![right; length], vec![right / 2; length]].concat();

@@ -1,7 +1,7 @@
-//! Multiplication with AVX2, and with AVX-512 and its neural network instructions.
+//! Multiplication with AVX2, and with AVX-512 VNNI.
 //!
-//! The only place with `unsafe`: it calls functions that are compiled for instructions which were found to be there, and
-//! copies registers to memory.
+//! The only place with `unsafe`: it calls functions with target features that were detected at run time, and copies
+//! registers to memory.
 
 #![allow(unsafe_code, reason = "functions for certain processors; each place says why it is sound")]
 
@@ -12,7 +12,7 @@ use super::{Arithmetic, Matrix};
 use crate::forward::{Input, LANES, Transformer, encode};
 use crate::workspace::{Workspace, resize};
 
-/// Vectors that are multiplied at a time: with two or four registers of sums for each, all registers are in use.
+/// Vectors per multiplication: with two or four accumulators for each, all registers are in use.
 const ROWS: usize = 6;
 
 /// Proof that the processor has AVX2: only [`Avx2::detect`] makes it.
@@ -31,13 +31,13 @@ impl Avx2 {
 
 impl Avx512Vnni {
     pub(crate) fn detect() -> Option<Self> {
-        let there = Avx2::detect().is_some()
+        let available = Avx2::detect().is_some()
             && is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl")
             && is_x86_feature_detected!("avx512vnni");
-        there.then_some(Self(()))
+        available.then_some(Self(()))
     }
 }
 
@@ -53,7 +53,7 @@ impl Arithmetic for Avx2 {
     }
 
     fn activations(workspace: &mut Workspace) -> &mut Vec<i16> {
-        &mut workspace.words
+        &mut workspace.i16_activations
     }
 
     fn pack(rows: &[u8], inputs: usize) -> Self::Weights {
@@ -94,7 +94,7 @@ impl Arithmetic for Avx512Vnni {
     }
 
     fn activations(workspace: &mut Workspace) -> &mut Vec<u8> {
-        &mut workspace.unsigned_bytes
+        &mut workspace.u8_activations
     }
 
     fn pack(rows: &[u8], inputs: usize) -> Self::Weights {
@@ -130,11 +130,11 @@ impl Arithmetic for Avx512Vnni {
 pub(crate) struct Avx512Weights {
     /// For sixteen outputs, for each four inputs: `[output][input]`.
     panels: Vec<__m512i>,
-    /// What each output has too much because 128 was added to every input.
+    /// Excess of each output because 128 was added to every input; subtracted at the end.
     corrections: Vec<[i32; LANES]>,
 }
 
-/// Rows of sixteen outputs side by side: for each `INPUTS` inputs the weights of all sixteen, which are `BYTES` bytes.
+/// Interleaves the rows of sixteen outputs: for each `INPUTS` inputs the weights of all sixteen, which are `BYTES` bytes.
 fn interleave<const INPUTS: usize, const BYTES: usize, V>(
     rows: &[u8],
     inputs: usize,
@@ -158,7 +158,7 @@ fn encode_avx2(transformer: &Transformer<Avx2>, input: Input<'_>, workspace: &mu
     encode(transformer, input, workspace)
 }
 
-/// What is not integers is compiled for AVX2: compilers turn its loops over sixteen numbers into worse code for AVX-512.
+/// Floating-point code is compiled for AVX2: compilers generate worse code for loops over sixteen numbers with AVX-512.
 #[target_feature(enable = "avx2")]
 fn encode_avx512(
     transformer: &Transformer<Avx512Vnni>,
@@ -188,7 +188,7 @@ fn multiply_avx2(
                 let sums = [store_avx2(sums[0]), store_avx2(sums[1])];
                 let mut all = [0; LANES];
                 all.copy_from_slice(sums.as_flattened());
-                matrix.finish(block, &all, *scale, &mut results[index * LANES..][..LANES]);
+                matrix.dequantise(block, &all, *scale, &mut results[index * LANES..][..LANES]);
             }
         }
     }
@@ -256,7 +256,7 @@ struct Avx512Task<'a> {
     width: usize,
 }
 
-/// All vectors with `BLOCKS` times sixteen outputs.
+/// Multiplies all vectors with `BLOCKS` times sixteen outputs.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn multiply_blocks<const BLOCKS: usize>(task: &Avx512Task<'_>, block: usize, results: &mut [f32]) {
     let (matrix, width) = (task.matrix, task.width);
@@ -274,7 +274,12 @@ fn multiply_blocks<const BLOCKS: usize>(task: &Avx512Task<'_>, block: usize, res
                 for (sum, correction) in sums.iter_mut().zip(&matrix.weights.corrections[block]) {
                     *sum -= correction;
                 }
-                matrix.finish(block, &sums, *scale, &mut results[(block - task.first) * LANES..][..LANES]);
+                matrix.dequantise(
+                    block,
+                    &sums,
+                    *scale,
+                    &mut results[(block - task.first) * LANES..][..LANES],
+                );
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Text to ids: SentencePiece's unigram model, as XLM-RoBERTa uses it.
 //!
-//! T. Kudo, "Subword Regularization", 2018: of all ways to cut a text into pieces the one whose scores sum to the most.
+//! Viterbi segmentation (T. Kudo, "Subword Regularization", 2018): of all ways to cut a text into pieces, the one with the
+//! highest sum of scores.
 
 mod normalise;
 mod trie;
@@ -10,7 +11,7 @@ use crate::file::ModelFile;
 use crate::tokenizer::normalise::Normaliser;
 use crate::tokenizer::trie::Trie;
 
-/// How much less likely than the rarest piece a character is that no piece has.
+/// Log-probability of an unknown character below that of the rarest piece.
 const UNKNOWN_PENALTY: f64 = 10.0;
 
 pub(crate) struct Tokenizer {
@@ -21,11 +22,11 @@ pub(crate) struct Tokenizer {
     unknown_score: f64,
 }
 
-/// The best way to a place in the text.
+/// The best segmentation that ends at an offset of the text.
 #[derive(Clone, Copy)]
-struct Step {
+struct BestPath {
     score: f64,
-    /// Where its last piece begins.
+    /// Start of its last piece.
     from: usize,
     id: u32,
 }
@@ -42,7 +43,7 @@ impl Tokenizer {
         let mut lowest = f32::INFINITY;
         for (id, (bounds, score)) in (0..).zip(offsets.windows(2).zip(&scores)) {
             let piece = piece(bytes, bounds)?;
-            // Texts must not be able to say what the markers say.
+            // Markers cannot be produced from text.
             if piece.is_empty() || id == bos || id == unknown {
                 continue;
             }
@@ -53,46 +54,46 @@ impl Tokenizer {
         Ok(Self { normaliser, pieces, scores, unknown, unknown_score: lowest - UNKNOWN_PENALTY })
     }
 
-    /// Appends the ids of `text`, without markers in front or behind. Characters beside each other that no piece has
-    /// are one unknown id; a text without anything but spaces has none.
+    /// Appends the ids of `text`, without markers at the start or the end. Adjacent unknown characters become one unknown id;
+    /// a blank text has no ids.
     pub(crate) fn tokenize(&self, text: &str, ids: &mut Vec<u32>) {
         let normalised = self.normaliser.normalise(text);
-        let steps = self.best_steps(&normalised);
+        let paths = self.best_paths(&normalised);
         let start = ids.len();
         let mut end = normalised.len();
-        while let Some(step) = steps.get(end).filter(|_| end > 0) {
-            let repeated = step.id == self.unknown && ids.len() > start && ids.last() == Some(&self.unknown);
+        while let Some(path) = paths.get(end).filter(|_| end > 0) {
+            let repeated = path.id == self.unknown && ids.len() > start && ids.last() == Some(&self.unknown);
             if !repeated {
-                ids.push(step.id);
+                ids.push(path.id);
             }
-            end = step.from;
+            end = path.from;
         }
         ids[start..].reverse();
     }
 
-    /// For each place in `text`, in bytes, the best way to it. Only places between characters have one.
-    fn best_steps(&self, text: &str) -> Vec<Step> {
-        let nowhere = Step { score: f64::NEG_INFINITY, from: 0, id: self.unknown };
-        let mut steps = vec![nowhere; text.len() + 1];
-        steps[0].score = 0.0;
+    /// The best path to each byte offset of `text`; only character boundaries are reachable.
+    fn best_paths(&self, text: &str) -> Vec<BestPath> {
+        let unreachable = BestPath { score: f64::NEG_INFINITY, from: 0, id: self.unknown };
+        let mut paths = vec![unreachable; text.len() + 1];
+        paths[0].score = 0.0;
         let bytes = text.as_bytes();
         for (from, character) in text.char_indices() {
-            let so_far = steps[from].score;
+            let so_far = paths[from].score;
             self.pieces.prefixes(&bytes[from..], |length, id| {
                 let score = so_far + f64::from(self.scores[id as usize]);
-                improve(&mut steps[from + length], Step { score, from, id });
+                keep_better(&mut paths[from + length], BestPath { score, from, id });
             });
-            let step = Step { score: so_far + self.unknown_score, from, id: self.unknown };
-            improve(&mut steps[from + character.len_utf8()], step);
+            let path = BestPath { score: so_far + self.unknown_score, from, id: self.unknown };
+            keep_better(&mut paths[from + character.len_utf8()], path);
         }
-        steps
+        paths
     }
 }
 
-/// The first of equally good ways stays.
-fn improve(best: &mut Step, step: Step) {
-    if step.score > best.score {
-        *best = step;
+/// On a tie the first path stays.
+fn keep_better(best: &mut BestPath, path: BestPath) {
+    if path.score > best.score {
+        *best = path;
     }
 }
 

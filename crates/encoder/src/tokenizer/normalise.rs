@@ -1,4 +1,4 @@
-//! What happens to a text before it is cut into pieces.
+//! Text normalisation before segmentation.
 
 use crate::error::ModelError;
 use crate::file::ModelFile;
@@ -6,11 +6,11 @@ use crate::file::ModelFile;
 /// Stands for a space in pieces, and in front of every text.
 const METASPACE: char = '\u{2581}';
 
-/// Replaces characters by others, by a list that the file has.
+/// Replaces characters by the table of the model file.
 pub(crate) struct Normaliser {
     /// Sorted.
     from: Vec<u32>,
-    /// Where in `to` the replacement of each begins, and where the last ends.
+    /// Start of each replacement in `to`, and the end of the last.
     offsets: Vec<u32>,
     to: Vec<char>,
 }
@@ -21,19 +21,19 @@ impl Normaliser {
         let offsets = file.u32("tokenizer.normalise.offsets", Some(from.len() + 1))?;
         let to = file.u32("tokenizer.normalise.to", None)?;
         if !from.is_sorted_by(|left, right| left < right) {
-            return Err(fault("tokenizer.normalise.from", "code points must rise"));
+            return Err(invalid("tokenizer.normalise.from", "code points must rise"));
         }
         let last = offsets.last().map_or(0, |&last| last as usize);
         if !offsets.is_sorted() || last > to.len() {
             let reason = "offsets must rise and lie within tokenizer.normalise.to";
-            return Err(fault("tokenizer.normalise.offsets", reason));
+            return Err(invalid("tokenizer.normalise.offsets", reason));
         }
         let to: Option<Vec<char>> = to.into_iter().map(char::from_u32).collect();
-        let to = to.ok_or_else(|| fault("tokenizer.normalise.to", "not every number is a code point"))?;
+        let to = to.ok_or_else(|| invalid("tokenizer.normalise.to", "not every number is a code point"))?;
         Ok(Self { from, offsets, to })
     }
 
-    /// The text with replaced characters, with one [`METASPACE`] in front and for each run of spaces, and with none at
+    /// The text with replaced characters, with one [`METASPACE`] at the start and for each run of spaces, and none at
     /// the end. Control characters and line breaks count as spaces.
     pub(crate) fn normalise(&self, text: &str) -> String {
         let mut normalised = String::with_capacity(text.len() + text.len() / 4 + METASPACE.len_utf8());
@@ -69,6 +69,6 @@ impl Normaliser {
     }
 }
 
-fn fault(name: &'static str, reason: &'static str) -> ModelError {
+fn invalid(name: &'static str, reason: &'static str) -> ModelError {
     ModelError::Tokenizer { name, reason }
 }

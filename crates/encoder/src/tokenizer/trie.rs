@@ -1,10 +1,10 @@
-//! The pieces of a vocabulary, found by their first bytes.
+//! Prefix search over the pieces of a vocabulary.
 
-/// Nodes are numbered from the root, 0; the edges of all nodes lie in one open-addressed table.
+/// A trie. Nodes are numbered from the root, 0; the edges of all nodes are in one open-addressed hash table.
 pub(crate) struct Trie {
-    /// A power of two, at most half of them taken.
+    /// The size is a power of two, the load factor at most one half.
     edges: Vec<Edge>,
-    /// For each node the piece that ends there.
+    /// The piece that ends at each node.
     pieces: Vec<Option<u32>>,
 }
 
@@ -12,7 +12,7 @@ pub(crate) struct Trie {
 struct Edge {
     parent: u32,
     byte: u8,
-    /// The root is nobody's child: 0 marks a free place.
+    /// 0 marks a free slot: the root is never a child.
     child: u32,
 }
 
@@ -25,7 +25,7 @@ impl Default for Trie {
 }
 
 impl Trie {
-    /// Of the same piece twice the first stays.
+    /// Of duplicate pieces the first stays.
     pub(crate) fn insert(&mut self, piece: &[u8], id: u32) {
         let mut node = 0;
         for &byte in piece {
@@ -39,7 +39,7 @@ impl Trie {
     pub(crate) fn prefixes(&self, bytes: &[u8], mut found: impl FnMut(usize, u32)) {
         let mut node = 0;
         for (index, &byte) in bytes.iter().enumerate() {
-            node = self.edges[self.place(node, byte)].child;
+            node = self.edges[self.slot(node, byte)].child;
             if node == 0 {
                 return;
             }
@@ -50,13 +50,13 @@ impl Trie {
     }
 
     fn child_or_new(&mut self, parent: u32, byte: u8) -> u32 {
-        let place = self.place(parent, byte);
-        if self.edges[place].child != 0 {
-            return self.edges[place].child;
+        let slot = self.slot(parent, byte);
+        if self.edges[slot].child != 0 {
+            return self.edges[slot].child;
         }
         let child = u32::try_from(self.pieces.len()).unwrap_or(0);
         self.pieces.push(None);
-        self.edges[place] = Edge { parent, byte, child };
+        self.edges[slot] = Edge { parent, byte, child };
         if self.pieces.len() * 2 > self.edges.len() {
             self.grow();
         }
@@ -66,24 +66,24 @@ impl Trie {
     fn grow(&mut self) {
         let larger = vec![FREE; self.edges.len() * 2];
         for edge in std::mem::replace(&mut self.edges, larger).into_iter().filter(|edge| edge.child != 0) {
-            let place = self.place(edge.parent, edge.byte);
-            self.edges[place] = edge;
+            let slot = self.slot(edge.parent, edge.byte);
+            self.edges[slot] = edge;
         }
     }
 
-    /// Where the edge is, or where it belongs.
+    /// Index of the edge, or of the free slot for it.
     #[inline]
-    fn place(&self, parent: u32, byte: u8) -> usize {
+    fn slot(&self, parent: u32, byte: u8) -> usize {
         let mask = self.edges.len() - 1;
         let key = u64::from(parent) << 8 | u64::from(byte);
         // Multiplication by 2⁶⁴ / φ spreads keys that lie close to each other.
-        let mut place = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask;
+        let mut slot = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask;
         loop {
-            let edge = self.edges[place];
+            let edge = self.edges[slot];
             if edge.child == 0 || (edge.parent == parent && edge.byte == byte) {
-                return place;
+                return slot;
             }
-            place = (place + 1) & mask;
+            slot = (slot + 1) & mask;
         }
     }
 }
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prefixes_are_found_from_the_shortest_and_the_first_of_equal_pieces_counts() {
+    fn prefixes_come_shortest_first_and_duplicates_keep_first_id() {
         let mut trie = Trie::default();
         for (id, piece) in ["a", "abc", "ab", "b", "abc", "é"].into_iter().enumerate() {
             trie.insert(piece.as_bytes(), u32::try_from(id).unwrap());
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trie_of_many_pieces_finds_each() {
+    fn all_pieces_are_found_after_growth() {
         let mut trie = Trie::default();
         for id in 0..20_000_u32 {
             trie.insert(format!("{id}.").as_bytes(), id);

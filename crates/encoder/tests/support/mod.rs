@@ -20,14 +20,14 @@ pub struct Sizes {
     pub positions: usize,
 }
 
-/// A list of tensors that becomes a file.
+/// Builds a model file.
 #[derive(Clone)]
 pub struct Writer {
     pub header: Value,
     tensors: Vec<(String, &'static str, Vec<usize>, Vec<u8>)>,
 }
 
-/// A small generator: the same seed gives the same model.
+/// Xorshift: the same seed gives the same model.
 pub struct Random(pub u64);
 
 impl Random {
@@ -117,7 +117,7 @@ impl Writer {
         self.bytes_with(self.list())
     }
 
-    /// The file, with this list of tensors.
+    /// The file with this tensor directory.
     pub fn bytes_with(&self, list: Vec<Value>) -> Vec<u8> {
         let mut header = self.header.clone();
         header["tensors"] = Value::Array(list);

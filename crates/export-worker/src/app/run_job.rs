@@ -1,4 +1,4 @@
-//! Runs one job: keeps hold of it while its file is written, and decides what becomes of it.
+//! Runs one job: renews the lease while its file is written, then completes, retries, fails or releases the job.
 
 use std::time::Duration;
 
@@ -13,28 +13,27 @@ use super::write_file::{WriteFileError, WrittenFile};
 use super::{Worker, millis};
 use crate::metrics;
 
-/// Attempts at showing a file that is written: a short outage of the database must not cost the whole work.
-const SHOW_ATTEMPTS: u32 = 5;
-const SHOW_PAUSE: Duration = Duration::from_millis(500);
+/// Attempts to publish a written file: a short outage of the database must not discard the work.
+const PUBLISH_ATTEMPTS: u32 = 5;
+const PUBLISH_RETRY_DELAY: Duration = Duration::from_millis(500);
 
-/// How long a worker that was asked to stop goes on settling its job: with the cleaning up of its file before, this stays
-/// below the time that a process has for stopping.
-const LAST_DEADLINE: Duration = Duration::from_secs(10);
+/// Time to finish an attempt after the stop signal. Together with the clean-up of the file it stays below the shutdown budget
+/// of the process.
+const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Longest pause between two attempts at a job.
-const LONGEST_RETRY_DELAY: Duration = Duration::from_secs(300);
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(300);
 
-/// Why a job is given up half-way.
+/// Why a running attempt is cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Interruption {
-    /// This worker stops.
+    /// The worker stops.
     Stopping,
-    /// Another worker has the job, or will soon.
-    HoldLost,
+    /// Another worker has claimed the job, or will soon.
+    LeaseLost,
 }
 
 impl Worker {
-    /// Runs a job to its end, to its next attempt, or until `stop`.
+    /// Runs one attempt, until its end or `stop`.
     pub(super) async fn run_job(&self, claim: Claim, stop: &CancellationToken) {
         let span = tracing::info_span!("export", export = %claim.id, attempt = claim.attempt);
         self.run(&claim, stop).instrument(span).await;
@@ -42,28 +41,28 @@ impl Worker {
 
     async fn run(&self, claim: &Claim, stop: &CancellationToken) {
         let began = Instant::now();
-        let give_up = CancellationToken::new();
-        let writing = self.write_file(claim, &give_up);
+        let cancel = CancellationToken::new();
+        let writing = self.write_file(claim, &cancel);
         tokio::pin!(writing);
         let (written, interruption) = tokio::select! {
             written = &mut writing => (written, None),
-            interruption = self.keep_hold(claim, stop) => {
-                give_up.cancel();
+            interruption = self.renew_lease(claim, stop) => {
+                cancel.cancel();
                 (writing.await, Some(interruption))
             }
         };
-        let too_late = async {
+        let deadline = async {
             stop.cancelled().await;
-            sleep(LAST_DEADLINE).await;
+            sleep(SHUTDOWN_DEADLINE).await;
         };
         tokio::select! {
-            () = self.settle(claim, began, written, interruption) => {}
-            () = too_late => tracing::warn!("export not settled before this worker stops: its hold ends by itself"),
+            () = self.finish_attempt(claim, began, written, interruption) => {}
+            () = deadline => tracing::warn!("the attempt was not finished before the worker stops: its lease expires"),
         }
     }
 
-    /// Does with a job what follows from the end of its attempt.
-    async fn settle(
+    /// Updates the job after an attempt.
+    async fn finish_attempt(
         &self,
         claim: &Claim,
         began: Instant,
@@ -71,58 +70,58 @@ impl Worker {
         interruption: Option<Interruption>,
     ) {
         match (written, interruption) {
-            (Ok(file), None | Some(Interruption::Stopping)) => self.show(claim, began, file).await,
-            (Ok(_), Some(Interruption::HoldLost)) => self.remove(&claim.object_key()).await,
-            (Err(error), None) => self.note_failure(claim, error).await,
+            (Ok(file), None | Some(Interruption::Stopping)) => self.publish_file(claim, began, file).await,
+            (Ok(_), Some(Interruption::LeaseLost)) => self.remove(&claim.object_key()).await,
+            (Err(error), None) => self.record_failure(claim, error).await,
             (Err(_), Some(Interruption::Stopping)) => {
-                tracing::info!("export given back: this worker stops");
-                settled(self.store.hand_back(claim, now()).await, "given back");
+                tracing::info!("export released: this worker stops");
+                log_if_not_updated(self.store.release(claim, now()).await, "release");
             }
-            (Err(_), Some(Interruption::HoldLost)) => {
-                tracing::warn!("export given up: another worker has it, or this one could not hold on to it");
+            (Err(_), Some(Interruption::LeaseLost)) => {
+                tracing::warn!("export abandoned: its lease was lost");
             }
         }
     }
 
-    /// Renews the hold until it is lost or the worker stops.
-    async fn keep_hold(&self, claim: &Claim, stop: &CancellationToken) -> Interruption {
+    /// Renews the lease until it is lost or the worker stops.
+    async fn renew_lease(&self, claim: &Claim, stop: &CancellationToken) -> Interruption {
         let lease = self.settings.lease;
-        let pause = lease / 3;
-        let mut held_until = Instant::now() + lease;
+        let interval = lease / 3;
+        let mut lease_until = Instant::now() + lease;
         loop {
             tokio::select! {
                 () = stop.cancelled() => return Interruption::Stopping,
-                () = sleep(pause) => {}
+                () = sleep(interval) => {}
             }
-            let asked_at = Instant::now();
+            let sent_at = Instant::now();
             let now = now();
             let heartbeat = self.store.heartbeat(claim, now, now.plus_millis(millis(lease)));
-            let Some(answer) = stop.run_until_cancelled(timeout(pause, heartbeat)).await else {
+            let Some(response) = stop.run_until_cancelled(timeout(interval, heartbeat)).await else {
                 return Interruption::Stopping;
             };
-            match answer {
-                Ok(Ok(true)) => held_until = asked_at + lease,
-                Ok(Ok(false)) => return Interruption::HoldLost,
+            match response {
+                Ok(Ok(true)) => lease_until = sent_at + lease,
+                Ok(Ok(false)) => return Interruption::LeaseLost,
                 Ok(Err(error)) => tracing::warn!(cause = %error, "heartbeat of an export failed"),
                 Err(_) => tracing::warn!("heartbeat of an export was not answered in time"),
             }
-            if Instant::now() >= held_until {
-                return Interruption::HoldLost;
+            if Instant::now() >= lease_until {
+                return Interruption::LeaseLost;
             }
         }
     }
 
-    /// Lets the world see a file that is written.
-    async fn show(&self, claim: &Claim, began: Instant, file: WrittenFile) {
+    /// Completes the job, which makes its file downloadable.
+    async fn publish_file(&self, claim: &Claim, began: Instant, file: WrittenFile) {
         let now = now();
         let file = FinishedFile {
             object_key: claim.object_key(),
             bytes: file.bytes,
             rows: file.rows,
             sha256: file.sha256,
-            expires_at: self.settings.file_retention.end_from(now),
+            expires_at: self.settings.file_retention.expires_at(now),
         };
-        for _ in 0..SHOW_ATTEMPTS {
+        for _ in 0..PUBLISH_ATTEMPTS {
             match self.store.complete(claim, file.clone(), now).await {
                 Ok(true) => {
                     tracing::info!(bytes = file.bytes, rows = file.rows, "export complete");
@@ -130,34 +129,34 @@ impl Worker {
                     return self.remove_earlier_files(claim).await;
                 }
                 Ok(false) => {
-                    tracing::warn!("export was written, but another worker has it now: the file is removed");
+                    tracing::warn!("export was written, but its lease was lost: the file is removed");
                     return self.remove(&file.object_key).await;
                 }
-                Err(error) => tracing::warn!(cause = %error, "export is written but cannot be shown yet"),
+                Err(error) => tracing::warn!(cause = %error, "export is written but cannot be published yet"),
             }
-            sleep(SHOW_PAUSE).await;
+            sleep(PUBLISH_RETRY_DELAY).await;
         }
-        // Whether the last attempt was committed is unknown, so the file stays: either it is shown, or the attempt that
-        // follows when the hold has ended removes it.
-        tracing::error!("export is written but could not be shown: it is written again by a later attempt");
+        // The last commit may have succeeded, so the file stays: either it is published, or the next attempt after the lease
+        // removes it.
+        tracing::error!("export is written but could not be published: a later attempt writes it again");
     }
 
-    async fn note_failure(&self, claim: &Claim, error: WriteFileError) {
-        let for_good = claim.try_number >= self.settings.max_attempts;
-        metrics::failed(claim.kind, for_good);
-        if for_good {
-            tracing::error!(cause = %error, "export failed for good");
-            let message = failure_message(error.in_plain_words(), claim.try_number);
-            settled(self.store.fail(claim, &message, now()).await, "failed");
+    async fn record_failure(&self, claim: &Claim, error: WriteFileError) {
+        let is_final = claim.counted_attempt >= self.settings.max_attempts;
+        metrics::failed(claim.kind, is_final);
+        if is_final {
+            tracing::error!(cause = %error, "export failed permanently");
+            let message = failure_message(error.user_message(), claim.counted_attempt);
+            log_if_not_updated(self.store.fail(claim, &message, now()).await, "fail");
             return self.remove_earlier_files(claim).await;
         }
-        let delay = retry_delay(self.settings.retry_delay, claim.try_number);
+        let delay = retry_delay(self.settings.retry_delay, claim.counted_attempt);
         tracing::warn!(cause = %error, delay_ms = millis(delay), "export failed: it is tried again");
         let now = now();
-        settled(self.store.retry_later(claim, now.plus_millis(millis(delay)), now).await, "put off");
+        log_if_not_updated(self.store.retry_later(claim, now.plus_millis(millis(delay)), now).await, "retry");
     }
 
-    /// What attempts before this one may have left behind; none of them can be shown any more.
+    /// Removes files of earlier attempts; none of them can be published any more.
     async fn remove_earlier_files(&self, claim: &Claim) {
         for key in claim.earlier_object_keys() {
             self.remove(&key).await;
@@ -166,31 +165,31 @@ impl Worker {
 
     pub(super) async fn remove(&self, object_key: &str) {
         if let Err(error) = self.objects.delete(object_key).await {
-            tracing::warn!(cause = %error, object_key, "file of an export that nobody needs cannot be removed");
+            tracing::warn!(cause = %error, object_key, "unused export file cannot be removed");
         }
     }
 }
 
-/// The message of a failed export, for the person who asked for it.
+/// Error message of a failed export, for the user.
 pub(super) fn failure_message(what: &str, attempts: u32) -> String {
     format!(
         "{what} in {attempts} attempts: create the export again, and if it fails again, \
-         give its id to whoever operates this service"
+         give its id to the operator of this service"
     )
 }
 
-/// Four times as long after each attempt, so that the attempts together outlast an outage of minutes.
-fn retry_delay(first: Duration, try_number: u32) -> Duration {
-    let factor = 4_u32.saturating_pow(try_number.saturating_sub(1));
-    first.saturating_mul(factor).min(LONGEST_RETRY_DELAY)
+/// Quadruples after each attempt, so that the attempts together outlast an outage of minutes.
+fn retry_delay(first: Duration, counted_attempt: u32) -> Duration {
+    let factor = 4_u32.saturating_pow(counted_attempt.saturating_sub(1));
+    first.saturating_mul(factor).min(MAX_RETRY_DELAY)
 }
 
-/// When a job cannot be settled, its hold ends by itself, and another attempt follows.
-fn settled(result: Result<bool, DatabaseError>, what: &'static str) {
+/// If the update failed, the lease expires and another attempt follows.
+fn log_if_not_updated(result: Result<bool, DatabaseError>, update: &'static str) {
     match result {
         Ok(true) => {}
-        Ok(false) => tracing::warn!(what, "export could not be settled: another worker has it"),
-        Err(error) => tracing::warn!(what, cause = %error, "export could not be settled"),
+        Ok(false) => tracing::warn!(update, "export not updated: its lease was lost"),
+        Err(error) => tracing::warn!(update, cause = %error, "export not updated"),
     }
 }
 
@@ -199,8 +198,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_grow_up_to_five_minutes() {
-        let delay = |try_number| retry_delay(Duration::from_secs(5), try_number).as_secs();
+    fn retry_delay_grows_up_to_five_minutes() {
+        let delay = |counted_attempt| retry_delay(Duration::from_secs(5), counted_attempt).as_secs();
         assert_eq!([1, 2, 3, 4, 5, 40].map(delay), [5, 20, 80, 300, 300, 300]);
     }
 }

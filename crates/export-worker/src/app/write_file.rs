@@ -12,75 +12,70 @@ use tokio_util::sync::CancellationToken;
 
 use super::Worker;
 
-/// How long cleaning up after a failed attempt may take: a worker that stops gives its job back afterwards.
+/// Deadline for the clean-up of a failed attempt: a stopping worker releases its job afterwards.
 const CLEAN_UP_DEADLINE: Duration = Duration::from_secs(5);
 
-/// Between two looks at how far the read model is: at first, and after a while.
+/// Polling interval of the read model: doubles from the first to the maximum.
 const EVALUATIONS_POLL: Duration = Duration::from_millis(50);
-const LONGEST_EVALUATIONS_POLL: Duration = Duration::from_secs(1);
+const MAX_EVALUATIONS_POLL: Duration = Duration::from_secs(1);
 
-/// Why there is no file.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum WriteFileError {
-    /// The rows cannot be read.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
-    /// The file cannot be stored.
     #[error(transparent)]
     Objects(#[from] ObjectError),
-    /// The attempt was given up.
-    #[error("the attempt was given up")]
-    GivenUp,
+    #[error("the attempt was cancelled")]
+    Cancelled,
 }
 
 impl WriteFileError {
-    /// The same for the person who asked for the export: no cause, no path, no name of a library.
-    pub(super) const fn in_plain_words(&self) -> &'static str {
+    /// Message for the user, without internals.
+    pub(super) const fn user_message(&self) -> &'static str {
         match self {
             Self::Snapshot(_) => "the evaluations could not be read",
             Self::Objects(_) => "the file could not be stored",
-            Self::GivenUp => "the file could not be written",
+            Self::Cancelled => "the file could not be written",
         }
     }
 }
 
-/// A file that is written and not shown yet.
+/// A written file that is not published yet.
 pub(super) struct WrittenFile {
-    /// Size in bytes.
     pub(super) bytes: u64,
-    /// Lines, the header not counted.
+    /// Number of lines without the header.
     pub(super) rows: u64,
-    /// SHA-256 of the content, lower-case hexadecimal.
+    /// Lower-case hexadecimal.
     pub(super) sha256: String,
 }
 
 impl Worker {
-    /// Writes the file of a job under the key of its attempt. Nothing appears there unless all of it was written.
+    /// Writes the file of a job under the object key of its attempt, atomically.
     ///
     /// # Errors
-    /// When reading or writing fails, or `give_up` is cancelled, whatever the object store is doing then.
+    /// When reading or writing fails, or as soon as `cancel` is cancelled.
     pub(super) async fn write_file(
         &self,
         claim: &Claim,
-        give_up: &CancellationToken,
+        cancel: &CancellationToken,
     ) -> Result<WrittenFile, WriteFileError> {
-        unless(give_up, self.await_evaluations(claim)).await?;
-        let place = async { self.places.acquire().await.map_err(|_| WriteFileError::GivenUp) };
-        let _place = unless(give_up, place).await?;
+        unless_cancelled(cancel, self.await_evaluations(claim)).await?;
+        let permit = async { self.write_permits.acquire().await.map_err(|_| WriteFileError::Cancelled) };
+        let _permit = unless_cancelled(cancel, permit).await?;
         let key = claim.object_key();
-        let mut writer = unless(give_up, self.objects.create(&key)).await?;
-        let rows = match unless(give_up, self.copy(claim, &mut writer)).await {
+        let mut writer = unless_cancelled(cancel, self.objects.create(&key)).await?;
+        let rows = match unless_cancelled(cancel, self.copy(claim, &mut writer)).await {
             Ok(rows) => rows,
             Err(error) => {
-                in_time(abort(writer)).await;
+                clean_up_in_time(abort(writer)).await;
                 return Err(error);
             }
         };
-        match unless(give_up, writer.finish()).await {
+        match unless_cancelled(cancel, writer.finish()).await {
             Ok(written) => Ok(WrittenFile { bytes: written.bytes, rows, sha256: written.sha256 }),
             Err(error) => {
-                // Whether the file was published is unknown when the answer did not come.
-                in_time(async {
+                // The object may exist although the response was lost.
+                clean_up_in_time(async {
                     abort(writer).await;
                     self.remove(&key).await;
                 })
@@ -90,23 +85,23 @@ impl Worker {
         }
     }
 
-    /// Waits until the read model holds every evaluation that there was when the export was created. What does not arrive
-    /// in time (its event is a dead letter, say) is left to a later export.
+    /// Waits until the read model reaches the target sequence of the job. Evaluations that do not arrive in time (because
+    /// their event is a dead letter) are left to a later export.
     async fn await_evaluations(&self, claim: &Claim) -> Result<(), WriteFileError> {
         let deadline = Instant::now() + self.settings.evaluations_wait;
         let mut pause = EVALUATIONS_POLL;
         loop {
-            let missing = self.store.missing_evaluations(claim.id).await.map_err(SnapshotError::from)?;
-            if missing == Some(0) {
+            let lag = self.store.evaluation_lag(claim.id).await.map_err(SnapshotError::from)?;
+            if lag == Some(0) {
                 return Ok(());
             }
             if Instant::now() >= deadline {
-                // `None`: the export service could not find out how many there shall be.
-                tracing::warn!(?missing, "export is written without evaluations that have not arrived");
+                // `None`: the target sequence is still unknown.
+                tracing::warn!(?lag, "export is written without evaluations that have not arrived");
                 return Ok(());
             }
             sleep(pause).await;
-            pause = (pause * 2).min(LONGEST_EVALUATIONS_POLL);
+            pause = (pause * 2).min(MAX_EVALUATIONS_POLL);
         }
     }
 
@@ -116,20 +111,20 @@ impl Worker {
         writer.write(csv::header(claim.kind).into()).await?;
         let (sink, lines) = line_channel();
         let reading = async { Ok(self.store.copy_lines(selection, sink).await?) };
-        // Whichever fails first ends the other: a reader without a receiver stops by itself.
+        // The first failure ends both: the reader stops when its receiver is dropped.
         let (rows, ()) = tokio::try_join!(reading, receive(lines, writer))?;
         Ok(rows)
     }
 }
 
-/// What `work` comes to, unless `give_up` is cancelled before.
-async fn unless<T, E: Into<WriteFileError>>(
-    give_up: &CancellationToken,
+/// Runs `work` until it is done or `cancel` is cancelled.
+async fn unless_cancelled<T, E: Into<WriteFileError>>(
+    cancel: &CancellationToken,
     work: impl Future<Output = Result<T, E>>,
 ) -> Result<T, WriteFileError> {
-    match give_up.run_until_cancelled(work).await {
+    match cancel.run_until_cancelled(work).await {
         Some(outcome) => outcome.map_err(Into::into),
-        None => Err(WriteFileError::GivenUp),
+        None => Err(WriteFileError::Cancelled),
     }
 }
 
@@ -140,7 +135,7 @@ async fn receive(mut lines: Receiver<Bytes>, writer: &mut ObjectWriter) -> Resul
     Ok(())
 }
 
-async fn in_time(clean_up: impl Future<Output = ()>) {
+async fn clean_up_in_time(clean_up: impl Future<Output = ()>) {
     if timeout(CLEAN_UP_DEADLINE, clean_up).await.is_err() {
         tracing::warn!("unfinished file of an export was not removed in time");
     }

@@ -1,8 +1,7 @@
-//! `export.requested.v1`: there is a job.
+//! `export.requested.v1`: a job was created.
 //!
-//! The event only wakes a worker, which then takes the oldest job that waits: the job itself stands in the database,
-//! where it cannot be lost, and waits there while every worker is busy. So the event is done with at once, however
-//! long the job takes.
+//! The event only wakes a worker, which claims the oldest job. The job itself is stored in the database, so the event is
+//! acknowledged at once.
 
 use std::sync::Arc;
 
@@ -11,19 +10,17 @@ use assay_messaging::{Delivery, Handler, Outcome, Subscription};
 use async_trait::async_trait;
 use tokio::sync::Notify;
 
-/// The queue that all processes of the role share, without the namespace of the bus.
+/// Queue name, without the namespace of the bus. Shared by all processes of the role.
 pub const QUEUE: &str = "export-worker.export-requested";
 
 const TOPICS: &[Topic] = &[ExportRequested::TOPIC];
 
-/// What the role subscribes to.
 pub(crate) fn subscription() -> Subscription {
     Subscription { queue: QUEUE, topics: TOPICS, max_batch: 1, max_in_flight: 16 }
 }
 
-/// Wakes a worker for each job.
 pub(crate) struct ExportRequestedHandler {
-    pub(crate) news: Arc<Notify>,
+    pub(crate) wakeup: Arc<Notify>,
 }
 
 #[async_trait]
@@ -37,7 +34,7 @@ impl ExportRequestedHandler {
     fn wake(&self, delivery: &Delivery) -> Outcome {
         match delivery.decode::<ExportRequested>() {
             Ok(_) => {
-                self.news.notify_one();
+                self.wakeup.notify_one();
                 Outcome::Done
             }
             Err(error) => Outcome::Reject { reason: error.to_string() },

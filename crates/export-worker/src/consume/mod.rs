@@ -1,4 +1,4 @@
-//! The events that this role takes from the bus.
+//! Event handlers.
 
 mod export_requested;
 

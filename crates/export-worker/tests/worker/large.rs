@@ -3,32 +3,32 @@
 use anyhow::{Context as _, Result};
 use assay_contracts::export::{ExportFilters, ExportKind};
 
-use crate::place::execute;
-use crate::stage::Stage;
+use crate::test_app::TestApp;
+use crate::test_database::execute;
 
 const ROWS: u64 = 100_000;
 const LINE_BYTES: u64 = 1_200;
-/// Parts of an upload, chunks under way and one batch of rows; the file has about twice as much.
+/// Upload parts, buffered chunks and one batch of rows; the file is about twice as large.
 const MEMORY_LIMIT: u64 = 64 * 1024 * 1024;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hundred_thousand_rows_are_written_in_bounded_memory() -> Result<()> {
-    let stage = Stage::on_postgres().await?;
+async fn large_file_is_written_in_bounded_memory() -> Result<()> {
+    let app = TestApp::on_postgres().await?;
     let insert = format!(
         "INSERT INTO evaluation_rows SELECT gen_random_uuid(), '{}', number, 0, gen_random_uuid(), 1,
          lpad(number::text, {LINE_BYTES}, 'x'), '' FROM generate_series({ROWS}, 1, -1) AS number",
-        stage.organization_id
+        app.organization_id
     );
-    execute(&stage.located.database, insert).await?;
-    let before = forget_memory_peak()?;
-    let id = stage.create(ExportKind::Axis, ExportFilters::default()).await?;
-    let _worker = stage.worker(&stage.config()?)?;
-    let file = stage.file(id).await?;
+    execute(&app.test_database.database, insert).await?;
+    let before = reset_memory_peak()?;
+    let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
+    let _worker = app.worker(&app.config()?)?;
+    let file = app.file(id).await?;
     let grown = memory("VmHWM:")?.saturating_sub(before);
     assert!(file.bytes > ROWS * LINE_BYTES, "{}", file.bytes);
     assert!(grown < MEMORY_LIMIT, "memory grew by {grown} bytes");
-    assert_eq!(u64::try_from(stage.column(id, "file_rows").await?)?, ROWS);
-    let content = stage.content(id).await?;
+    assert_eq!(u64::try_from(app.column(id, "file_rows").await?)?, ROWS);
+    let content = app.content(id).await?;
     for (number, line) in (1..=ROWS).zip(content.lines().skip(1)) {
         assert!(
             line.len() as u64 == LINE_BYTES && line.trim_start_matches('x') == number.to_string(),
@@ -38,8 +38,8 @@ async fn a_hundred_thousand_rows_are_written_in_bounded_memory() -> Result<()> {
     Ok(())
 }
 
-/// From now on the peak is that of what follows; answers the memory in use, in bytes.
-fn forget_memory_peak() -> Result<u64> {
+/// Resets the peak; returns the memory in use, in bytes.
+fn reset_memory_peak() -> Result<u64> {
     std::fs::write("/proc/self/clear_refs", "5")?;
     memory("VmRSS:")
 }

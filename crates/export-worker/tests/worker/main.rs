@@ -1,17 +1,17 @@
-//! The role at work: jobs go in through the database and the bus, files come out, on both databases.
+//! Integration tests of the role, on both databases.
 
-mod file_periods;
-mod interrupted;
+mod failures;
+mod jobs;
 mod large;
-#[path = "../../../export/tests/export/place.rs"]
-mod place;
+mod leases;
 #[path = "../../../export/tests/export/registry.rs"]
 mod registry;
+mod retention;
 #[path = "../../../export/tests/export/samples.rs"]
 #[allow(dead_code, reason = "shared with the tests of the export role, which use more of it")]
 mod samples;
-mod silent_store;
-mod stage;
-mod stopping;
-mod troubled;
-mod working;
+mod shutdown;
+mod test_app;
+#[path = "../../../export/tests/export/test_database.rs"]
+mod test_database;
+mod unresponsive_store;

@@ -1,9 +1,9 @@
-//! What the role does, one use case a file.
+//! The use cases, one for each file.
 
-pub(crate) mod count_evaluations;
 pub(crate) mod create_export;
-pub(crate) mod keep_house;
 pub(crate) mod list_exports;
 pub(crate) mod open_file;
 pub(crate) mod read_export;
 pub(crate) mod record_evaluations;
+pub(crate) mod run_maintenance;
+pub(crate) mod set_target_sequences;

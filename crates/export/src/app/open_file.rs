@@ -1,4 +1,4 @@
-//! Opens the file behind a signed address.
+//! Opens the file of a signed download URL.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,19 +14,15 @@ use crate::domain::download_address::{self, InvalidAddress};
 use crate::domain::file_view::FileView;
 use crate::store::ExportStore;
 
-/// Why a file is not given out.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OpenFileError {
-    /// The address is not ours, was altered or has expired.
+    /// Invalid signature or expired.
     #[error(transparent)]
     Address(#[from] InvalidAddress),
-    /// The file was removed after its retention time.
     #[error("the file is no longer kept")]
     Gone,
-    /// The object store failed.
     #[error(transparent)]
     Objects(ObjectError),
-    /// The database failed.
     #[error(transparent)]
     Database(#[from] DatabaseError),
 }
@@ -37,7 +33,7 @@ impl From<ObjectError> for OpenFileError {
             ObjectError::NotFound(key) => {
                 tracing::warn!(
                     key,
-                    "file of an export is missing: it was removed just now, or by somebody else"
+                    "export file is missing: it was removed just now, or outside of this service"
                 );
                 Self::Gone
             }
@@ -46,16 +42,13 @@ impl From<ObjectError> for OpenFileError {
     }
 }
 
-/// A file that may be given out.
+/// A file whose signed URL was verified.
 pub(crate) struct FoundFile {
     pub(crate) view: FileView,
     pub(crate) name: String,
 }
 
-/// Checks a signed address and finds its file.
-///
-/// # Errors
-/// [`OpenFileError`].
+/// Verifies a signed download URL and finds its file.
 pub(crate) async fn find_file(
     store: &dyn ExportStore,
     keys: &SigningKeys,
@@ -64,26 +57,20 @@ pub(crate) async fn find_file(
 ) -> Result<FoundFile, OpenFileError> {
     let now = now();
     let id = download_address::verify(keys, id, query, now)?;
-    // Only a complete export is ever given an address.
+    // Only complete exports get a URL.
     let job = store.find_signed(id).await?.ok_or(OpenFileError::Gone)?;
     let file = job.file_at(now).cloned().ok_or(OpenFileError::Gone)?;
     let with_mark = query.get("bom").is_some_and(|value| value == "1");
     Ok(FoundFile { view: FileView::of(file, with_mark), name: job.file_name() })
 }
 
-/// Checks that the file is there, without reading it.
-///
-/// # Errors
-/// [`OpenFileError`].
+/// Checks that the file exists, without reading it.
 pub(crate) async fn check_file(objects: &Objects, view: &FileView) -> Result<(), OpenFileError> {
     objects.size(view.object_key()).await?;
     Ok(())
 }
 
-/// Streams a range of the view; memory stays constant whatever its length.
-///
-/// # Errors
-/// [`OpenFileError`], before anything is sent.
+/// Streams a range of the view in constant memory.
 pub(crate) async fn read_file(
     objects: &Objects,
     view: &FileView,

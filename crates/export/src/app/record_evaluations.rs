@@ -1,4 +1,4 @@
-//! Takes evaluations into the read model that exports are made of.
+//! Records evaluations in the read model of exports.
 
 use assay_contracts::event::ConversationEvaluated;
 use assay_contracts::ids::EventId;
@@ -8,22 +8,16 @@ use assay_platform::runtime::{blocking, now};
 use crate::domain::evaluation_row::EvaluationRow;
 use crate::store::{ExportStore, ReceivedRow};
 
-/// Renders evaluations, in their order.
-///
-/// # Errors
-/// When the process stops before that.
+/// Renders the rows, in the order of the events. Fails only when the process stops.
 pub(crate) async fn render_evaluations(
     events: Vec<(EventId, ConversationEvaluated)>,
 ) -> Result<Vec<ReceivedRow>, DatabaseError> {
     let received = |(event_id, event)| ReceivedRow { event_id, row: EvaluationRow::of(&event) };
-    // Some ten thousand cells a batch: too much for a thread that serves requests.
+    // Tens of thousands of cells for each batch: too slow for an async worker thread.
     Ok(blocking(move || events.into_iter().map(received).collect()).await?)
 }
 
-/// Stores evaluations, each once however often its event comes. All of them or, on an error, none.
-///
-/// # Errors
-/// When the database refuses.
+/// Stores the rows in one transaction. Idempotent by event id.
 pub(crate) async fn record_evaluations(
     store: &dyn ExportStore,
     rows: Vec<ReceivedRow>,

@@ -1,4 +1,4 @@
-//! `conversation.evaluated.v1`: the evaluation becomes part of every later export.
+//! `conversation.evaluated.v1`: adds the evaluation to the read model of exports.
 
 use std::sync::Arc;
 
@@ -16,15 +16,13 @@ use crate::store::{CONSUMER, ExportStore, ReceivedRow};
 
 const TOPICS: &[Topic] = &[<ConversationEvaluated>::TOPIC];
 
-/// What an operator reads who delivers a very old dead letter again.
+/// Reason shown to an operator who retries a very old dead letter.
 const TOO_OLD: &str = "event is more than 90 days old, and its ticket may have been deleted since: drop it";
 
-/// What the role subscribes to.
 pub(crate) fn subscription(max_batch: usize, max_in_flight: usize) -> Subscription {
     Subscription { queue: CONSUMER, topics: TOPICS, max_batch, max_in_flight }
 }
 
-/// Stores the evaluations of a batch of deliveries.
 pub(crate) struct ConversationEvaluatedHandler {
     pub(crate) store: Arc<dyn ExportStore>,
 }
@@ -47,7 +45,7 @@ impl Handler for ConversationEvaluatedHandler {
         let mut outcomes = self.record(events).await.into_iter();
         refusals
             .into_iter()
-            // There is one outcome for each event; a missing one must not be taken for success.
+            // One outcome for each event; a missing one must not count as success.
             .map(|refusal| refusal.or_else(|| outcomes.next()))
             .map(|outcome| outcome.unwrap_or_else(|| retry("the event was not handled")))
             .collect()
@@ -62,8 +60,8 @@ fn decode(delivery: &Delivery, now: Timestamp) -> Result<ConversationEvaluated, 
 }
 
 impl ConversationEvaluatedHandler {
-    /// One outcome for each event. A batch that the database refuses for what it holds is taken apart, so that one
-    /// event cannot hold up its neighbours.
+    /// One outcome for each event. If the database refuses the batch permanently, the events are retried one by one, so that
+    /// one bad event does not block the others.
     async fn record(&self, events: Vec<(EventId, ConversationEvaluated)>) -> Vec<Outcome> {
         let count = events.len();
         let all = |outcome: Outcome| vec![outcome; count];

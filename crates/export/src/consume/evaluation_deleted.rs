@@ -1,4 +1,4 @@
-//! `evaluation.deleted.v1`: the ticket is in no later export, whatever comes about it.
+//! `evaluation.deleted.v1`: replaces the row of the ticket with a tombstone.
 
 use std::sync::Arc;
 
@@ -13,12 +13,10 @@ use crate::store::{DELETIONS_CONSUMER, ExportStore};
 
 const TOPICS: &[Topic] = &[EvaluationDeleted::TOPIC];
 
-/// What the role subscribes to.
 pub(crate) fn subscription(max_batch: usize, max_in_flight: usize) -> Subscription {
     Subscription { queue: DELETIONS_CONSUMER, topics: TOPICS, max_batch, max_in_flight }
 }
 
-/// Deletes the rows of a batch of deliveries.
 pub(crate) struct EvaluationDeletedHandler {
     pub(crate) store: Arc<dyn ExportStore>,
 }
@@ -30,14 +28,14 @@ impl Handler for EvaluationDeletedHandler {
             delivery.decode::<EvaluationDeleted>().map(|event| DeletedRow::of(delivery.id, &event))
         };
         let rows: Vec<DeletedRow> = deliveries.iter().filter_map(|delivery| decode(delivery).ok()).collect();
-        let together = self.store.delete_rows(rows, now()).await;
+        let batch_result = self.store.delete_rows(rows, now()).await;
         let mut outcomes = Vec::with_capacity(deliveries.len());
         for delivery in deliveries {
-            outcomes.push(match (decode(delivery), &together) {
+            outcomes.push(match (decode(delivery), &batch_result) {
                 (Err(error), _) => Outcome::Reject { reason: error.to_string() },
                 (Ok(_), Ok(())) => Outcome::Done,
                 (Ok(_), Err(error)) if error.is_transient() => retry(&error.to_string()),
-                // One of them is at fault: each is tried on its own.
+                // One of the rows is refused: retry them one by one.
                 (Ok(row), Err(_)) => match self.store.delete_rows(vec![row], now()).await {
                     Ok(()) => Outcome::Done,
                     Err(error) => retry(&error.to_string()),

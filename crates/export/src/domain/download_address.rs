@@ -1,4 +1,4 @@
-//! Signed download addresses: whoever holds one may fetch the file until it expires, without an API key.
+//! Signed download URLs: a URL grants access to the file until it expires, without an API key.
 
 use std::collections::BTreeMap;
 
@@ -8,25 +8,25 @@ use assay_platform::auth::SigningKeys;
 
 const PURPOSE: &str = "download of an export";
 
-/// How long an address can be used, in milliseconds: 15 minutes.
+/// Validity of a signed URL, in milliseconds: 15 minutes.
 pub const LIFETIME_MILLIS: i64 = 15 * 60 * 1_000;
 
-/// An address that was altered, is malformed or too old.
+/// Malformed, altered or expired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the download address is not valid or has expired: read the export again for a fresh one")]
 pub struct InvalidAddress;
 
-/// A fresh address of a file: `base` is scheme and authority, without a slash at its end.
+/// Signs the URL of a file. `base` is the public base URL, without a trailing slash.
 pub fn sign(keys: &SigningKeys, base: &str, id: ExportId, now: Timestamp) -> String {
     let expires = now.plus_millis(LIFETIME_MILLIS).as_millis();
     let (key, signature) = keys.sign(PURPOSE, &content(id, expires));
     format!("{base}/v1/downloads/{id}?expires={expires}&key={key}&signature={signature}")
 }
 
-/// Checks the address of a request, in constant time: `query` holds its parameters.
+/// Verifies the URL of a request, in constant time. `query` contains its parameters.
 ///
 /// # Errors
-/// [`InvalidAddress`] for any address that [`sign`] did not make, and from the moment of its expiry on.
+/// For any URL that [`sign`] did not make, and from its expiry on.
 pub fn verify(
     keys: &SigningKeys,
     id: &str,
@@ -37,7 +37,7 @@ pub fn verify(
     let id: ExportId = id.parse().map_err(|_| InvalidAddress)?;
     let text = parameter("expires")?;
     let expires: i64 = text.parse().map_err(|_| InvalidAddress)?;
-    // One address for one grant: `+17` and `017` are other texts of the same number.
+    // Canonical form only: `+17` and `017` parse to the same number.
     if expires.to_string() != text {
         return Err(InvalidAddress);
     }
@@ -46,7 +46,7 @@ pub fn verify(
     if expires <= now.as_millis() { Err(InvalidAddress) } else { Ok(id) }
 }
 
-/// Both parts have a fixed length, so that they cannot run into each other.
+/// Both parts have a fixed length: the encoding is unambiguous.
 fn content(id: ExportId, expires: i64) -> Vec<u8> {
     [id.as_uuid().as_bytes().as_slice(), &expires.to_be_bytes()].concat()
 }
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_works_for_15_minutes() {
+    fn signed_url_is_valid_for_15_minutes() {
         let id: ExportId = new_id();
         let address = sign(&keys(), "https://assay.example", id, NOW);
         assert!(address.starts_with(&format!("https://assay.example/v1/downloads/{id}?expires=")));
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_was_altered_is_refused() {
+    fn altered_url_is_refused() {
         let id: ExportId = new_id();
         let query = parameters(&sign(&keys(), "", id, NOW));
         let other: ExportId = new_id();

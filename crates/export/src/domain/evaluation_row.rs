@@ -1,4 +1,4 @@
-//! What an export keeps of an evaluation: where it belongs in a file, and its lines.
+//! The row of the read model: sort keys and the rendered CSV lines of an evaluation.
 
 use std::collections::HashMap;
 
@@ -8,31 +8,28 @@ use assay_contracts::time::Timestamp;
 
 use super::csv;
 
-/// One row of the read model; there is one for each ticket.
+/// One row for each ticket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvaluationRow {
-    /// The tenant.
     pub organization_id: OrganizationId,
-    /// The ticket.
     pub ticket_id: TicketId,
-    /// Timestamp of the conversation's first message: what filters and order go by.
+    /// Timestamp of the first message; exports filter and sort by it.
     pub conversation_started_at: Timestamp,
-    /// When the evaluation was made; a later one of the same ticket replaces the row.
+    /// A later evaluation of the same ticket replaces the row.
     pub evaluated_at: Timestamp,
-    /// Decides between two evaluations of the same moment.
+    /// Tie-breaker of evaluations with the same timestamp.
     pub evaluation_id: EvaluationId,
-    /// Version of the columns that the lines were rendered with.
+    /// Column version of the lines.
     pub columns_version: i16,
-    /// Its place among the evaluations of the organization, see [`super::arrivals`]; absent in events of earlier releases.
+    /// Sequence of the evaluation in its organization, see [`super::sequence_tracker`]; `None` in events of earlier releases.
     pub sequence: Option<i64>,
-    /// Line of the file of kind `axis`, without its end.
+    /// Line of an `axis` file, without its terminator.
     pub axis_line: String,
-    /// Line of the file of kind `resolution_audit`, without its end.
+    /// Line of a `resolution_audit` file, without its terminator.
     pub audit_line: String,
 }
 
 impl EvaluationRow {
-    /// The row of an evaluation.
     pub fn of(event: &ConversationEvaluated) -> Self {
         let [axis_line, audit_line] = csv::render_both(event);
         Self {
@@ -48,14 +45,14 @@ impl EvaluationRow {
         }
     }
 
-    /// Whether this row replaces `other` of the same ticket. The same rule stands in the stores' SQL.
+    /// Whether this row replaces `other` of the same ticket. The upserts of the stores apply the same rule.
     pub fn is_newer_than(&self, other: &Self) -> bool {
         (self.evaluated_at, self.evaluation_id) > (other.evaluated_at, other.evaluation_id)
     }
 }
 
-/// The newest row of each ticket, in the order of ticket ids: one statement cannot touch a row twice, and two
-/// transactions that lock rows in one order never wait for each other in a circle.
+/// The newest row of each ticket, sorted by ticket id: a statement cannot update a row twice, and a common lock order avoids
+/// deadlocks.
 pub fn newest_of_each_ticket(rows: Vec<EvaluationRow>) -> Vec<EvaluationRow> {
     let mut newest: HashMap<TicketId, EvaluationRow> = HashMap::with_capacity(rows.len());
     for row in rows {

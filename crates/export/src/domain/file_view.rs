@@ -1,5 +1,5 @@
-//! A file as a client sees it: as it was written, or with a byte-order mark in front, which Excel needs to take it for
-//! UTF-8. Length, ranges and entity tag are those of what is seen.
+//! The representation of a file that a client downloads: as stored, or with a byte-order mark, which Excel needs to detect
+//! UTF-8. Length, ranges and entity tag are those of the representation.
 
 use std::ops::Range;
 
@@ -10,7 +10,6 @@ use super::job::StoredFile;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// What a client sees of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileView {
     file: StoredFile,
@@ -18,50 +17,41 @@ pub struct FileView {
 }
 
 impl FileView {
-    /// A view of `file`, with a byte-order mark or without.
     pub fn of(file: StoredFile, with_mark: bool) -> Self {
         Self { file, mark: if with_mark { BYTE_ORDER_MARK } else { b"" } }
     }
 
-    /// Length in bytes.
     pub fn length(&self) -> u64 {
         self.file.bytes + self.mark.len() as u64
     }
 
-    /// The strong entity tag, with its quotes.
+    /// Strong entity tag, quoted.
     pub fn entity_tag(&self) -> String {
         let variant = if self.mark.is_empty() { "" } else { "-bom" };
         format!("\"{}{variant}\"", self.file.sha256)
     }
 
-    /// The value of `Repr-Digest` (RFC 9530): the SHA-256 of the whole view, also beside a range of it. None for a view
-    /// whose digest was not computed when the file was written.
+    /// The value of `Repr-Digest` (RFC 9530): the SHA-256 of the whole representation, also in partial responses.
+    /// `None` with a byte-order mark: only the digest of the stored file is known.
     pub fn repr_digest(&self) -> Option<String> {
         if !self.mark.is_empty() {
             return None;
         }
-        let digest = bytes_of_hex(&self.file.sha256)?;
+        let digest = hex::decode(&self.file.sha256).ok()?;
         Some(format!("sha-256=:{}:", STANDARD.encode(digest)))
     }
 
-    /// Where the file is stored.
     pub fn object_key(&self) -> &str {
         &self.file.object_key
     }
 
-    /// A range of the view as the bytes to send first and the range of the stored file to send after them.
+    /// Splits a range of the view into bytes of the mark and a range of the stored file.
     pub fn split(&self, range: &Range<u64>) -> (&'static [u8], Range<u64>) {
         let mark = self.mark.len() as u64;
         let within_mark = |at: u64| usize::try_from(at.min(mark)).unwrap_or(self.mark.len());
         let first = &self.mark[within_mark(range.start)..within_mark(range.end)];
         (first, range.start.saturating_sub(mark)..range.end.saturating_sub(mark))
     }
-}
-
-/// The bytes that hexadecimal digits stand for.
-fn bytes_of_hex(text: &str) -> Option<Vec<u8>> {
-    let pairs = text.len().is_multiple_of(2).then(|| text.as_bytes().chunks_exact(2))?;
-    pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }
 
 #[cfg(test)]
@@ -81,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_may_begin_or_end_within_the_mark() {
+    fn range_may_start_or_end_inside_the_mark() {
         let cases: [(Range<u64>, &[u8], Range<u64>); 5] = [
             (0..13, b"\xEF\xBB\xBF", 0..10),
             (1..2, b"\xBB", 0..0),
@@ -96,13 +86,13 @@ mod tests {
     }
 
     #[test]
-    fn the_two_views_differ_in_length_and_tag() {
+    fn views_differ_in_length_and_entity_tag() {
         assert_eq!((view(false).length(), view(true).length()), (10, 13));
         assert_ne!(view(false).entity_tag(), view(true).entity_tag());
     }
 
     #[test]
-    fn the_digest_is_that_of_the_file_and_a_mark_has_none() {
+    fn repr_digest_is_absent_with_a_byte_order_mark() {
         // RFC 9530 writes a digest as base64 between colons.
         assert_eq!(view(false).repr_digest().as_deref(), Some("sha-256=:qw==:"));
         assert_eq!(view(true).repr_digest(), None);

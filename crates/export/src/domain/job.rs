@@ -1,41 +1,34 @@
-//! An export job: `pending → running → complete | failed`, nothing else (specification, section "Evaluation export
-//! status"). The database refuses any other step.
+//! An export job: `pending → running → complete | failed` (specification, section "Evaluation export status"). A database
+//! trigger refuses any other transition.
 
 use assay_contracts::export::{Export, ExportFilters, ExportFormat, ExportKind, ExportStatus, NewExport};
 use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_contracts::time::Timestamp;
 
-/// A job and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
-    /// The job; also the name of its file.
+    /// Also part of the file name.
     pub id: ExportId,
-    /// The tenant.
     pub organization_id: OrganizationId,
-    /// What is exported.
     pub kind: ExportKind,
-    /// The filters, as sent.
     pub filters: ExportFilters,
-    /// When it was created.
     pub created_at: Timestamp,
-    /// When it last moved, heartbeats included.
+    /// Last state change or heartbeat.
     pub updated_at: Timestamp,
-    /// Where it stands.
     pub state: JobState,
 }
 
-/// Where a job stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobState {
     /// Queued.
     Pending,
-    /// A worker writes the file, or wrote it and will be followed by another.
+    /// A worker writes the file, or the next attempt is pending.
     Running,
-    /// The file is there, until its retention time has passed.
+    /// The file exists until it expires.
     Complete(StoredFile),
-    /// It failed for good.
+    /// Failed permanently.
     Failed {
-        /// Why, for people.
+        /// Message for the user.
         message: String,
     },
 }
@@ -43,18 +36,15 @@ pub enum JobState {
 /// A file in the object store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredFile {
-    /// Its key.
     pub object_key: String,
-    /// Size in bytes.
     pub bytes: u64,
-    /// SHA-256 of its content, lower-case hexadecimal.
+    /// Lower-case hexadecimal.
     pub sha256: String,
-    /// From this moment on it is no longer given out.
+    /// Downloads are refused from this moment on.
     pub expires_at: Timestamp,
 }
 
 impl Job {
-    /// A new job.
     pub fn new(id: ExportId, organization_id: OrganizationId, export: &NewExport, now: Timestamp) -> Self {
         Self {
             id,
@@ -67,7 +57,7 @@ impl Job {
         }
     }
 
-    /// The file, when there is one that is still kept at `now`.
+    /// The file, unless it has expired at `now`.
     pub fn file_at(&self, now: Timestamp) -> Option<&StoredFile> {
         match &self.state {
             JobState::Complete(file) if file.expires_at > now => Some(file),
@@ -75,7 +65,6 @@ impl Job {
         }
     }
 
-    /// The status word.
     pub const fn status(&self) -> ExportStatus {
         match self.state {
             JobState::Pending => ExportStatus::Pending,
@@ -85,7 +74,7 @@ impl Job {
         }
     }
 
-    /// The job as the specification shows it.
+    /// The public representation.
     pub fn into_export(self, download_url: Option<String>) -> Export {
         Export {
             id: self.id,
@@ -103,7 +92,7 @@ impl Job {
         }
     }
 
-    /// The name that a browser saves the file under.
+    /// File name for `Content-Disposition`.
     pub fn file_name(&self) -> String {
         format!("assay-{}-{}.csv", self.kind.as_str(), self.id)
     }

@@ -1,16 +1,15 @@
-//! A worker's hold on a job. It ends by itself, so that a worker that dies hands its job to another.
+//! The lease of a worker on a job. It expires, so that another worker takes over the job of a crashed one.
 
 use assay_contracts::export::{ExportFilters, ExportKind};
 use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_contracts::time::Timestamp;
 use uuid::Uuid;
 
-/// The name of one hold: made anew for each claim, so that a worker can tell its own from any later one.
+/// Id of one lease, generated for each claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LeaseOwner(Uuid);
 
 impl LeaseOwner {
-    /// The UUID itself, for storage.
     pub const fn as_uuid(&self) -> Uuid {
         self.0
     }
@@ -22,32 +21,27 @@ impl From<Uuid> for LeaseOwner {
     }
 }
 
-/// A job that a worker holds.
+/// A job under lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// The job.
     pub id: ExportId,
-    /// The tenant.
     pub organization_id: OrganizationId,
-    /// What is exported.
     pub kind: ExportKind,
-    /// Which evaluations.
     pub filters: ExportFilters,
-    /// The hold.
     pub owner: LeaseOwner,
-    /// Which claim of the job this is, from 1.
+    /// Number of this claim, from 1; part of the object key.
     pub attempt: u32,
-    /// Which try this is, from 1: claims that were given back do not count.
-    pub try_number: u32,
+    /// Number of this attempt, from 1, without released claims; compared with the maximum.
+    pub counted_attempt: u32,
 }
 
 impl Claim {
-    /// The key of this attempt's file: no two attempts ever write the same one.
+    /// Object key of this attempt's file. Unique for each attempt.
     pub fn object_key(&self) -> String {
         self.object_key_of(self.attempt)
     }
 
-    /// The keys of the attempts before this one.
+    /// Object keys of the previous attempts.
     pub fn earlier_object_keys(&self) -> Vec<String> {
         (1..self.attempt).map(|attempt| self.object_key_of(attempt)).collect()
     }
@@ -57,33 +51,29 @@ impl Claim {
     }
 }
 
-/// Which job a worker wants and how long it will hold it.
+/// Parameters of a claim.
 #[derive(Debug, Clone, Copy)]
 pub struct ClaimTerms {
-    /// The name of the hold.
     pub owner: LeaseOwner,
-    /// The moment of the claim.
     pub now: Timestamp,
-    /// How long the hold lasts without a heartbeat.
+    /// Duration of the lease without a heartbeat.
     pub lease_millis: i64,
-    /// Pending jobs created after this moment are left to the worker that hears of them first; [`Timestamp::MAX`]
-    /// leaves none.
+    /// Pending jobs created after this moment are left to the worker that receives their event; [`Timestamp::MAX`] claims
+    /// all.
     pub pending_before: Timestamp,
-    /// A job that was tried so often is not tried again.
-    pub max_tries: u32,
+    /// Jobs with this many counted attempts are not claimed.
+    pub max_attempts: u32,
 }
 
-/// A file that was written, ready to be shown.
+/// A written file, ready to be published.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FinishedFile {
-    /// Its key.
     pub object_key: String,
-    /// Size in bytes.
     pub bytes: u64,
-    /// Lines, the header not counted.
+    /// Number of lines without the header.
     pub rows: u64,
-    /// SHA-256 of its content, lower-case hexadecimal.
+    /// Lower-case hexadecimal.
     pub sha256: String,
-    /// From this moment on it is no longer given out.
+    /// Downloads are refused from this moment on.
     pub expires_at: Timestamp,
 }

@@ -1,6 +1,5 @@
 //! Types and rules of exports; no input or output.
 
-pub mod arrivals;
 pub mod byte_range;
 pub mod csv;
 pub mod download_address;
@@ -10,4 +9,5 @@ pub mod job;
 pub mod lease;
 pub mod position;
 pub mod removal;
-pub mod showing;
+pub mod sequence_tracker;
+pub mod view;

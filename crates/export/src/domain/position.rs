@@ -1,4 +1,4 @@
-//! A place in a list of exports, and the cursor that carries it to the client and back.
+//! Keyset pagination of exports: the position of a page, sealed into an opaque cursor.
 
 use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_contracts::time::Timestamp;
@@ -9,23 +9,22 @@ const PURPOSE: &str = "cursor of exports";
 /// Organization, moment, id.
 const LENGTH: usize = 16 + 8 + 16;
 
-/// The last export of a page: the next page holds what was created before it. Key-set pagination: whatever is created
-/// meanwhile comes before the first page, so that nothing is skipped or repeated.
+/// The last export of a page; the next page contains older exports. Exports created meanwhile sort before the first page, so
+/// that none is skipped or repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
-    /// When the export was created.
     pub created_at: Timestamp,
-    /// Its id, which decides between exports of the same moment.
+    /// Tie-breaker of exports with the same timestamp.
     pub id: ExportId,
 }
 
-/// A text that is no cursor of this organization.
+/// Not a cursor of this organization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the cursor was not made by this service for this organization")]
 pub struct InvalidCursor;
 
 impl Position {
-    /// The position as an opaque text that nobody else can make.
+    /// Encodes the position as an authenticated, opaque cursor.
     pub fn seal(&self, keys: &SigningKeys, organization_id: OrganizationId) -> String {
         let mut content = Vec::with_capacity(LENGTH);
         content.extend_from_slice(organization_id.as_uuid().as_bytes());
@@ -34,7 +33,7 @@ impl Position {
         keys.seal(PURPOSE, &content)
     }
 
-    /// Reads a cursor.
+    /// Decodes a cursor.
     ///
     /// # Errors
     /// For any text that [`Self::seal`] did not make for this organization.
@@ -69,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_leads_back_to_its_position_in_its_organization_only() {
+    fn cursor_opens_only_in_its_organization() {
         let (organization, other): (OrganizationId, OrganizationId) = (new_id(), new_id());
         let position = Position { created_at: Timestamp::saturating_from_millis(17), id: new_id() };
         let cursor = position.seal(&keys(), organization);

@@ -1,5 +1,4 @@
-//! `/v1/downloads/{id}`: the file itself, whole or in ranges (RFC 9110, section 14), for whoever holds its signed
-//! address.
+//! `/v1/downloads/{id}`: the file, whole or in ranges (RFC 9110, section 14). The signed URL is the credential.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,13 +17,13 @@ use futures_util::stream;
 
 use super::Services;
 use crate::app::open_file::{FoundFile, OpenFileError, check_file, find_file, read_file};
-use crate::domain::byte_range::{Wanted, none_match_names, range_applies, wanted};
+use crate::domain::byte_range::{RequestedRange, if_none_match_matches, if_range_matches, parse_range};
 use crate::domain::download_address::InvalidAddress;
 
-/// An address is a secret and a file holds what customers said: neither belongs into a cache.
-pub(super) const CACHING: &str = "private, no-store";
+/// The URL is a secret and the file contains customer data: neither may be cached.
+pub(super) const CACHE_POLICY: &str = "private, no-store";
 
-/// The digest of the whole file (RFC 9530, section 3), for clients that fetch it in parts.
+/// Digest of the whole file (RFC 9530, section 3), for clients that download ranges.
 const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
 
 /// `GET`: 200, 206, 304 or 416.
@@ -34,14 +33,14 @@ pub(super) async fn send(
     id: Path<String>,
 ) -> Result<HttpResponse, WebError> {
     let file = find(&request, &services, &id).await?;
-    if is_known(&request, &file) {
+    if is_not_modified(&request, &file) {
         return Ok(not_modified(&file));
     }
     let length = file.view.length();
-    match wanted_range(&request, &file) {
-        Wanted::Unsatisfiable => Err(unsatisfiable(length)),
-        Wanted::Everything => body(&services, HttpResponse::Ok(), &file, 0..length).await,
-        Wanted::Part(range) => {
+    match requested_range(&request, &file) {
+        RequestedRange::Unsatisfiable => Err(unsatisfiable(length)),
+        RequestedRange::Full => body(&services, HttpResponse::Ok(), &file, 0..length).await,
+        RequestedRange::Partial(range) => {
             let mut response = HttpResponse::PartialContent();
             let last = range.end - 1;
             response.insert_header((CONTENT_RANGE, format!("bytes {}-{last}/{length}", range.start)));
@@ -57,7 +56,7 @@ pub(super) async fn describe(
     id: Path<String>,
 ) -> Result<HttpResponse, WebError> {
     let file = find(&request, &services, &id).await?;
-    if is_known(&request, &file) {
+    if is_not_modified(&request, &file) {
         return Ok(not_modified(&file));
     }
     check_file(&services.objects, &file.view).await?;
@@ -68,7 +67,7 @@ pub(super) async fn describe(
 }
 
 async fn find(request: &HttpRequest, services: &Services, id: &str) -> Result<FoundFile, WebError> {
-    // A query that cannot be read, or says something twice, is no address of ours.
+    // A malformed query or a repeated parameter is not a signed URL.
     let query: BTreeMap<String, String> = query_pairs(request, &["expires", "key", "signature", "bom"])
         .map_err(|_| OpenFileError::Address(InvalidAddress))?;
     Ok(find_file(services.store.as_ref(), &services.keys, id, &query).await?)
@@ -91,36 +90,36 @@ fn describe_file(response: &mut HttpResponseBuilder, file: &FoundFile) {
         .insert_header((CONTENT_DISPOSITION, format!("attachment; filename=\"{}\"", file.name)))
         .insert_header((ACCEPT_RANGES, "bytes"))
         .insert_header((ETAG, file.view.entity_tag()))
-        .insert_header((CACHE_CONTROL, CACHING))
+        .insert_header((CACHE_CONTROL, CACHE_POLICY))
         .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"));
     if let Some(digest) = file.view.repr_digest() {
         response.insert_header((REPR_DIGEST, digest));
     }
 }
 
-fn is_known(request: &HttpRequest, file: &FoundFile) -> bool {
+fn is_not_modified(request: &HttpRequest, file: &FoundFile) -> bool {
     let etag = file.view.entity_tag();
-    header(request, &IF_NONE_MATCH).is_some_and(|known| none_match_names(known, &etag))
+    header(request, &IF_NONE_MATCH).is_some_and(|known| if_none_match_matches(known, &etag))
 }
 
 fn not_modified(file: &FoundFile) -> HttpResponse {
     HttpResponse::NotModified()
         .insert_header((ETAG, file.view.entity_tag()))
-        .insert_header((CACHE_CONTROL, CACHING))
+        .insert_header((CACHE_CONTROL, CACHE_POLICY))
         .finish()
 }
 
-fn wanted_range(request: &HttpRequest, file: &FoundFile) -> Wanted {
-    if !range_applies(header(request, &IF_RANGE), &file.view.entity_tag()) {
-        return Wanted::Everything;
+fn requested_range(request: &HttpRequest, file: &FoundFile) -> RequestedRange {
+    if !if_range_matches(header(request, &IF_RANGE), &file.view.entity_tag()) {
+        return RequestedRange::Full;
     }
-    wanted(header(request, &RANGE), file.view.length())
+    parse_range(header(request, &RANGE), file.view.length())
 }
 
 fn unsatisfiable(length: u64) -> WebError {
     WebError::new(ProblemCode::RangeNotSatisfiable, format!("the file has {length} bytes"))
         .with_header(CONTENT_RANGE, &format!("bytes */{length}"))
-        .with_header(CACHE_CONTROL, CACHING)
+        .with_header(CACHE_CONTROL, CACHE_POLICY)
 }
 
 fn header<'r>(request: &'r HttpRequest, name: &HeaderName) -> Option<&'r str> {

@@ -1,24 +1,24 @@
-//! Which answer each failure of a use case gets.
+//! HTTP responses of the use cases' errors.
 
 use actix_web::http::header::{CACHE_CONTROL, RETRY_AFTER};
 use assay_contracts::problem::ProblemCode;
 use assay_platform::db::idempotency;
 use assay_platform::web::WebError;
 
-use super::downloads::CACHING;
+use super::downloads::CACHE_POLICY;
 use crate::app::create_export::CreateExportError;
 use crate::app::list_exports::ListExportsError;
 use crate::app::open_file::OpenFileError;
 use crate::app::read_export::ReadExportError;
 
-/// Seconds after which it is worth asking again whether an export is complete.
+/// Suggested polling interval of a pending export, in seconds.
 const RETRY_AFTER_SECONDS: &str = "2";
 
 impl From<CreateExportError> for WebError {
     fn from(error: CreateExportError) -> Self {
         match error {
             CreateExportError::IdempotencyConflict => idempotency::conflict().into(),
-            CreateExportError::Answer(cause) => Self::internal(&cause),
+            CreateExportError::Response(cause) => Self::internal(&cause),
             CreateExportError::Event(cause) => Self::internal(&cause),
             CreateExportError::Database(cause) => cause.into(),
         }
@@ -56,14 +56,14 @@ impl From<ReadExportError> for WebError {
 
 impl From<OpenFileError> for WebError {
     fn from(error: OpenFileError) -> Self {
-        let answer = match error {
+        let response = match error {
             OpenFileError::Address(error) => Self::new(ProblemCode::InvalidSignature, error.to_string()),
             OpenFileError::Gone => file_gone(),
-            // Files live on the network or on a disk: whatever fails there may work again in a moment.
+            // A failure of the network or the disk may be transient.
             OpenFileError::Objects(cause) => Self::unavailable(&cause),
             OpenFileError::Database(cause) => cause.into(),
         };
-        answer.with_header(CACHE_CONTROL, CACHING)
+        response.with_header(CACHE_CONTROL, CACHE_POLICY)
     }
 }
 

@@ -1,4 +1,4 @@
-//! `/internal/v1/exports`: what the gateway passes on of `/v1/evaluations/exports`.
+//! `/internal/v1/exports`: the gateway forwards `/v1/evaluations/exports` to it.
 
 use std::time::Duration;
 
@@ -11,16 +11,16 @@ use assay_contracts::problem::{Problem, ProblemCode};
 use assay_contracts::tenant::Scope;
 use assay_platform::db::idempotency::{self, Fingerprint, IdempotencyKey};
 use assay_platform::web::{
-    BodyLimits, Caller, WebError, body_error, give_stored_answer, page_parameters, query_pairs, read_body,
+    BodyLimits, Caller, WebError, body_error, page_parameters, query_pairs, read_body, respond_with,
 };
 
 use super::Services;
 use crate::app::create_export::{CreateExport, create_export};
 use crate::app::list_exports::{ListExports, list_exports};
 use crate::app::read_export::{find_download, read_export};
-use crate::domain::showing::PublicBase;
+use crate::domain::view::PublicBaseUrl;
 
-/// Bodies here hold a few words. Larger ones that a client sends are refused by the gateway.
+/// Bodies are small; the gateway refuses larger ones.
 const BODY_LIMITS: BodyLimits = BodyLimits { max_bytes: 4 * 1024 * 1024, deadline: Duration::from_secs(10) };
 
 /// Queues an export: 201 with the export.
@@ -38,10 +38,9 @@ pub(super) async fn create(
     let idempotency = key.map(|key| (key, Fingerprint::of(&body)));
     let request = CreateExport { organization_id, export, idempotency };
     let created = create_export(services.store.as_ref(), &services.outbox, &services.scoring, request);
-    give_stored_answer(created.await?)
+    respond_with(created.await?)
 }
 
-/// A page of exports.
 pub(super) async fn list(
     caller: Caller,
     services: Data<Services>,
@@ -54,7 +53,6 @@ pub(super) async fn list(
     Ok(Json(list_exports(services.store.as_ref(), &services.keys, &base, request).await?))
 }
 
-/// One export.
 pub(super) async fn read(
     caller: Caller,
     services: Data<Services>,
@@ -66,7 +64,6 @@ pub(super) async fn read(
     Ok(Json(read_export(services.store.as_ref(), &services.keys, &base, organization_id, &id).await?))
 }
 
-/// The signed address of an export's file.
 pub(super) async fn download(
     caller: Caller,
     services: Data<Services>,
@@ -78,10 +75,10 @@ pub(super) async fn download(
     Ok(Json(find_download(services.store.as_ref(), &services.keys, &base, organization_id, &id).await?))
 }
 
-/// Without it no address could be shown; the gateway sets it on every call.
-fn public_base(request: &HttpRequest) -> Result<PublicBase, WebError> {
+/// Base of download URLs; the gateway sets the header on every call.
+fn public_base(request: &HttpRequest) -> Result<PublicBaseUrl, WebError> {
     let value = request.headers().get(PUBLIC_BASE_URL_HEADER).and_then(|value| value.to_str().ok());
-    PublicBase::parse(value.unwrap_or_default()).map_err(|error| {
+    PublicBaseUrl::parse(value.unwrap_or_default()).map_err(|error| {
         WebError::new(ProblemCode::InvalidRequest, format!("the header {PUBLIC_BASE_URL_HEADER} {error}"))
     })
 }

@@ -1,5 +1,4 @@
-//! The role's HTTP interface: internal routes for the gateway, which need a service token made for export, and the
-//! signed download addresses, whose signature is the credential.
+//! The HTTP API: internal routes for the gateway, with a service token for export, and signed downloads.
 
 mod downloads;
 mod errors;
@@ -17,21 +16,17 @@ use assay_platform::web::{ServiceAuth, resource, service_auth_middleware};
 
 use crate::store::ExportStore;
 
-/// What the handlers work with.
+/// State of the handlers.
 pub(crate) struct Services {
-    /// Jobs.
     pub(crate) store: Arc<dyn ExportStore>,
-    /// Where events wait to be published.
     pub(crate) outbox: Outbox,
-    /// Signs cursors and download addresses.
+    /// Keys of cursors and download URLs.
     pub(crate) keys: SigningKeys,
-    /// Files.
     pub(crate) objects: Objects,
-    /// Knows how many evaluations there are.
+    /// Source of the target sequence.
     pub(crate) scoring: ScoringClient,
 }
 
-/// Adds the routes to an app.
 pub(crate) fn configure(app: &mut ServiceConfig, services: Data<Services>, auth: ServiceAuth) {
     app.app_data(services)
         .app_data(Data::new(auth))

@@ -1,5 +1,5 @@
-//! The way of lines from a thread that reads the database to a task that writes a file: in chunks, through a bounded
-//! channel, so that memory stays constant whatever the number of rows.
+//! Streams lines from the thread that reads the database to the task that writes the file: in chunks, through a bounded
+//! channel, so that memory is constant for any number of rows.
 
 use assay_contracts::export::ExportKind;
 use assay_platform::db::DatabaseError;
@@ -8,22 +8,21 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::domain::csv::{self, UnknownColumns};
 
-/// Lines are gathered to chunks of this size; a line that is longer is a chunk of its own.
+/// Chunk size. A longer line is a chunk of its own.
 const CHUNK_BYTES: usize = 256 * 1024;
-/// Chunks under way at most: enough to read on while a part of the file is stored.
+/// Capacity of the channel: reading continues while a part of the file is uploaded.
 const CHUNKS: usize = 4;
 
-/// The lines of a file cannot be read to their end.
+/// Failure of a snapshot.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
-    /// The database failed.
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    /// A line was rendered by a newer release: a worker of that release must take over.
+    /// A line of a newer release: a worker of that release must write the file.
     #[error(transparent)]
     Columns(#[from] UnknownColumns),
-    /// Nobody receives the lines any more.
-    #[error("the receiver of the lines is gone")]
+    /// The receiver was dropped.
+    #[error("the receiver of the lines was dropped")]
     Abandoned,
 }
 
@@ -33,46 +32,46 @@ impl From<diesel::result::Error> for SnapshotError {
     }
 }
 
-/// Where a snapshot sends its lines. For threads that may block.
+/// The sending half. Its methods block.
 pub struct LineSink {
     sender: Sender<Bytes>,
     chunk: Vec<u8>,
     rows: u64,
-    /// The version of the columns that the last line had, and what completes such a line.
-    completion: (i16, String),
+    /// Column version of the last line, and the line ending of that version.
+    line_ending: (i16, String),
 }
 
-/// A channel for the lines of one file; the receiver gets them in chunks, complete and with their ends.
+/// A channel for the lines of one file. The receiver gets chunks of complete, terminated lines.
 pub fn line_channel() -> (LineSink, Receiver<Bytes>) {
     let (sender, receiver) = channel(CHUNKS);
-    let completion = (csv::COLUMNS_VERSION, csv::LINE_END.to_owned());
-    (LineSink { sender, chunk: Vec::with_capacity(CHUNK_BYTES), rows: 0, completion }, receiver)
+    let line_ending = (csv::COLUMNS_VERSION, csv::LINE_END.to_owned());
+    (LineSink { sender, chunk: Vec::with_capacity(CHUNK_BYTES), rows: 0, line_ending }, receiver)
 }
 
 impl LineSink {
-    /// Takes a line that was rendered with columns of `version`; waits while the receiver is behind.
+    /// Appends a line with columns of `version`. Blocks while the channel is full.
     ///
     /// # Errors
-    /// When the version is newer than this release or the receiver is gone.
+    /// When the version is newer than this release, or the receiver was dropped.
     pub fn push(&mut self, kind: ExportKind, version: i16, line: &[u8]) -> Result<(), SnapshotError> {
-        if self.completion.0 != version {
-            self.completion = (version, csv::completion(kind, version)?);
+        if self.line_ending.0 != version {
+            self.line_ending = (version, csv::line_ending(kind, version)?);
         }
-        let bytes = line.len() + self.completion.1.len();
-        // A chunk that has to grow is copied, and takes twice the memory while it is under way.
+        let bytes = line.len() + self.line_ending.1.len();
+        // Growing a chunk would copy it and double its memory.
         if !self.chunk.is_empty() && self.chunk.len() + bytes > CHUNK_BYTES {
             self.send()?;
         }
         self.chunk.extend_from_slice(line);
-        self.chunk.extend_from_slice(self.completion.1.as_bytes());
+        self.chunk.extend_from_slice(self.line_ending.1.as_bytes());
         self.rows += 1;
         Ok(())
     }
 
-    /// Sends what is left; answers how many lines there were.
+    /// Sends the last chunk; returns the number of lines.
     ///
     /// # Errors
-    /// When the receiver is gone.
+    /// When the receiver was dropped.
     pub fn finish(mut self) -> Result<u64, SnapshotError> {
         if !self.chunk.is_empty() {
             self.send()?;
@@ -81,7 +80,7 @@ impl LineSink {
     }
 
     fn send(&mut self) -> Result<(), SnapshotError> {
-        // A line may be longer than a chunk: what is kept for the next one does not grow with it.
+        // A fresh buffer: a chunk grown by a long line is not reused.
         let chunk = std::mem::replace(&mut self.chunk, Vec::with_capacity(CHUNK_BYTES));
         self.sender.blocking_send(chunk.into()).map_err(|_| SnapshotError::Abandoned)
     }
@@ -92,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_chunk_is_full_before_it_would_have_to_grow() {
+    fn chunks_are_sent_before_they_would_grow() {
         let (mut sink, mut chunks) = line_channel();
         let lengths = [CHUNK_BYTES / 2, CHUNK_BYTES / 2 - 100, 2 * CHUNK_BYTES, 7];
         let writer = std::thread::spawn(move || {
@@ -103,7 +102,7 @@ mod tests {
         });
         let received: Vec<usize> =
             std::iter::from_fn(|| chunks.blocking_recv()).map(|chunk| chunk.len()).collect();
-        // With the ends of the lines: two that fit together, one that is longer than a chunk, and the rest.
+        // With terminators: two lines that fit, one longer than a chunk, and the rest.
         assert_eq!(received, [CHUNK_BYTES - 100 + 4, 2 * CHUNK_BYTES + 2, 7 + 2]);
         assert_eq!(writer.join().unwrap().unwrap(), 4);
     }

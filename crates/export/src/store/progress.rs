@@ -1,4 +1,4 @@
-//! How far the read model is, and how far an export wants it to be. The same statements for both databases.
+//! Progress of the read model against the target of an export. The same statements for both databases.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -6,14 +6,14 @@ use assay_contracts::ids::{EventId, OrganizationId};
 
 use super::ReceivedRow;
 
-/// What an export waits for, and what is there.
-pub(super) const AWAITED: &str = "
-    SELECT exports.awaited_evaluations AS awaited, progress.taken_in AS taken_in
+/// The target sequence of a job, and the watermark of its organization.
+pub(super) const TARGET_AND_WATERMARK: &str = "
+    SELECT exports.awaited_evaluations AS target, progress.taken_in AS watermark
       FROM exports LEFT JOIN progress ON progress.organization_id = exports.organization_id
      WHERE exports.id = ?";
 
-/// The statement with the placeholders that PostgreSQL wants.
-pub(super) fn numbered(statement: &str) -> String {
+/// Replaces each `?` with the `$n` of PostgreSQL.
+pub(super) fn postgres_placeholders(statement: &str) -> String {
     let mut parts = statement.split('?');
     let mut text = parts.next().unwrap_or_default().to_owned();
     for (index, part) in parts.enumerate() {
@@ -22,30 +22,30 @@ pub(super) fn numbered(statement: &str) -> String {
     text
 }
 
-/// The answer to [`AWAITED`].
+/// Row of [`TARGET_AND_WATERMARK`].
 #[derive(diesel::QueryableByName)]
-pub(super) struct Awaited {
+pub(super) struct TargetAndWatermark {
     #[diesel(sql_type = diesel::sql_types::Nullable<diesel::sql_types::BigInt>)]
-    awaited: Option<i64>,
+    target: Option<i64>,
     #[diesel(sql_type = diesel::sql_types::Nullable<diesel::sql_types::BigInt>)]
-    taken_in: Option<i64>,
+    watermark: Option<i64>,
 }
 
-impl Awaited {
-    /// How many evaluations are missing; `None` when it is not known how many there shall be.
-    pub(super) fn missing(&self) -> Option<i64> {
-        self.awaited.map(|awaited| (awaited - self.taken_in.unwrap_or(0)).max(0))
+impl TargetAndWatermark {
+    /// `None` without a target.
+    pub(super) fn lag(&self) -> Option<i64> {
+        self.target.map(|target| (target - self.watermark.unwrap_or(0)).max(0))
     }
 }
 
-/// The rows whose events were not handled before, each event once: a batch may hold one twice, and a row that is counted
-/// twice would let an export go without another one.
-pub(super) fn unhandled(received: Vec<ReceivedRow>, mut new: HashSet<EventId>) -> Vec<ReceivedRow> {
+/// The rows of events that were not handled before, each event once: a batch may contain a duplicate, and without a sequence
+/// it would count as another evaluation.
+pub(super) fn new_rows(received: Vec<ReceivedRow>, mut new: HashSet<EventId>) -> Vec<ReceivedRow> {
     received.into_iter().filter(|received| new.remove(&received.event_id)).collect()
 }
 
-/// The numbers of these rows by organization, in the order in which the organizations' records are locked.
-pub(super) fn by_organization<'r>(
+/// The sequences of the rows by organization, in lock order.
+pub(super) fn group_by_organization<'r>(
     rows: impl Iterator<Item = &'r ReceivedRow>,
 ) -> BTreeMap<OrganizationId, Vec<Option<i64>>> {
     let mut organizations: BTreeMap<_, Vec<_>> = BTreeMap::new();

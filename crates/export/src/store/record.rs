@@ -1,4 +1,4 @@
-//! Records as both databases hold them, and what they mean.
+//! Database records and their conversion to domain types.
 
 use assay_contracts::export::{ExportFilters, ExportKind, ExportStatus};
 use assay_contracts::ids::ExportId;
@@ -6,12 +6,12 @@ use assay_contracts::time::Timestamp;
 use assay_platform::db::DatabaseError;
 use diesel::prelude::*;
 
-use super::{ExpiredFile, UncountedJob};
+use super::{ExpiredFile, JobWithoutTarget};
 use crate::domain::job::{Job, JobState, StoredFile};
 use crate::domain::lease::{Claim, LeaseOwner};
 pub(super) use assay_platform::db::StoredId;
 
-/// A job; the fields in the order of each backend's `JOB` columns.
+/// Fields in the order of the `JOB` columns of each backend.
 #[derive(Debug, Queryable)]
 pub(super) struct JobRecord {
     id: StoredId,
@@ -69,7 +69,7 @@ impl JobRecord {
     }
 }
 
-/// A job that was claimed; the fields in the order of each backend's `CLAIM` columns.
+/// Fields in the order of the returned columns of `leases::claim`.
 #[derive(Debug, Queryable)]
 pub(super) struct ClaimRecord {
     id: StoredId,
@@ -82,7 +82,7 @@ pub(super) struct ClaimRecord {
 }
 
 impl ClaimRecord {
-    pub(super) fn held_by(self, owner: LeaseOwner) -> Result<Claim, DatabaseError> {
+    pub(super) fn into_claim(self, owner: LeaseOwner) -> Result<Claim, DatabaseError> {
         let corrupt = |what: &str| DatabaseError::Corrupt(format!("export {}: {what}", self.id.0));
         Ok(Claim {
             id: self.id.0.into(),
@@ -91,13 +91,13 @@ impl ClaimRecord {
             filters: filters(self.filter_from, self.filter_to),
             owner,
             attempt: u32::try_from(self.attempts).map_err(|_| corrupt("attempts below 0"))?,
-            try_number: u32::try_from(self.attempts - self.hand_backs)
-                .map_err(|_| corrupt("more hand-backs than attempts"))?,
+            counted_attempt: u32::try_from(self.attempts - self.hand_backs)
+                .map_err(|_| corrupt("more released claims than attempts"))?,
         })
     }
 }
 
-impl From<(StoredId, StoredId)> for UncountedJob {
+impl From<(StoredId, StoredId)> for JobWithoutTarget {
     fn from((id, organization_id): (StoredId, StoredId)) -> Self {
         Self { id: id.0.into(), organization_id: organization_id.0.into() }
     }
@@ -107,7 +107,7 @@ pub(super) fn expired_file((id, object_key): (StoredId, Option<String>)) -> Opti
     Some(ExpiredFile { id: ExportId::from(id.0), object_key: object_key? })
 }
 
-/// The half-open range of milliseconds that a selection asks for.
+/// Half-open range in milliseconds.
 pub(super) fn bounds(filters: ExportFilters) -> (i64, i64) {
     let from = filters.from.map_or(i64::MIN, Timestamp::as_millis);
     let to = filters.to.map_or(i64::MAX, Timestamp::as_millis);

@@ -1,15 +1,15 @@
-//! How rows go and how files get another period. The same statements for both databases.
+//! Deletion of rows and retention of files. The same statements for both databases.
 
 use std::collections::HashSet;
 
 use assay_contracts::ids::EventId;
-use assay_contracts::retention::Period;
+use assay_contracts::retention::RetentionPeriod;
 use assay_contracts::time::Timestamp;
 
 use crate::domain::removal::DeletedRow;
 
-/// Takes the place of the row, or that of one to come: the same key makes concurrent writers wait for each other. The row
-/// that stays is nobody's and newer than every evaluation (the largest number there is).
+/// Writes a tombstone under the key of the row, present or future: concurrent writers of the key wait for each other. Its
+/// organization is the nil UUID, and its timestamp is newer than that of every evaluation (`i64::MAX`).
 pub(super) const DELETE_ROW: &str = "
     INSERT INTO evaluation_rows (ticket_id, organization_id, conversation_started_at, evaluated_at, evaluation_id,
                                  columns_version, axis_line, audit_line, deleted_at)
@@ -25,9 +25,8 @@ pub(super) const DELETE_ROW: &str = "
            deleted_at = excluded.deleted_at
      WHERE evaluation_rows.organization_id = ?";
 
-/// Gives files of an organization the expiry that follows from a period, where they have another. A complete export moves no
-/// more: it was updated last when it was completed.
-pub(super) fn set_file_period(period: Period) -> String {
+/// Updates the expiry of files where it differs. `updated_at` of a complete export is the time of its completion.
+pub(super) fn apply_file_retention(period: RetentionPeriod) -> String {
     let expiry = match period.millis() {
         Some(millis) => format!("updated_at + {millis}"),
         None => Timestamp::MAX.as_millis().to_string(),
@@ -39,8 +38,8 @@ pub(super) fn set_file_period(period: Period) -> String {
     )
 }
 
-/// The deletions whose events were not handled before, in the order in which rows are locked.
-pub(super) fn unhandled(rows: Vec<DeletedRow>, new: &HashSet<EventId>) -> Vec<DeletedRow> {
+/// The deletions of events that were not handled before, in lock order.
+pub(super) fn new_deletions(rows: Vec<DeletedRow>, new: &HashSet<EventId>) -> Vec<DeletedRow> {
     let mut rows: Vec<_> = rows.into_iter().filter(|row| new.contains(&row.event_id)).collect();
     rows.sort_by_key(|row| row.ticket_id);
     rows

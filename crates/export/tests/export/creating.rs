@@ -18,14 +18,14 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::place::number;
-use crate::stage::DEADLINE;
-use crate::stage::{Stage, claims, header, problem};
+use crate::test_app::DEADLINE;
+use crate::test_app::{TestApp, claims, header, problem};
+use crate::test_database::number;
 
-async fn an_export_is_created_pending_and_answered_with_its_address(stage: Stage) -> Result<()> {
+async fn created_export_is_pending_with_its_location(app: TestApp) -> Result<()> {
     let organization: OrganizationId = new_id();
     let body = r#"{"kind":"resolution_audit","format":"csv","filters":{"from":5,"to":7},"extra":1}"#;
-    let response = stage.post(organization, body, None).await?;
+    let response = app.post(organization, body, None).await?;
     assert_eq!(response.status(), 201);
     let location = header(&response, "location").unwrap_or_default();
     assert_eq!(header(&response, "content-type").as_deref(), Some("application/json"));
@@ -39,12 +39,12 @@ async fn an_export_is_created_pending_and_answered_with_its_address(stage: Stage
     });
     assert_eq!(created, expected);
     assert!((now().as_millis() - at).abs() < 60_000);
-    let read = stage.read(organization, id.parse()?).await?;
+    let read = app.read(organization, id.parse()?).await?;
     assert_eq!((read.kind, read.status), (ExportKind::ResolutionAudit, ExportStatus::Pending));
     Ok(())
 }
 
-async fn faults_of_the_body_are_named(stage: Stage) -> Result<()> {
+async fn invalid_fields_of_the_body_are_reported(app: TestApp) -> Result<()> {
     let cases = [
         (r#"{}"#, "invalid-request", "/kind"),
         (r#"{"kind":"x"}"#, "invalid-request", "/kind"),
@@ -55,34 +55,34 @@ async fn faults_of_the_body_are_named(stage: Stage) -> Result<()> {
         (r#"{"kind":"#, "malformed-json", ""),
     ];
     for (body, code, pointer) in cases {
-        let problem = problem(stage.post(new_id(), body, None).await?, 400, code).await?;
+        let problem = problem(app.post(new_id(), body, None).await?, 400, code).await?;
         let found: Vec<&str> = problem.errors.iter().map(|fault| fault.pointer.as_str()).collect();
         let expected: Vec<&str> = Some(pointer).filter(|pointer| !pointer.is_empty()).into_iter().collect();
         assert_eq!(found, expected, "{body}");
     }
-    assert_eq!(number(&stage.located.database, "SELECT count(*) FROM exports").await?, 0);
+    assert_eq!(number(&app.test_database.database, "SELECT count(*) FROM exports").await?, 0);
     Ok(())
 }
 
-async fn a_worker_is_told_of_each_job_once(stage: Stage) -> Result<()> {
-    let (sender, mut told) = mpsc::unbounded_channel();
-    let (bus, stop) = (stage.bus.clone(), CancellationToken::new());
+async fn each_job_is_published_once(app: TestApp) -> Result<()> {
+    let (sender, mut published) = mpsc::unbounded_channel();
+    let (bus, stop) = (app.bus.clone(), CancellationToken::new());
     let subscription =
         Subscription { queue: "test.export-requested", topics: TOPICS, max_batch: 1, max_in_flight: 1 };
     let listening = bus.consume(subscription, Arc::new(Listener { sender }), stop.clone());
     let asking = async {
         let organization: OrganizationId = new_id();
         let mut created = HashSet::new();
-        let mut heard = HashSet::new();
+        let mut received = HashSet::new();
         for _ in 0..3 {
-            created.insert(stage.create(organization).await?.id);
+            created.insert(app.create(organization).await?.id);
         }
-        while heard.len() < created.len() {
-            let event = timeout(DEADLINE, told.recv()).await?.context("the listener is gone")?;
+        while received.len() < created.len() {
+            let event = timeout(DEADLINE, published.recv()).await?.context("the listener is gone")?;
             assert_eq!((event.organization_id, event.kind), (organization, ExportKind::Axis));
-            assert!(heard.insert(event.export_id));
+            assert!(received.insert(event.export_id));
         }
-        assert_eq!(heard, created);
+        assert_eq!(received, created);
         stop.cancel();
         anyhow::Ok(())
     };
@@ -100,46 +100,46 @@ struct Listener {
 #[async_trait]
 impl Handler for Listener {
     async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
-        let tell = |delivery: &Delivery| match delivery.decode().map(|event| self.sender.send(event)) {
+        let forward = |delivery: &Delivery| match delivery.decode().map(|event| self.sender.send(event)) {
             Ok(_) => Outcome::Done,
             Err(error) => Outcome::Reject { reason: error.to_string() },
         };
-        deliveries.iter().map(tell).collect()
+        deliveries.iter().map(forward).collect()
     }
 }
 
-async fn the_same_request_again_gets_the_first_answer_and_no_second_export(stage: Stage) -> Result<()> {
+async fn replayed_request_gets_the_recorded_response(app: TestApp) -> Result<()> {
     let organization: OrganizationId = new_id();
     let body = r#"{"kind":"axis"}"#;
-    let first = stage.post(organization, body, Some("key-1")).await?;
+    let first = app.post(organization, body, Some("key-1")).await?;
     let (location, first) = (header(&first, "location"), first.text().await?);
-    let again = stage.post(organization, body, Some("key-1")).await?;
+    let again = app.post(organization, body, Some("key-1")).await?;
     assert_eq!((again.status().as_u16(), header(&again, "location")), (201, location));
     assert_eq!(again.text().await?, first);
-    let other_body = stage.post(organization, r#"{"kind":"resolution_audit"}"#, Some("key-1")).await?;
+    let other_body = app.post(organization, r#"{"kind":"resolution_audit"}"#, Some("key-1")).await?;
     problem(other_body, 422, "idempotency-conflict").await?;
-    assert_eq!(stage.post(new_id(), body, Some("key-1")).await?.status(), 201);
-    assert_eq!(number(&stage.located.database, "SELECT count(*) FROM exports").await?, 2);
-    problem(stage.post(organization, body, Some("")).await?, 400, "invalid-request").await?;
+    assert_eq!(app.post(new_id(), body, Some("key-1")).await?.status(), 201);
+    assert_eq!(number(&app.test_database.database, "SELECT count(*) FROM exports").await?, 2);
+    problem(app.post(organization, body, Some("")).await?, 400, "invalid-request").await?;
     Ok(())
 }
 
-async fn of_equal_simultaneous_requests_one_creates_an_export(stage: Stage) -> Result<()> {
+async fn concurrent_requests_with_one_key_create_one_export(app: TestApp) -> Result<()> {
     let organization: OrganizationId = new_id();
     let asking = (0..8).map(|_| async {
-        let response = stage.post(organization, r#"{"kind":"axis"}"#, Some("same")).await?;
+        let response = app.post(organization, r#"{"kind":"axis"}"#, Some("same")).await?;
         anyhow::Ok((response.status().as_u16(), response.text().await?))
     });
-    let mut answers = HashSet::new();
-    for answer in futures_util::future::join_all(asking).await {
-        answers.insert(answer?);
+    let mut responses = HashSet::new();
+    for response in futures_util::future::join_all(asking).await {
+        responses.insert(response?);
     }
-    assert_eq!(answers.len(), 1, "{answers:?}");
-    assert_eq!(number(&stage.located.database, "SELECT count(*) FROM exports").await?, 1);
+    assert_eq!(responses.len(), 1, "{responses:?}");
+    assert_eq!(number(&app.test_database.database, "SELECT count(*) FROM exports").await?, 1);
     Ok(())
 }
 
-async fn a_call_needs_a_token_for_this_service_with_the_scope(stage: Stage) -> Result<()> {
+async fn calls_need_a_service_token_with_the_scope(app: TestApp) -> Result<()> {
     let id: ExportId = new_id();
     let organization: OrganizationId = new_id();
     let calls = [
@@ -149,30 +149,29 @@ async fn a_call_needs_a_token_for_this_service_with_the_scope(stage: Stage) -> R
         (Method::GET, format!("/{id}/download")),
     ];
     for (method, path) in calls {
-        let address = format!("{}/internal/v1/exports{path}", stage.address);
-        let plain = stage.http.request(method.clone(), &address);
+        let address = format!("{}/internal/v1/exports{path}", app.address);
+        let plain = app.http.request(method.clone(), &address);
         problem(plain.send().await?, 401, "unauthorized").await?;
         let own = claims(organization, Scope::Exports);
-        let elsewhere = stage.tokens.issue(Audience::Ingest, &own, now())?;
-        let foreign = stage.http.request(method.clone(), &address).bearer_auth(elsewhere);
+        let elsewhere = app.tokens.issue(Audience::Ingest, &own, now())?;
+        let foreign = app.http.request(method.clone(), &address).bearer_auth(elsewhere);
         problem(foreign.send().await?, 401, "unauthorized").await?;
-        let nobody = stage.request(method.clone(), &path, &ServiceClaims::Service)?;
-        problem(nobody.send().await?, 401, "unauthorized").await?;
-        let powerless = stage.request(method, &path, &claims(organization, Scope::Assess))?;
+        let without_tenant = app.request(method.clone(), &path, &ServiceClaims::Service)?;
+        problem(without_tenant.send().await?, 401, "unauthorized").await?;
+        let powerless = app.request(method, &path, &claims(organization, Scope::Assess))?;
         problem(powerless.send().await?, 403, "missing-scope").await?;
     }
-    let wrong_method =
-        stage.request(Method::DELETE, "", &claims(organization, Scope::Exports))?.send().await?;
+    let wrong_method = app.request(Method::DELETE, "", &claims(organization, Scope::Exports))?.send().await?;
     assert_eq!(header(&wrong_method, "allow").as_deref(), Some("GET, POST"));
     problem(wrong_method, 405, "method-not-allowed").await?;
     Ok(())
 }
 
-on_both_databases! { Stage {
-    an_export_is_created_pending_and_answered_with_its_address,
-    faults_of_the_body_are_named,
-    a_worker_is_told_of_each_job_once,
-    the_same_request_again_gets_the_first_answer_and_no_second_export,
-    of_equal_simultaneous_requests_one_creates_an_export,
-    a_call_needs_a_token_for_this_service_with_the_scope,
+on_both_databases! { TestApp {
+    created_export_is_pending_with_its_location,
+    invalid_fields_of_the_body_are_reported,
+    each_job_is_published_once,
+    replayed_request_gets_the_recorded_response,
+    concurrent_requests_with_one_key_create_one_export,
+    calls_need_a_service_token_with_the_scope,
 } }

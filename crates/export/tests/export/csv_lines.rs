@@ -1,4 +1,4 @@
-//! What the files say, cell by cell, as a real CSV reader reads it.
+//! The cells of the files, read with a real CSV reader.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ fn cells(kind: ExportKind, event: &ConversationEvaluated) -> Result<BTreeMap<Str
     let file = format!("{}{}\r\n", header(kind), render(kind, event));
     let mut reader = csv::Reader::from_reader(file.as_bytes());
     let names = reader.headers()?.clone();
-    // The reader refuses a line with more or fewer cells than the header has.
+    // The reader refuses a line whose length differs from the header.
     let line = reader.records().next().context("no line")??;
     Ok(names.iter().zip(line.iter()).map(|(name, cell)| (name.to_owned(), cell.to_owned())).collect())
 }
@@ -28,7 +28,7 @@ fn assert_cells(cells: &BTreeMap<String, String>, expected: &[(&str, &str)]) {
 }
 
 #[test]
-fn lines_that_are_rendered_together_are_those_of_each_kind() {
+fn render_both_equals_rendering_each_kind() {
     let failed = EvaluationOutcome::Failed { error_message: "no transcript".to_owned() };
     let event = evaluated(new_id(), STARTED);
     for event in [ConversationEvaluated { outcome: failed, ..event.clone() }, event] {
@@ -38,7 +38,7 @@ fn lines_that_are_rendered_together_are_those_of_each_kind() {
 }
 
 #[test]
-fn an_axis_line_tells_the_scores_and_the_facts() -> Result<()> {
+fn axis_line_contains_scores_and_facts() -> Result<()> {
     let event = evaluated(new_id(), STARTED);
     let cells = cells(ExportKind::Axis, &event)?;
     assert_eq!(cells["ticket_id"], event.ticket.id.to_string());
@@ -93,7 +93,7 @@ fn an_axis_line_tells_the_scores_and_the_facts() -> Result<()> {
 }
 
 #[test]
-fn an_audit_line_tells_the_verdict_and_what_it_rests_on() -> Result<()> {
+fn audit_line_contains_verdict_and_evidence() -> Result<()> {
     let cells = cells(ExportKind::ResolutionAudit, &evaluated(new_id(), STARTED))?;
     assert_cells(
         &cells,
@@ -127,7 +127,7 @@ fn an_audit_line_tells_the_verdict_and_what_it_rests_on() -> Result<()> {
 }
 
 #[test]
-fn a_conversation_without_axis_keeps_its_row_and_its_audit() -> Result<()> {
+fn conversation_without_axis_has_a_row_and_an_audit() -> Result<()> {
     let event = changed(evaluated(new_id(), STARTED), |evaluation| {
         evaluation.status = EvaluationStatus::NotApplicable;
         evaluation.axis = None;
@@ -144,7 +144,7 @@ fn a_conversation_without_axis_keeps_its_row_and_its_audit() -> Result<()> {
 }
 
 #[test]
-fn a_conversation_whose_evaluation_failed_keeps_its_row_with_what_is_known() -> Result<()> {
+fn failed_evaluation_has_a_row_with_the_ticket_columns() -> Result<()> {
     let mut event = evaluated(new_id(), STARTED);
     event.outcome = EvaluationOutcome::Failed { error_message: "no transcript".to_owned() };
     event.ticket.subject = None;
@@ -186,7 +186,7 @@ fn nasty_text() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..6).prop_map(|pieces| pieces.concat())
 }
 
-/// What the specification makes of a text.
+/// The formula guard of the specification.
 fn guarded(text: &str) -> String {
     let starts = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
     match text.chars().next() {
@@ -197,7 +197,7 @@ fn guarded(text: &str) -> String {
 
 proptest! {
     #[test]
-    fn a_csv_reader_reads_every_line_back_to_the_same_cells(
+    fn csv_lines_round_trip_through_a_reader(
         external_id in nasty_text(),
         subject in nasty_text(),
         reason in nasty_text(),

@@ -1,4 +1,4 @@
-//! `/v1/downloads/{id}`: the signed file itself.
+//! `/v1/downloads/{id}`: signed downloads.
 
 use anyhow::{Context as _, Result};
 use assay_contracts::ids::ExportId;
@@ -7,16 +7,16 @@ use assay_platform::runtime::{new_id, now};
 use assay_testkit::on_both_databases;
 use reqwest::Response;
 
-use crate::stage::{Stage, header, problem};
+use crate::test_app::{TestApp, header, problem};
 
 const CONTENT: &[u8] = b"ticket_id,subject\r\n1,\"\xC3\xBCber\"\r\n";
-/// As `openssl dgst -sha256 -binary | base64` tells it.
+/// From `openssl dgst -sha256 -binary | base64`.
 const DIGEST: &str = "sha-256=:xWNkNiMZ+YCWYK3Yylb2mdrbMFTVHpohTW1LW+ONEls=:";
 const MARK: &[u8] = b"\xEF\xBB\xBF";
 
-async fn get(stage: &Stage, address: &str, headers: &[(&str, &str)]) -> Result<Response> {
+async fn get(app: &TestApp, address: &str, headers: &[(&str, &str)]) -> Result<Response> {
     let request =
-        headers.iter().fold(stage.http.get(address), |request, (name, value)| request.header(*name, *value));
+        headers.iter().fold(app.http.get(address), |request, (name, value)| request.header(*name, *value));
     Ok(request.send().await?)
 }
 
@@ -25,11 +25,11 @@ fn id_of(address: &str) -> Result<ExportId> {
     Ok(path.rsplit_once('/').context("no path")?.1.parse()?)
 }
 
-async fn the_file_comes_with_all_that_a_browser_needs(stage: Stage) -> Result<()> {
-    let address = stage.downloadable(new_id(), CONTENT).await?;
+async fn download_has_the_headers_for_browsers(app: TestApp) -> Result<()> {
+    let address = app.downloadable(new_id(), CONTENT).await?;
     let name = format!("attachment; filename=\"assay-axis-{}.csv\"", id_of(&address)?);
-    let got = get(&stage, &address, &[]).await?;
-    let described = stage.http.head(&address).send().await?;
+    let got = get(&app, &address, &[]).await?;
+    let described = app.http.head(&address).send().await?;
     for response in [&got, &described] {
         assert_eq!(response.status(), 200);
         let expected = [
@@ -52,17 +52,17 @@ async fn the_file_comes_with_all_that_a_browser_needs(stage: Stage) -> Result<()
     Ok(())
 }
 
-async fn a_byte_order_mark_is_part_of_length_tag_and_ranges(stage: Stage) -> Result<()> {
-    let plain = stage.downloadable(new_id(), CONTENT).await?;
+async fn byte_order_mark_counts_in_length_etag_and_ranges(app: TestApp) -> Result<()> {
+    let plain = app.downloadable(new_id(), CONTENT).await?;
     let marked = format!("{plain}&bom=1");
     let whole = [MARK, CONTENT].concat();
-    let response = get(&stage, &marked, &[]).await?;
+    let response = get(&app, &marked, &[]).await?;
     assert_eq!(header(&response, "content-length"), Some(whole.len().to_string()));
-    assert_ne!(header(&response, "etag"), header(&get(&stage, &plain, &[]).await?, "etag"));
+    assert_ne!(header(&response, "etag"), header(&get(&app, &plain, &[]).await?, "etag"));
     assert_eq!(response.bytes().await?, whole);
     for (first, last) in [(0, 1), (1, 4), (2, 2), (3, 9), (0, whole.len() - 1)] {
         let range = format!("bytes={first}-{last}");
-        let response = get(&stage, &marked, &[("range", &range)]).await?;
+        let response = get(&app, &marked, &[("range", &range)]).await?;
         assert_eq!(response.status(), 206);
         assert_eq!(
             header(&response, "repr-digest"),
@@ -76,8 +76,8 @@ async fn a_byte_order_mark_is_part_of_length_tag_and_ranges(stage: Stage) -> Res
     Ok(())
 }
 
-async fn one_byte_range_is_answered_alone(stage: Stage) -> Result<()> {
-    let address = stage.downloadable(new_id(), CONTENT).await?;
+async fn single_byte_range_is_a_partial_response(app: TestApp) -> Result<()> {
+    let address = app.downloadable(new_id(), CONTENT).await?;
     let length = CONTENT.len();
     let cases = [
         ("bytes=0-3".to_owned(), 0..4),
@@ -86,7 +86,7 @@ async fn one_byte_range_is_answered_alone(stage: Stage) -> Result<()> {
         (format!("bytes=7-{}", length * 2), 7..length),
     ];
     for (range, expected) in cases {
-        let response = get(&stage, &address, &[("range", &range)]).await?;
+        let response = get(&app, &address, &[("range", &range)]).await?;
         assert_eq!(response.status(), 206, "{range}");
         let content_range = format!("bytes {}-{}/{length}", expected.start, expected.end - 1);
         assert_eq!(header(&response, "content-range"), Some(content_range));
@@ -96,48 +96,48 @@ async fn one_byte_range_is_answered_alone(stage: Stage) -> Result<()> {
         assert_eq!(response.bytes().await?, CONTENT[expected]);
     }
     for range in ["bytes=0-1,4-5", "lines=0-1", "bytes=9-1", "bytes=x"] {
-        let response = get(&stage, &address, &[("range", range)]).await?;
+        let response = get(&app, &address, &[("range", range)]).await?;
         assert_eq!((response.status().as_u16(), header(&response, "content-range")), (200, None), "{range}");
         assert_eq!(response.bytes().await?, CONTENT);
     }
     for range in [format!("bytes={length}-"), "bytes=-0".to_owned()] {
-        let response = get(&stage, &address, &[("range", &range)]).await?;
+        let response = get(&app, &address, &[("range", &range)]).await?;
         assert_eq!(header(&response, "content-range"), Some(format!("bytes */{length}")));
         problem(response, 416, "range-not-satisfiable").await?;
     }
     Ok(())
 }
 
-async fn conditions_go_by_the_entity_tag(stage: Stage) -> Result<()> {
-    let address = stage.downloadable(new_id(), CONTENT).await?;
-    let etag = header(&get(&stage, &address, &[]).await?, "etag").context("no tag")?;
+async fn conditional_requests_use_the_entity_tag(app: TestApp) -> Result<()> {
+    let address = app.downloadable(new_id(), CONTENT).await?;
+    let etag = header(&get(&app, &address, &[]).await?, "etag").context("no tag")?;
     for known in [etag.as_str(), "*", &format!("W/{etag}"), &format!("\"other\", {etag}")] {
-        let response = get(&stage, &address, &[("if-none-match", known)]).await?;
+        let response = get(&app, &address, &[("if-none-match", known)]).await?;
         assert_eq!((response.status().as_u16(), header(&response, "etag")), (304, Some(etag.clone())));
-        assert_eq!(stage.http.head(&address).header("if-none-match", known).send().await?.status(), 304);
+        assert_eq!(app.http.head(&address).header("if-none-match", known).send().await?.status(), 304);
     }
-    assert_eq!(get(&stage, &address, &[("if-none-match", "\"other\"")]).await?.status(), 200);
+    assert_eq!(get(&app, &address, &[("if-none-match", "\"other\"")]).await?.status(), 200);
     let cases = [(etag.clone(), 206), (format!("W/{etag}"), 200), ("\"other\"".to_owned(), 200)];
     for (tag, status) in cases {
-        let response = get(&stage, &address, &[("range", "bytes=0-1"), ("if-range", &tag)]).await?;
+        let response = get(&app, &address, &[("range", "bytes=0-1"), ("if-range", &tag)]).await?;
         assert_eq!(response.status().as_u16(), status, "{tag}");
     }
     Ok(())
 }
 
-async fn an_address_that_was_altered_or_expired_is_refused(stage: Stage) -> Result<()> {
-    let address = stage.downloadable(new_id(), CONTENT).await?;
+async fn altered_or_expired_url_is_refused(app: TestApp) -> Result<()> {
+    let address = app.downloadable(new_id(), CONTENT).await?;
     let id = id_of(&address)?;
     let (path, query) = address.split_once('?').context("no query")?;
     let other: ExportId = new_id();
-    let expired = sign(&stage.keys, &stage.address, id, now().plus_millis(-LIFETIME_MILLIS));
+    let expired = sign(&app.keys, &app.address, id, now().plus_millis(-LIFETIME_MILLIS));
     let elsewhere = assay_platform::auth::SigningKeys::parse(
         &"k1:another secret of thirty-two characters".to_owned().into(),
     )?;
     let cases = [
         path.to_owned(),
         expired,
-        sign(&elsewhere, &stage.address, id, now()),
+        sign(&elsewhere, &app.address, id, now()),
         address.replace(&id.to_string(), &other.to_string()),
         address.replace(&id.to_string(), "x"),
         address.replace("key=k1", "key=k2"),
@@ -148,49 +148,49 @@ async fn an_address_that_was_altered_or_expired_is_refused(stage: Stage) -> Resu
         format!("{address}&expires=99999999999999"),
     ];
     for altered in cases {
-        let response = get(&stage, &altered, &[]).await?;
+        let response = get(&app, &altered, &[]).await?;
         assert_eq!(header(&response, "cache-control").as_deref(), Some("private, no-store"));
         problem(response, 403, "invalid-signature").await?;
-        assert_eq!(stage.http.head(&altered).send().await?.status(), 403, "{altered}");
+        assert_eq!(app.http.head(&altered).send().await?.status(), 403, "{altered}");
     }
-    assert_eq!(get(&stage, &address, &[]).await?.status(), 200);
-    let posted = stage.http.post(&address).send().await?;
+    assert_eq!(get(&app, &address, &[]).await?.status(), 200);
+    let posted = app.http.post(&address).send().await?;
     assert_eq!(header(&posted, "allow").as_deref(), Some("GET, HEAD"));
     problem(posted, 405, "method-not-allowed").await?;
     Ok(())
 }
 
-async fn a_file_that_is_no_longer_kept_is_gone(stage: Stage) -> Result<()> {
+async fn expired_file_is_gone(app: TestApp) -> Result<()> {
     let organization = new_id();
-    let kept_until_now = stage.create(organization).await?.id;
-    stage.complete(CONTENT, now()).await?;
-    let expired = sign(&stage.keys, &stage.address, kept_until_now, now());
-    let removed = stage.downloadable(organization, CONTENT).await?;
+    let kept_until_now = app.create(organization).await?.id;
+    app.complete(CONTENT, now()).await?;
+    let expired = sign(&app.keys, &app.address, kept_until_now, now());
+    let removed = app.downloadable(organization, CONTENT).await?;
     let key = format!("exports/{organization}/{}/1.csv", id_of(&removed)?);
-    stage.objects.delete(&key).await?;
-    let unknown = sign(&stage.keys, &stage.address, new_id(), now());
+    app.objects.delete(&key).await?;
+    let unknown = sign(&app.keys, &app.address, new_id(), now());
     for address in [expired, removed, unknown] {
-        problem(get(&stage, &address, &[]).await?, 404, "export-file-gone").await?;
-        assert_eq!(stage.http.head(&address).send().await?.status(), 404);
+        problem(get(&app, &address, &[]).await?, 404, "export-file-gone").await?;
+        assert_eq!(app.http.head(&address).send().await?.status(), 404);
     }
     Ok(())
 }
 
-async fn a_large_file_arrives_whole_and_in_parts(stage: Stage) -> Result<()> {
+async fn large_file_is_served_whole_and_in_ranges(app: TestApp) -> Result<()> {
     let content: Vec<u8> = (0..9_000_000_u32).map(|index| (index % 251) as u8).collect();
-    let address = stage.downloadable(new_id(), &content).await?;
-    assert!(get(&stage, &address, &[]).await?.bytes().await? == content);
-    let response = get(&stage, &address, &[("range", "bytes=8000000-8999999")]).await?;
+    let address = app.downloadable(new_id(), &content).await?;
+    assert!(get(&app, &address, &[]).await?.bytes().await? == content);
+    let response = get(&app, &address, &[("range", "bytes=8000000-8999999")]).await?;
     assert!(response.bytes().await? == content[8_000_000..9_000_000]);
     Ok(())
 }
 
-on_both_databases! { Stage {
-    the_file_comes_with_all_that_a_browser_needs,
-    a_byte_order_mark_is_part_of_length_tag_and_ranges,
-    one_byte_range_is_answered_alone,
-    conditions_go_by_the_entity_tag,
-    an_address_that_was_altered_or_expired_is_refused,
-    a_file_that_is_no_longer_kept_is_gone,
-    a_large_file_arrives_whole_and_in_parts,
+on_both_databases! { TestApp {
+    download_has_the_headers_for_browsers,
+    byte_order_mark_counts_in_length_etag_and_ranges,
+    single_byte_range_is_a_partial_response,
+    conditional_requests_use_the_entity_tag,
+    altered_or_expired_url_is_refused,
+    expired_file_is_gone,
+    large_file_is_served_whole_and_in_ranges,
 } }

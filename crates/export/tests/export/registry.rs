@@ -1,4 +1,4 @@
-//! The agent-registry of the tests: says how long organizations keep things.
+//! A stub agent-registry that serves retention periods.
 
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,18 +13,17 @@ use assay_platform::web::{ServerSettings, resource, serve};
 use assay_testkit::eventually;
 use url::Url;
 
-/// What it says, or nothing: then it is away.
+/// `None`: unavailable.
 #[derive(Clone, Default)]
 pub struct Registry {
-    told: Arc<Mutex<Option<Vec<OrganizationRetention>>>>,
+    retention: Arc<Mutex<Option<Vec<OrganizationRetention>>>>,
     calls: Arc<AtomicUsize>,
 }
 
 impl Registry {
-    /// Starts it as one of `tasks`.
     pub fn start(tasks: &mut Tasks) -> Result<(Self, Url)> {
         let registry = Self::default();
-        registry.tell(Some(Vec::new()));
+        registry.set_retention(Some(Vec::new()));
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let url = Url::parse(&format!("http://{}", listener.local_addr()?))?;
         let data = Data::new(registry.clone());
@@ -36,23 +35,23 @@ impl Registry {
         Ok((registry, url))
     }
 
-    /// What it says from now on.
-    pub fn tell(&self, periods: Option<Vec<OrganizationRetention>>) {
-        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = periods;
+    /// Sets the answer.
+    pub fn set_retention(&self, retention: Option<Vec<OrganizationRetention>>) {
+        *self.retention.lock().unwrap_or_else(PoisonError::into_inner) = retention;
     }
 
-    /// Waits until a round of housekeeping that began after this call has ended: rounds follow each other.
-    pub async fn after_a_round(&self) -> Result<()> {
+    /// Waits until a maintenance run that started after this call has ended: runs do not overlap.
+    pub async fn next_maintenance_run(&self) -> Result<()> {
         let calls = self.calls.load(Ordering::SeqCst);
-        let asked = || async { Ok(self.calls.load(Ordering::SeqCst) >= calls + 2) };
-        eventually("two rounds of housekeeping", asked).await
+        let called = || async { Ok(self.calls.load(Ordering::SeqCst) >= calls + 2) };
+        eventually("two maintenance runs", called).await
     }
 }
 
 async fn retention(registry: Data<Registry>) -> HttpResponse {
     registry.calls.fetch_add(1, Ordering::SeqCst);
-    let told = registry.told.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    match told {
+    let retention = registry.retention.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    match retention {
         Some(organizations) => HttpResponse::Ok().json(RetentionPage { organizations, next: None }),
         None => HttpResponse::ServiceUnavailable().finish(),
     }

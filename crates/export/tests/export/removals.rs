@@ -1,4 +1,4 @@
-//! Rows that go: their tickets were deleted, or they are too old.
+//! Deletion and retention of rows.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use assay_contracts::event::{ConversationEvaluated, EvaluationDeleted};
 use assay_contracts::export::{ExportFilters, ExportKind, NewExport};
 use assay_contracts::ids::{EventId, ExportId, OrganizationId, TicketId};
 use assay_contracts::internal::OrganizationRetention;
-use assay_contracts::retention::Period;
+use assay_contracts::retention::RetentionPeriod;
 use assay_contracts::time::Timestamp;
 use assay_export::domain::evaluation_row::EvaluationRow;
 use assay_export::domain::job::Job;
 use assay_export::domain::removal::DeletedRow;
 use assay_export::store::{
-    Announces, Creation, ExportStore, ReceivedRow, Selection, WorkStore, export_store, line_channel,
+    Creation, ExportStore, Notifications, ReceivedRow, Selection, WorkStore, export_store, line_channel,
     work_store,
 };
 use assay_messaging::{OutgoingEvent, PublishError};
@@ -22,14 +22,14 @@ use assay_testkit::{eventually, on_both_databases};
 use futures_util::future::try_join;
 use uuid::Uuid;
 
-use crate::place::{Located, execute, number};
 use crate::samples::{STARTED, evaluated, evaluated_again};
-use crate::stage::Stage;
+use crate::test_app::TestApp;
+use crate::test_database::{TestDatabase, execute, number};
 
 const DAY: i64 = 24 * 60 * 60 * 1_000;
 
 struct Rows {
-    located: Located,
+    test_database: TestDatabase,
     exports: Arc<dyn ExportStore>,
     work: Arc<dyn WorkStore>,
     organization_id: OrganizationId,
@@ -37,17 +37,17 @@ struct Rows {
 
 impl Rows {
     async fn on_sqlite() -> Result<Self> {
-        Ok(Self::at(Located::sqlite().await?))
+        Ok(Self::at(TestDatabase::sqlite().await?))
     }
 
     async fn on_postgres() -> Result<Self> {
-        Ok(Self::at(Located::postgres().await?))
+        Ok(Self::at(TestDatabase::postgres().await?))
     }
 
-    fn at(located: Located) -> Self {
+    fn at(test_database: TestDatabase) -> Self {
         let (exports, work) =
-            (export_store(&located.database), work_store(&located.database, Announces::Nothing));
-        Self { located, exports, work, organization_id: new_id() }
+            (export_store(&test_database.database), work_store(&test_database.database, Notifications::Off));
+        Self { test_database, exports, work, organization_id: new_id() }
     }
 
     async fn record(&self, event_id: EventId, event: &ConversationEvaluated) -> Result<()> {
@@ -61,7 +61,7 @@ impl Rows {
         Ok(self.exports.delete_rows(vec![row], now()).await?)
     }
 
-    /// How many lines a file of this kind would have.
+    /// Number of lines of a file of this kind.
     async fn lines(&self, kind: ExportKind) -> Result<u64> {
         let (sink, mut lines) = line_channel();
         let selection =
@@ -71,8 +71,8 @@ impl Rows {
         Ok(count?)
     }
 
-    /// An export that waits for so many evaluations.
-    async fn export_of(&self, awaited: i64) -> Result<ExportId> {
+    /// Creates an export with this target sequence.
+    async fn export_of(&self, target: i64) -> Result<ExportId> {
         let kind = ExportKind::Axis;
         let export = NewExport { kind, format: Default::default(), filters: Default::default() };
         let job = Job::new(new_id(), self.organization_id, &export, now());
@@ -83,8 +83,8 @@ impl Rows {
             kind,
         };
         let event = OutgoingEvent::new(new_id(), now(), &requested)?;
-        let awaited_evaluations = Some(awaited);
-        self.exports.create(Creation { job, event, record: None, awaited_evaluations }).await?;
+        let target_sequence = Some(target);
+        self.exports.create(Creation { job, event, record: None, target_sequence }).await?;
         Ok(id)
     }
 }
@@ -92,9 +92,7 @@ impl Rows {
 /// `e`: the evaluation, `n`: a newer one of the same ticket, `d`: the deletion; capitals: the same event once more.
 const ORDERS: [&str; 9] = ["ed", "de", "dE", "ednD", "dne", "end", "eEdD", "dDeE", "nDEd"];
 
-async fn in_every_order_of_events_no_file_holds_the_ticket_and_every_evaluation_counts(
-    rows: Rows,
-) -> Result<()> {
+async fn deletion_wins_in_every_order_and_every_evaluation_counts(rows: Rows) -> Result<()> {
     let mut taken_in = 0;
     for order in ORDERS {
         let first = evaluated(rows.organization_id, STARTED);
@@ -112,14 +110,14 @@ async fn in_every_order_of_events_no_file_holds_the_ticket_and_every_evaluation_
         }
         taken_in += i64::from(order.to_lowercase().contains('e')) + i64::from(order.contains('n'));
     }
-    // An export waits for as many evaluations as there are, and for no more.
+    // The watermark is exactly the number of recorded evaluations.
     let (enough, too_many) = (rows.export_of(taken_in).await?, rows.export_of(taken_in + 1).await?);
-    assert_eq!(rows.work.missing_evaluations(enough).await?, Some(0));
-    assert_eq!(rows.work.missing_evaluations(too_many).await?, Some(1));
+    assert_eq!(rows.work.evaluation_lag(enough).await?, Some(0));
+    assert_eq!(rows.work.evaluation_lag(too_many).await?, Some(1));
     Ok(())
 }
 
-async fn a_deletion_leaves_nothing_of_the_evaluation(rows: Rows) -> Result<()> {
+async fn tombstone_keeps_no_data_of_the_evaluation(rows: Rows) -> Result<()> {
     let (gone, kept) = (evaluated(rows.organization_id, STARTED), evaluated(rows.organization_id, STARTED));
     rows.record(new_id(), &gone).await?;
     rows.record(new_id(), &kept).await?;
@@ -130,11 +128,11 @@ async fn a_deletion_leaves_nothing_of_the_evaluation(rows: Rows) -> Result<()> {
          OR organization_id = '{}' OR evaluation_id = '{}')",
         gone.ticket.id, rows.organization_id, gone.evaluation_id
     );
-    assert_eq!(number(&rows.located.database, &traces).await?, 0);
+    assert_eq!(number(&rows.test_database.database, &traces).await?, 0);
     Ok(())
 }
 
-async fn writers_and_deleters_of_the_same_ticket_take_turns(rows: Rows) -> Result<()> {
+async fn concurrent_record_and_delete_do_not_conflict(rows: Rows) -> Result<()> {
     for _ in 0..30 {
         let event = evaluated(rows.organization_id, STARTED);
         try_join(rows.record(new_id(), &event), rows.delete(new_id(), event.ticket.id)).await?;
@@ -143,17 +141,17 @@ async fn writers_and_deleters_of_the_same_ticket_take_turns(rows: Rows) -> Resul
     Ok(())
 }
 
-async fn another_organization_deletes_no_row(rows: Rows) -> Result<()> {
+async fn deletion_by_another_organization_changes_no_row(rows: Rows) -> Result<()> {
     let foreign = evaluated(new_id(), STARTED);
     rows.record(new_id(), &foreign).await?;
     rows.delete(new_id(), foreign.ticket.id).await?;
     let rows_left = "SELECT count(*) FROM evaluation_rows WHERE axis_line <> ''";
-    assert_eq!(number(&rows.located.database, rows_left).await?, 1);
+    assert_eq!(number(&rows.test_database.database, rows_left).await?, 1);
     Ok(())
 }
 
-/// As the release before this one reads and writes: it does not know the new column.
-async fn the_release_before_neither_shows_nor_revives_a_deleted_row(rows: Rows) -> Result<()> {
+/// The statements of the previous release, which does not know the new column.
+async fn previous_release_neither_shows_nor_overwrites_a_tombstone(rows: Rows) -> Result<()> {
     let event = evaluated(rows.organization_id, STARTED);
     rows.delete(new_id(), event.ticket.id).await?;
     let (ticket, organization) = (event.ticket.id, rows.organization_id);
@@ -165,24 +163,24 @@ async fn the_release_before_neither_shows_nor_revives_a_deleted_row(rows: Rows) 
           WHERE (evaluation_rows.evaluated_at, evaluation_rows.evaluation_id) < (excluded.evaluated_at, excluded.evaluation_id)",
         event.evaluation_id
     );
-    execute(&rows.located.database, upsert).await?;
+    execute(&rows.test_database.database, upsert).await?;
     let shown = format!("SELECT count(*) FROM evaluation_rows WHERE organization_id = '{organization}'");
-    assert_eq!(number(&rows.located.database, &shown).await?, 0);
+    assert_eq!(number(&rows.test_database.database, &shown).await?, 0);
     Ok(())
 }
 
 on_both_databases! { Rows {
-    in_every_order_of_events_no_file_holds_the_ticket_and_every_evaluation_counts,
-    a_deletion_leaves_nothing_of_the_evaluation,
-    writers_and_deleters_of_the_same_ticket_take_turns,
-    another_organization_deletes_no_row,
-    the_release_before_neither_shows_nor_revives_a_deleted_row,
+    deletion_wins_in_every_order_and_every_evaluation_counts,
+    tombstone_keeps_no_data_of_the_evaluation,
+    concurrent_record_and_delete_do_not_conflict,
+    deletion_by_another_organization_changes_no_row,
+    previous_release_neither_shows_nor_overwrites_a_tombstone,
 } }
 
-async fn publish(stage: &Stage, event: OutgoingEvent) -> Result<()> {
+async fn publish(app: &TestApp, event: OutgoingEvent) -> Result<()> {
     let event = [event];
     eventually("the consumer", || async {
-        match stage.bus.publish(&event).await.remove(0) {
+        match app.bus.publish(&event).await.remove(0) {
             Ok(()) => Ok(true),
             Err(PublishError::Rejected { reason }) => anyhow::bail!("{reason}"),
             Err(_) => Ok(false),
@@ -195,30 +193,30 @@ fn evaluation_event(event: &ConversationEvaluated) -> Result<OutgoingEvent> {
     Ok(OutgoingEvent::new(new_id(), event.evaluated_at, event)?)
 }
 
-async fn row_count(stage: &Stage, organization: OrganizationId) -> Result<i64> {
+async fn row_count(app: &TestApp, organization: OrganizationId) -> Result<i64> {
     let own = format!("SELECT count(*) FROM evaluation_rows WHERE organization_id = '{organization}'");
-    number(&stage.located.database, &own).await
+    number(&app.test_database.database, &own).await
 }
 
-async fn a_deletion_on_the_bus_takes_the_row_away_for_good(stage: Stage) -> Result<()> {
+async fn deletion_event_removes_the_row_permanently(app: TestApp) -> Result<()> {
     let organization_id = new_id();
     let event = evaluated(organization_id, STARTED);
-    publish(&stage, evaluation_event(&event)?).await?;
-    assert_eq!(row_count(&stage, organization_id).await?, 1);
+    publish(&app, evaluation_event(&event)?).await?;
+    assert_eq!(row_count(&app, organization_id).await?, 1);
     let deleted = EvaluationDeleted { organization_id, ticket_id: event.ticket.id, deleted_at: now() };
-    publish(&stage, OutgoingEvent::new(new_id(), now(), &deleted)?).await?;
-    publish(&stage, evaluation_event(&evaluated_again(&event, "late", 5))?).await?;
-    assert_eq!(row_count(&stage, organization_id).await?, 0);
+    publish(&app, OutgoingEvent::new(new_id(), now(), &deleted)?).await?;
+    publish(&app, evaluation_event(&evaluated_again(&event, "late", 5))?).await?;
+    assert_eq!(row_count(&app, organization_id).await?, 0);
     Ok(())
 }
 
-async fn an_event_from_before_what_is_remembered_of_deletions_is_refused(stage: Stage) -> Result<()> {
+async fn event_older_than_tombstone_retention_is_refused(app: TestApp) -> Result<()> {
     let event = evaluated(new_id(), STARTED);
-    publish(&stage, evaluation_event(&event)?).await?;
+    publish(&app, evaluation_event(&event)?).await?;
     let days_ago_91 = u64::try_from(now().plus_millis(-91 * DAY).as_millis())?;
     let old = uuid::Builder::from_unix_timestamp_millis(days_ago_91, &[7; 10]).into_uuid();
     let outgoing = OutgoingEvent::new(old.into(), event.evaluated_at, &event)?;
-    let refused = stage.bus.publish(&[outgoing]).await.remove(0);
+    let refused = app.bus.publish(&[outgoing]).await.remove(0);
     assert!(
         matches!(&refused, Err(PublishError::Rejected { reason }) if reason.contains("may have been deleted")),
         "{refused:?}"
@@ -226,60 +224,64 @@ async fn an_event_from_before_what_is_remembered_of_deletions_is_refused(stage: 
     Ok(())
 }
 
-/// An evaluation of a ticket that was imported so many days ago.
+/// An evaluation of a ticket imported `days` ago.
 fn imported_days_ago(organization_id: OrganizationId, days: i64) -> ConversationEvaluated {
     let mut event = evaluated(organization_id, STARTED);
-    let first = TicketId::first_at(now().plus_millis(-days * DAY)).as_uuid().as_u128();
+    let first = TicketId::min_at(now().plus_millis(-days * DAY)).as_uuid().as_u128();
     event.ticket.id = Uuid::from_u128(first | (Uuid::new_v4().as_u128() >> 48)).into();
     event
 }
 
-async fn rows_older_than_their_period_are_removed_and_younger_ones_are_not(stage: Stage) -> Result<()> {
+async fn only_rows_beyond_their_retention_period_are_removed(app: TestApp) -> Result<()> {
     let organization_id: OrganizationId = new_id();
     let kept = |organization_id, evaluations| OrganizationRetention {
         organization_id,
-        transcripts: Period::Days(1),
+        transcripts: RetentionPeriod::Days(1),
         evaluations,
         files: None,
     };
     for days in [29, 31, 400] {
-        publish(&stage, evaluation_event(&imported_days_ago(organization_id, days))?).await?;
+        publish(&app, evaluation_event(&imported_days_ago(organization_id, days))?).await?;
     }
-    let nothing_to_remove =
-        [None, Some(vec![kept(organization_id, Period::Forever), kept(new_id(), Period::Days(1))])];
-    for told in nothing_to_remove {
-        stage.registry.tell(told);
-        stage.registry.after_a_round().await?;
-        assert_eq!(row_count(&stage, organization_id).await?, 3);
+    let nothing_to_remove = [
+        None,
+        Some(vec![kept(organization_id, RetentionPeriod::Forever), kept(new_id(), RetentionPeriod::Days(1))]),
+    ];
+    for retention in nothing_to_remove {
+        app.registry.set_retention(retention);
+        app.registry.next_maintenance_run().await?;
+        assert_eq!(row_count(&app, organization_id).await?, 3);
     }
-    stage.registry.tell(Some(vec![kept(organization_id, Period::Days(30))]));
-    eventually("the removal", || async { Ok(row_count(&stage, organization_id).await? == 1) }).await?;
-    stage.registry.after_a_round().await?;
-    assert_eq!(row_count(&stage, organization_id).await?, 1);
+    app.registry.set_retention(Some(vec![kept(organization_id, RetentionPeriod::Days(30))]));
+    eventually("the removal", || async { Ok(row_count(&app, organization_id).await? == 1) }).await?;
+    app.registry.next_maintenance_run().await?;
+    assert_eq!(row_count(&app, organization_id).await?, 1);
     Ok(())
 }
 
-async fn deletions_are_forgotten_after_their_time(stage: Stage) -> Result<()> {
+async fn tombstones_are_pruned_after_their_retention(app: TestApp) -> Result<()> {
     for days in [91, 89] {
         let deleted_at: Timestamp = now().plus_millis(-days * DAY);
         let deleted = EvaluationDeleted { organization_id: new_id(), ticket_id: new_id(), deleted_at };
-        publish(&stage, OutgoingEvent::new(new_id(), now(), &deleted)?).await?;
+        publish(&app, OutgoingEvent::new(new_id(), now(), &deleted)?).await?;
     }
     let left = "SELECT count(*) FROM evaluation_rows";
-    eventually("the older one to go", || async { Ok(number(&stage.located.database, left).await? == 1) })
-        .await?;
-    stage.registry.after_a_round().await?;
-    assert_eq!(number(&stage.located.database, left).await?, 1);
+    eventually("the older tombstone to be pruned", || async {
+        Ok(number(&app.test_database.database, left).await? == 1)
+    })
+    .await?;
+    app.registry.next_maintenance_run().await?;
+    assert_eq!(number(&app.test_database.database, left).await?, 1);
     Ok(())
 }
 
 mod running {
     use super::*;
 
-    on_both_databases! { Stage {
-        a_deletion_on_the_bus_takes_the_row_away_for_good,
-        an_event_from_before_what_is_remembered_of_deletions_is_refused,
-        rows_older_than_their_period_are_removed_and_younger_ones_are_not,
-        deletions_are_forgotten_after_their_time,
+    on_both_databases! { TestApp {
+        deletion_event_removes_the_row_permanently,
+        event_older_than_tombstone_retention_is_refused,
+        only_rows_beyond_their_retention_period_are_removed,
+        tombstones_are_pruned_after_their_retention,
     } }
 }

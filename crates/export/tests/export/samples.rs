@@ -1,4 +1,4 @@
-//! Evaluations made by hand.
+//! Sample evaluations.
 
 use assay_contracts::conversation::{AiTool, AuthorType};
 use assay_contracts::evaluation::{
@@ -16,7 +16,7 @@ use uuid::Uuid;
 /// 2026-11-20T07:00:00.000Z.
 pub const STARTED: Timestamp = Timestamp::saturating_from_millis(1_795_158_000_000);
 
-/// An evaluated conversation of an organization, which began at `started_at`.
+/// An evaluated conversation that started at `started_at`.
 pub fn evaluated(organization_id: OrganizationId, started_at: Timestamp) -> ConversationEvaluated {
     ConversationEvaluated {
         organization_id,
@@ -28,7 +28,7 @@ pub fn evaluated(organization_id: OrganizationId, started_at: Timestamp) -> Conv
     }
 }
 
-/// The same conversation, evaluated once more, so much later.
+/// The same conversation, evaluated again `millis_later`.
 pub fn evaluated_again(
     event: &ConversationEvaluated,
     external_id: &str,

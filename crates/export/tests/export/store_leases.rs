@@ -1,4 +1,4 @@
-//! Workers and their holds on jobs.
+//! Leases of workers on jobs.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_contracts::time::Timestamp;
 use assay_export::domain::job::{Job, JobState};
 use assay_export::domain::lease::{Claim, ClaimTerms, FinishedFile};
-use assay_export::store::{Announces, Creation, ExportStore, WorkStore, export_store, work_store};
+use assay_export::store::{Creation, ExportStore, Notifications, WorkStore, export_store, work_store};
 use assay_messaging::OutgoingEvent;
 use assay_platform::runtime::new_id;
 use assay_testkit::on_both_databases;
 
-use crate::place::{Located, execute, number};
+use crate::test_database::{TestDatabase, execute, number};
 
 const NOW: Timestamp = Timestamp::saturating_from_millis(1_795_158_000_000);
 const LEASE: i64 = 60_000;
-const MAX_TRIES: u32 = 3;
+const MAX_ATTEMPTS: u32 = 3;
 
 struct Jobs {
-    located: Located,
+    test_database: TestDatabase,
     exports: Arc<dyn ExportStore>,
     work: Arc<dyn WorkStore>,
     organization_id: OrganizationId,
@@ -30,17 +30,17 @@ struct Jobs {
 
 impl Jobs {
     async fn on_sqlite() -> Result<Self> {
-        Ok(Self::at(Located::sqlite().await?))
+        Ok(Self::at(TestDatabase::sqlite().await?))
     }
 
     async fn on_postgres() -> Result<Self> {
-        Ok(Self::at(Located::postgres().await?))
+        Ok(Self::at(TestDatabase::postgres().await?))
     }
 
-    fn at(located: Located) -> Self {
+    fn at(test_database: TestDatabase) -> Self {
         let (exports, work) =
-            (export_store(&located.database), work_store(&located.database, Announces::Ends));
-        Self { located, exports, work, organization_id: new_id() }
+            (export_store(&test_database.database), work_store(&test_database.database, Notifications::On));
+        Self { test_database, exports, work, organization_id: new_id() }
     }
 
     async fn create(&self, created_at: Timestamp) -> Result<ExportId> {
@@ -55,7 +55,7 @@ impl Jobs {
             ExportRequested { organization_id: self.organization_id, export_id: job.id, kind: job.kind };
         let event = OutgoingEvent::new(new_id(), created_at, &requested)?;
         let id = job.id;
-        self.exports.create(Creation { job, event, record: None, awaited_evaluations: None }).await?;
+        self.exports.create(Creation { job, event, record: None, target_sequence: None }).await?;
         Ok(id)
     }
 
@@ -73,7 +73,7 @@ impl Jobs {
 }
 
 fn terms(now: Timestamp, pending_before: Timestamp) -> ClaimTerms {
-    ClaimTerms { owner: new_id(), now, lease_millis: LEASE, pending_before, max_tries: MAX_TRIES }
+    ClaimTerms { owner: new_id(), now, lease_millis: LEASE, pending_before, max_attempts: MAX_ATTEMPTS }
 }
 
 fn file(claim: &Claim) -> FinishedFile {
@@ -86,11 +86,11 @@ fn file(claim: &Claim) -> FinishedFile {
     }
 }
 
-async fn the_oldest_job_is_claimed_first_with_all_that_a_worker_needs(jobs: Jobs) -> Result<()> {
+async fn oldest_job_is_claimed_first(jobs: Jobs) -> Result<()> {
     let young = jobs.create(NOW.plus_millis(-1)).await?;
     let old = jobs.create(NOW.plus_millis(-2)).await?;
     let claim = jobs.claim().await?;
-    assert_eq!((claim.id, claim.kind, claim.attempt, claim.try_number), (old, ExportKind::Axis, 1, 1));
+    assert_eq!((claim.id, claim.kind, claim.attempt, claim.counted_attempt), (old, ExportKind::Axis, 1, 1));
     assert_eq!(claim.organization_id, jobs.organization_id);
     let filters = claim.filters;
     assert_eq!(
@@ -103,7 +103,7 @@ async fn the_oldest_job_is_claimed_first_with_all_that_a_worker_needs(jobs: Jobs
     Ok(())
 }
 
-async fn a_job_goes_to_one_worker_only(jobs: Jobs) -> Result<()> {
+async fn job_is_claimed_by_one_worker_only(jobs: Jobs) -> Result<()> {
     let mut created = HashSet::new();
     for _ in 0..4 {
         created.insert(jobs.create(NOW).await?);
@@ -118,7 +118,7 @@ async fn a_job_goes_to_one_worker_only(jobs: Jobs) -> Result<()> {
     Ok(())
 }
 
-async fn a_young_job_is_left_to_the_worker_that_is_told_of_it(jobs: Jobs) -> Result<()> {
+async fn young_job_is_not_claimed_by_polling(jobs: Jobs) -> Result<()> {
     let id = jobs.create(NOW).await?;
     let before = NOW.plus_millis(-1);
     assert_eq!(jobs.work.claim(terms(NOW, before)).await?, None);
@@ -126,27 +126,27 @@ async fn a_young_job_is_left_to_the_worker_that_is_told_of_it(jobs: Jobs) -> Res
     Ok(())
 }
 
-async fn a_hold_that_ended_is_taken_over_and_its_worker_changes_nothing_more(jobs: Jobs) -> Result<()> {
+async fn expired_lease_is_taken_over_and_its_worker_changes_nothing(jobs: Jobs) -> Result<()> {
     let id = jobs.create(NOW).await?;
     let dead = jobs.claim().await?;
     assert_eq!(jobs.claim_at(NOW.plus_millis(LEASE - 1)).await?, None);
     let later = NOW.plus_millis(LEASE);
-    let heir = jobs.claim_at(later).await?.context("not taken over")?;
-    assert_eq!((heir.id, heir.attempt, heir.try_number), (id, 2, 2));
-    assert_ne!(heir.object_key(), dead.object_key());
+    let successor = jobs.claim_at(later).await?.context("not taken over")?;
+    assert_eq!((successor.id, successor.attempt, successor.counted_attempt), (id, 2, 2));
+    assert_ne!(successor.object_key(), dead.object_key());
 
     assert!(!jobs.work.heartbeat(&dead, later, later.plus_millis(LEASE)).await?);
     assert!(!jobs.work.complete(&dead, file(&dead), later).await?);
     assert!(!jobs.work.fail(&dead, "no", later).await?);
     assert!(!jobs.work.retry_later(&dead, later, later).await?);
-    assert!(!jobs.work.hand_back(&dead, later).await?);
-    assert!(jobs.work.complete(&heir, file(&heir), later).await?);
+    assert!(!jobs.work.release(&dead, later).await?);
+    assert!(jobs.work.complete(&successor, file(&successor), later).await?);
     let job = jobs.job(id).await?;
-    assert!(matches!(job.state, JobState::Complete(file) if file.object_key == heir.object_key()));
+    assert!(matches!(job.state, JobState::Complete(file) if file.object_key == successor.object_key()));
     Ok(())
 }
 
-async fn a_heartbeat_prolongs_the_hold_and_moves_the_job(jobs: Jobs) -> Result<()> {
+async fn heartbeat_extends_the_lease_and_updates_the_job(jobs: Jobs) -> Result<()> {
     let id = jobs.create(NOW).await?;
     let claim = jobs.claim().await?;
     let beat = NOW.plus_millis(LEASE - 1);
@@ -159,7 +159,7 @@ async fn a_heartbeat_prolongs_the_hold_and_moves_the_job(jobs: Jobs) -> Result<(
     Ok(())
 }
 
-async fn showing_the_same_file_twice_succeeds(jobs: Jobs) -> Result<()> {
+async fn completing_twice_with_the_same_file_succeeds(jobs: Jobs) -> Result<()> {
     let id = jobs.create(NOW).await?;
     let claim = jobs.claim().await?;
     for _ in 0..2 {
@@ -173,9 +173,9 @@ async fn showing_the_same_file_twice_succeeds(jobs: Jobs) -> Result<()> {
     Ok(())
 }
 
-async fn the_end_of_a_job_is_announced_once_in_the_transaction_that_ends_it(jobs: Jobs) -> Result<()> {
+async fn finished_job_is_announced_once_in_its_transaction(jobs: Jobs) -> Result<()> {
     let finished = "SELECT count(*) FROM outbox WHERE topic = 'export.finished.v1'";
-    let database = &jobs.located.database;
+    let database = &jobs.test_database.database;
     jobs.create(NOW).await?;
     let shown = jobs.claim().await?;
     for _ in 0..2 {
@@ -189,14 +189,14 @@ async fn the_end_of_a_job_is_announced_once_in_the_transaction_that_ends_it(jobs
     assert_eq!(number(database, finished).await?, 2);
     jobs.create(NOW).await?;
     let mut now = NOW;
-    for _ in 1..=MAX_TRIES {
+    for _ in 1..=MAX_ATTEMPTS {
         jobs.claim_at(now).await?.context("not claimed")?;
         now = now.plus_millis(LEASE);
     }
-    assert_eq!(jobs.work.fail_exhausted(MAX_TRIES, "no use", now).await?, 1);
-    assert_eq!(jobs.work.fail_exhausted(MAX_TRIES, "no use", now).await?, 0);
+    assert_eq!(jobs.work.fail_exhausted(MAX_ATTEMPTS, "no use", now).await?, 1);
+    assert_eq!(jobs.work.fail_exhausted(MAX_ATTEMPTS, "no use", now).await?, 0);
     assert_eq!(number(database, finished).await?, 3);
-    let silent = work_store(database, Announces::Nothing);
+    let silent = work_store(database, Notifications::Off);
     jobs.create(NOW).await?;
     let claim = silent.claim(terms(now, now)).await?.context("no job waits")?;
     assert!(silent.complete(&claim, file(&claim), now).await?);
@@ -204,39 +204,39 @@ async fn the_end_of_a_job_is_announced_once_in_the_transaction_that_ends_it(jobs
     Ok(())
 }
 
-async fn a_job_that_was_put_off_waits_and_one_that_was_given_back_does_not(jobs: Jobs) -> Result<()> {
+async fn retried_job_waits_and_released_job_does_not(jobs: Jobs) -> Result<()> {
     let id = jobs.create(NOW).await?;
     let claim = jobs.claim().await?;
     assert!(jobs.work.retry_later(&claim, NOW.plus_millis(50), NOW).await?);
     assert_eq!(jobs.job(id).await?.status(), ExportStatus::Running);
     assert_eq!(jobs.claim_at(NOW.plus_millis(49)).await?, None);
     let claim = jobs.claim_at(NOW.plus_millis(50)).await?.context("not due")?;
-    assert_eq!((claim.attempt, claim.try_number), (2, 2));
+    assert_eq!((claim.attempt, claim.counted_attempt), (2, 2));
     let now = NOW.plus_millis(60);
-    assert!(jobs.work.hand_back(&claim, now).await?);
-    let claim = jobs.claim_at(now).await?.context("not given back")?;
-    // Another attempt writes another file, but it was no fault of the job.
-    assert_eq!((claim.attempt, claim.try_number), (3, 2));
+    assert!(jobs.work.release(&claim, now).await?);
+    let claim = jobs.claim_at(now).await?.context("not released")?;
+    // A new attempt writes another file, but the released claim is not counted.
+    assert_eq!((claim.attempt, claim.counted_attempt), (3, 2));
     Ok(())
 }
 
-async fn a_job_whose_workers_died_with_every_try_fails(jobs: Jobs) -> Result<()> {
+async fn job_whose_workers_crashed_in_every_attempt_fails(jobs: Jobs) -> Result<()> {
     let id = jobs.create(NOW).await?;
     let mut now = NOW;
-    for try_number in 1..=MAX_TRIES {
-        assert_eq!(jobs.work.fail_exhausted(MAX_TRIES, "no use", now).await?, 0);
+    for counted_attempt in 1..=MAX_ATTEMPTS {
+        assert_eq!(jobs.work.fail_exhausted(MAX_ATTEMPTS, "no use", now).await?, 0);
         let claim = jobs.claim_at(now).await?.context("not claimed")?;
-        assert_eq!(claim.try_number, try_number);
+        assert_eq!(claim.counted_attempt, counted_attempt);
         now = now.plus_millis(LEASE);
     }
     assert_eq!(jobs.claim_at(now).await?, None);
-    assert_eq!(jobs.work.fail_exhausted(MAX_TRIES, "no use", now).await?, 1);
+    assert_eq!(jobs.work.fail_exhausted(MAX_ATTEMPTS, "no use", now).await?, 1);
     let job = jobs.job(id).await?;
     assert_eq!((job.state, job.updated_at), (JobState::Failed { message: "no use".to_owned() }, now));
     Ok(())
 }
 
-async fn the_database_refuses_every_step_that_a_job_cannot_make(jobs: Jobs) -> Result<()> {
+async fn database_refuses_invalid_job_transitions(jobs: Jobs) -> Result<()> {
     let complete = "status = 'complete', lease_owner = NULL, lease_until = NULL, error_message = NULL, \
                     object_key = 'k', file_bytes = 1, file_rows = 0, file_sha256 = 'x', file_expires_at = 1";
     let failed = "status = 'failed', lease_owner = NULL, lease_until = NULL, error_message = 'm', \
@@ -256,7 +256,7 @@ async fn the_database_refuses_every_step_that_a_job_cannot_make(jobs: Jobs) -> R
         (&steps_to_failed, complete),
         (&steps_to_failed, running),
     ];
-    let database = &jobs.located.database;
+    let database = &jobs.test_database.database;
     for (path, refused) in cases {
         let id = jobs.create(NOW).await?;
         for step in path {
@@ -270,14 +270,14 @@ async fn the_database_refuses_every_step_that_a_job_cannot_make(jobs: Jobs) -> R
 }
 
 on_both_databases! { Jobs {
-    the_oldest_job_is_claimed_first_with_all_that_a_worker_needs,
-    a_job_goes_to_one_worker_only,
-    a_young_job_is_left_to_the_worker_that_is_told_of_it,
-    a_hold_that_ended_is_taken_over_and_its_worker_changes_nothing_more,
-    a_heartbeat_prolongs_the_hold_and_moves_the_job,
-    showing_the_same_file_twice_succeeds,
-    the_end_of_a_job_is_announced_once_in_the_transaction_that_ends_it,
-    a_job_that_was_put_off_waits_and_one_that_was_given_back_does_not,
-    a_job_whose_workers_died_with_every_try_fails,
-    the_database_refuses_every_step_that_a_job_cannot_make,
+    oldest_job_is_claimed_first,
+    job_is_claimed_by_one_worker_only,
+    young_job_is_not_claimed_by_polling,
+    expired_lease_is_taken_over_and_its_worker_changes_nothing,
+    heartbeat_extends_the_lease_and_updates_the_job,
+    completing_twice_with_the_same_file_succeeds,
+    finished_job_is_announced_once_in_its_transaction,
+    retried_job_waits_and_released_job_does_not,
+    job_whose_workers_crashed_in_every_attempt_fails,
+    database_refuses_invalid_job_transitions,
 } }

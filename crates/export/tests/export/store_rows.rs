@@ -1,4 +1,4 @@
-//! The read model: which evaluation of a ticket counts, and what a snapshot of it holds.
+//! The read model: replacement of rows, and snapshots.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use assay_contracts::time::Timestamp;
 use assay_export::domain::csv::render;
 use assay_export::domain::evaluation_row::EvaluationRow;
 use assay_export::store::{
-    Announces, ExportStore, ReceivedRow, Selection, SnapshotError, WorkStore, export_store, line_channel,
+    ExportStore, Notifications, ReceivedRow, Selection, SnapshotError, WorkStore, export_store, line_channel,
     work_store,
 };
 use assay_platform::runtime::{new_id, now};
 use assay_testkit::on_both_databases;
 
-use crate::place::{Located, execute, number};
 use crate::samples::{STARTED, evaluated, evaluated_again};
+use crate::test_database::{TestDatabase, execute, number};
 
 struct Rows {
-    located: Located,
+    test_database: TestDatabase,
     exports: Arc<dyn ExportStore>,
     work: Arc<dyn WorkStore>,
     organization_id: OrganizationId,
@@ -28,17 +28,17 @@ struct Rows {
 
 impl Rows {
     async fn on_sqlite() -> Result<Self> {
-        Ok(Self::at(Located::sqlite().await?))
+        Ok(Self::at(TestDatabase::sqlite().await?))
     }
 
     async fn on_postgres() -> Result<Self> {
-        Ok(Self::at(Located::postgres().await?))
+        Ok(Self::at(TestDatabase::postgres().await?))
     }
 
-    fn at(located: Located) -> Self {
+    fn at(test_database: TestDatabase) -> Self {
         let (exports, work) =
-            (export_store(&located.database), work_store(&located.database, Announces::Nothing));
-        Self { located, exports, work, organization_id: new_id() }
+            (export_store(&test_database.database), work_store(&test_database.database, Notifications::Off));
+        Self { test_database, exports, work, organization_id: new_id() }
     }
 
     fn evaluated_at_second(&self, second: i64) -> ConversationEvaluated {
@@ -82,7 +82,7 @@ fn file_of(events: &[&ConversationEvaluated]) -> String {
     events.iter().map(|event| render(ExportKind::Axis, event) + "\r\n").collect()
 }
 
-async fn a_newer_evaluation_replaces_the_row_and_an_older_one_never_does(rows: Rows) -> Result<()> {
+async fn only_a_newer_evaluation_replaces_the_row(rows: Rows) -> Result<()> {
     let first = rows.evaluated_at_second(0);
     let newer = evaluated_again(&first, "newer", 1);
     let older = evaluated_again(&first, "older", -1);
@@ -93,7 +93,7 @@ async fn a_newer_evaluation_replaces_the_row_and_an_older_one_never_does(rows: R
     Ok(())
 }
 
-async fn of_several_evaluations_in_one_batch_the_newest_counts(rows: Rows) -> Result<()> {
+async fn newest_evaluation_of_a_batch_is_kept(rows: Rows) -> Result<()> {
     let first = rows.evaluated_at_second(0);
     let newest = evaluated_again(&first, "newest", 5);
     let older = evaluated_again(&first, "older", 3);
@@ -102,18 +102,18 @@ async fn of_several_evaluations_in_one_batch_the_newest_counts(rows: Rows) -> Re
     Ok(())
 }
 
-async fn an_event_is_handled_once(rows: Rows) -> Result<()> {
+async fn event_is_handled_once(rows: Rows) -> Result<()> {
     let first = rows.evaluated_at_second(0);
     let changed = evaluated_again(&first, "changed", 1);
     let event_id: EventId = new_id();
     rows.exports.record_rows(vec![received(event_id, &first)], now()).await?;
-    // Not a thing that happens: it only shows that the event is not looked at again.
+    // Unrealistic, but shows that the event is not handled again.
     rows.exports.record_rows(vec![received(event_id, &changed)], now()).await?;
     assert_eq!(rows.everything().await?, file_of(&[&first]));
     Ok(())
 }
 
-async fn a_snapshot_is_ordered_by_date_and_ticket(rows: Rows) -> Result<()> {
+async fn snapshot_is_ordered_by_date_and_ticket(rows: Rows) -> Result<()> {
     let [a, b] = [rows.evaluated_at_second(5), rows.evaluated_at_second(5)];
     let [late, early] = [rows.evaluated_at_second(9), rows.evaluated_at_second(1)];
     assert!(a.ticket.id < b.ticket.id);
@@ -143,7 +143,7 @@ async fn filters_are_half_open_on_the_conversations_date(rows: Rows) -> Result<(
     Ok(())
 }
 
-async fn an_organization_sees_its_own_rows_only(rows: Rows) -> Result<()> {
+async fn snapshot_contains_only_rows_of_the_organization(rows: Rows) -> Result<()> {
     let own = rows.evaluated_at_second(0);
     let foreign = evaluated(new_id(), STARTED);
     rows.record(&[&own, &foreign]).await?;
@@ -160,9 +160,9 @@ async fn each_kind_of_file_has_its_own_lines(rows: Rows) -> Result<()> {
     Ok(())
 }
 
-async fn lines_of_a_newer_release_are_refused(rows: Rows) -> Result<()> {
+async fn lines_of_a_newer_version_are_refused(rows: Rows) -> Result<()> {
     rows.record(&[&rows.evaluated_at_second(0)]).await?;
-    execute(&rows.located.database, "UPDATE evaluation_rows SET columns_version = 99").await?;
+    execute(&rows.test_database.database, "UPDATE evaluation_rows SET columns_version = 99").await?;
     let (sink, _lines) = line_channel();
     match rows.work.copy_lines(rows.selection(ExportFilters::default()), sink).await {
         Err(SnapshotError::Columns(unknown)) => assert_eq!(unknown.0, 99),
@@ -171,8 +171,8 @@ async fn lines_of_a_newer_release_are_refused(rows: Rows) -> Result<()> {
     Ok(())
 }
 
-async fn a_snapshot_does_not_see_what_comes_later(rows: Rows) -> Result<()> {
-    // Several times what fits between the reader and the receiver.
+async fn snapshot_does_not_see_later_rows(rows: Rows) -> Result<()> {
+    // Several times the buffers between reader and receiver.
     let mut events: Vec<_> = (0..40).map(|second| rows.evaluated_at_second(second)).collect();
     for event in &mut events {
         event.ticket.subject = Some("x".repeat(200_000));
@@ -182,7 +182,7 @@ async fn a_snapshot_does_not_see_what_comes_later(rows: Rows) -> Result<()> {
     let selection = rows.selection(ExportFilters::default());
     let receiving = async {
         let mut content = lines.recv().await.map(Vec::from).unwrap_or_default();
-        // The snapshot is under way now; the new row would be its last.
+        // The snapshot has started; the new row would be its last.
         rows.record(&[&rows.evaluated_at_second(1_000)]).await?;
         while let Some(chunk) = lines.recv().await {
             content.extend_from_slice(&chunk);
@@ -192,11 +192,11 @@ async fn a_snapshot_does_not_see_what_comes_later(rows: Rows) -> Result<()> {
     let (count, content) = tokio::join!(rows.work.copy_lines(selection, sink), receiving);
     assert_eq!(count?, 40);
     assert!(String::from_utf8(content?)? == file_of(&events.iter().collect::<Vec<_>>()));
-    assert_eq!(number(&rows.located.database, "SELECT count(*) FROM evaluation_rows").await?, 41);
+    assert_eq!(number(&rows.test_database.database, "SELECT count(*) FROM evaluation_rows").await?, 41);
     Ok(())
 }
 
-async fn a_reader_stops_when_nobody_receives(rows: Rows) -> Result<()> {
+async fn snapshot_stops_when_the_receiver_is_dropped(rows: Rows) -> Result<()> {
     let mut event = rows.evaluated_at_second(0);
     event.ticket.subject = Some("x".repeat(400_000));
     rows.record(&[&event]).await?;
@@ -204,12 +204,12 @@ async fn a_reader_stops_when_nobody_receives(rows: Rows) -> Result<()> {
     drop(lines);
     let result = rows.work.copy_lines(rows.selection(ExportFilters::default()), sink).await;
     assert!(matches!(result, Err(SnapshotError::Abandoned)), "{result:?}");
-    // The connection is as good as new.
+    // The connection can be reused.
     assert_eq!(rows.everything().await?, file_of(&[&event]));
     Ok(())
 }
 
-async fn two_writers_of_the_same_tickets_do_not_block_each_other_for_ever(rows: Rows) -> Result<()> {
+async fn concurrent_writers_of_the_same_tickets_do_not_deadlock(rows: Rows) -> Result<()> {
     let events: Vec<_> = (0..20).map(|second| rows.evaluated_at_second(second)).collect();
     let again: Vec<_> = events.iter().rev().map(|event| evaluated_again(event, "again", 1)).collect();
     let (forward, backward): (Vec<_>, Vec<_>) = (events.iter().collect(), again.iter().collect());
@@ -223,32 +223,32 @@ async fn two_writers_of_the_same_tickets_do_not_block_each_other_for_ever(rows: 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_coming_months_get_their_partitions_again_and_again() -> Result<()> {
+async fn ensure_partitions_is_idempotent() -> Result<()> {
     let rows = Rows::on_postgres().await?;
     let count = "SELECT count(*) FROM pg_inherits WHERE inhparent = 'evaluation_rows'::regclass";
-    assert_eq!(number(&rows.located.database, count).await?, 1);
+    assert_eq!(number(&rows.test_database.database, count).await?, 1);
     for _ in 0..2 {
         rows.exports.ensure_partitions(now()).await?;
         // The default, last month's, this month's and the next three.
-        assert_eq!(number(&rows.located.database, count).await?, 6);
+        assert_eq!(number(&rows.test_database.database, count).await?, 6);
     }
     rows.record(&[&rows.evaluated_at_second(0)]).await?;
     let in_default = "SELECT count(*) FROM evaluation_rows_default";
-    assert_eq!(number(&rows.located.database, in_default).await?, 0);
-    assert_eq!(number(&rows.located.database, "SELECT count(*) FROM evaluation_rows").await?, 1);
+    assert_eq!(number(&rows.test_database.database, in_default).await?, 0);
+    assert_eq!(number(&rows.test_database.database, "SELECT count(*) FROM evaluation_rows").await?, 1);
     Ok(())
 }
 
 on_both_databases! { Rows {
-    a_newer_evaluation_replaces_the_row_and_an_older_one_never_does,
-    of_several_evaluations_in_one_batch_the_newest_counts,
-    an_event_is_handled_once,
-    a_snapshot_is_ordered_by_date_and_ticket,
+    only_a_newer_evaluation_replaces_the_row,
+    newest_evaluation_of_a_batch_is_kept,
+    event_is_handled_once,
+    snapshot_is_ordered_by_date_and_ticket,
     filters_are_half_open_on_the_conversations_date,
-    an_organization_sees_its_own_rows_only,
+    snapshot_contains_only_rows_of_the_organization,
     each_kind_of_file_has_its_own_lines,
-    lines_of_a_newer_release_are_refused,
-    a_snapshot_does_not_see_what_comes_later,
-    a_reader_stops_when_nobody_receives,
-    two_writers_of_the_same_tickets_do_not_block_each_other_for_ever,
+    lines_of_a_newer_version_are_refused,
+    snapshot_does_not_see_later_rows,
+    snapshot_stops_when_the_receiver_is_dropped,
+    concurrent_writers_of_the_same_tickets_do_not_deadlock,
 } }

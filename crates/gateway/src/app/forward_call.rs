@@ -1,4 +1,4 @@
-//! Passing a call on to the service that owns it, and its answer back.
+//! Forwards a request to the service that owns the resource, and relays its response.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -9,8 +9,8 @@ use assay_platform::web::WebError;
 use bytes::Bytes;
 use reqwest::header::HeaderMap;
 
-/// Headers of an answer that are the client's business.
-const RELAYED: [&str; 12] = [
+/// Response headers that are relayed to the client.
+const RELAYED_HEADERS: [&str; 12] = [
     "content-type",
     "content-length",
     "content-disposition",
@@ -25,7 +25,7 @@ const RELAYED: [&str; 12] = [
     "x-content-type-options",
 ];
 
-/// A call on its way to a service.
+/// A request to a service.
 pub(crate) struct Forward<'a> {
     pub(crate) service: &'a Service,
     pub(crate) claims: &'a ServiceClaims,
@@ -35,7 +35,7 @@ pub(crate) struct Forward<'a> {
     pub(crate) body: Option<Bytes>,
 }
 
-/// Sends the call and relays the answer as it comes, body streamed.
+/// Sends the request and relays the response; the body is streamed.
 ///
 /// # Errors
 /// 503 when the service cannot be reached in time or does not accept the gateway's token.
@@ -46,15 +46,18 @@ pub(crate) async fn forward(call: Forward<'_>) -> Result<HttpResponse, WebError>
     let status =
         StatusCode::from_u16(answer.status().as_u16()).map_err(|error| WebError::internal(&error))?;
     if status == StatusCode::UNAUTHORIZED {
-        // The client's key was good: it is the gateway's own token that was refused. That ends when the clocks agree again,
-        // or when somebody gives both the same secret; the client can only try again.
+        // The client's key is valid; the gateway's own token was rejected, because of clock skew or different secrets. An
+        // operator has to fix that, and the client can only try again.
         let service = service.name();
-        tracing::error!(service, "the gateway's token was refused: do the clocks and the secret agree?");
-        return Err(WebError::unavailable(&format!("{service} refused the gateway's token")));
+        tracing::error!(
+            service,
+            "the gateway's token was rejected: check that the clocks and the secrets are the same"
+        );
+        return Err(WebError::unavailable(&format!("{service} rejected the gateway's token")));
     }
     let mut response = HttpResponse::build(status);
     let mut length = None;
-    for name in RELAYED {
+    for name in RELAYED_HEADERS {
         let Some(value) = answer.headers().get(name) else { continue };
         if name == "content-length" {
             length = value.to_str().ok().and_then(|value| value.parse::<u64>().ok());
@@ -68,7 +71,7 @@ pub(crate) async fn forward(call: Forward<'_>) -> Result<HttpResponse, WebError>
     if let Some(length) = length {
         response.no_chunking(length);
     }
-    // These have no body, not even an empty one that is announced (RFC 9110, section 15.4.5).
+    // These have neither a body nor a Content-Length (RFC 9110, section 15.4.5).
     if matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
         return Ok(response.finish());
     }
@@ -85,7 +88,7 @@ pub(crate) async fn forward(call: Forward<'_>) -> Result<HttpResponse, WebError>
     })
 }
 
-/// A failed call as an answer to the client.
+/// The response to the client after a failed call.
 pub(crate) fn service_error(error: ClientError) -> WebError {
     if error.is_transient() { WebError::unavailable(&error) } else { WebError::internal(&error) }
 }

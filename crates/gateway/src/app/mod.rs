@@ -1,8 +1,10 @@
 //! The gateway's use cases.
 
-mod admit_request;
+mod api_keys;
 mod forward_call;
+mod rate_limit;
 mod single_flight;
 
-pub(crate) use self::admit_request::{KeyRing, RateLimit};
+pub(crate) use self::api_keys::ApiKeyCache;
 pub(crate) use self::forward_call::{Forward, forward, service_error};
+pub(crate) use self::rate_limit::RateLimit;

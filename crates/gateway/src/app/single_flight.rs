@@ -1,4 +1,4 @@
-//! Several who ask the same at the same time share one answer.
+//! Request coalescing: concurrent calls for the same key share one result.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -8,57 +8,56 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-/// The calls that are under way, at most one for each key.
+/// The calls in flight, at most one per key. Results are not cached.
 pub(crate) struct SingleFlight<K, V> {
-    under_way: Mutex<HashMap<K, watch::Receiver<Option<V>>>>,
+    in_flight: Mutex<HashMap<K, watch::Receiver<Option<V>>>>,
 }
 
-/// The one whose call it is. When it goes, nobody can join any more; those who wait without an answer ask themselves.
+/// The caller that makes the call. Dropping it ends the flight; followers without a result then retry as leaders.
 struct Leader<'f, K: Eq + Hash, V> {
     flights: &'f SingleFlight<K, V>,
     key: &'f K,
-    tell: watch::Sender<Option<V>>,
+    tx: watch::Sender<Option<V>>,
 }
 
-enum Place<'f, K: Eq + Hash, V> {
+enum Role<'f, K: Eq + Hash, V> {
     Leader(Leader<'f, K, V>),
-    Passenger(watch::Receiver<Option<V>>),
+    Follower(watch::Receiver<Option<V>>),
 }
 
 impl<K: Clone + Eq + Hash, V: Clone> SingleFlight<K, V> {
     pub(crate) fn new() -> Self {
-        Self { under_way: Mutex::default() }
+        Self { in_flight: Mutex::default() }
     }
 
-    /// The answer to a call for `key`: the one that is under way, or else `call`, whose answer is also that of all who
-    /// ask before it is there. Nothing is remembered.
-    pub(crate) async fn ask(&self, key: &K, call: impl Future<Output = V>) -> V {
+    /// Joins the call in flight for `key`, or else makes `call` and shares its result with concurrent callers.
+    pub(crate) async fn run(&self, key: &K, call: impl Future<Output = V>) -> V {
         loop {
-            match self.place(key) {
-                Place::Leader(leader) => {
-                    let answer = call.await;
-                    leader.tell.send_replace(Some(answer.clone()));
-                    return answer;
+            match self.join(key) {
+                Role::Leader(leader) => {
+                    let result = call.await;
+                    leader.tx.send_replace(Some(result.clone()));
+                    return result;
                 }
-                Place::Passenger(mut told) => {
-                    // An error says that the leader was given up, for instance because its client hung up.
-                    if let Ok(answer) = told.wait_for(Option::is_some).await
-                        && let Some(answer) = answer.as_ref()
+                Role::Follower(mut rx) => {
+                    // An error means that the leader was dropped, for instance because its client disconnected.
+                    if let Ok(result) = rx.wait_for(Option::is_some).await
+                        && let Some(result) = result.as_ref()
                     {
-                        return answer.clone();
+                        return result.clone();
                     }
                 }
             }
         }
     }
 
-    fn place<'f>(&'f self, key: &'f K) -> Place<'f, K, V> {
+    fn join<'f>(&'f self, key: &'f K) -> Role<'f, K, V> {
         match self.lock().entry(key.clone()) {
-            Entry::Occupied(flight) => Place::Passenger(flight.get().clone()),
-            Entry::Vacant(free) => {
-                let (tell, told) = watch::channel(None);
-                free.insert(told);
-                Place::Leader(Leader { flights: self, key, tell })
+            Entry::Occupied(flight) => Role::Follower(flight.get().clone()),
+            Entry::Vacant(entry) => {
+                let (tx, rx) = watch::channel(None);
+                entry.insert(rx);
+                Role::Leader(Leader { flights: self, key, tx })
             }
         }
     }
@@ -67,7 +66,7 @@ impl<K: Clone + Eq + Hash, V: Clone> SingleFlight<K, V> {
 impl<K: Eq + Hash, V> SingleFlight<K, V> {
     fn lock(&self) -> MutexGuard<'_, HashMap<K, watch::Receiver<Option<V>>>> {
         // Nothing panics while the lock is held.
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+        self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -84,38 +83,38 @@ mod tests {
     use tokio::sync::oneshot;
 
     #[tokio::test]
-    async fn who_asks_while_a_call_is_under_way_shares_its_answer() {
+    async fn concurrent_calls_for_a_key_share_one_result() {
         let (flights, calls) = (SingleFlight::new(), AtomicUsize::new(0));
-        let (land, landed) = oneshot::channel::<()>();
-        let call = |number: usize, landed: Option<oneshot::Receiver<()>>| {
+        let (tx, rx) = oneshot::channel::<()>();
+        let call = |number: usize, finish: Option<oneshot::Receiver<()>>| {
             let calls = &calls;
             async move {
                 calls.fetch_add(1, Ordering::Relaxed);
-                if let Some(landed) = landed {
-                    landed.await.unwrap();
+                if let Some(finish) = finish {
+                    finish.await.unwrap();
                 }
                 number
             }
         };
-        let land = async { land.send(()).unwrap() };
-        let first = flights.ask(&"key", call(1, Some(landed)));
-        let second = flights.ask(&"key", call(2, None));
-        let other = flights.ask(&"other key", call(3, None));
+        let finish = async { tx.send(()).unwrap() };
+        let first = flights.run(&"key", call(1, Some(rx)));
+        let second = flights.run(&"key", call(2, None));
+        let other = flights.run(&"other key", call(3, None));
         // Polled in this order.
-        let answers = tokio::join!(biased; first, second, other, land);
-        assert_eq!((answers.0, answers.1, answers.2), (1, 1, 3));
+        let results = tokio::join!(biased; first, second, other, finish);
+        assert_eq!((results.0, results.1, results.2), (1, 1, 3));
         assert_eq!(calls.load(Ordering::Relaxed), 2);
-        assert_eq!(flights.ask(&"key", call(4, None)).await, 4, "nothing is remembered");
+        assert_eq!(flights.run(&"key", call(4, None)).await, 4, "results are not cached");
     }
 
     #[tokio::test]
-    async fn who_waits_asks_when_the_one_who_called_is_gone() {
+    async fn follower_makes_the_call_when_the_leader_is_dropped() {
         let flights = SingleFlight::new();
-        let mut given_up = Box::pin(flights.ask(&"key", std::future::pending()));
-        assert!(futures_util::poll!(&mut given_up).is_pending());
-        let mut waits = Box::pin(flights.ask(&"key", async { 2 }));
-        assert!(futures_util::poll!(&mut waits).is_pending());
-        drop(given_up);
-        assert_eq!(waits.await, 2);
+        let mut leader = Box::pin(flights.run(&"key", std::future::pending()));
+        assert!(futures_util::poll!(&mut leader).is_pending());
+        let mut follower = Box::pin(flights.run(&"key", async { 2 }));
+        assert!(futures_util::poll!(&mut follower).is_pending());
+        drop(leader);
+        assert_eq!(follower.await, 2);
     }
 }

@@ -1,7 +1,7 @@
-//! Content negotiation of the download operation: a redirect, or its address as JSON (RFC 9110, section 12.5.1).
+//! Content negotiation of the download operation: a redirect, or the address as JSON (RFC 9110, section 12.5.1).
 
-/// Whether an `Accept` header asks for JSON: it names JSON with a quality that no other media range exceeds.
-/// A bare `*/*`, or no header at all, does not ask for it.
+/// Whether an `Accept` header prefers JSON: it lists JSON with a quality that no other media range exceeds. Neither `*/*`
+/// alone nor a missing header prefers it.
 pub(crate) fn prefers_json(accept: &str) -> bool {
     let mut json = 0.0_f32;
     let mut other = 0.0_f32;
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_is_answered_only_when_it_is_preferred() {
+    fn json_is_preferred_by_explicit_media_type_and_quality() {
         let cases = [
             ("application/json", true),
             ("Application/JSON; charset=utf-8", true),

@@ -16,7 +16,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_scheme_is_read_in_any_case_and_anything_else_is_no_key() {
+    fn bearer_scheme_is_case_insensitive_and_others_are_rejected() {
         for header in ["Bearer 0123456789abcdef", "bearer 0123456789abcdef", "BEARER  0123456789abcdef "] {
             assert!(bearer_key(header).is_some_and(|key| key.reveal() == "0123456789abcdef"), "{header}");
         }

@@ -1,4 +1,4 @@
-//! The gateway's rules, without any I/O.
+//! The gateway's rules, without I/O.
 
 mod accept;
 mod bearer;

@@ -39,9 +39,9 @@ pub(crate) async fn create_agent(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    gateway.check_room()?;
-    let body = gateway.read_checked(&request, payload, NewAgent::parse).await?;
-    let _place = gateway.admit()?;
+    gateway.reject_if_overloaded()?;
+    let body = gateway.read_validated(&request, payload, NewAgent::parse).await?;
+    let _slot = gateway.acquire_slot()?;
     forward(Forward {
         service: &gateway.registry,
         claims: &caller.0,

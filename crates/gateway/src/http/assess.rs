@@ -43,7 +43,7 @@ pub(crate) async fn assess(
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
     let answer = submit(&request, payload, &gateway, &caller).await;
-    metrics::imported(match &answer {
+    metrics::count_import(match &answer {
         Ok(answer) => answer.status().as_u16(),
         Err(error) => error.status_code().as_u16(),
     });
@@ -56,9 +56,9 @@ async fn submit(
     gateway: &Gateway,
     caller: &Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    gateway.check_room()?;
-    let body = gateway.read_checked(request, payload, Conversation::parse).await?;
-    let _place = gateway.admit()?;
+    gateway.reject_if_overloaded()?;
+    let body = gateway.read_validated(request, payload, Conversation::parse).await?;
+    let _slot = gateway.acquire_slot()?;
     forward(Forward {
         service: &gateway.ingest,
         claims: &caller.0,

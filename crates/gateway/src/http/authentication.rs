@@ -1,4 +1,5 @@
-//! Credentials are decided before a body is read. A middleware, because the extractors of a handler start together.
+//! Authentication and authorization, before the body is read. A middleware, because extractors of a handler run
+//! concurrently.
 
 use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -17,7 +18,7 @@ use super::tickets::ticket_not_found;
 use crate::app::RateLimit;
 use crate::domain::bearer_key;
 
-/// Who the request acts for, for the handlers behind this middleware.
+/// The claims of the authenticated caller, set by this middleware.
 #[derive(Clone)]
 pub(crate) struct Authenticated(pub(crate) ServiceClaims);
 
@@ -31,31 +32,32 @@ impl actix_web::FromRequest for Authenticated {
     }
 }
 
-/// Lets a request pass when its API key is valid and has `scope`: 401, 403, 429 or 503 otherwise.
+/// Requires a valid API key with `scope`; otherwise the answer is 401, 403, 429 or 503.
 pub(crate) async fn authenticate(
     scope: Scope,
     request: ServiceRequest,
     next: Next<impl MessageBody>,
 ) -> Result<ServiceResponse<impl MessageBody>, Error> {
     let gateway = gateway(&request)?;
-    let grant = grant_of(&gateway, &request).await?;
+    let grant = find_grant(&gateway, &request).await?;
     let Some(grant) = grant else { return Err(unauthorized().into()) };
-    admit(&gateway, &request, grant, scope)?;
+    authorize(&gateway, &request, grant, scope)?;
     next.call(request).await
 }
 
-/// The same for tickets, whose read documents no 401: without a valid key it answers as for an unknown ticket.
-pub(crate) async fn authenticate_or_hide(
+/// [`authenticate`] for tickets: reading one documents no 401, so without a valid key the answer is that for an unknown
+/// ticket.
+pub(crate) async fn authenticate_or_not_found(
     request: ServiceRequest,
     next: Next<impl MessageBody>,
 ) -> Result<ServiceResponse<impl MessageBody>, Error> {
     let gateway = gateway(&request)?;
-    let Some(grant) = grant_of(&gateway, &request).await? else {
+    let Some(grant) = find_grant(&gateway, &request).await? else {
         return Err(
             if request.method() == Method::DELETE { unauthorized() } else { ticket_not_found() }.into()
         );
     };
-    admit(&gateway, &request, grant, Scope::Tickets)?;
+    authorize(&gateway, &request, grant, Scope::Tickets)?;
     next.call(request).await
 }
 
@@ -70,18 +72,23 @@ fn gateway(request: &ServiceRequest) -> Result<web::Data<Gateway>, WebError> {
         .ok_or_else(|| WebError::internal(&"gateway without its state"))
 }
 
-async fn grant_of(gateway: &Gateway, request: &ServiceRequest) -> Result<Option<KeyGrant>, WebError> {
-    // With two credentials nobody can say whose request it is.
+async fn find_grant(gateway: &Gateway, request: &ServiceRequest) -> Result<Option<KeyGrant>, WebError> {
+    // Several Authorization headers are ambiguous: treated as none.
     let mut headers = request.headers().get_all(AUTHORIZATION);
     let header = headers.next().filter(|_| headers.next().is_none());
     match header.and_then(|value| bearer_key(std::str::from_utf8(value.as_bytes()).ok()?)) {
-        // Whatever goes wrong here is between us and the registry: the client can only try again.
+        // Any failure is internal, between the gateway and the registry: the client can only try again.
         Some(key) => gateway.keys.resolve(&key).await.map_err(|error| WebError::unavailable(&error)),
         None => Ok(None),
     }
 }
 
-fn admit(gateway: &Gateway, request: &ServiceRequest, grant: KeyGrant, scope: Scope) -> Result<(), WebError> {
+fn authorize(
+    gateway: &Gateway,
+    request: &ServiceRequest,
+    grant: KeyGrant,
+    scope: Scope,
+) -> Result<(), WebError> {
     if !grant.scopes.allows(scope) {
         return Err(WebError::new(ProblemCode::Forbidden, format!("the API key needs the scope `{scope}`")));
     }

@@ -1,4 +1,4 @@
-//! What the handlers share.
+//! State and helpers shared by the handlers.
 
 use std::time::Duration;
 
@@ -6,15 +6,15 @@ use actix_web::HttpRequest;
 use actix_web::http::header::HOST;
 use actix_web::web::Payload;
 use assay_clients::Service;
-use assay_contracts::fault::BodyError;
 use assay_contracts::problem::ProblemCode;
+use assay_contracts::validation::BodyError;
 use assay_platform::web::{
-    BodyLimits, BodyMemory, HeldBody, LARGE_BODY, WebError, parse_body, read_held_body,
+    BodyBudget, BodyLimits, BufferedBody, LARGE_BODY, WebError, parse_body, read_buffered_body,
 };
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::app::{KeyRing, RateLimit};
+use crate::app::{ApiKeyCache, RateLimit};
 use crate::config::Config;
 
 /// The gateway's state: connections to the services, and limits.
@@ -23,37 +23,37 @@ pub(crate) struct Gateway {
     pub(crate) ingest: Service,
     pub(crate) scoring: Service,
     pub(crate) export: Service,
-    /// None when there are no webhooks.
+    /// `None` when webhooks are turned off.
     pub(crate) webhooks: Option<Service>,
-    pub(crate) keys: KeyRing,
+    pub(crate) keys: ApiKeyCache,
     pub(crate) rate_limit: Option<RateLimit>,
     pub(crate) in_flight: Semaphore,
-    pub(crate) body_memory: BodyMemory,
-    /// Turns for checking large bodies, which takes memory and a processor.
-    pub(crate) checking: Semaphore,
+    pub(crate) body_budget: BodyBudget,
+    /// Limits concurrent validation of large bodies, which takes memory and CPU time.
+    pub(crate) validation_permits: Semaphore,
     pub(crate) config: Config,
 }
 
 impl Gateway {
-    /// A place among the requests under way.
-    pub(crate) fn admit(&self) -> Result<SemaphorePermit<'_>, WebError> {
-        self.in_flight.try_acquire().map_err(|_| WebError::unavailable(&"too many requests under way"))
+    /// Acquires one of the slots for requests in flight.
+    pub(crate) fn acquire_slot(&self) -> Result<SemaphorePermit<'_>, WebError> {
+        self.in_flight.try_acquire().map_err(|_| WebError::unavailable(&"too many requests in flight"))
     }
 
-    /// Refuses early what would find no place later. A place is taken only when the body has arrived: one that arrives
-    /// slowly must not hold up work that can be done.
-    pub(crate) fn check_room(&self) -> Result<(), WebError> {
-        self.admit().map(drop)
+    /// Rejects a request before its body is read when no slot is free. The slot itself is acquired only after the body has
+    /// arrived: a slow upload must not occupy it.
+    pub(crate) fn reject_if_overloaded(&self) -> Result<(), WebError> {
+        self.acquire_slot().map(drop)
     }
 
-    /// Reads a body and checks it with `parse`, whose result the owning service will find out again: what is checked
-    /// here never travels, what does not pass never reaches the services.
-    pub(crate) async fn read_checked<T>(
+    /// Reads a body and validates it with `parse`, so that invalid bodies never reach a service. The result is discarded:
+    /// the owning service parses the original bytes again.
+    pub(crate) async fn read_validated<T>(
         &self,
         request: &HttpRequest,
         payload: Payload,
         parse: fn(&[u8]) -> Result<T, BodyError>,
-    ) -> Result<HeldBody, WebError>
+    ) -> Result<BufferedBody, WebError>
     where
         T: Send + 'static,
     {
@@ -61,10 +61,11 @@ impl Gateway {
             max_bytes: self.config.max_body_bytes,
             deadline: Duration::from_secs(self.config.body_deadline_seconds),
         };
-        let body = read_held_body(request, payload, limits, &self.body_memory).await?;
+        let body = read_buffered_body(request, payload, limits, &self.body_budget).await?;
         if body.len() > LARGE_BODY {
-            // The semaphore is never closed. Small bodies are checked at once: they must not wait for large ones.
-            let _turn = self.checking.acquire().await.map_err(|error| WebError::internal(&error))?;
+            // The semaphore is never closed. Small bodies are validated at once: they must not wait for large ones.
+            let _permit =
+                self.validation_permits.acquire().await.map_err(|error| WebError::internal(&error))?;
             parse_body(&body, parse).await?;
         } else {
             parse_body(&body, parse).await?;
@@ -72,7 +73,7 @@ impl Gateway {
         Ok(body)
     }
 
-    /// The address that the client reached the gateway at: scheme and authority, without a slash at the end.
+    /// The public base URL: scheme and authority, without a trailing slash.
     pub(crate) fn public_base_url(&self, request: &HttpRequest) -> String {
         if !self.config.public_url.is_empty() {
             return self.config.public_url.trim_end_matches('/').to_owned();
@@ -89,7 +90,7 @@ impl Gateway {
     }
 }
 
-/// Copies some of the request's headers for a service; one that was sent more than once is the service's to refuse.
+/// Copies request headers for a service, including repeated ones, which the service rejects.
 pub(crate) fn copy_headers(request: &HttpRequest, names: &[&'static str]) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for name in names {
@@ -102,7 +103,7 @@ pub(crate) fn copy_headers(request: &HttpRequest, names: &[&'static str]) -> Hea
     headers
 }
 
-/// An id of a path; a text that is no id is not found, like an id that nobody has.
+/// Parses an id in the path. Text that is not an id is answered like an unknown id.
 pub(crate) fn path_id<T: std::str::FromStr>(text: &str, not_found: ProblemCode) -> Result<T, WebError> {
     text.parse().map_err(|_| WebError::new(not_found, "there is none with this id in your organization"))
 }

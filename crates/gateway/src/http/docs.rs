@@ -1,5 +1,5 @@
-//! `/docs`: the reference of the public API for people, made from `/openapi.json` by Swagger UI, which is built in: the page
-//! loads nothing from elsewhere.
+//! `/docs`: the API reference, rendered from `/openapi.json` by an embedded Swagger UI. The page loads nothing from other
+//! hosts.
 
 use std::sync::Arc;
 
@@ -10,19 +10,18 @@ use assay_contracts::problem::ProblemCode;
 use assay_platform::web::WebError;
 use utoipa_swagger_ui::{Config, serve};
 
-/// Only what came with the page, and no page around it. Swagger UI sets styles of elements.
+/// Only same-origin resources, and no embedding in frames. Swagger UI needs inline styles.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// The page's own files change with the executable.
+/// The files change with the executable.
 const CACHING: &str = "no-cache";
 
-/// Addresses in the page are relative to it.
+/// The page uses relative addresses, which need the trailing slash.
 pub(crate) async fn redirect() -> HttpResponse {
     HttpResponse::PermanentRedirect().insert_header((LOCATION, "docs/")).finish()
 }
 
-/// A file of the page.
 pub(crate) async fn file(name: Path<String>) -> Result<HttpResponse, WebError> {
     // Relative, so that it also works behind a prefix.
     let config = Config::from("../openapi.json").try_it_out_enabled(false).display_request_duration(true);

@@ -1,4 +1,4 @@
-//! `GET /v1/downloads/{id}`: the signed address of a file. Its signature is the credential.
+//! `GET /v1/downloads/{id}`: a file at its signed address. The signature is the credential.
 
 use actix_web::web::{Data, Path};
 use actix_web::{HttpRequest, HttpResponse};
@@ -44,7 +44,7 @@ pub(crate) async fn download_file(
     id: Path<String>,
     gateway: Data<Gateway>,
 ) -> Result<HttpResponse, WebError> {
-    let _place = gateway.admit()?;
+    let _slot = gateway.acquire_slot()?;
     let id: ExportId = id.parse().map_err(|_| {
         WebError::new(
             ProblemCode::InvalidSignature,

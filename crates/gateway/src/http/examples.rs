@@ -1,5 +1,5 @@
-//! Examples of the OpenAPI document: what is sent and answered from `proto-docs/openapi/examples.json`, problems from the
-//! pages of their codes. Tests hold them against the schemas, the parsers and the scorer.
+//! Examples of the OpenAPI document: request and response bodies from `proto-docs/openapi/examples.json`, problems from the
+//! pages of their codes. Tests check them against the schemas, the parsers and the scorer.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use utoipa::openapi::example::ExampleBuilder;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::{Components, OpenApi as Document, PathItem, Ref, RefOr};
 
-/// What is sent and answered, by operation id.
+/// Request and response bodies by operation id.
 const EXAMPLES: &str = include_str!("../../../../proto-docs/openapi/examples.json");
 
 const JSON: &str = "application/json";
@@ -21,17 +21,18 @@ const PROBLEM: &str = "application/problem+json";
 pub(super) struct Examples;
 
 #[derive(Deserialize, Default)]
-struct OfOperation {
+struct OperationExamples {
     request: Option<Value>,
-    /// By status.
+    /// By status code.
     #[serde(default)]
     responses: BTreeMap<String, Value>,
 }
 
 impl Modify for Examples {
     fn modify(&self, document: &mut Document) {
-        // Whoever breaks the file is told by the tests, and by a document without examples.
-        let mut examples: BTreeMap<String, OfOperation> = serde_json::from_str(EXAMPLES).unwrap_or_default();
+        // A broken file is caught by tests; the document then has no examples.
+        let mut examples: BTreeMap<String, OperationExamples> =
+            serde_json::from_str(EXAMPLES).unwrap_or_default();
         for (path, item) in &mut document.paths.paths {
             for operation in operations(item) {
                 let id = operation.operation_id.clone().unwrap_or_default();
@@ -46,7 +47,7 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     [&mut item.get, &mut item.post, &mut item.put, &mut item.patch, &mut item.delete].into_iter().flatten()
 }
 
-fn add(operation: &mut Operation, path: &str, mut examples: OfOperation) {
+fn add(operation: &mut Operation, path: &str, mut examples: OperationExamples) {
     let has_body = operation.request_body.is_some();
     if let Some(RefOr::T(body)) = &mut operation.request_body
         && let Some(RefOr::T(content)) = body.content.get_mut(JSON)
@@ -59,43 +60,43 @@ fn add(operation: &mut Operation, path: &str, mut examples: OfOperation) {
             content.example = examples.responses.remove(status);
         }
         if let Some(RefOr::T(content)) = response.content.get_mut(PROBLEM) {
-            let asked = Asked { path, has_body };
+            let operation = OperationShape { path, has_body };
             let codes = ProblemCode::ALL.iter().filter(|code| status == &code.status().to_string());
-            let codes = codes.filter(|code| asked.may_answer(**code));
+            let codes = codes.filter(|code| operation.may_answer(**code));
             content.examples = codes.map(|code| (code.as_str().to_owned(), reference(*code))).collect();
         }
     }
 }
 
-/// An operation, as far as it decides which problems it may answer.
-struct Asked<'a> {
+/// The properties of an operation that decide which problems it can answer.
+struct OperationShape<'a> {
     path: &'a str,
     has_body: bool,
 }
 
-impl Asked<'_> {
+impl OperationShape<'_> {
     fn may_answer(&self, code: ProblemCode) -> bool {
-        let is_of = |prefix: &str| self.path.starts_with(prefix);
-        let (is_file, is_download) = (is_of("/v1/downloads"), self.path.ends_with("/download"));
+        let is_under = |prefix: &str| self.path.starts_with(prefix);
+        let (is_file, is_download) = (is_under("/v1/downloads"), self.path.ends_with("/download"));
         match code {
             ProblemCode::MalformedJson => self.has_body,
             ProblemCode::AgentMismatch | ProblemCode::UnknownAgent | ProblemCode::DuplicateImport => {
-                is_of("/v1/assess")
+                is_under("/v1/assess")
             }
-            ProblemCode::DuplicateAgent => is_of("/v1/agents"),
+            ProblemCode::DuplicateAgent => is_under("/v1/agents"),
             ProblemCode::InvalidCursor => !self.has_body,
             ProblemCode::InvalidSignature => is_file,
             ProblemCode::Forbidden => !is_file,
-            ProblemCode::TicketNotFound => is_of("/v1/tickets"),
-            ProblemCode::ExportNotFound => is_of("/v1/evaluations/exports"),
+            ProblemCode::TicketNotFound => is_under("/v1/tickets"),
+            ProblemCode::ExportNotFound => is_under("/v1/evaluations/exports"),
             ProblemCode::ExportFileGone => is_file || is_download,
             ProblemCode::ExportNotReady | ProblemCode::ExportFailed => is_download,
-            ProblemCode::WebhookAddressRefused => is_of("/v1/webhooks") && self.has_body,
-            ProblemCode::WebhooksOff => is_of("/v1/webhooks"),
-            ProblemCode::WebhookNotFound => is_of("/v1/webhooks/"),
+            ProblemCode::WebhookAddressRefused => is_under("/v1/webhooks") && self.has_body,
+            ProblemCode::WebhooksOff => is_under("/v1/webhooks"),
+            ProblemCode::WebhookNotFound => is_under("/v1/webhooks/"),
             ProblemCode::WebhookDeliveryNotFound => self.path.contains("/deliveries/"),
             ProblemCode::WebhookLimitReached => self.path == "/v1/webhooks",
-            ProblemCode::WebhookDisabled => self.is_sending(),
+            ProblemCode::WebhookDisabled => self.path.ends_with("/test") || self.path.ends_with("/replay"),
             ProblemCode::WebhookPayloadErased => self.path.ends_with("/replay"),
             ProblemCode::RouteNotFound => false,
             _ => true,
@@ -103,17 +104,11 @@ impl Asked<'_> {
     }
 }
 
-impl Asked<'_> {
-    fn is_sending(&self) -> bool {
-        self.path.ends_with("/test") || self.path.ends_with("/replay")
-    }
-}
-
 fn reference<T>(code: ProblemCode) -> RefOr<T> {
     RefOr::Ref(Ref::new(format!("#/components/examples/{}", code.as_str())))
 }
 
-/// Each problem once; operations refer to it.
+/// Adds one example per problem; operations refer to it.
 fn add_problems(components: &mut Components) {
     for code in ProblemCode::ALL {
         let value = serde_json::from_str::<Value>(code.example()).ok();

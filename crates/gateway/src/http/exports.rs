@@ -47,9 +47,9 @@ pub(crate) async fn create_export(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    gateway.check_room()?;
-    let body = gateway.read_checked(&request, payload, NewExport::parse).await?;
-    let _place = gateway.admit()?;
+    gateway.reject_if_overloaded()?;
+    let body = gateway.read_validated(&request, payload, NewExport::parse).await?;
+    let _slot = gateway.acquire_slot()?;
     let path = "/internal/v1/exports";
     send(&gateway, &request, &caller.0, reqwest::Method::POST, path, Some(body.clone())).await
 }
@@ -78,7 +78,7 @@ pub(crate) async fn list_exports(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _place = gateway.admit()?;
+    let _slot = gateway.acquire_slot()?;
     let path = match request.query_string() {
         "" => "/internal/v1/exports".to_owned(),
         query => format!("/internal/v1/exports?{query}"),
@@ -106,7 +106,7 @@ pub(crate) async fn get_export(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _place = gateway.admit()?;
+    let _slot = gateway.acquire_slot()?;
     let id: ExportId = path_id(&id, ProblemCode::ExportNotFound)?;
     let path = format!("/internal/v1/exports/{id}");
     send(&gateway, &request, &caller.0, reqwest::Method::GET, &path, None).await
@@ -138,7 +138,7 @@ pub(crate) async fn download_export(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _place = gateway.admit()?;
+    let _slot = gateway.acquire_slot()?;
     let id: ExportId = path_id(&id, ProblemCode::ExportNotFound)?;
     let path = format!("/internal/v1/exports/{id}/download");
     let response = send(&gateway, &request, &caller.0, reqwest::Method::GET, &path, None).await?;

@@ -20,7 +20,6 @@ use assay_platform::web::resource;
 
 pub(crate) use self::context::Gateway;
 
-/// Every route of the public API.
 pub(crate) fn configure(gateway: web::Data<Gateway>) -> impl Fn(&mut ServiceConfig) + Clone {
     move |config| {
         let guarded = |path, scope: Scope, routes| {
@@ -61,7 +60,7 @@ pub(crate) fn configure(gateway: web::Data<Gateway>) -> impl Fn(&mut ServiceConf
                         ("DELETE", web::delete().to(tickets::delete_ticket)),
                     ],
                 )
-                .wrap(from_fn(authentication::authenticate_or_hide)),
+                .wrap(from_fn(authentication::authenticate_or_not_found)),
             )
             .service(guarded(
                 "/v1/tickets/{id}/evaluation",

@@ -1,4 +1,4 @@
-//! The OpenAPI 3.1 document of the public API, made from the handlers' own annotations.
+//! The OpenAPI 3.1 document of the public API, generated from the handlers' annotations.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use utoipa::{IntoParams, IntoResponses, Modify, OpenApi, ToSchema};
 use super::examples::Examples;
 use super::{agents, assess, downloads, exports, tickets, webhook_deliveries, webhooks};
 
-/// The document.
+/// The OpenAPI document.
 pub fn document() -> Document {
     ApiDocument::openapi()
 }
@@ -139,10 +139,10 @@ pub(crate) struct IdempotencyHeader {
     idempotency_key: Option<String>,
 }
 
-/// Problems that every operation may answer, whoever asks.
+/// Problems that every operation can answer, with or without credentials.
 pub(crate) struct PublicProblems;
 
-/// Problems that every operation with credentials may answer.
+/// Problems that every operation with credentials can answer.
 pub(crate) struct CommonProblems;
 
 impl IntoResponses for PublicProblems {

@@ -1,4 +1,4 @@
-//! `GET /v1/tickets/{id}` (specification, section of that name) and, beyond it, the ticket's evaluation and its deletion.
+//! `/v1/tickets/{id}` (specification, section of that name) and, beyond the specification, its deletion and evaluation.
 
 use actix_web::http::StatusCode;
 use actix_web::web::{Data, Path};
@@ -41,7 +41,7 @@ pub(crate) async fn get_ticket(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _place = gateway.admit()?;
+    let _slot = gateway.acquire_slot()?;
     let id: TicketId = id.parse().map_err(|_| ticket_not_found())?;
     read_ticket(&gateway, &caller.0, id).await
 }
@@ -70,7 +70,7 @@ pub(crate) async fn delete_ticket(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _place = gateway.admit()?;
+    let _slot = gateway.acquire_slot()?;
     let id: TicketId = id.parse().map_err(|_| ticket_not_found())?;
     let path = format!("/internal/v1/tickets/{id}");
     let method = reqwest::Method::DELETE;
@@ -103,10 +103,10 @@ pub(crate) async fn get_evaluation(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _place = gateway.admit()?;
+    let _slot = gateway.acquire_slot()?;
     let id: TicketId = path_id(&id, ProblemCode::TicketNotFound)?;
     let path = format!("/internal/v1/tickets/{id}/evaluation");
-    // The evaluation of a deleted ticket takes a moment to go: whether it was deleted, the ticket's owner knows at once.
+    // The evaluation of a deleted ticket is removed asynchronously; ingest knows at once that the ticket was deleted.
     let (evaluation, is_deleted) =
         try_join(forward(get(&gateway.scoring, &caller.0, &path)), is_deleted(&gateway, &caller.0, id))
             .await?;
@@ -116,7 +116,7 @@ pub(crate) async fn get_evaluation(
     if evaluation.status() != StatusCode::NOT_FOUND {
         return Ok(evaluation);
     }
-    // Not evaluated yet, or no such ticket: the ticket's owner knows.
+    // Not evaluated yet, or no such ticket: ask ingest.
     let ticket = read_ticket(&gateway, &caller.0, id).await?;
     if !ticket.status().is_success() {
         return Ok(ticket);
@@ -138,7 +138,7 @@ async fn read_ticket(
 ) -> Result<HttpResponse, WebError> {
     let ticket = forward(get(&gateway.ingest, claims, &format!("/internal/v1/tickets/{id}"))).await?;
     if ticket.status() == StatusCode::NOT_FOUND {
-        // In the gateway's words: without a valid key the answer must be the same.
+        // The gateway's own problem: the answer must be the same as without a valid key.
         return Err(ticket_not_found());
     }
     Ok(ticket)
@@ -148,7 +148,7 @@ fn get<'a>(service: &'a assay_clients::Service, claims: &'a ServiceClaims, path:
     Forward { service, claims, method: reqwest::Method::GET, path, headers: HeaderMap::new(), body: None }
 }
 
-/// The answer for a ticket that is not there, for whatever reason.
+/// The one answer for a missing, deleted or foreign ticket.
 pub(crate) fn ticket_not_found() -> WebError {
     WebError::new(ProblemCode::TicketNotFound, "there is none with this id in your organization")
 }

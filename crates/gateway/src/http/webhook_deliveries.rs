@@ -1,5 +1,5 @@
-//! `/v1/webhooks/{id}/deliveries…` and `/v1/webhooks/{id}/test`: the log of what an endpoint was told, and messages that are asked
-//! for. Beyond the specification.
+//! `/v1/webhooks/{id}/deliveries…` and `/v1/webhooks/{id}/test`: the delivery log, replay, and test messages. Beyond the
+//! specification.
 
 use actix_web::web::{Data, Path};
 use actix_web::{HttpRequest, HttpResponse};
@@ -38,7 +38,7 @@ pub(crate) async fn test_webhook(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _place = gateway.admit()?;
+    let _slot = gateway.acquire_slot()?;
     let id: WebhookId = path_id(&id, ProblemCode::WebhookNotFound)?;
     let path = format!("/internal/v1/webhooks/{id}/test");
     send(&gateway, &request, &caller.0, Method::POST, &path, None).await
@@ -72,7 +72,7 @@ pub(crate) async fn list_webhook_deliveries(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _place = gateway.admit()?;
+    let _slot = gateway.acquire_slot()?;
     let id: WebhookId = path_id(&id, ProblemCode::WebhookNotFound)?;
     let path = with_query(format!("/internal/v1/webhooks/{id}/deliveries"), &request);
     send(&gateway, &request, &caller.0, Method::GET, &path, None).await
@@ -103,7 +103,7 @@ pub(crate) async fn get_webhook_delivery(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _place = gateway.admit()?;
+    let _slot = gateway.acquire_slot()?;
     let (id, delivery_id) = ids_of(&ids)?;
     let path = format!("/internal/v1/webhooks/{id}/deliveries/{delivery_id}");
     send(&gateway, &request, &caller.0, Method::GET, &path, None).await
@@ -135,7 +135,7 @@ pub(crate) async fn replay_webhook_delivery(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _place = gateway.admit()?;
+    let _slot = gateway.acquire_slot()?;
     let (id, delivery_id) = ids_of(&ids)?;
     let path = format!("/internal/v1/webhooks/{id}/deliveries/{delivery_id}/replay");
     send(&gateway, &request, &caller.0, Method::POST, &path, None).await

@@ -1,4 +1,4 @@
-//! `/v1/webhooks…`: endpoints that are told what happens. Beyond the specification.
+//! `/v1/webhooks…`: endpoints that events are delivered to. Beyond the specification.
 
 use actix_web::web::{Data, Path, Payload};
 use actix_web::{HttpRequest, HttpResponse};
@@ -22,7 +22,7 @@ use crate::app::{Forward, forward};
 
 /// Create a webhook
 ///
-/// From a few seconds after the answer on, the endpoint is told of the events that it names, in messages of Standard Webhooks 1.0
+/// A few seconds after the answer, the endpoint begins to receive the events that it names, as messages of Standard Webhooks 1.0
 /// that are signed with the secret of the answer. Repeating a request with its `Idempotency-Key` answers with the secret that the
 /// webhook has then.
 #[utoipa::path(
@@ -51,9 +51,9 @@ pub(crate) async fn create_webhook(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    gateway.check_room()?;
-    let body = gateway.read_checked(&request, payload, NewWebhook::parse).await?;
-    let _place = gateway.admit()?;
+    gateway.reject_if_overloaded()?;
+    let body = gateway.read_validated(&request, payload, NewWebhook::parse).await?;
+    let _slot = gateway.acquire_slot()?;
     send(&gateway, &request, &caller.0, Method::POST, "/internal/v1/webhooks", Some(body.clone())).await
 }
 
@@ -82,7 +82,7 @@ pub(crate) async fn list_webhooks(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _place = gateway.admit()?;
+    let _slot = gateway.acquire_slot()?;
     let path = with_query("/internal/v1/webhooks".to_owned(), &request);
     send(&gateway, &request, &caller.0, Method::GET, &path, None).await
 }
@@ -107,7 +107,7 @@ pub(crate) async fn get_webhook(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _place = gateway.admit()?;
+    let _slot = gateway.acquire_slot()?;
     let id: WebhookId = path_id(&id, ProblemCode::WebhookNotFound)?;
     let path = format!("/internal/v1/webhooks/{id}");
     send(&gateway, &request, &caller.0, Method::GET, &path, None).await
@@ -115,7 +115,7 @@ pub(crate) async fn get_webhook(
 
 /// Change a webhook
 ///
-/// What is left out stays as it is. While it is disabled it is told nothing, and what waits for it is kept.
+/// Omitted fields keep their values. A disabled webhook receives nothing; its pending messages are kept.
 #[utoipa::path(
     patch,
     path = "/v1/webhooks/{id}",
@@ -140,9 +140,9 @@ pub(crate) async fn change_webhook(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    gateway.check_room()?;
-    let body = gateway.read_checked(&request, payload, WebhookChange::parse).await?;
-    let _place = gateway.admit()?;
+    gateway.reject_if_overloaded()?;
+    let body = gateway.read_validated(&request, payload, WebhookChange::parse).await?;
+    let _slot = gateway.acquire_slot()?;
     let id: WebhookId = path_id(&id, ProblemCode::WebhookNotFound)?;
     let path = format!("/internal/v1/webhooks/{id}");
     send(&gateway, &request, &caller.0, Method::PATCH, &path, Some(body.clone())).await
@@ -150,7 +150,7 @@ pub(crate) async fn change_webhook(
 
 /// Delete a webhook
 ///
-/// With everything that it was told and was to be told.
+/// Also deletes its delivered and its pending messages.
 #[utoipa::path(
     delete,
     path = "/v1/webhooks/{id}",
@@ -170,7 +170,7 @@ pub(crate) async fn delete_webhook(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _place = gateway.admit()?;
+    let _slot = gateway.acquire_slot()?;
     let id: WebhookId = path_id(&id, ProblemCode::WebhookNotFound)?;
     let path = format!("/internal/v1/webhooks/{id}");
     send(&gateway, &request, &caller.0, Method::DELETE, &path, None).await
@@ -196,7 +196,7 @@ pub(crate) async fn get_webhook_secret(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _place = gateway.admit()?;
+    let _slot = gateway.acquire_slot()?;
     let id: WebhookId = path_id(&id, ProblemCode::WebhookNotFound)?;
     let path = format!("/internal/v1/webhooks/{id}/secret");
     send(&gateway, &request, &caller.0, Method::GET, &path, None).await
@@ -204,7 +204,7 @@ pub(crate) async fn get_webhook_secret(
 
 /// Rotate a webhook's secret
 ///
-/// For a day, messages carry two signatures: one with the new secret and one with that before it.
+/// For a day, messages carry two signatures: one with the new and one with the previous secret.
 #[utoipa::path(
     post,
     path = "/v1/webhooks/{id}/secret/rotate",
@@ -224,13 +224,13 @@ pub(crate) async fn rotate_webhook_secret(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _place = gateway.admit()?;
+    let _slot = gateway.acquire_slot()?;
     let id: WebhookId = path_id(&id, ProblemCode::WebhookNotFound)?;
     let path = format!("/internal/v1/webhooks/{id}/secret/rotate");
     send(&gateway, &request, &caller.0, Method::POST, &path, None).await
 }
 
-/// The query, too, which the service checks.
+/// Appends the query, which the service validates.
 pub(super) fn with_query(path: String, request: &HttpRequest) -> String {
     match request.query_string() {
         "" => path,
@@ -254,7 +254,7 @@ fn service(gateway: &Gateway) -> Result<&Service, WebError> {
     gateway.webhooks.as_ref().ok_or_else(|| {
         WebError::new(
             ProblemCode::WebhooksOff,
-            "whoever operates this service has to turn them on: services.webhooks_url",
+            "the operator of this service has to turn them on: services.webhooks_url",
         )
     })
 }

@@ -1,4 +1,4 @@
-//! Accepts a conversation: specification, "POST /v1/assess". The answer means that it is committed.
+//! Accepts a conversation (specification, "POST /v1/assess"). It is committed before the request is answered.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,102 +11,92 @@ use assay_contracts::ticket::{ImportReceipt, ReceiptStatus};
 use assay_messaging::outbox::{Backlog, BacklogFull};
 use assay_messaging::{EncodeError, OutgoingEvent};
 use assay_platform::db::DatabaseError;
-use assay_platform::db::idempotency::{Earlier, Fingerprint, IdempotencyKey, Record, StoredAnswer};
-use assay_platform::runtime::{new_id, now, within};
+use assay_platform::db::idempotency::{Fingerprint, IdempotencyKey, KeyReuse, Record, RecordedResponse};
+use assay_platform::runtime::{new_id, now, timeout};
 
 use super::import_queue::{ImportQueue, QueueFull};
 use super::resolve_agents::AgentDirectory;
-use crate::domain::{Import, ImportOutcome, PackError, UnresolvedAuthors, references, resolve_authors};
+use crate::domain::{CompressError, Import, ImportOutcome, UnresolvedAuthors, references, resolve_authors};
 
 const ACCEPTED: u16 = 202;
 
 /// A request to accept a conversation.
 pub struct AcceptConversation {
-    /// The tenant.
     pub organization_id: OrganizationId,
-    /// The conversation as it was submitted.
     pub conversation: Conversation,
-    /// The request's idempotency key and the fingerprint of its body.
+    /// The idempotency key and the fingerprint of the request body.
     pub idempotency: Option<(IdempotencyKey, Fingerprint)>,
 }
 
-/// Why a conversation was not accepted.
+/// A conversation was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum AcceptError {
-    /// An AI author is no agent that is known.
+    /// An AI author refers to an agent that is not registered.
     #[error("an AI author cannot be resolved")]
     Authors(UnresolvedAuthors),
-    /// The identity was imported before, as this ticket.
+    /// A conversation with this identity was imported before, as this ticket.
     #[error("the conversation was imported as ticket {0}")]
     Duplicate(TicketId),
-    /// The idempotency key belongs to another request.
+    /// The idempotency key was used for a request with another body.
     #[error("the idempotency key was used with another body")]
     IdempotencyConflict,
-    /// agent-registry cannot be asked.
+    /// agent-registry is unavailable.
     #[error(transparent)]
     Registry(#[from] ClientError),
-    /// Too much waits for the bus: what is accepted now would wait, too.
+    /// The outbox backlog has reached its limit: accepted events would only wait there.
     #[error(transparent)]
     OutboxFull(#[from] BacklogFull),
-    /// Too many imports are waiting.
     #[error(transparent)]
     QueueFull(#[from] QueueFull),
-    /// It was not committed in time, though it may still be.
+    /// The deadline passed. The import may still be committed.
     #[error("the import was not written within {} ms", .0.as_millis())]
     TooSlow(Duration),
-    /// The writer is gone: the process is stopping.
+    /// The process is shutting down.
     #[error("the writer of imports has stopped")]
     Stopping,
-    /// The receipt cannot be written as JSON.
     #[error("the receipt cannot be written as JSON: {0}")]
     Receipt(#[from] serde_json::Error),
-    /// The messages cannot be packed.
     #[error(transparent)]
-    Pack(#[from] PackError),
-    /// The event cannot be encoded.
+    Compress(#[from] CompressError),
     #[error(transparent)]
     Event(#[from] EncodeError),
-    /// The database failed.
     #[error(transparent)]
     Database(Arc<DatabaseError>),
 }
 
-/// Accepts conversations.
+/// The use case and its dependencies.
 pub struct Acceptance {
-    /// Who AI authors are.
     pub agents: AgentDirectory,
-    /// Where imports wait for a writer.
     pub queue: ImportQueue,
-    /// What waits for the bus.
     pub backlog: Backlog,
-    /// How long an import may take to be committed.
+    /// Maximum time until an import is committed.
     pub deadline: Duration,
 }
 
 impl Acceptance {
-    /// Accepts a conversation and answers with its receipt, once it is committed. The same request with the same
-    /// idempotency key gets the first answer again, byte for byte.
+    /// Accepts a conversation and returns its receipt once it is committed. A replay of the request with its idempotency
+    /// key returns the recorded response, byte for byte.
     ///
     /// # Errors
-    /// [`AcceptError`]; nothing is written then, but for [`AcceptError::TooSlow`], which cannot know.
-    pub async fn accept(&self, request: AcceptConversation) -> Result<StoredAnswer, AcceptError> {
+    /// [`AcceptError`]; nothing was written, except possibly after [`AcceptError::TooSlow`].
+    pub async fn accept(&self, request: AcceptConversation) -> Result<RecordedResponse, AcceptError> {
         self.backlog.check()?;
         let (import, answer) = self.prepare(request).await?;
-        let written = self.queue.push(import)?;
-        let outcome = match within(self.deadline, written).await {
-            Some(Ok(written)) => written.map_err(AcceptError::Database)?,
+        let result = self.queue.push(import)?;
+        let outcome = match timeout(self.deadline, result).await {
+            Some(Ok(result)) => result.map_err(AcceptError::Database)?,
             Some(Err(_)) => return Err(AcceptError::Stopping),
             None => return Err(AcceptError::TooSlow(self.deadline)),
         };
         match outcome {
             ImportOutcome::Accepted => Ok(answer),
             ImportOutcome::Duplicate(ticket_id) => Err(AcceptError::Duplicate(ticket_id)),
-            ImportOutcome::Earlier(Earlier::SameRequest(first_answer)) => Ok(first_answer),
-            ImportOutcome::Earlier(Earlier::OtherRequest) => Err(AcceptError::IdempotencyConflict),
+            ImportOutcome::KeyReused(KeyReuse::Replay(first_answer)) => Ok(first_answer),
+            ImportOutcome::KeyReused(KeyReuse::Conflict) => Err(AcceptError::IdempotencyConflict),
         }
     }
 
-    async fn prepare(&self, request: AcceptConversation) -> Result<(Import, StoredAnswer), AcceptError> {
+    async fn prepare(&self, request: AcceptConversation) -> Result<(Import, RecordedResponse), AcceptError> {
         let AcceptConversation { organization_id, mut conversation, idempotency } = request;
         let known = self.agents.find(organization_id, references(&conversation)).await?;
         let agents = resolve_authors(&mut conversation, &known).map_err(AcceptError::Authors)?;
@@ -120,20 +110,20 @@ impl Acceptance {
             organization_id,
             key,
             fingerprint,
-            answer: answer.clone(),
+            response: answer.clone(),
         });
         Ok((import, answer))
     }
 }
 
-fn receipt(id: TicketId, conversation: &Conversation) -> Result<StoredAnswer, serde_json::Error> {
+fn receipt(id: TicketId, conversation: &Conversation) -> Result<RecordedResponse, serde_json::Error> {
     let receipt = ImportReceipt {
         id,
         external_ticket_id: conversation.ticket_id.clone(),
         source: conversation.source.clone(),
         status: ReceiptStatus::Accepted,
     };
-    Ok(StoredAnswer {
+    Ok(RecordedResponse {
         status: ACCEPTED,
         location: Some(format!("/v1/tickets/{id}")),
         body: serde_json::to_string(&receipt)?,

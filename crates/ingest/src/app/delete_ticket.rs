@@ -1,4 +1,4 @@
-//! Deletes a ticket: its transcript, the names it brought, and through an event everything that others made of it.
+//! Deletes a ticket: its transcript, its display names, and, through an event, everything derived from it in other roles.
 
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::internal::Deletion;
@@ -10,24 +10,19 @@ use assay_platform::runtime::now;
 use crate::domain::TicketDeletion;
 use crate::store::Store;
 
-/// Why a ticket was not deleted.
+/// A ticket was not deleted.
 #[derive(Debug, thiserror::Error)]
 pub enum DeleteTicketError {
-    /// The organization has no such ticket (any more).
+    /// The organization has no such ticket, or it was deleted before.
     #[error("there is no such ticket")]
     NotFound,
-    /// The event cannot be encoded.
     #[error(transparent)]
     Event(#[from] EncodeError),
-    /// The database failed.
     #[error(transparent)]
     Database(#[from] DatabaseError),
 }
 
-/// Deletes the ticket with this id, as the caller wrote it. Of several deletions of one ticket exactly one succeeds.
-///
-/// # Errors
-/// [`DeleteTicketError`]; nothing is changed then.
+/// Deletes a ticket by its id as text. Of several concurrent deletions of one ticket exactly one succeeds.
 pub async fn delete_ticket(
     store: &dyn Store,
     outbox: &Outbox,
@@ -44,10 +39,7 @@ pub async fn delete_ticket(
     Ok(())
 }
 
-/// Whether a ticket was deleted, as far as that is remembered.
-///
-/// # Errors
-/// When the database fails.
+/// When a ticket was deleted, as long as its tombstone is kept.
 pub async fn find_deletion(
     store: &dyn Store,
     organization_id: OrganizationId,

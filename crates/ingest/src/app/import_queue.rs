@@ -1,9 +1,9 @@
-//! Imports that wait to be written: bounded in number and in size, so that overload is answered at once and memory
-//! has a limit. Any number of writers take from it, several imports at a time.
+//! The queue of imports to be written: bounded in number and in bytes, so that overload is answered at once and memory
+//! has a limit. Any number of writers take batches from it.
 //!
-//! A transaction costs the same whatever it holds, so few large ones are better than many small ones (ADR 19): one writer
-//! at a time has the turn and takes what is there, and others join it only when a full batch waits. While many come, the
-//! one with the turn waits a moment for more.
+//! Group commit (ADR 19): a transaction costs about the same whatever its size, so few large ones are better than many
+//! small ones. One writer at a time is the leader and takes what is queued; others take only full batches. Under load the
+//! leader lingers a moment for more imports.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,38 +16,37 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::{Import, ImportOutcome};
 
-/// Imports that one transaction writes, at most.
+/// Maximum number of imports in one transaction.
 pub const MAX_BATCH: usize = 64;
 
-/// Imports that are worth a transaction: nobody waits for more.
-const ENOUGH: usize = MAX_BATCH / 2;
+/// The leader does not linger once this many imports are queued.
+const TARGET_BATCH: usize = MAX_BATCH / 2;
 
-/// After a batch of so many, more are expected in a moment.
-const MANY: usize = 24;
+/// The leader lingers when the last batch had at least this many imports.
+const LINGER_ABOVE: usize = 24;
 
-/// Bytes of packed transcripts that one transaction writes, unless a single one is larger: beyond a few megabytes a larger
-/// batch saves nothing and holds up the others.
+/// Maximum bytes of compressed transcripts in one transaction, unless a single one is larger: beyond a few megabytes a
+/// larger batch saves nothing and delays the others.
 const MAX_BATCH_BYTES: usize = 8 * 1024 * 1024;
 
-/// Bytes of packed transcripts that may wait.
-const MAX_WAITING_BYTES: usize = 256 * 1024 * 1024;
+/// Maximum bytes of compressed transcripts in the queue.
+const MAX_QUEUED_BYTES: usize = 256 * 1024 * 1024;
 
-/// What a writer says to the one who waits. Everybody in a batch gets the same error.
-pub type Written = Result<ImportOutcome, Arc<DatabaseError>>;
+/// The result of writing one import. All imports of a failed batch share its error.
+pub type WriteResult = Result<ImportOutcome, Arc<DatabaseError>>;
 
-/// An import and the one who waits for it.
+/// An import and the channel to its request.
 pub struct Job {
-    /// What to write.
     pub import: Arc<Import>,
-    answer: oneshot::Sender<Written>,
+    reply: oneshot::Sender<WriteResult>,
 }
 
-/// No more imports can wait.
+/// The queue has reached its capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("too many imports are waiting to be written")]
 pub struct QueueFull;
 
-/// The queue. Cloned freely; all clones are one.
+/// The queue; clones share it.
 #[derive(Clone)]
 pub struct ImportQueue {
     shared: Arc<Shared>,
@@ -55,92 +54,96 @@ pub struct ImportQueue {
 
 struct Shared {
     capacity: usize,
-    /// How long the writer with the turn waits for more, at most.
-    gathering: Duration,
-    waiting: Mutex<Waiting>,
-    /// For one of the writers that have nothing to do.
-    arrived: Notify,
-    /// For the writer that waits for more.
-    enough: Notify,
+    /// Maximum time that the leader waits for more imports.
+    linger: Duration,
+    state: Mutex<QueueState>,
+    /// Wakes an idle writer.
+    work_available: Notify,
+    /// Wakes the lingering leader.
+    target_reached: Notify,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct QueueState {
     jobs: VecDeque<Job>,
     bytes: usize,
-    turn_is_taken: bool,
-    /// How many imports the last batch had.
+    has_leader: bool,
+    /// Number of imports in the last batch.
     last_batch: usize,
 }
 
-/// The right to take a batch that is not full. It is free again when it is dropped.
-pub struct Turn(ImportQueue);
+/// The right to take a batch that is not full; released on drop.
+pub struct LeaderPermit(ImportQueue);
 
-/// What a writer does next.
+/// A writer's next step.
 enum Step {
     Take(Vec<Job>),
     Wait,
-    WaitUntil(Instant),
+    LingerUntil(Instant),
 }
 
 impl ImportQueue {
-    /// An empty queue for so many imports. While many come, a writer waits for more for as long as `gathering`.
-    pub fn new(capacity: usize, gathering: Duration) -> Self {
-        let (arrived, enough) = (Notify::new(), Notify::new());
-        let capacity = capacity.max(1);
-        Self { shared: Arc::new(Shared { capacity, gathering, waiting: Mutex::default(), arrived, enough }) }
+    /// An empty queue for `capacity` imports. Under load the leader waits up to `linger` for a larger batch.
+    pub fn new(capacity: usize, linger: Duration) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                capacity: capacity.max(1),
+                linger,
+                state: Mutex::default(),
+                work_available: Notify::new(),
+                target_reached: Notify::new(),
+            }),
+        }
     }
 
-    /// Puts an import at the end; the answer comes through the receiver. Dropping the receiver withdraws the import
-    /// as long as no writer has taken it.
+    /// Appends an import; its result is sent to the receiver. Dropping the receiver withdraws the import unless a writer
+    /// has already taken it.
     ///
     /// # Errors
     /// When the queue is full.
-    pub fn push(&self, import: Import) -> Result<oneshot::Receiver<Written>, QueueFull> {
-        let (answer, receiver) = oneshot::channel();
-        let job = Job { import: Arc::new(import), answer };
-        let mut waiting = self.waiting();
-        let bytes = waiting.bytes + job.bytes();
-        if waiting.jobs.len() >= self.shared.capacity
-            || (bytes > MAX_WAITING_BYTES && !waiting.jobs.is_empty())
-        {
+    pub fn push(&self, import: Import) -> Result<oneshot::Receiver<WriteResult>, QueueFull> {
+        let (reply, receiver) = oneshot::channel();
+        let job = Job { import: Arc::new(import), reply };
+        let mut state = self.lock();
+        let bytes = state.bytes + job.bytes();
+        if state.jobs.len() >= self.shared.capacity || (bytes > MAX_QUEUED_BYTES && !state.jobs.is_empty()) {
             return Err(QueueFull);
         }
-        let was_full = waiting.is_full();
-        waiting.bytes = bytes;
-        waiting.jobs.push_back(job);
-        let (count, became_full) = (waiting.jobs.len(), !was_full && waiting.is_full());
-        drop(waiting);
+        let was_full = state.is_full();
+        state.bytes = bytes;
+        state.jobs.push_back(job);
+        let (count, became_full) = (state.jobs.len(), !was_full && state.is_full());
+        drop(state);
         if count == 1 || became_full {
-            self.shared.arrived.notify_one();
+            self.shared.work_available.notify_one();
         }
-        if count == ENOUGH || became_full {
-            self.shared.enough.notify_one();
+        if count == TARGET_BATCH || became_full {
+            self.shared.target_reached.notify_one();
         }
         Ok(receiver)
     }
 
-    /// Puts a job back to the front; it was counted when it came.
-    pub fn put_back(&self, job: Job) {
-        let mut waiting = self.waiting();
-        waiting.bytes += job.bytes();
-        waiting.jobs.push_front(job);
-        drop(waiting);
-        self.shared.arrived.notify_one();
+    /// Puts a job back at the front. The capacity was checked when it was pushed.
+    pub fn requeue(&self, job: Job) {
+        let mut state = self.lock();
+        state.bytes += job.bytes();
+        state.jobs.push_front(job);
+        drop(state);
+        self.shared.work_available.notify_one();
     }
 
-    /// Waits for imports and takes what is there, [`MAX_BATCH`] at most, with the turn if it took that. `None` when
-    /// `stop` is cancelled and nothing waits any more.
-    pub async fn take(&self, stop: &CancellationToken) -> Option<(Vec<Job>, Option<Turn>)> {
-        let (mut turn, mut gathering_until) = (None, None);
+    /// Waits for imports and takes the next batch, at most [`MAX_BATCH`], with the permit if this writer is the leader.
+    /// `None` when `stop` is cancelled and the queue is empty.
+    pub async fn take(&self, stop: &CancellationToken) -> Option<(Vec<Job>, Option<LeaderPermit>)> {
+        let (mut permit, mut linger_until) = (None, None);
         loop {
-            match self.step(&mut turn, &mut gathering_until, stop.is_cancelled()) {
-                Step::Take(batch) => return Some((batch, turn)),
+            match self.step(&mut permit, &mut linger_until, stop.is_cancelled()) {
+                Step::Take(batch) => return Some((batch, permit)),
                 Step::Wait if stop.is_cancelled() => return None,
-                Step::Wait => drop(stop.run_until_cancelled(self.shared.arrived.notified()).await),
-                Step::WaitUntil(moment) => tokio::select! {
-                    () = self.shared.enough.notified() => {}
-                    () = sleep_until(moment) => {}
+                Step::Wait => drop(stop.run_until_cancelled(self.shared.work_available.notified()).await),
+                Step::LingerUntil(deadline) => tokio::select! {
+                    () = self.shared.target_reached.notified() => {}
+                    () = sleep_until(deadline) => {}
                     () = stop.cancelled() => {}
                 },
             }
@@ -149,54 +152,54 @@ impl ImportQueue {
 
     fn step(
         &self,
-        turn: &mut Option<Turn>,
-        gathering_until: &mut Option<Instant>,
+        permit: &mut Option<LeaderPermit>,
+        linger_until: &mut Option<Instant>,
         is_stopping: bool,
     ) -> Step {
-        let mut waiting = self.waiting();
+        let mut state = self.lock();
         let now = Instant::now();
-        if turn.is_none() && !waiting.turn_is_taken && !waiting.jobs.is_empty() {
-            waiting.turn_is_taken = true;
-            *turn = Some(Turn(self.clone()));
-            *gathering_until = (waiting.last_batch >= MANY).then(|| now + self.shared.gathering);
+        if permit.is_none() && !state.has_leader && !state.jobs.is_empty() {
+            state.has_leader = true;
+            *permit = Some(LeaderPermit(self.clone()));
+            *linger_until = (state.last_batch >= LINGER_ABOVE).then(|| now + self.shared.linger);
         }
-        if !is_stopping && !waiting.is_full() {
-            if turn.is_none() {
+        if !is_stopping && !state.is_full() {
+            if permit.is_none() {
                 return Step::Wait;
             }
-            if let Some(moment) = *gathering_until
-                && now < moment
-                && waiting.jobs.len() < ENOUGH
+            if let Some(deadline) = *linger_until
+                && now < deadline
+                && state.jobs.len() < TARGET_BATCH
             {
-                return Step::WaitUntil(moment);
+                return Step::LingerUntil(deadline);
             }
         }
-        let batch = waiting.drain();
-        let is_for_others = waiting.is_full();
-        drop(waiting);
-        if is_for_others {
-            self.shared.arrived.notify_one();
+        let batch = state.take_batch();
+        let has_full_batch = state.is_full();
+        drop(state);
+        if has_full_batch {
+            self.shared.work_available.notify_one();
         }
         if batch.is_empty() {
-            // Whoever waited has gone.
-            *turn = None;
+            // Every queued import was withdrawn.
+            *permit = None;
             return Step::Wait;
         }
         Step::Take(batch)
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         // Nothing panics while the lock is held.
-        self.shared.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Waiting {
+impl QueueState {
     fn is_full(&self) -> bool {
         self.jobs.len() >= MAX_BATCH || self.bytes >= MAX_BATCH_BYTES
     }
 
-    fn drain(&mut self) -> Vec<Job> {
+    fn take_batch(&mut self) -> Vec<Job> {
         let (mut batch, mut bytes) = (Vec::new(), 0);
         while batch.len() < MAX_BATCH {
             let Some(job) = self.jobs.pop_front() else { break };
@@ -205,8 +208,8 @@ impl Waiting {
                 break;
             }
             self.bytes -= job.bytes();
-            // Whoever waited for it has gone.
-            if job.answer.is_closed() {
+            // The import was withdrawn.
+            if job.reply.is_closed() {
                 continue;
             }
             bytes += job.bytes();
@@ -217,23 +220,23 @@ impl Waiting {
     }
 }
 
-impl Drop for Turn {
+impl Drop for LeaderPermit {
     fn drop(&mut self) {
-        let mut waiting = self.0.waiting();
-        waiting.turn_is_taken = false;
-        let is_awaited = !waiting.jobs.is_empty();
-        drop(waiting);
-        if is_awaited {
-            self.0.shared.arrived.notify_one();
+        let mut state = self.0.lock();
+        state.has_leader = false;
+        let has_work = !state.jobs.is_empty();
+        drop(state);
+        if has_work {
+            self.0.shared.work_available.notify_one();
         }
     }
 }
 
 impl Job {
-    /// Tells the one who waits, if he still does.
-    pub fn answer(self, written: Written) {
-        // An import that is committed although nobody waits any more: its sender will be told that it is a duplicate.
-        let _ = self.answer.send(written);
+    /// Sends the result to the request, if it is still waiting.
+    pub fn complete(self, result: WriteResult) {
+        // The receiver is gone after a timeout. If the import was committed, a retry is answered as a duplicate.
+        let _ = self.reply.send(result);
     }
 
     fn bytes(&self) -> usize {
@@ -263,23 +266,23 @@ mod tests {
         Import::new(ticket_id, organization_id, conversation, &[], event, accepted_at).unwrap()
     }
 
-    const GATHERING: Duration = Duration::from_millis(2);
+    const LINGER: Duration = Duration::from_millis(2);
 
     fn queue(capacity: usize) -> ImportQueue {
-        ImportQueue::new(capacity, GATHERING)
+        ImportQueue::new(capacity, LINGER)
     }
 
-    fn fill(queue: &ImportQueue, imports: usize) -> Vec<oneshot::Receiver<Written>> {
+    fn fill(queue: &ImportQueue, imports: usize) -> Vec<oneshot::Receiver<WriteResult>> {
         (0..imports).map(|_| queue.push(import()).unwrap()).collect()
     }
 
-    async fn take(queue: &ImportQueue) -> (usize, Option<Turn>) {
-        let (jobs, turn) = queue.take(&CancellationToken::new()).await.unwrap();
-        (jobs.len(), turn)
+    async fn take(queue: &ImportQueue) -> (usize, Option<LeaderPermit>) {
+        let (jobs, permit) = queue.take(&CancellationToken::new()).await.unwrap();
+        (jobs.len(), permit)
     }
 
     #[tokio::test]
-    async fn a_full_queue_refuses_and_one_that_was_emptied_accepts_again() {
+    async fn full_queue_refuses_imports_until_a_batch_is_taken() {
         let queue = queue(2);
         let waiting = fill(&queue, 2);
         assert_eq!(queue.push(import()).err(), Some(QueueFull));
@@ -288,7 +291,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_batch_is_bounded_and_an_import_that_nobody_waits_for_is_not_in_it() {
+    async fn batch_is_bounded_and_skips_withdrawn_imports() {
         let queue = queue(1_000);
         drop(queue.push(import()).unwrap());
         let waiting = fill(&queue, MAX_BATCH + 1);
@@ -299,53 +302,53 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn another_writer_takes_a_full_batch_or_waits_for_the_turn() {
+    async fn second_writer_takes_only_full_batches_until_it_is_leader() {
         let queue = queue(1_000);
         let _one = queue.push(import()).unwrap();
-        let (taken, turn) = take(&queue).await;
-        assert!(taken == 1 && turn.is_some());
+        let (taken, permit) = take(&queue).await;
+        assert!(taken == 1 && permit.is_some());
 
         let mut other = pin!(take(&queue));
         let _more = fill(&queue, MAX_BATCH - 1);
         assert!(poll!(&mut other).is_pending());
         let _last = queue.push(import()).unwrap();
-        let (taken, no_turn) = other.await;
-        assert!(taken == MAX_BATCH && no_turn.is_none());
+        let (taken, no_permit) = other.await;
+        assert!(taken == MAX_BATCH && no_permit.is_none());
 
         let _one = queue.push(import()).unwrap();
         let mut other = pin!(take(&queue));
         assert!(poll!(&mut other).is_pending());
-        drop(turn);
+        drop(permit);
         assert_eq!(other.await.0, 1);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn while_many_come_more_of_them_are_waited_for_and_never_for_long() {
+    async fn leader_lingers_only_under_load_and_until_the_target_batch() {
         let queue = queue(1_000);
         let started = Instant::now();
-        let _few = fill(&queue, MANY - 1);
-        assert_eq!(take(&queue).await.0, MANY - 1);
-        let _many = fill(&queue, MANY);
-        assert_eq!(take(&queue).await.0, MANY);
-        assert_eq!(started.elapsed(), Duration::ZERO, "few came before these");
+        let _few = fill(&queue, LINGER_ABOVE - 1);
+        assert_eq!(take(&queue).await.0, LINGER_ABOVE - 1);
+        let _many = fill(&queue, LINGER_ABOVE);
+        assert_eq!(take(&queue).await.0, LINGER_ABOVE);
+        assert_eq!(started.elapsed(), Duration::ZERO, "the batch before was small");
 
         let _one = queue.push(import()).unwrap();
         assert_eq!(take(&queue).await.0, 1);
-        assert!((GATHERING..2 * GATHERING).contains(&started.elapsed()));
+        assert!((LINGER..2 * LINGER).contains(&started.elapsed()));
 
-        let _many = fill(&queue, MANY);
+        let _many = fill(&queue, LINGER_ABOVE);
         drop(take(&queue).await);
         let now = Instant::now();
         let _one = queue.push(import()).unwrap();
-        let mut gathering = pin!(take(&queue));
-        assert!(poll!(&mut gathering).is_pending());
-        let _enough = fill(&queue, ENOUGH - 1);
-        assert_eq!(gathering.await.0, ENOUGH);
-        assert_eq!(now.elapsed(), Duration::ZERO, "nobody waits for more than enough");
+        let mut lingering = pin!(take(&queue));
+        assert!(poll!(&mut lingering).is_pending());
+        let _rest = fill(&queue, TARGET_BATCH - 1);
+        assert_eq!(lingering.await.0, TARGET_BATCH);
+        assert_eq!(now.elapsed(), Duration::ZERO, "no lingering beyond the target batch");
     }
 
     #[tokio::test]
-    async fn what_waits_is_taken_before_a_stop_ends_the_queue() {
+    async fn queued_imports_are_taken_before_a_stop_ends_the_queue() {
         let queue = queue(2);
         let _waiting = queue.push(import()).unwrap();
         let stop = CancellationToken::new();

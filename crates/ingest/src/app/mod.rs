@@ -3,8 +3,8 @@
 pub mod accept_conversation;
 pub mod delete_ticket;
 pub mod import_queue;
-pub mod maintain;
 pub mod read_ticket;
 pub mod read_transcripts;
 pub mod resolve_agents;
+pub mod run_maintenance;
 pub mod write_imports;

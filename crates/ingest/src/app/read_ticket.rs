@@ -1,4 +1,4 @@
-//! Reads a ticket: specification, "GET /v1/tickets/{id}".
+//! Reads a ticket (specification, "GET /v1/tickets/{id}").
 
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::ticket::Ticket;
@@ -6,10 +6,7 @@ use assay_platform::db::DatabaseError;
 
 use crate::store::Store;
 
-/// The ticket with this id, as the caller wrote it; `None` when the organization has none, also when it is no id.
-///
-/// # Errors
-/// When the database fails.
+/// A ticket by its id as text; `None` when the organization has no such ticket or the text is not an id.
 pub async fn read_ticket(
     store: &dyn Store,
     organization_id: OrganizationId,

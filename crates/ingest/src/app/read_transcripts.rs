@@ -5,27 +5,23 @@ use assay_platform::db::DatabaseError;
 
 use crate::store::Store;
 
-/// Tickets that are read together.
-const PORTION: usize = 16;
+/// Number of tickets per query.
+const CHUNK: usize = 16;
 
-/// No further portion is read when the texts of an answer have reached so many bytes.
-const ENOUGH_BYTES: usize = 8 * 1024 * 1024;
+/// No further chunk is read once the response holds this many bytes of messages.
+const TARGET_BYTES: usize = 8 * 1024 * 1024;
 
-/// Why no transcripts were read.
+/// Transcripts could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadTranscriptsError {
     /// More tickets than [`MAX_TRANSCRIPTS`].
     #[error("at most {MAX_TRANSCRIPTS} transcripts can be read at once")]
     TooMany,
-    /// The database failed.
     #[error(transparent)]
     Database(#[from] DatabaseError),
 }
 
-/// The transcripts of those of the tickets that exist, until the answer is large enough.
-///
-/// # Errors
-/// [`ReadTranscriptsError`].
+/// The transcripts of the tickets that exist, until the response is large enough; the rest is listed as unread.
 pub async fn read_transcripts(
     store: &dyn Store,
     tickets: Vec<TicketReference>,
@@ -33,20 +29,20 @@ pub async fn read_transcripts(
     if tickets.len() > MAX_TRANSCRIPTS {
         return Err(ReadTranscriptsError::TooMany);
     }
-    let mut answer = Transcripts::default();
+    let mut response = Transcripts::default();
     let mut bytes = 0;
-    for portion in tickets.chunks(PORTION) {
-        if bytes >= ENOUGH_BYTES {
-            answer.unread.extend_from_slice(portion);
+    for chunk in tickets.chunks(CHUNK) {
+        if bytes >= TARGET_BYTES {
+            response.unread.extend_from_slice(chunk);
             continue;
         }
-        let read = store.read_transcripts(portion.to_vec()).await?;
+        let read = store.read_transcripts(chunk.to_vec()).await?;
         bytes += read.transcripts.iter().map(size).sum::<usize>();
-        answer.transcripts.extend(read.transcripts);
-        answer.deleted.extend(read.deleted);
-        answer.unreadable.extend(read.unreadable);
+        response.transcripts.extend(read.transcripts);
+        response.deleted.extend(read.deleted);
+        response.unreadable.extend(read.unreadable);
     }
-    Ok(answer)
+    Ok(response)
 }
 
 fn size(transcript: &StoredTranscript) -> usize {

@@ -1,7 +1,7 @@
-//! Asks agent-registry which agents the AI authors of a conversation are, and remembers the answers.
+//! Resolves the AI authors of a conversation through agent-registry, with a cache.
 //!
-//! Only agents that exist are remembered: one that is created after a conversation was refused is usable at once.
-//! Agents are neither renamed nor removed, so what is remembered stays true.
+//! Only existing agents are cached: one that is created after a conversation was rejected is usable at once. Agents are
+//! neither renamed nor removed, so cache entries never become stale.
 
 use std::collections::HashMap;
 
@@ -13,22 +13,22 @@ use quick_cache::sync::Cache;
 
 use crate::domain::AgentReference;
 
-/// The agents of all organizations, as far as they are known here.
+/// Agents of all organizations, cached by id and by external id.
 pub struct AgentDirectory {
     registry: RegistryClient,
-    known: Cache<(OrganizationId, AgentReference), AgentFacts>,
+    cache: Cache<(OrganizationId, AgentReference), AgentFacts>,
 }
 
 impl AgentDirectory {
-    /// A directory that remembers so many ids of agents.
+    /// A directory that caches at most `entries` ids.
     pub fn new(registry: RegistryClient, entries: usize) -> Self {
-        Self { registry, known: Cache::new(entries.max(1)) }
+        Self { registry, cache: Cache::new(entries.max(1)) }
     }
 
-    /// Those of the wanted agents that exist.
+    /// The existing agents among `wanted`.
     ///
     /// # Errors
-    /// When one is not known here and agent-registry cannot be asked.
+    /// When one is not cached and agent-registry is unavailable.
     pub async fn find(
         &self,
         organization_id: OrganizationId,
@@ -38,7 +38,7 @@ impl AgentDirectory {
         let mut missing = FindAgents { ids: Vec::new(), external_ids: Vec::new() };
         for reference in wanted {
             let key = (organization_id, reference);
-            match (self.known.get(&key), key.1) {
+            match (self.cache.get(&key), key.1) {
                 (Some(agent), reference) => {
                     found.insert(reference, agent);
                 }
@@ -53,7 +53,7 @@ impl AgentDirectory {
             for reference in
                 [AgentReference::Id(agent.id), AgentReference::ExternalId(agent.external_id.clone())]
             {
-                self.known.insert((organization_id, reference.clone()), agent.clone());
+                self.cache.insert((organization_id, reference.clone()), agent.clone());
                 found.insert(reference, agent.clone());
             }
         }

@@ -1,63 +1,61 @@
-//! Writes what waits in the queue: whatever came while the last transaction was committed goes into the next one.
+//! Writes queued imports: those that arrive during one commit go into the next transaction (group commit).
 
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use assay_messaging::outbox::{Backlog, Handover, Outbox};
+use assay_messaging::outbox::{Backlog, DirectDispatch, Outbox};
 use assay_platform::db::DatabaseError;
-use assay_platform::db::idempotency::Earlier;
-use assay_platform::runtime::{BoxError, now, within};
+use assay_platform::db::idempotency::KeyReuse;
+use assay_platform::runtime::{BoxError, now, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::import_queue::{ImportQueue, Job, Written};
+use super::import_queue::{ImportQueue, Job, WriteResult};
 use crate::domain::{Import, ImportOutcome};
 use crate::store::Store;
 
-/// Between two attempts to prepare the tables.
+/// Pause between two attempts to prepare the tables.
 const PREPARE_RETRY: Duration = Duration::from_secs(1);
 
-/// A writer that is not done after this leaves the turn to another one.
-const TURN: Duration = Duration::from_millis(50);
+/// A leader that is not done after this gives up leadership.
+const LEADER_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// What a writer works with.
+/// Takes batches of imports from the queue and commits them.
 #[derive(Clone)]
 pub struct Writer {
-    /// Where imports are written.
     pub store: Arc<dyn Store>,
-    /// Where imports come from.
     pub queue: ImportQueue,
-    /// Is given the events that were committed.
+    /// Receives committed events for the fast path.
     pub outbox: Outbox,
-    /// Is told of events that were committed.
+    /// Counts committed events.
     pub backlog: Backlog,
 }
 
-/// A writer's work: goes on until `stop`, and then until nothing waits any more.
+/// Runs one writer until `stop`, and then until the queue is empty.
 ///
 /// # Errors
-/// None; a failure is told to those whose imports it concerns.
+/// None; a failure is sent to the requests of the failed batch.
 pub async fn write_imports(writer: Writer, stop: CancellationToken) -> Result<(), BoxError> {
     if !prepare(writer.store.as_ref(), &stop).await {
         return Ok(());
     }
-    while let Some((jobs, turn)) = writer.queue.take(&stop).await {
+    while let Some((jobs, permit)) = writer.queue.take(&stop).await {
         let mut writing = pin!(write(&writer, jobs));
-        if within(TURN, &mut writing).await.is_none() {
-            // Something is in its way, for instance a lock: the others need not wait for it.
-            drop(turn);
+        if timeout(LEADER_TIMEOUT, &mut writing).await.is_none() {
+            // Blocked, for instance by a lock: another writer becomes the leader.
+            drop(permit);
             writing.await;
         }
     }
     Ok(())
 }
 
-/// Nothing is written before the tables are prepared: a row of a month without a partition would be in its way.
-/// False when the process stops before that.
+/// Prepares the tables before the first write: a row in the default partition would block the creation of its month's
+/// partition. False when the process stops first.
 async fn prepare(store: &dyn Store, stop: &CancellationToken) -> bool {
     while let Err(error) = store.prepare(now()).await {
         tracing::warn!(cause = %error, "imports cannot be written yet: trying again");
-        if within(PREPARE_RETRY, stop.cancelled()).await.is_some() {
+        if timeout(PREPARE_RETRY, stop.cancelled()).await.is_some() {
             return false;
         }
     }
@@ -65,75 +63,79 @@ async fn prepare(store: &dyn Store, stop: &CancellationToken) -> bool {
 }
 
 async fn write(writer: &Writer, jobs: Vec<Job>) {
-    let Batch { leaders, followers } = Batch::of(jobs);
-    let imports = leaders.iter().map(|job| Arc::clone(&job.import)).collect();
-    let handover = writer.outbox.handover();
-    let written = write_batch(writer.store.as_ref(), imports, handover).await;
-    let accepted = leaders.iter().zip(&written).filter(|(_, written)| is_accepted(written));
+    let Batch { unique, repeats } = Batch::of(jobs);
+    let imports = unique.iter().map(|job| Arc::clone(&job.import)).collect();
+    let dispatch = writer.outbox.direct_dispatch();
+    let results = write_batch(writer.store.as_ref(), imports, dispatch).await;
+    let accepted = unique.iter().zip(&results).filter(|(_, result)| is_accepted(result));
     let events: Vec<_> = accepted.map(|(job, _)| job.import.event.clone()).collect();
     if !events.is_empty() {
         writer.backlog.add(u64::try_from(events.len()).unwrap_or(u64::MAX));
-        writer.outbox.hand_over(handover, events);
+        writer.outbox.dispatch(dispatch, events);
     }
-    for (leader, follower) in followers {
-        match share(&written[leader], &leaders[leader].import, &follower.import) {
-            Some(shared) => follower.answer(shared),
-            None => writer.queue.put_back(follower),
+    for (first, repeat) in repeats {
+        match result_of_repeat(&results[first], &unique[first].import, &repeat.import) {
+            Some(result) => repeat.complete(result),
+            None => writer.queue.requeue(repeat),
         }
     }
-    for (job, written) in leaders.into_iter().zip(written) {
-        job.answer(written);
+    for (job, result) in unique.into_iter().zip(results) {
+        job.complete(result);
     }
 }
 
-fn is_accepted(written: &Written) -> bool {
-    matches!(written, Ok(ImportOutcome::Accepted))
+fn is_accepted(result: &WriteResult) -> bool {
+    matches!(result, Ok(ImportOutcome::Accepted))
 }
 
-/// One outcome for each import. A batch that fails for another reason than an outage is written again one by one, so
-/// that an import which the database refuses takes no other down.
-async fn write_batch(store: &dyn Store, imports: Vec<Arc<Import>>, handover: Handover) -> Vec<Written> {
-    let error = match store.accept_batch(imports.clone(), handover).await {
+/// One result per import. A batch that fails for another reason than an outage is retried one import at a time, so that
+/// an import which the database rejects does not fail the others.
+async fn write_batch(
+    store: &dyn Store,
+    imports: Vec<Arc<Import>>,
+    dispatch: DirectDispatch,
+) -> Vec<WriteResult> {
+    let error = match store.accept_batch(imports.clone(), dispatch).await {
         Ok(outcomes) => return outcomes.into_iter().map(Ok).collect(),
         Err(error) => Arc::new(error),
     };
     if imports.len() == 1 || is_outage(&error) {
         return imports.iter().map(|_| Err(Arc::clone(&error))).collect();
     }
-    tracing::warn!(imports = imports.len(), cause = %error, "a batch failed: its imports are written one by one");
-    let mut written = Vec::with_capacity(imports.len());
+    tracing::warn!(imports = imports.len(), cause = %error, "a batch failed: retrying its imports one at a time");
+    let mut results = Vec::with_capacity(imports.len());
     for import in imports {
-        let outcome = match store.accept_batch(vec![import], handover).await {
+        let result = match store.accept_batch(vec![import], dispatch).await {
             Ok(outcomes) => outcomes.into_iter().next().map(Ok),
             Err(error) => Some(Err(Arc::new(error))),
         };
-        written.push(outcome.unwrap_or_else(|| Err(Arc::clone(&error))));
+        results.push(result.unwrap_or_else(|| Err(Arc::clone(&error))));
     }
-    written
+    results
 }
 
-/// Writing one by one during an outage would only make everybody wait.
+/// Retrying one import at a time during an outage would only delay every answer.
 fn is_outage(error: &DatabaseError) -> bool {
     matches!(error, DatabaseError::Unavailable(_) | DatabaseError::Interrupted(_))
 }
 
-/// Jobs that are written together have different idempotency keys; those that repeat one wait for its first job.
+/// Jobs split by idempotency key: one transaction writes each key once.
 struct Batch {
-    leaders: Vec<Job>,
-    /// With the index of the leader that has the same key.
-    followers: Vec<(usize, Job)>,
+    unique: Vec<Job>,
+    /// Jobs that repeat a key, with the index of its first job in `unique`.
+    repeats: Vec<(usize, Job)>,
 }
 
 impl Batch {
     fn of(jobs: Vec<Job>) -> Self {
-        let (mut leaders, mut followers): (Vec<Job>, Vec<(usize, Job)>) = (Vec::new(), Vec::new());
+        let (mut unique, mut repeats): (Vec<Job>, Vec<(usize, Job)>) = (Vec::new(), Vec::new());
         for job in jobs {
-            match leaders.iter().position(|leader| same_key(&leader.import, &job.import)) {
-                Some(leader) => followers.push((leader, job)),
-                None => leaders.push(job),
+            match unique.iter().position(|first| same_key(&first.import, &job.import)) {
+                Some(first) => repeats.push((first, job)),
+                None => unique.push(job),
             }
         }
-        Self { leaders, followers }
+        Self { unique, repeats }
     }
 }
 
@@ -144,17 +146,17 @@ fn same_key(one: &Import, other: &Import) -> bool {
     }
 }
 
-/// What the outcome of the first request with a key means for another one with the same key that came before the
-/// first was answered; `None` when it must be written itself to find out.
-fn share(written: &Written, leader: &Import, follower: &Import) -> Option<Written> {
-    let (leader, follower) = (leader.record.as_ref()?, follower.record.as_ref()?);
-    let same_request = leader.fingerprint == follower.fingerprint;
-    match written {
+/// The result of a concurrent request that repeats an idempotency key, derived from that of the first request; `None`
+/// when the repeat must be written itself.
+fn result_of_repeat(result: &WriteResult, first: &Import, repeat: &Import) -> Option<WriteResult> {
+    let (first, repeat) = (first.record.as_ref()?, repeat.record.as_ref()?);
+    let same_request = first.fingerprint == repeat.fingerprint;
+    match result {
         Ok(ImportOutcome::Accepted) if same_request => {
-            Some(Ok(ImportOutcome::Earlier(Earlier::SameRequest(leader.answer.clone()))))
+            Some(Ok(ImportOutcome::KeyReused(KeyReuse::Replay(first.response.clone()))))
         }
-        Ok(ImportOutcome::Accepted) => Some(Ok(ImportOutcome::Earlier(Earlier::OtherRequest))),
-        written if same_request => Some(written.clone()),
+        Ok(ImportOutcome::Accepted) => Some(Ok(ImportOutcome::KeyReused(KeyReuse::Conflict))),
+        result if same_request => Some(result.clone()),
         _ => None,
     }
 }

@@ -1,32 +1,32 @@
-//! Which registered agent an AI author is: by service id, by external id, or by both, which must then agree
-//! (specification, section "Author variants").
+//! Resolves AI authors to registered agents: by id, by external id, or by both, which must then agree (specification,
+//! section "Author variants").
 
 use std::collections::{HashMap, HashSet};
 
 use assay_contracts::conversation::{Author, Conversation};
 use assay_contracts::event::AgentFacts;
-use assay_contracts::fault::{Fault, MAX_REPORTED_FAULTS};
 use assay_contracts::ids::AgentId;
+use assay_contracts::validation::{FieldError, MAX_REPORTED_ERRORS};
 
-/// What an author says to name an agent.
+/// An agent as an author refers to it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum AgentReference {
-    /// The service's id.
+    /// The id assigned by the service.
     Id(AgentId),
-    /// The caller's id.
+    /// The id assigned by the caller.
     ExternalId(String),
 }
 
-/// Why the AI authors of a conversation cannot be resolved: where, and at most twenty places.
+/// The AI authors of a conversation could not be resolved. At most twenty errors are reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UnresolvedAuthors {
-    /// No such agent in the organization.
-    Unknown(Vec<Fault>),
-    /// The id and the external id are those of two agents.
-    Mismatch(Vec<Fault>),
+    /// The organization has no such agent.
+    Unknown(Vec<FieldError>),
+    /// The id and the external id belong to different agents.
+    Mismatch(Vec<FieldError>),
 }
 
-/// Every agent that a conversation refers to. Ids that are no UUIDs are left out: they are nobody's.
+/// All agents that a conversation refers to. Ids that are not UUIDs are skipped: no agent has one.
 pub fn references(conversation: &Conversation) -> HashSet<AgentReference> {
     let mut references = HashSet::new();
     for message in &conversation.messages {
@@ -37,11 +37,11 @@ pub fn references(conversation: &Conversation) -> HashSet<AgentReference> {
     references
 }
 
-/// Completes the AI authors with both ids, and answers the agents in order of first appearance.
+/// Sets both ids on the AI authors, and returns the agents in order of first appearance.
 ///
 /// # Errors
-/// [`UnresolvedAuthors`] when an agent is not among `known`, or an author's ids do not belong together; an unknown
-/// agent is reported rather than a mismatch, since it may be the cause of it.
+/// [`UnresolvedAuthors`]: when there are both, unknown agents are reported rather than mismatches, since they may be the
+/// cause.
 pub fn resolve_authors(
     conversation: &mut Conversation,
     known: &HashMap<AgentReference, AgentFacts>,
@@ -50,18 +50,18 @@ pub fn resolve_authors(
     let (mut unknown, mut mismatched) = (Vec::new(), Vec::new());
     for (index, message) in conversation.messages.iter_mut().enumerate() {
         let Author::Ai { id, external_id, .. } = &mut message.author else { continue };
-        let place = format!("/messages/{index}/author");
+        let pointer = format!("/messages/{index}/author");
         let by_id = id.as_deref().map(|id| by_id(id).and_then(|reference| known.get(&reference)));
         let by_external_id =
             external_id.as_ref().map(|id| known.get(&AgentReference::ExternalId(id.clone())));
         if by_id == Some(None) {
-            unknown.push(not_registered(format!("{place}/id"), "id"));
+            unknown.push(not_registered(format!("{pointer}/id"), "id"));
         }
         if by_external_id == Some(None) {
-            unknown.push(not_registered(format!("{place}/external_id"), "external_id"));
+            unknown.push(not_registered(format!("{pointer}/external_id"), "external_id"));
         }
         match (by_id.flatten(), by_external_id.flatten()) {
-            (Some(one), Some(other)) if one.id != other.id => mismatched.push(mismatch(place)),
+            (Some(one), Some(other)) if one.id != other.id => mismatched.push(mismatch(pointer)),
             (Some(agent), _) | (None, Some(agent)) => {
                 *id = Some(agent.id.to_string());
                 *external_id = Some(agent.external_id.clone());
@@ -72,8 +72,8 @@ pub fn resolve_authors(
             (None, None) => {}
         }
     }
-    unknown.truncate(MAX_REPORTED_FAULTS);
-    mismatched.truncate(MAX_REPORTED_FAULTS);
+    unknown.truncate(MAX_REPORTED_ERRORS);
+    mismatched.truncate(MAX_REPORTED_ERRORS);
     match (unknown.is_empty(), mismatched.is_empty()) {
         (true, true) => Ok(agents),
         (false, _) => Err(UnresolvedAuthors::Unknown(unknown)),
@@ -85,13 +85,16 @@ fn by_id(id: &str) -> Option<AgentReference> {
     id.parse().ok().map(AgentReference::Id)
 }
 
-fn not_registered(pointer: String, field: &str) -> Fault {
+fn not_registered(pointer: String, field: &str) -> FieldError {
     let detail = format!("no agent with this {field} is registered: create it with POST /v1/agents");
-    Fault { pointer, detail }
+    FieldError { pointer, detail }
 }
 
-fn mismatch(pointer: String) -> Fault {
-    Fault { pointer, detail: "id and external_id name two different agents: send one of them".to_owned() }
+fn mismatch(pointer: String) -> FieldError {
+    FieldError {
+        pointer,
+        detail: "id and external_id name two different agents: send one of them".to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -110,7 +113,7 @@ mod tests {
         by_id.chain(by_name).collect()
     }
 
-    /// A conversation whose messages are all by AI authors, each given as its two ids.
+    /// A conversation with one message per AI author, each given as its two ids.
     fn conversation(authors: &[(Option<AgentId>, Option<&str>)]) -> Conversation {
         let message = |(index, (id, external_id)): (usize, &(Option<AgentId>, Option<&str>))| {
             let mut author = serde_json::json!({"type": "ai"});
@@ -127,12 +130,12 @@ mod tests {
         Conversation::parse(body.to_string().as_bytes()).unwrap()
     }
 
-    fn pointers(faults: &[Fault]) -> Vec<&str> {
-        faults.iter().map(|fault| fault.pointer.as_str()).collect()
+    fn pointers(errors: &[FieldError]) -> Vec<&str> {
+        errors.iter().map(|error| error.pointer.as_str()).collect()
     }
 
     #[test]
-    fn resolved_authors_carry_both_ids_and_agents_come_in_order_of_appearance() {
+    fn resolved_authors_get_both_ids_and_agents_keep_their_order() {
         let (one, two) = (agent(1, "one"), agent(2, "two"));
         let known = known(&[one.clone(), two.clone()]);
         let mut conversation =
@@ -146,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_agent_is_pointed_at() {
+    fn unknown_agents_are_reported_with_their_pointers() {
         let (one, two) = (agent(1, "one"), agent(2, "two"));
         let known = known(std::slice::from_ref(&one));
         let mut conversation = conversation(&[
@@ -158,26 +161,26 @@ mod tests {
         let expected =
             ["/messages/1/author/id", "/messages/2/author/external_id", "/messages/3/author/external_id"];
         match resolve_authors(&mut conversation, &known) {
-            Err(UnresolvedAuthors::Unknown(faults)) => assert_eq!(pointers(&faults), expected),
+            Err(UnresolvedAuthors::Unknown(errors)) => assert_eq!(pointers(&errors), expected),
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
-    fn ids_of_two_agents_do_not_belong_together() {
+    fn ids_of_different_agents_are_a_mismatch() {
         let (one, two) = (agent(1, "one"), agent(2, "two"));
         let mut conversation = conversation(&[(Some(one.id), Some("two"))]);
         match resolve_authors(&mut conversation, &known(&[one, two])) {
-            Err(UnresolvedAuthors::Mismatch(faults)) => assert_eq!(pointers(&faults), ["/messages/0/author"]),
+            Err(UnresolvedAuthors::Mismatch(errors)) => assert_eq!(pointers(&errors), ["/messages/0/author"]),
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
-    fn at_most_twenty_places_are_reported() {
+    fn at_most_twenty_errors_are_reported() {
         let mut conversation = conversation(&[(None, Some("unknown")); 30]);
         match resolve_authors(&mut conversation, &HashMap::new()) {
-            Err(UnresolvedAuthors::Unknown(faults)) => assert_eq!(faults.len(), 20),
+            Err(UnresolvedAuthors::Unknown(errors)) => assert_eq!(errors.len(), 20),
             other => panic!("{other:?}"),
         }
     }

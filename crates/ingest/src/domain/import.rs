@@ -1,22 +1,20 @@
-//! One import: everything that its transaction writes.
+//! An import: everything that one conversation writes.
 
 use assay_contracts::conversation::{Conversation, IdentityHash};
 use assay_contracts::event::AgentFacts;
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
 use assay_messaging::OutgoingEvent;
-use assay_platform::db::idempotency::{Earlier, Record};
+use assay_platform::db::idempotency::{KeyReuse, Record};
 
-use super::packed_messages::{PackError, PackedMessages};
+use super::compressed_messages::{CompressError, CompressedMessages};
 use super::participant::{Participant, participants};
 
-/// A checked conversation, ready to be written: as small as it is going to be stored, because many may wait.
+/// A validated conversation, ready to be written; already compressed, because many may be queued.
 pub struct Import {
-    /// Its ticket.
     pub ticket_id: TicketId,
-    /// The tenant.
     pub organization_id: OrganizationId,
-    /// What duplicates are found by.
+    /// Identifies duplicates.
     pub identity: IdentityHash,
     /// Stable ticket or conversation id from the source system.
     pub external_id: String,
@@ -31,35 +29,30 @@ pub struct Import {
     /// Timestamp of the last message.
     pub ended_at: Timestamp,
     /// The messages; AI authors carry both ids.
-    pub messages: PackedMessages,
-    /// The agents that took part, as JSON.
+    pub messages: CompressedMessages,
+    /// The resolved agents, as JSON.
     pub agents_json: String,
-    /// The names that it brings.
+    /// The display names in it.
     pub participants: Vec<Participant>,
-    /// When it was accepted.
     pub accepted_at: Timestamp,
-    /// The event that tells of it.
+    /// Its `conversation.accepted` event.
     pub event: OutgoingEvent,
-    /// The request's idempotency record, when it has a key.
+    /// The idempotency record, when the request has a key.
     pub record: Option<Record>,
 }
 
-/// What came of an import.
+/// The outcome of an import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ImportOutcome {
-    /// It is committed.
+    /// Committed.
     Accepted,
-    /// Its identity was imported before, as this ticket; nothing was written.
+    /// Imported before, as this ticket; nothing was written.
     Duplicate(TicketId),
-    /// Its idempotency key was used before; nothing was written.
-    Earlier(Earlier),
+    /// The idempotency key was used before; nothing was written.
+    KeyReused(KeyReuse),
 }
 
 impl Import {
-    /// Prepares an import.
-    ///
-    /// # Errors
-    /// When it cannot be packed.
     pub fn new(
         ticket_id: TicketId,
         organization_id: OrganizationId,
@@ -67,14 +60,14 @@ impl Import {
         agents: &[AgentFacts],
         event: OutgoingEvent,
         accepted_at: Timestamp,
-    ) -> Result<Self, PackError> {
+    ) -> Result<Self, CompressError> {
         Ok(Self {
             ticket_id,
             organization_id,
             identity: conversation.identity(),
             started_at: conversation.started_at(),
             ended_at: conversation.ended_at(),
-            messages: PackedMessages::pack(&conversation.messages)?,
+            messages: CompressedMessages::compress(&conversation.messages)?,
             agents_json: serde_json::to_string(agents)?,
             participants: participants(organization_id, &conversation),
             external_id: conversation.ticket_id,

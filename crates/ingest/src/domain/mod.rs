@@ -1,13 +1,13 @@
-//! What an import is and what follows from it.
+//! The rules of imports, deletion and expiry, without I/O.
 
 mod authors;
+mod compressed_messages;
 mod import;
-mod packed_messages;
 mod participant;
 mod removal;
 
 pub use self::authors::{AgentReference, UnresolvedAuthors, references, resolve_authors};
+pub use self::compressed_messages::{CompressError, DecompressError, decompress};
 pub use self::import::{Import, ImportOutcome};
-pub use self::packed_messages::{PackError, UnpackError, unpack};
 pub use self::participant::{Participant, latest_names, participants};
-pub use self::removal::{Expiry, TicketDeletion};
+pub use self::removal::{RetentionCutoff, TicketDeletion};

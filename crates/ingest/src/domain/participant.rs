@@ -1,5 +1,5 @@
-//! The people and programs of a source system, and what they are called: the latest non-empty name becomes the
-//! canonical display name of a provider identity (specification, section "Author variants").
+//! Display names of the authors of a source system: the latest non-empty name is the canonical display name of a provider
+//! identity (specification, section "Author variants").
 
 use std::collections::BTreeMap;
 
@@ -8,30 +8,26 @@ use assay_contracts::ids::OrganizationId;
 use assay_contracts::time::Timestamp;
 use sha2::{Digest, Sha256};
 
-/// A name of a provider identity.
+/// A display name of a provider identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Participant {
-    /// The tenant.
     pub organization_id: OrganizationId,
-    /// SHA-256 of source, account, author type and external id, which together are longer than an index entry of the
-    /// database may be.
+    /// SHA-256 of source, account, author type and external id, which together may exceed the maximum size of an index
+    /// entry.
     pub identity: [u8; 32],
-    /// Source system.
     pub source: String,
-    /// Account within the source system.
     pub source_account_id: Option<String>,
-    /// Kind of author; never `mixed`.
+    /// Never `mixed`.
     pub author_type: AuthorType,
-    /// Id within the source system.
     pub external_id: String,
-    /// Display name, not empty.
+    /// Not empty.
     pub name: String,
-    /// Timestamp of the message that the name came with.
+    /// Timestamp of the message with this name.
     pub named_at: Timestamp,
 }
 
-/// The names that a conversation brings, one for each identity: the one of its latest message. Authors without an
-/// external id have no identity, `mixed` ones no name.
+/// The display names in a conversation, one per identity: that of its latest message. Authors without an external id have
+/// no identity, `mixed` authors no name.
 pub fn participants(organization_id: OrganizationId, conversation: &Conversation) -> Vec<Participant> {
     let named = conversation.messages.iter().filter_map(|message| {
         let (external_id, name) = (message.author.external_id()?, message.author.name()?);
@@ -50,8 +46,8 @@ pub fn participants(organization_id: OrganizationId, conversation: &Conversation
     latest_names(named)
 }
 
-/// Of the names of each identity the one with the latest timestamp, of those with the same the one that comes last;
-/// ordered by organization and identity, so that all writers lock rows in the same order.
+/// The name with the latest timestamp per identity; among equal timestamps the last one. Ordered by organization and
+/// identity, so that all writers lock rows in the same order.
 pub fn latest_names(named: impl IntoIterator<Item = Participant>) -> Vec<Participant> {
     let mut latest: BTreeMap<(OrganizationId, [u8; 32]), Participant> = BTreeMap::new();
     for participant in named {
@@ -66,7 +62,7 @@ pub fn latest_names(named: impl IntoIterator<Item = Participant>) -> Vec<Partici
 
 fn identity(conversation: &Conversation, author_type: AuthorType, external_id: &str) -> [u8; 32] {
     let mut hasher = Sha256::new();
-    // Lengths keep neighbouring texts apart.
+    // The length prefix keeps adjacent texts apart.
     let mut add = |text: &str| {
         hasher.update((text.len() as u64).to_be_bytes());
         hasher.update(text.as_bytes());
@@ -105,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_name_of_an_identity_counts_and_a_message_without_one_changes_nothing() {
+    fn latest_name_of_an_identity_wins_and_missing_names_are_ignored() {
         let messages = [
             message(1, 1, r#""type":"contact","external_id":"c","name":"First""#),
             message(2, 2, r#""type":"contact","external_id":"c","name":"Second""#),
@@ -116,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn mixed_authors_and_authors_without_an_identity_are_not_recorded() {
+    fn mixed_authors_and_authors_without_external_id_are_skipped() {
         let messages = [
             message(1, 1, r#""type":"mixed","name":"Several""#),
             message(2, 1, r#""type":"system","name":"Workflow""#),
@@ -126,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn types_sources_and_accounts_keep_identities_apart() {
+    fn identities_differ_by_type_source_and_account() {
         let contact = message(1, 1, r#""type":"contact","external_id":"x","name":"n""#);
         let teammate = message(1, 1, r#""type":"teammate","external_id":"x","name":"n""#);
         let conversations = [

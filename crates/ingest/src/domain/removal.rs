@@ -1,4 +1,4 @@
-//! How conversations go: one is deleted, or many have become too old.
+//! Deletion and expiry of conversations.
 
 use assay_contracts::event::{ConversationDeleted, ConversationsExpired, MAX_EXPIRED_TICKETS, TicketFacts};
 use assay_contracts::ids::{OrganizationId, TicketId};
@@ -7,24 +7,16 @@ use assay_contracts::time::Timestamp;
 use assay_messaging::{EncodeError, OutgoingEvent};
 use assay_platform::runtime::new_id;
 
-/// A ticket that is to be deleted, and the event that tells of it.
+/// The deletion of one ticket, with its event.
 #[derive(Debug, Clone)]
 pub struct TicketDeletion {
-    /// The tenant.
     pub organization_id: OrganizationId,
-    /// The ticket.
     pub ticket_id: TicketId,
-    /// Now.
     pub deleted_at: Timestamp,
-    /// The event.
     pub event: OutgoingEvent,
 }
 
 impl TicketDeletion {
-    /// Prepares a deletion.
-    ///
-    /// # Errors
-    /// When its event cannot be written as JSON.
     pub fn new(
         organization_id: OrganizationId,
         ticket_id: TicketId,
@@ -36,39 +28,35 @@ impl TicketDeletion {
     }
 }
 
-/// The conversations of an organization that are older than its period.
+/// The point in time up to which an organization's conversations have expired.
 #[derive(Debug, Clone, Copy)]
-pub struct Expiry {
-    /// The tenant.
+pub struct RetentionCutoff {
     pub organization_id: OrganizationId,
-    /// Conversations whose ids lie before this one.
+    /// Conversations with smaller ids have expired.
     pub before: TicketId,
-    /// Evaluations of tickets imported since then are kept; `None`: all of them are.
+    /// Evaluations of tickets imported since then are kept; `None`: all of them.
     evaluations_since: Option<Timestamp>,
     now: Timestamp,
 }
 
-impl Expiry {
-    /// What an organization does not keep at `now`; `None` when it keeps everything.
+impl RetentionCutoff {
+    /// The cutoff at `now`; `None` when the organization keeps transcripts forever.
     pub fn of(retention: &OrganizationRetention, now: Timestamp) -> Option<Self> {
         Some(Self {
             organization_id: retention.organization_id,
-            before: TicketId::first_at(retention.transcripts.kept_since(now)?),
-            evaluations_since: retention.evaluations.kept_since(now),
+            before: TicketId::min_at(retention.transcripts.cutoff(now)?),
+            evaluations_since: retention.evaluations.cutoff(now),
             now,
         })
     }
 
-    /// The first ticket whose evaluation may be kept; `None`: all of them are.
-    pub fn first_evaluated(&self) -> Option<TicketId> {
-        self.evaluations_since.map(TicketId::first_at)
+    /// The smallest ticket id whose evaluation is kept; `None`: all of them.
+    pub fn first_with_kept_evaluation(&self) -> Option<TicketId> {
+        self.evaluations_since.map(TicketId::min_at)
     }
 
-    /// The events that tell of conversations that are removed: those whose evaluations would be kept, because one that was
-    /// never evaluated has failed now.
-    ///
-    /// # Errors
-    /// When one cannot be written as JSON.
+    /// The events of removed conversations. Only those whose evaluations are kept need one: a conversation that was not
+    /// evaluated yet cannot be evaluated any more.
     pub fn events(&self, removed: Vec<TicketFacts>) -> Result<Vec<OutgoingEvent>, EncodeError> {
         let has_evaluation =
             |ticket: &TicketFacts| self.evaluations_since.is_none_or(|since| ticket.imported_at >= since);
@@ -84,7 +72,7 @@ impl Expiry {
 
 #[cfg(test)]
 mod tests {
-    use assay_contracts::retention::Period;
+    use assay_contracts::retention::RetentionPeriod;
 
     use super::*;
 
@@ -105,25 +93,36 @@ mod tests {
         days_ago.iter().map(ticket).collect()
     }
 
-    fn expiry(transcripts: Period, evaluations: Period, now: Timestamp) -> Option<Expiry> {
+    fn cutoff(
+        transcripts: RetentionPeriod,
+        evaluations: RetentionPeriod,
+        now: Timestamp,
+    ) -> Option<RetentionCutoff> {
         let organization_id = new_id();
-        Expiry::of(&OrganizationRetention { organization_id, transcripts, evaluations, files: None }, now)
+        RetentionCutoff::of(
+            &OrganizationRetention { organization_id, transcripts, evaluations, files: None },
+            now,
+        )
     }
 
     #[test]
-    fn without_a_period_nothing_expires() {
-        assert!(expiry(Period::Forever, Period::Days(1), Timestamp::MAX).is_none());
+    fn transcripts_kept_forever_have_no_cutoff() {
+        assert!(cutoff(RetentionPeriod::Forever, RetentionPeriod::Days(1), Timestamp::MAX).is_none());
     }
 
     #[test]
-    fn tickets_are_told_of_in_small_events_and_only_while_their_evaluations_are_kept() {
+    fn expiry_events_are_chunked_and_list_tickets_with_kept_evaluations() {
         let now = Timestamp::saturating_from_millis(1_000 * DAY);
         let ages = [vec![31; 45], vec![61, 62]].concat();
-        let cases =
-            [(Period::Forever, 3), (Period::Days(60), 3), (Period::Days(32), 3), (Period::Days(30), 0)];
+        let cases = [
+            (RetentionPeriod::Forever, 3),
+            (RetentionPeriod::Days(60), 3),
+            (RetentionPeriod::Days(32), 3),
+            (RetentionPeriod::Days(30), 0),
+        ];
         for (evaluations, events) in cases {
-            let expiry = expiry(Period::Days(30), evaluations, now).unwrap();
-            assert_eq!(expiry.events(removed(&ages, now)).unwrap().len(), events, "{evaluations:?}");
+            let cutoff = cutoff(RetentionPeriod::Days(30), evaluations, now).unwrap();
+            assert_eq!(cutoff.events(removed(&ages, now)).unwrap().len(), events, "{evaluations:?}");
         }
     }
 }

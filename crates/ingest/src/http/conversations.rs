@@ -1,4 +1,4 @@
-//! `POST /internal/v1/conversations`: what the gateway passes on from `POST /v1/assess`.
+//! `POST /internal/v1/conversations`: forwarded by the gateway from `POST /v1/assess`.
 
 use actix_web::http::header::RETRY_AFTER;
 use actix_web::web::{Data, Payload};
@@ -10,16 +10,16 @@ use assay_contracts::problem::{Problem, ProblemCode};
 use assay_contracts::tenant::Scope;
 use assay_platform::db::DatabaseError;
 use assay_platform::db::idempotency::{self, Fingerprint, IdempotencyKey};
-use assay_platform::web::{Caller, WebError, give_stored_answer, parse_body};
+use assay_platform::web::{Caller, WebError, parse_body, respond_with};
 
 use super::Services;
 use crate::app::accept_conversation::{AcceptConversation, AcceptError};
 use crate::domain::UnresolvedAuthors;
 
-/// A full outbox is not drained within a second.
+/// Draining a full outbox takes longer than the default of `Retry-After`.
 const OUTBOX_RETRY_AFTER_SECONDS: &str = "10";
 
-/// Accepts a conversation: 202 with the receipt, once it is committed.
+/// 202 with the receipt, once the conversation is committed.
 pub async fn accept(
     caller: Caller,
     services: Data<Services>,
@@ -33,7 +33,7 @@ pub async fn accept(
     let conversation = parse_body(&body, Conversation::parse).await?;
     let idempotency = key.map(|key| (key, Fingerprint::of(&body)));
     let accept = AcceptConversation { organization_id, conversation, idempotency };
-    give_stored_answer(services.acceptance.accept(accept).await?)
+    respond_with(services.acceptance.accept(accept).await?)
 }
 
 impl From<AcceptError> for WebError {
@@ -49,7 +49,9 @@ impl From<AcceptError> for WebError {
             AcceptError::OutboxFull(_) => {
                 Self::unavailable(&error).with_header(RETRY_AFTER, OUTBOX_RETRY_AFTER_SECONDS)
             }
-            AcceptError::Receipt(_) | AcceptError::Pack(_) | AcceptError::Event(_) => Self::internal(&error),
+            AcceptError::Receipt(_) | AcceptError::Compress(_) | AcceptError::Event(_) => {
+                Self::internal(&error)
+            }
             AcceptError::Database(cause) => database_error(&cause),
         }
     }
@@ -57,15 +59,15 @@ impl From<AcceptError> for WebError {
 
 fn author_problem(unresolved: UnresolvedAuthors) -> Problem {
     match unresolved {
-        UnresolvedAuthors::Unknown(faults) => {
-            let places: Vec<&str> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
-            let detail = format!("no such agent in your organization: {}", places.join(", "));
-            Problem::new(ProblemCode::UnknownAgent, detail).with_errors(faults)
+        UnresolvedAuthors::Unknown(errors) => {
+            let pointers: Vec<&str> = errors.iter().map(|error| error.pointer.as_str()).collect();
+            let detail = format!("no such agent in your organization: {}", pointers.join(", "));
+            Problem::new(ProblemCode::UnknownAgent, detail).with_errors(errors)
         }
-        UnresolvedAuthors::Mismatch(faults) => {
-            let places: Vec<&str> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
-            let detail = format!("id and external_id name different agents: {}", places.join(", "));
-            Problem::new(ProblemCode::AgentMismatch, detail).with_errors(faults)
+        UnresolvedAuthors::Mismatch(errors) => {
+            let pointers: Vec<&str> = errors.iter().map(|error| error.pointer.as_str()).collect();
+            let detail = format!("id and external_id name different agents: {}", pointers.join(", "));
+            Problem::new(ProblemCode::AgentMismatch, detail).with_errors(errors)
         }
     }
 }

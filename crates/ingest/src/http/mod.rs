@@ -12,31 +12,27 @@ use actix_web::middleware::from_fn;
 use actix_web::web::{Data, Payload, ServiceConfig, delete, get, post, scope};
 use assay_messaging::outbox::Outbox;
 use assay_platform::web::{
-    BodyLimits, BodyMemory, HeldBody, ServiceAuth, WebError, read_held_body, resource,
+    BodyBudget, BodyLimits, BufferedBody, ServiceAuth, WebError, read_buffered_body, resource,
     service_auth_middleware,
 };
 
 use crate::app::accept_conversation::Acceptance;
 use crate::store::Store;
 
-/// The gateway has the whole body already: it only has to cross the house.
+/// Short, because the gateway sends a complete body inside the cluster.
 const BODY_DEADLINE: Duration = Duration::from_secs(10);
 
-/// What the handlers work with.
+/// State of the handlers.
 pub struct Services {
-    /// The conversations.
     pub store: Arc<dyn Store>,
-    /// Where events wait to be published.
     pub outbox: Outbox,
-    /// Accepts them.
     pub acceptance: Acceptance,
-    /// Largest body that is read, in bytes.
+    /// Maximum size of a body, in bytes.
     pub max_body_bytes: usize,
-    /// For all bodies together.
-    pub body_memory: BodyMemory,
+    /// Shared by all requests.
+    pub body_budget: BodyBudget,
 }
 
-/// Every route.
 pub fn configure(services: Services, auth: ServiceAuth) -> impl Fn(&mut ServiceConfig) + Clone + Send {
     let (services, auth) = (Data::new(services), Data::new(auth));
     move |config| {
@@ -55,8 +51,8 @@ pub fn configure(services: Services, auth: ServiceAuth) -> impl Fn(&mut ServiceC
 }
 
 impl Services {
-    async fn body(&self, request: &HttpRequest, payload: Payload) -> Result<HeldBody, WebError> {
+    async fn body(&self, request: &HttpRequest, payload: Payload) -> Result<BufferedBody, WebError> {
         let limits = BodyLimits { max_bytes: self.max_body_bytes, deadline: BODY_DEADLINE };
-        read_held_body(request, payload, limits, &self.body_memory).await
+        read_buffered_body(request, payload, limits, &self.body_budget).await
     }
 }

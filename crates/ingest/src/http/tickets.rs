@@ -1,4 +1,4 @@
-//! `GET` and `DELETE /internal/v1/tickets/{id}`, and whether one was deleted.
+//! `GET` and `DELETE /internal/v1/tickets/{id}`, and its `/deletion`.
 
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Json, Path};
@@ -12,7 +12,6 @@ use super::Services;
 use crate::app::delete_ticket::{DeleteTicketError, delete_ticket, find_deletion};
 use crate::app::read_ticket::read_ticket;
 
-/// A ticket of the caller's organization.
 pub async fn read(
     caller: Caller,
     services: Data<Services>,
@@ -23,7 +22,6 @@ pub async fn read(
     ticket.map(Json).ok_or_else(not_found)
 }
 
-/// Deletes a ticket of the caller's organization: 204.
 pub async fn delete(
     caller: Caller,
     services: Data<Services>,
@@ -34,7 +32,7 @@ pub async fn delete(
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// Whether a ticket of the caller's organization was deleted: what was made of it may take a while to go.
+/// When a ticket was deleted. Its evaluation is removed asynchronously, so the gateway asks here first.
 pub async fn deletion(
     caller: Caller,
     services: Data<Services>,

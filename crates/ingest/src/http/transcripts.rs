@@ -1,4 +1,4 @@
-//! `POST /internal/v1/transcripts`: what the scoring worker reads.
+//! `POST /internal/v1/transcripts`: transcripts for scoring-worker.
 
 use actix_web::http::header::ContentType;
 use actix_web::web::{Data, Payload};
@@ -23,7 +23,7 @@ pub async fn read(
     let wanted: ReadTranscripts = serde_json::from_slice(&body)
         .map_err(|error| WebError::new(ProblemCode::InvalidRequest, error.to_string()))?;
     let transcripts = read_transcripts(services.store.as_ref(), wanted.tickets).await?;
-    // Megabytes of JSON are not written on a thread that serves requests.
+    // Serializing megabytes of JSON would block a thread that serves requests.
     let body = blocking(move || serde_json::to_vec(&transcripts))
         .await
         .map_err(|error| WebError::internal(&error))?;

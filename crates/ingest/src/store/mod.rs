@@ -1,4 +1,4 @@
-//! Where conversations are kept: one trait of the role's use cases, one implementation for each database.
+//! The store of conversations: one trait of the role's use cases, one implementation per database.
 
 mod postgres;
 mod rows;
@@ -11,69 +11,66 @@ use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::internal::TicketReference;
 use assay_contracts::ticket::Ticket;
 use assay_contracts::time::Timestamp;
-use assay_messaging::outbox::Handover;
+use assay_messaging::outbox::DirectDispatch;
 use assay_platform::db::{Database, DatabaseError};
 use async_trait::async_trait;
 
 use self::postgres::PostgresStore;
 use self::sqlite::SqliteStore;
 pub use self::transcripts::StoredTranscripts;
-use crate::domain::{Expiry, Import, ImportOutcome, TicketDeletion};
+use crate::domain::{Import, ImportOutcome, RetentionCutoff, TicketDeletion};
 
-/// The conversations.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// Prepares the tables for what will be written in the coming months. Safe to be called at any time.
+    /// Creates the partitions of the coming months. Idempotent.
     async fn prepare(&self, now: Timestamp) -> Result<(), DatabaseError>;
 
-    /// Writes imports in one transaction, and answers what came of each, in the same order. Their idempotency keys
-    /// must all be different (by organization and key); their identities need not be: the first one wins. The events of
-    /// what was accepted are written as `handover` says.
+    /// Writes imports in one transaction and returns their outcomes in the same order. The idempotency keys must be distinct
+    /// (by organization and key); identities may repeat: the first one wins. `dispatch` selects how the events of accepted
+    /// imports are written.
     async fn accept_batch(
         &self,
         imports: Vec<Arc<Import>>,
-        handover: Handover,
+        dispatch: DirectDispatch,
     ) -> Result<Vec<ImportOutcome>, DatabaseError>;
 
-    /// A ticket of an organization.
     async fn find_ticket(
         &self,
         organization_id: OrganizationId,
         id: TicketId,
     ) -> Result<Option<Ticket>, DatabaseError>;
 
-    /// Those of the tickets that exist, and those that are known to be deleted.
+    /// The transcripts of existing tickets, and the tickets that have a tombstone.
     async fn read_transcripts(
         &self,
         tickets: Vec<TicketReference>,
     ) -> Result<StoredTranscripts, DatabaseError>;
 
-    /// Deletes a ticket in one transaction: the conversation, the names that it brought, and writes down that it was
-    /// deleted, and the event. Its identity stays used. False when the organization has no such ticket.
+    /// Deletes a ticket in one transaction: removes the conversation and its display names, and writes a tombstone and the
+    /// event. Its identity stays used. False when the organization has no such ticket.
     async fn delete_ticket(&self, deletion: TicketDeletion) -> Result<bool, DatabaseError>;
 
-    /// When a ticket of an organization was deleted, as far as that is remembered.
+    /// When a ticket was deleted, as long as its tombstone is kept.
     async fn find_deletion(
         &self,
         organization_id: OrganizationId,
         id: TicketId,
     ) -> Result<Option<Timestamp>, DatabaseError>;
 
-    /// Removes the oldest expired conversations of an organization and the names that they brought, at most `limit`, with
-    /// the events that tell of it, in one transaction; answers how many. Their identities stay used.
-    async fn expire(&self, expiry: Expiry, limit: usize) -> Result<usize, DatabaseError>;
+    /// Removes at most `limit` expired conversations of an organization, oldest first, with their display names, and writes
+    /// the events, in one transaction; returns the number removed. Their identities stay used.
+    async fn expire(&self, cutoff: RetentionCutoff, limit: usize) -> Result<usize, DatabaseError>;
 
-    /// Forgets that tickets were deleted before `before`, at most `limit`; answers how many.
+    /// Removes at most `limit` tombstones older than `before`; returns the number removed.
     async fn forget_deletions(&self, before: Timestamp, limit: usize) -> Result<usize, DatabaseError>;
 
-    /// Removes a batch of expired idempotency records; answers how many.
+    /// Removes a batch of expired idempotency records; returns the number removed.
     async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError>;
 
-    /// How many batches can be written at the same time, when so many are wanted.
+    /// Number of batches that can be written concurrently, at most `wanted`.
     fn concurrent_writers(&self, wanted: usize) -> usize;
 }
 
-/// The store in `database`.
 pub fn open(database: &Database) -> Arc<dyn Store> {
     match database {
         Database::Postgres(postgres) => Arc::new(PostgresStore::new(postgres.clone())),

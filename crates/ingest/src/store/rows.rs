@@ -1,4 +1,4 @@
-//! Rows as both databases answer them: ids and JSON as text, times as milliseconds.
+//! Rows as both databases return them: ids and JSON as text, times as milliseconds.
 
 use std::str::FromStr;
 
@@ -14,9 +14,8 @@ use diesel::sql_types::{BigInt, Binary, Nullable, Text};
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use crate::domain::{Participant, UnpackError, participants, unpack};
+use crate::domain::{DecompressError, Participant, decompress, participants};
 
-/// A ticket in summary form.
 #[derive(QueryableByName)]
 pub struct TicketRow {
     #[diesel(sql_type = Text)]
@@ -27,7 +26,6 @@ pub struct TicketRow {
     created_at: i64,
 }
 
-/// A whole transcript.
 #[derive(QueryableByName)]
 pub struct TranscriptRow {
     #[diesel(sql_type = Text)]
@@ -56,7 +54,7 @@ pub struct TranscriptRow {
     packed: Option<Vec<u8>>,
 }
 
-/// A conversation that was removed.
+/// A deleted or expired conversation.
 #[derive(QueryableByName)]
 pub struct RemovedRow {
     #[diesel(sql_type = Text)]
@@ -81,7 +79,7 @@ pub struct RemovedRow {
     packed: Option<Vec<u8>>,
 }
 
-/// A ticket that was deleted.
+/// A tombstone.
 #[derive(QueryableByName)]
 pub struct DeletionRow {
     #[diesel(sql_type = Text)]
@@ -92,17 +90,17 @@ pub struct DeletionRow {
     deleted_at: i64,
 }
 
-/// Why a row has no transcript to be read.
+/// The messages of a row cannot be read.
 #[derive(Debug, thiserror::Error)]
 enum UnreadableMessages {
     #[error(transparent)]
-    Packed(#[from] UnpackError),
-    #[error("its JSON is not what this release writes")]
-    OtherJson,
+    Compressed(#[from] DecompressError),
+    #[error("its JSON does not have the expected structure")]
+    UnknownJson,
 }
 
 impl TicketRow {
-    /// A ticket without a subject reads an empty one.
+    /// A missing subject becomes an empty one.
     pub fn into_ticket(self, id: TicketId) -> Ticket {
         Ticket {
             id,
@@ -114,8 +112,8 @@ impl TicketRow {
 }
 
 impl TranscriptRow {
-    /// The transcript, or where it came from when it cannot be understood: one such row must not keep its neighbours from
-    /// being evaluated. It is logged here.
+    /// The transcript, or its ticket when the messages cannot be read: one damaged row must not keep the others of its batch
+    /// from being evaluated. The cause is logged here.
     pub fn into_transcript(self) -> Result<Result<StoredTranscript, UnreadableTranscript>, DatabaseError> {
         let organization_id = parse_id(&self.organization_id)?;
         let (messages, agents) = (self.read_messages(), from_json(&self.agents));
@@ -133,7 +131,7 @@ impl TranscriptRow {
         };
         let messages = match messages {
             Ok(messages) if is_readable => messages,
-            Ok(_) => return Ok(Err(unreadable(organization_id, ticket, &UnreadableMessages::OtherJson))),
+            Ok(_) => return Ok(Err(unreadable(organization_id, ticket, &UnreadableMessages::UnknownJson))),
             Err(error) => return Ok(Err(unreadable(organization_id, ticket, &error))),
         };
         let conversation = StoredConversation {
@@ -146,16 +144,16 @@ impl TranscriptRow {
         Ok(Ok(StoredTranscript { organization_id, ticket, conversation }))
     }
 
-    /// What this release packed is passed on as it is. A row of the release before is read first: its column takes any JSON.
+    /// Compressed messages are passed on as they are. Those in the older JSON column are validated first: it takes any JSON.
     fn read_messages(&self) -> Result<Box<RawValue>, UnreadableMessages> {
         let json = match &self.packed {
-            Some(packed) => unpack(packed)?,
+            Some(packed) => decompress(packed)?,
             None => {
-                let _: Vec<Message> = from_json(&self.messages).ok_or(UnreadableMessages::OtherJson)?;
+                let _: Vec<Message> = from_json(&self.messages).ok_or(UnreadableMessages::UnknownJson)?;
                 self.messages.clone()
             }
         };
-        RawValue::from_string(json).map_err(|_| UnreadableMessages::OtherJson)
+        RawValue::from_string(json).map_err(|_| UnreadableMessages::UnknownJson)
     }
 }
 
@@ -169,7 +167,7 @@ fn unreadable(
 }
 
 impl RemovedRow {
-    /// The names that the conversation brought; none when it cannot be understood.
+    /// The display names in the conversation; none when its messages cannot be read.
     pub fn participants(&self, organization_id: OrganizationId) -> Vec<Participant> {
         let messages = match self.read_messages() {
             Ok(messages) => messages,
@@ -177,7 +175,7 @@ impl RemovedRow {
                 tracing::error!(
                     ticket_id = self.id,
                     %cause,
-                    "a removed transcript cannot be read: names that it brought stay"
+                    "a removed transcript cannot be read: its display names are kept"
                 );
                 return Vec::new();
             }
@@ -193,11 +191,11 @@ impl RemovedRow {
     }
 
     fn read_messages(&self) -> Result<Vec<Message>, UnreadableMessages> {
-        let unpacked = self.packed.as_deref().map(unpack).transpose()?;
-        from_json(unpacked.as_deref().unwrap_or(&self.messages)).ok_or(UnreadableMessages::OtherJson)
+        let json = self.packed.as_deref().map(decompress).transpose()?;
+        from_json(json.as_deref().unwrap_or(&self.messages)).ok_or(UnreadableMessages::UnknownJson)
     }
 
-    /// Where it came from, without its subject, which goes with it.
+    /// The ticket without its subject, which is removed with the conversation.
     pub fn into_facts(self) -> Result<TicketFacts, DatabaseError> {
         Ok(TicketFacts {
             id: parse_id(&self.id)?,
@@ -213,7 +211,6 @@ impl RemovedRow {
     }
 }
 
-/// Whose tickets were deleted, and when.
 pub fn deletion_times(
     rows: Vec<DeletionRow>,
 ) -> Result<Vec<(OrganizationId, TicketId, Timestamp)>, DatabaseError> {
@@ -226,10 +223,10 @@ pub fn deletion_times(
 }
 
 fn parse_id<T: FromStr<Err = InvalidId>>(text: &str) -> Result<T, DatabaseError> {
-    text.parse().map_err(|_| DatabaseError::Corrupt(format!("id `{text}` is no UUID")))
+    text.parse().map_err(|_| DatabaseError::Corrupt(format!("id `{text}` is not a UUID")))
 }
 
-/// The text itself is not for the log: customers wrote it.
+/// The text itself must not be logged: it is customer data.
 fn from_json<T: DeserializeOwned>(text: &str) -> Option<T> {
     serde_json::from_str(text).ok()
 }

@@ -1,4 +1,4 @@
-//! What becomes of the tickets whose transcripts are wanted.
+//! The result of reading transcripts.
 
 use std::collections::HashSet;
 
@@ -9,20 +9,20 @@ use assay_platform::db::DatabaseError;
 
 use super::rows::TranscriptRow;
 
-/// Those of some tickets of which something is known.
+/// Requested tickets by what is stored of them; unknown tickets are in no list.
 #[derive(Debug, Default)]
 pub struct StoredTranscripts {
-    /// The transcripts.
     pub transcripts: Vec<StoredTranscript>,
-    /// Those that were deleted.
     pub deleted: Vec<TicketReference>,
-    /// Those whose transcripts cannot be understood.
     pub unreadable: Vec<UnreadableTranscript>,
 }
 
 impl StoredTranscripts {
-    /// What rows say of tickets. A row of another organization than the one that is asked for says nothing.
-    pub(super) fn of(wanted: &[TicketReference], rows: Vec<TranscriptRow>) -> Result<Self, DatabaseError> {
+    /// Sorts rows by readability. Rows of other organizations than requested are dropped.
+    pub(super) fn from_rows(
+        wanted: &[TicketReference],
+        rows: Vec<TranscriptRow>,
+    ) -> Result<Self, DatabaseError> {
         let wanted: HashSet<&TicketReference> = wanted.iter().collect();
         let mut found = Self::default();
         for row in rows {
@@ -39,7 +39,7 @@ impl StoredTranscripts {
         Ok(found)
     }
 
-    /// Tickets without a row.
+    /// Requested tickets without a row.
     pub(super) fn missing(&self, wanted: &[TicketReference]) -> Vec<TicketId> {
         let transcripts = self.transcripts.iter().map(|found| found.ticket.id);
         let found: HashSet<TicketId> =
@@ -47,7 +47,7 @@ impl StoredTranscripts {
         wanted.iter().map(|ticket| ticket.ticket_id).filter(|id| !found.contains(id)).collect()
     }
 
-    /// Adds what is known of deletions.
+    /// Adds the requested tickets that have a tombstone.
     pub(super) fn with_deletions(
         mut self,
         wanted: &[TicketReference],

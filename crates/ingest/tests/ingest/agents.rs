@@ -1,25 +1,25 @@
-//! AI authors: resolved by agent-registry, remembered here.
+//! AI authors: resolved by agent-registry, with a cache.
 
 use anyhow::Result;
 use assay_platform::runtime::new_id;
 use serde_json::{Value, json};
 
-use crate::stage::{Stage, conversation, conversation_of, message};
+use crate::test_app::{TestApp, conversation, conversation_of, message};
 
 #[tokio::test]
-async fn an_unknown_agent_is_refused_and_pointed_at() -> Result<()> {
-    let stage = Stage::on_sqlite().await?;
-    let agent = stage.registry.register(stage.organization, "bot")?;
-    let foreign = stage.registry.register(new_id(), "foreign")?;
+async fn unknown_agents_are_refused_with_their_pointers() -> Result<()> {
+    let app = TestApp::on_sqlite().await?;
+    let agent = app.registry.register(app.organization, "bot")?;
+    let foreign = app.registry.register(new_id(), "foreign")?;
     let messages = json!([
         message("1", 1, json!({"type": "contact", "external_id": "c"})),
         message("2", 2, json!({"type": "ai", "external_id": "bot"})),
         message("3", 3, json!({"type": "ai", "external_id": "foreign"})),
         message("4", 4, json!({"type": "ai", "id": foreign.id})),
         message("5", 5, json!({"type": "ai", "id": "no UUID"})),
-        message("6", 6, json!({"type": "ai", "id": agent.id, "external_id": "nobody"})),
+        message("6", 6, json!({"type": "ai", "id": agent.id, "external_id": "unknown"})),
     ]);
-    let response = stage.submit(&conversation_of("T-1", messages)).await?;
+    let response = app.submit(&conversation_of("T-1", messages)).await?;
     assert_eq!(response.status(), 404);
     let problem: Value = response.json().await?;
     assert_eq!(problem["code"], "unknown-agent");
@@ -34,15 +34,15 @@ async fn an_unknown_agent_is_refused_and_pointed_at() -> Result<()> {
 }
 
 #[tokio::test]
-async fn ids_of_two_agents_do_not_belong_together() -> Result<()> {
-    let stage = Stage::on_sqlite().await?;
-    let one = stage.registry.register(stage.organization, "one")?;
-    stage.registry.register(stage.organization, "two")?;
+async fn ids_of_different_agents_are_refused_as_a_mismatch() -> Result<()> {
+    let app = TestApp::on_sqlite().await?;
+    let one = app.registry.register(app.organization, "one")?;
+    app.registry.register(app.organization, "two")?;
     let messages = json!([
         message("1", 1, json!({"type": "ai", "id": one.id, "external_id": "one"})),
         message("2", 2, json!({"type": "ai", "id": one.id, "external_id": "two"})),
     ]);
-    let response = stage.submit(&conversation_of("T-1", messages)).await?;
+    let response = app.submit(&conversation_of("T-1", messages)).await?;
     assert_eq!(response.status(), 400);
     let problem: Value = response.json().await?;
     assert_eq!(problem["code"], "agent-mismatch");
@@ -51,51 +51,51 @@ async fn ids_of_two_agents_do_not_belong_together() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_agent_is_usable_as_soon_as_it_is_registered() -> Result<()> {
-    let stage = Stage::on_sqlite().await?;
+async fn agent_is_usable_as_soon_as_it_is_registered() -> Result<()> {
+    let app = TestApp::on_sqlite().await?;
     let body = by_agent("T-1", "bot");
-    assert_eq!(stage.submit(&body).await?.status(), 404);
-    stage.registry.register(stage.organization, "bot")?;
-    assert_eq!(stage.submit(&body).await?.status(), 202);
+    assert_eq!(app.submit(&body).await?.status(), 404);
+    app.registry.register(app.organization, "bot")?;
+    assert_eq!(app.submit(&body).await?.status(), 202);
     Ok(())
 }
 
 #[tokio::test]
-async fn a_known_agent_is_not_asked_for_again() -> Result<()> {
-    let stage = Stage::on_sqlite().await?;
-    stage.accepted(&conversation("T-0")).await?;
-    assert_eq!(stage.registry.calls(), 0, "a conversation without AI authors asks nobody");
-    let agent = stage.registry.register(stage.organization, "bot")?;
-    stage.accepted(&by_agent("T-1", "bot")).await?;
-    stage.registry.set_away(true);
-    stage.accepted(&by_agent("T-2", "bot")).await?;
+async fn cached_agent_is_not_fetched_again() -> Result<()> {
+    let app = TestApp::on_sqlite().await?;
+    app.accepted(&conversation("T-0")).await?;
+    assert_eq!(app.registry.calls(), 0, "a conversation without AI authors needs no call");
+    let agent = app.registry.register(app.organization, "bot")?;
+    app.accepted(&by_agent("T-1", "bot")).await?;
+    app.registry.set_unavailable(true);
+    app.accepted(&by_agent("T-2", "bot")).await?;
     let by_id = json!([message("1", 1, json!({"type": "ai", "id": agent.id}))]);
-    stage.accepted(&conversation_of("T-3", by_id)).await?;
-    assert_eq!(stage.registry.calls(), 1);
+    app.accepted(&conversation_of("T-3", by_id)).await?;
+    assert_eq!(app.registry.calls(), 1);
     Ok(())
 }
 
 #[tokio::test]
-async fn agents_are_remembered_for_their_organization_only() -> Result<()> {
-    let stage = Stage::on_sqlite().await?;
-    stage.registry.register(stage.organization, "bot")?;
-    stage.accepted(&by_agent("T-1", "bot")).await?;
+async fn agents_are_cached_per_organization() -> Result<()> {
+    let app = TestApp::on_sqlite().await?;
+    app.registry.register(app.organization, "bot")?;
+    app.accepted(&by_agent("T-1", "bot")).await?;
     let body = by_agent("T-1", "bot").to_string();
-    let response = stage.submit_to(&stage.address, new_id(), None, body).await?;
+    let response = app.submit_to(&app.address, new_id(), None, body).await?;
     assert_eq!(response.status(), 404);
     Ok(())
 }
 
 #[tokio::test]
-async fn without_the_registry_an_unknown_agent_is_neither_accepted_nor_refused_for_good() -> Result<()> {
-    let stage = Stage::on_sqlite().await?;
-    stage.registry.register(stage.organization, "bot")?;
-    stage.registry.set_away(true);
-    let response = stage.submit(&by_agent("T-1", "bot")).await?;
+async fn registry_outage_answers_503_for_agents_that_are_not_cached() -> Result<()> {
+    let app = TestApp::on_sqlite().await?;
+    app.registry.register(app.organization, "bot")?;
+    app.registry.set_unavailable(true);
+    let response = app.submit(&by_agent("T-1", "bot")).await?;
     assert_eq!(response.status(), 503);
     assert!(response.headers().contains_key("retry-after"));
-    stage.registry.set_away(false);
-    stage.accepted(&by_agent("T-1", "bot")).await?;
+    app.registry.set_unavailable(false);
+    app.accepted(&by_agent("T-1", "bot")).await?;
     Ok(())
 }
 

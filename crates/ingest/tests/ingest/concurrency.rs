@@ -1,4 +1,4 @@
-//! Many imports at once: gathered into few transactions, each with its own answer.
+//! Concurrent imports: batched into few transactions (group commit), each with its own answer.
 
 use std::collections::HashSet;
 
@@ -8,44 +8,44 @@ use serde_json::Value;
 
 use assay_testkit::on_both_databases;
 
-use crate::stage::{Stage, conversation};
+use crate::test_app::{TestApp, conversation};
 
-on_both_databases! { Stage {
-    of_fifty_equal_imports_at_once_exactly_one_is_accepted,
-    replicas_accept_an_import_once_between_them,
-    different_imports_at_once_are_all_accepted_and_readable,
+on_both_databases! { TestApp {
+    concurrent_equal_imports_are_accepted_exactly_once,
+    concurrent_equal_imports_on_two_replicas_are_accepted_once,
+    concurrent_different_imports_are_all_accepted_and_readable,
 } }
 
-async fn of_fifty_equal_imports_at_once_exactly_one_is_accepted(stage: Stage) -> Result<()> {
+async fn concurrent_equal_imports_are_accepted_exactly_once(app: TestApp) -> Result<()> {
     let body = conversation("T-1").to_string();
-    let addresses = vec![stage.address.clone(); 50];
-    assert_one_is_accepted(&stage, addresses, &body).await
+    let addresses = vec![app.address.clone(); 50];
+    assert_one_is_accepted(&app, addresses, &body).await
 }
 
-async fn replicas_accept_an_import_once_between_them(mut stage: Stage) -> Result<()> {
-    let replica = stage.start_replica()?;
+async fn concurrent_equal_imports_on_two_replicas_are_accepted_once(mut app: TestApp) -> Result<()> {
+    let replica = app.start_replica()?;
     for round in 0..5 {
-        let addresses = (0..20).map(|n| if n % 2 == 0 { stage.address.clone() } else { replica.clone() });
+        let addresses = (0..20).map(|n| if n % 2 == 0 { app.address.clone() } else { replica.clone() });
         let body = conversation(&format!("T-{round}")).to_string();
-        assert_one_is_accepted(&stage, addresses.collect(), &body).await?;
+        assert_one_is_accepted(&app, addresses.collect(), &body).await?;
     }
     Ok(())
 }
 
-async fn different_imports_at_once_are_all_accepted_and_readable(stage: Stage) -> Result<()> {
+async fn concurrent_different_imports_are_all_accepted_and_readable(app: TestApp) -> Result<()> {
     let bodies: Vec<Value> = (0..150).map(|number| conversation(&format!("T-{number}"))).collect();
-    let tickets = try_join_all(bodies.iter().map(|body| stage.accepted(body))).await?;
+    let tickets = try_join_all(bodies.iter().map(|body| app.accepted(body))).await?;
     assert_eq!(tickets.iter().collect::<HashSet<_>>().len(), bodies.len());
     for (number, id) in tickets.iter().enumerate() {
-        let ticket: Value = stage.ticket(id).await?.error_for_status()?.json().await?;
+        let ticket: Value = app.ticket(id).await?.error_for_status()?.json().await?;
         assert_eq!(ticket["external_id"], format!("T-{number}"));
     }
     Ok(())
 }
 
-async fn assert_one_is_accepted(stage: &Stage, addresses: Vec<String>, body: &str) -> Result<()> {
+async fn assert_one_is_accepted(app: &TestApp, addresses: Vec<String>, body: &str) -> Result<()> {
     let answers = try_join_all(addresses.iter().map(|address| async {
-        let response = stage.submit_to(address, stage.organization, None, body.to_owned()).await?;
+        let response = app.submit_to(address, app.organization, None, body.to_owned()).await?;
         anyhow::Ok((response.status().as_u16(), response.json::<Value>().await?))
     }))
     .await?;

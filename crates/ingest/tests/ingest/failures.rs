@@ -1,4 +1,4 @@
-//! What happens to imports when the database refuses or does not answer.
+//! Imports while the database rejects statements or does not respond.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -13,25 +13,25 @@ use serde_json::Value;
 use assay_ingest::{MIGRATIONS, SCHEMA};
 use assay_testkit::{ServiceDatabase, eventually, on_both_databases};
 
-use crate::stage::{Stage, config, conversation, execute};
+use crate::test_app::{TestApp, config, conversation, execute};
 
-on_both_databases! { Stage {
-    an_import_that_the_database_refuses_takes_no_other_down,
+on_both_databases! { TestApp {
+    import_rejected_by_the_database_does_not_fail_its_batch,
 } }
 
-async fn an_import_that_the_database_refuses_takes_no_other_down(stage: Stage) -> Result<()> {
-    let poison = match &stage.database {
+async fn import_rejected_by_the_database_does_not_fail_its_batch(app: TestApp) -> Result<()> {
+    let poison = match &app.database {
         Database::Postgres(_) => "ALTER TABLE conversations ADD CHECK (external_id <> 'poison')",
         Database::Sqlite(_) => {
             "CREATE TRIGGER poison BEFORE INSERT ON conversations WHEN new.external_id = 'poison'
              BEGIN SELECT RAISE(ABORT, 'poisoned'); END"
         }
     };
-    execute(&stage.database, poison).await?;
+    execute(&app.database, poison).await?;
     let tickets: Vec<String> =
         (0..40).map(|n| if n % 10 == 0 { "poison".into() } else { format!("T-{n}") }).collect();
     let submit = async |ticket: &String| {
-        let response = stage.submit(&conversation(ticket)).await?;
+        let response = app.submit(&conversation(ticket)).await?;
         anyhow::Ok((ticket.clone(), response.status().as_u16(), response.text().await?))
     };
     let answers = try_join_all(tickets.iter().map(submit)).await?;
@@ -46,26 +46,26 @@ async fn an_import_that_the_database_refuses_takes_no_other_down(stage: Stage) -
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_the_database_is_blocked_imports_are_refused_in_time_and_accepted_afterwards() -> Result<()> {
-    let place = ServiceDatabase::postgres(SCHEMA, MIGRATIONS).await?;
-    let mut config = config(&place)?;
+async fn blocked_database_refuses_imports_in_time_and_recovers() -> Result<()> {
+    let service_database = ServiceDatabase::postgres(SCHEMA, MIGRATIONS).await?;
+    let mut config = config(&service_database)?;
     config.accept_queue = 4;
     config.accept_deadline_milliseconds = 300;
-    let stage = Stage::run(config, place)?;
+    let app = TestApp::run(config, service_database)?;
     let is_accepted = |ticket: &'static str| {
-        let stage = &stage;
-        // An import that was answered too late is a duplicate the next time.
-        async move { Ok([202, 409].contains(&stage.submit(&conversation(ticket)).await?.status().as_u16())) }
+        let app = &app;
+        // A retry of an import that was committed after its deadline is a duplicate.
+        async move { Ok([202, 409].contains(&app.submit(&conversation(ticket)).await?.status().as_u16())) }
     };
     eventually("the first import", || is_accepted("before")).await?;
 
     let (blocked, is_blocked) = mpsc::channel();
     let (release, released) = mpsc::channel();
-    let Database::Postgres(postgres) = stage.database.clone() else { return Err(anyhow!("not PostgreSQL")) };
+    let Database::Postgres(postgres) = app.database.clone() else { return Err(anyhow!("not PostgreSQL")) };
     let blocker = postgres.run(move |connection| {
         connection.transaction(|tx| {
             tx.batch_execute("LOCK TABLE identities IN ACCESS EXCLUSIVE MODE")?;
-            // A test that gave up listens to neither.
+            // Errors mean that the test has failed already.
             let _ = (blocked.send(()), released.recv());
             Ok::<(), DatabaseError>(())
         })
@@ -75,9 +75,9 @@ async fn while_the_database_is_blocked_imports_are_refused_in_time_and_accepted_
             .context("no lock")?;
         let began = Instant::now();
         let answers = try_join_all((0..30).map(|number| {
-            let stage = &stage;
+            let app = &app;
             async move {
-                let response = stage.submit(&conversation(&format!("T-{number}"))).await?;
+                let response = app.submit(&conversation(&format!("T-{number}"))).await?;
                 let retry_after = response.headers().contains_key("retry-after");
                 anyhow::Ok((response.status().as_u16(), retry_after, response.json::<Value>().await?))
             }
@@ -97,25 +97,25 @@ async fn while_the_database_is_blocked_imports_are_refused_in_time_and_accepted_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_all_connections_were_cut_tickets_are_read_and_imports_accepted_again() -> Result<()> {
-    let place = ServiceDatabase::postgres(SCHEMA, MIGRATIONS).await?;
-    let database = place.on_postgres().ok_or_else(|| anyhow!("not PostgreSQL"))?;
+async fn service_recovers_after_all_connections_were_terminated() -> Result<()> {
+    let service_database = ServiceDatabase::postgres(SCHEMA, MIGRATIONS).await?;
+    let database = service_database.on_postgres().ok_or_else(|| anyhow!("not PostgreSQL"))?;
     let mut administrator = PgConnection::establish(&database.admin_url())?;
-    let stage = Stage::run(config(&place)?, place)?;
-    let ticket = stage.accepted(&conversation("before")).await?;
-    // Every connection of the pool is in use at once, so that every one is cut.
-    try_join_all((0..20).map(|_| stage.ticket(&ticket))).await?;
+    let app = TestApp::run(config(&service_database)?, service_database)?;
+    let ticket = app.accepted(&conversation("before")).await?;
+    // Uses every connection of the pool, so that every one is terminated.
+    try_join_all((0..20).map(|_| app.ticket(&ticket))).await?;
 
     administrator.batch_execute(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
          WHERE datname = current_database() AND pid <> pg_backend_pid()",
     )?;
-    let is_read = || async { Ok(stage.ticket(&ticket).await?.status() == 200) };
+    let is_read = || async { Ok(app.ticket(&ticket).await?.status() == 200) };
     eventually("a ticket to be read", is_read).await?;
-    let is_accepted = || async { Ok(stage.submit(&conversation("after")).await?.status() == 202) };
+    let is_accepted = || async { Ok(app.submit(&conversation("after")).await?.status() == 202) };
     eventually("an import to be accepted", is_accepted).await?;
     let all_are_read = || async {
-        let answers = try_join_all((0..20).map(|_| stage.ticket(&ticket))).await?;
+        let answers = try_join_all((0..20).map(|_| app.ticket(&ticket))).await?;
         Ok(answers.iter().all(|answer| answer.status() == 200))
     };
     eventually("all connections to be replaced", all_are_read).await

@@ -9,63 +9,63 @@ use serde_json::Value;
 
 use assay_testkit::{eventually, on_both_databases};
 
-use crate::stage::{Stage, conversation, execute, query};
+use crate::test_app::{TestApp, conversation, execute, query};
 
-on_both_databases! { Stage {
-    the_same_request_gets_the_first_receipt_byte_for_byte,
-    the_same_key_with_another_body_is_refused,
-    a_duplicate_leaves_its_key_free,
-    keys_of_different_organizations_have_nothing_to_do_with_each_other,
-    of_many_equal_requests_at_once_all_get_the_one_receipt,
-    of_many_requests_with_one_key_and_different_bodies_one_is_accepted,
-    of_many_duplicates_with_one_key_none_is_lost,
-    a_key_is_free_again_after_24_hours,
-    expired_keys_are_removed_and_others_stay,
+on_both_databases! { TestApp {
+    replayed_request_gets_the_first_receipt_byte_for_byte,
+    reused_key_with_another_body_is_refused,
+    duplicate_import_releases_its_key,
+    keys_are_isolated_by_organization,
+    concurrent_equal_requests_with_a_key_get_one_receipt,
+    concurrent_requests_reusing_a_key_are_accepted_once,
+    concurrent_duplicates_reusing_a_key_are_all_answered,
+    key_expires_after_24_hours,
+    maintenance_removes_only_expired_keys,
 } }
 
-async fn the_same_request_gets_the_first_receipt_byte_for_byte(stage: Stage) -> Result<()> {
-    let first = stage.submit_with_key("key-1", &conversation("T-1")).await?;
-    let again = stage.submit_with_key("key-1", &conversation("T-1")).await?;
+async fn replayed_request_gets_the_first_receipt_byte_for_byte(app: TestApp) -> Result<()> {
+    let first = app.submit_with_key("key-1", &conversation("T-1")).await?;
+    let again = app.submit_with_key("key-1", &conversation("T-1")).await?;
     assert_eq!((first.status().as_u16(), again.status().as_u16()), (202, 202));
     for header in ["location", "content-type"] {
         assert_eq!(first.headers()[header], again.headers()[header]);
     }
     assert_eq!(first.bytes().await?, again.bytes().await?);
-    assert_eq!(stage.submit(&conversation("T-1")).await?.status(), 409, "without the key it is a duplicate");
+    assert_eq!(app.submit(&conversation("T-1")).await?.status(), 409, "without the key it is a duplicate");
     Ok(())
 }
 
-async fn the_same_key_with_another_body_is_refused(stage: Stage) -> Result<()> {
-    stage.submit_with_key("key-1", &conversation("T-1")).await?.error_for_status()?;
-    let response = stage.submit_with_key("key-1", &conversation("T-2")).await?;
+async fn reused_key_with_another_body_is_refused(app: TestApp) -> Result<()> {
+    app.submit_with_key("key-1", &conversation("T-1")).await?.error_for_status()?;
+    let response = app.submit_with_key("key-1", &conversation("T-2")).await?;
     assert_eq!(response.status(), 422);
     assert_eq!(response.json::<Value>().await?["code"], "idempotency-conflict");
-    stage.accepted(&conversation("T-2")).await?;
+    app.accepted(&conversation("T-2")).await?;
     Ok(())
 }
 
-async fn a_duplicate_leaves_its_key_free(stage: Stage) -> Result<()> {
-    stage.accepted(&conversation("T-1")).await?;
-    assert_eq!(stage.submit_with_key("key-1", &conversation("T-1")).await?.status(), 409);
-    assert_eq!(stage.submit_with_key("key-1", &conversation("T-2")).await?.status(), 202);
+async fn duplicate_import_releases_its_key(app: TestApp) -> Result<()> {
+    app.accepted(&conversation("T-1")).await?;
+    assert_eq!(app.submit_with_key("key-1", &conversation("T-1")).await?.status(), 409);
+    assert_eq!(app.submit_with_key("key-1", &conversation("T-2")).await?.status(), 202);
     Ok(())
 }
 
-async fn keys_of_different_organizations_have_nothing_to_do_with_each_other(stage: Stage) -> Result<()> {
-    assert_eq!(stage.submit_with_key("key-1", &conversation("T-1")).await?.status(), 202);
+async fn keys_are_isolated_by_organization(app: TestApp) -> Result<()> {
+    assert_eq!(app.submit_with_key("key-1", &conversation("T-1")).await?.status(), 202);
     let body = conversation("T-2").to_string();
-    let response = stage.submit_to(&stage.address, new_id(), Some("key-1"), body).await?;
+    let response = app.submit_to(&app.address, new_id(), Some("key-1"), body).await?;
     assert_eq!(response.status(), 202);
     Ok(())
 }
 
-async fn of_many_equal_requests_at_once_all_get_the_one_receipt(mut stage: Stage) -> Result<()> {
-    let addresses = [stage.address.clone(), stage.start_replica()?];
+async fn concurrent_equal_requests_with_a_key_get_one_receipt(mut app: TestApp) -> Result<()> {
+    let addresses = [app.address.clone(), app.start_replica()?];
     let body = conversation("T-1").to_string();
     let answers = try_join_all((0..50).map(|number| {
-        let (stage, address, body) = (&stage, &addresses[number % 2], body.clone());
+        let (app, address, body) = (&app, &addresses[number % 2], body.clone());
         async move {
-            let response = stage.submit_to(address, stage.organization, Some("key-1"), body).await?;
+            let response = app.submit_to(address, app.organization, Some("key-1"), body).await?;
             anyhow::Ok((response.status().as_u16(), response.text().await?))
         }
     }))
@@ -74,12 +74,12 @@ async fn of_many_equal_requests_at_once_all_get_the_one_receipt(mut stage: Stage
     Ok(())
 }
 
-async fn of_many_requests_with_one_key_and_different_bodies_one_is_accepted(stage: Stage) -> Result<()> {
+async fn concurrent_requests_reusing_a_key_are_accepted_once(app: TestApp) -> Result<()> {
     let bodies: Vec<Value> = (0..30).map(|number| conversation(&format!("T-{number}"))).collect();
     let statuses = try_join_all(
         bodies
             .iter()
-            .map(|body| async { anyhow::Ok(stage.submit_with_key("key-1", body).await?.status().as_u16()) }),
+            .map(|body| async { anyhow::Ok(app.submit_with_key("key-1", body).await?.status().as_u16()) }),
     )
     .await?;
     assert_eq!(statuses.iter().filter(|status| **status == 202).count(), 1);
@@ -87,15 +87,15 @@ async fn of_many_requests_with_one_key_and_different_bodies_one_is_accepted(stag
     Ok(())
 }
 
-/// A refused request does not hold its key, so each of the others behind it must be looked at for itself.
-async fn of_many_duplicates_with_one_key_none_is_lost(stage: Stage) -> Result<()> {
+/// A refused request releases its key, so each repeat must be written itself.
+async fn concurrent_duplicates_reusing_a_key_are_all_answered(app: TestApp) -> Result<()> {
     let bodies: Vec<Value> = (0..20).map(|number| conversation(&format!("T-{number}"))).collect();
     let mut expected = Vec::new();
     for body in &bodies {
-        expected.push((409, Value::from(stage.accepted(body).await?)));
+        expected.push((409, Value::from(app.accepted(body).await?)));
     }
     let answers = try_join_all(bodies.iter().map(|body| async {
-        let response = stage.submit_with_key("key-1", body).await?;
+        let response = app.submit_with_key("key-1", body).await?;
         let status = response.status().as_u16();
         anyhow::Ok((status, response.json::<Value>().await?["ticket_id"].clone()))
     }))
@@ -106,31 +106,30 @@ async fn of_many_duplicates_with_one_key_none_is_lost(stage: Stage) -> Result<()
 
 const AGE_BY_24_HOURS: &str = "UPDATE idempotency_keys SET created_at = created_at - 24 * 60 * 60 * 1000";
 
-async fn a_key_is_free_again_after_24_hours(stage: Stage) -> Result<()> {
-    stage.submit_with_key("key-1", &conversation("T-1")).await?.error_for_status()?;
-    execute(&stage.database, AGE_BY_24_HOURS).await?;
-    assert_eq!(stage.submit_with_key("key-1", &conversation("T-2")).await?.status(), 202);
-    assert_eq!(stage.submit_with_key("key-1", &conversation("T-1")).await?.status(), 422);
+async fn key_expires_after_24_hours(app: TestApp) -> Result<()> {
+    app.submit_with_key("key-1", &conversation("T-1")).await?.error_for_status()?;
+    execute(&app.database, AGE_BY_24_HOURS).await?;
+    assert_eq!(app.submit_with_key("key-1", &conversation("T-2")).await?.status(), 202);
+    assert_eq!(app.submit_with_key("key-1", &conversation("T-1")).await?.status(), 422);
     Ok(())
 }
 
-async fn expired_keys_are_removed_and_others_stay(mut stage: Stage) -> Result<()> {
-    stage.submit_with_key("old", &conversation("T-1")).await?.error_for_status()?;
-    execute(&stage.database, AGE_BY_24_HOURS).await?;
-    stage.submit_with_key("new", &conversation("T-2")).await?.error_for_status()?;
-    // Every instance cleans up when it starts.
-    stage.start_replica()?;
-    let only_new_is_left = || async {
-        Ok(query(&stage.database, "SELECT key AS value FROM idempotency_keys").await? == ["new"])
-    };
+async fn maintenance_removes_only_expired_keys(mut app: TestApp) -> Result<()> {
+    app.submit_with_key("old", &conversation("T-1")).await?.error_for_status()?;
+    execute(&app.database, AGE_BY_24_HOURS).await?;
+    app.submit_with_key("new", &conversation("T-2")).await?.error_for_status()?;
+    // Every instance runs maintenance when it starts.
+    app.start_replica()?;
+    let only_new_is_left =
+        || async { Ok(query(&app.database, "SELECT key AS value FROM idempotency_keys").await? == ["new"]) };
     eventually("the expired key to be removed", only_new_is_left).await
 }
 
 #[tokio::test]
-async fn a_key_that_is_no_key_is_refused() -> Result<()> {
-    let stage = Stage::on_sqlite().await?;
+async fn malformed_key_is_refused() -> Result<()> {
+    let app = TestApp::on_sqlite().await?;
     for key in ["", "with space", &"k".repeat(256)] {
-        let response = stage.submit_with_key(key, &conversation("T-1")).await?;
+        let response = app.submit_with_key(key, &conversation("T-1")).await?;
         assert_eq!(response.status(), 400, "{key:?}");
         let problem: Value = response.json().await?;
         assert_eq!(problem["errors"][0]["pointer"], "Idempotency-Key", "{key:?}");

@@ -1,4 +1,4 @@
-//! The role as its callers see it, over HTTP and on both databases, with an agent-registry of the tests.
+//! Integration tests of the role over HTTP, on both databases, with a fake agent-registry.
 
 mod agents;
 mod concurrency;
@@ -11,6 +11,6 @@ mod outages;
 mod refusals;
 mod registry;
 mod removals;
-mod stage;
 mod start;
+mod test_app;
 mod transcripts;

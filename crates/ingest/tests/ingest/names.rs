@@ -1,4 +1,4 @@
-//! Display names of the people and programs of a source system.
+//! Display names of the authors of a source system.
 
 use anyhow::Result;
 use assay_contracts::conversation::Author;
@@ -6,20 +6,20 @@ use serde_json::{Value, json};
 
 use assay_testkit::on_both_databases;
 
-use crate::stage::{Stage, conversation_of, message, query};
+use crate::test_app::{TestApp, conversation_of, message, query};
 use crate::transcripts::transcript;
 
-on_both_databases! { Stage {
-    the_latest_name_by_message_then_by_arrival_is_kept,
-    names_belong_to_a_type_a_source_and_an_account,
-    a_mixed_author_is_never_recorded,
-    an_agent_is_named_by_its_external_id,
+on_both_databases! { TestApp {
+    latest_name_by_message_time_then_by_arrival_is_kept,
+    names_are_kept_per_author_type_source_and_account,
+    mixed_author_is_never_recorded,
+    agent_name_is_recorded_under_its_external_id,
 } }
 
 const NAMES: &str = "SELECT author_type || ' ' || external_id || ' ' || name AS value FROM participants
                      ORDER BY author_type, external_id, source, source_account_id, name";
 
-async fn the_latest_name_by_message_then_by_arrival_is_kept(stage: Stage) -> Result<()> {
+async fn latest_name_by_message_time_then_by_arrival_is_kept(app: TestApp) -> Result<()> {
     let steps = [
         (5_000, Some("First"), "First"),
         (4_000, Some("Older"), "First"),
@@ -33,13 +33,13 @@ async fn the_latest_name_by_message_then_by_arrival_is_kept(stage: Stage) -> Res
             author["name"] = name.into();
         }
         let messages = json!([message("1", timestamp, author)]);
-        stage.accepted(&conversation_of(&format!("T-{number}"), messages)).await?;
-        assert_eq!(query(&stage.database, NAMES).await?, [format!("contact c {expected}")]);
+        app.accepted(&conversation_of(&format!("T-{number}"), messages)).await?;
+        assert_eq!(query(&app.database, NAMES).await?, [format!("contact c {expected}")]);
     }
     Ok(())
 }
 
-async fn names_belong_to_a_type_a_source_and_an_account(stage: Stage) -> Result<()> {
+async fn names_are_kept_per_author_type_source_and_account(app: TestApp) -> Result<()> {
     let submit = |number: u32, author_type: &str, extra: Value| {
         let author = json!({"type": author_type, "external_id": "x", "name": format!("N{number}")});
         let mut body = conversation_of(&format!("T-{number}"), json!([message("1", 1, author)]));
@@ -48,32 +48,32 @@ async fn names_belong_to_a_type_a_source_and_an_account(stage: Stage) -> Result<
         }
         body
     };
-    stage.accepted(&submit(1, "contact", json!({}))).await?;
-    stage.accepted(&submit(2, "teammate", json!({}))).await?;
-    stage.accepted(&submit(3, "contact", json!({"source": "zendesk"}))).await?;
-    stage.accepted(&submit(4, "contact", json!({"source": "zendesk", "source_account_id": "a"}))).await?;
-    let mut names = query(&stage.database, NAMES).await?;
+    app.accepted(&submit(1, "contact", json!({}))).await?;
+    app.accepted(&submit(2, "teammate", json!({}))).await?;
+    app.accepted(&submit(3, "contact", json!({"source": "zendesk"}))).await?;
+    app.accepted(&submit(4, "contact", json!({"source": "zendesk", "source_account_id": "a"}))).await?;
+    let mut names = query(&app.database, NAMES).await?;
     names.sort();
     assert_eq!(names, ["contact x N1", "contact x N3", "contact x N4", "teammate x N2"]);
     Ok(())
 }
 
-async fn a_mixed_author_is_never_recorded(stage: Stage) -> Result<()> {
+async fn mixed_author_is_never_recorded(app: TestApp) -> Result<()> {
     let messages = json!([
         message("1", 1, json!({"type": "mixed", "name": "Several"})),
         message("2", 2, json!({"type": "system", "external_id": "s", "name": "Workflow"})),
     ]);
-    let id = stage.accepted(&conversation_of("T-1", messages)).await?;
-    assert_eq!(query(&stage.database, NAMES).await?, ["system s Workflow"]);
-    let stored = transcript(&stage, &id).await?;
+    let id = app.accepted(&conversation_of("T-1", messages)).await?;
+    assert_eq!(query(&app.database, NAMES).await?, ["system s Workflow"]);
+    let stored = transcript(&app, &id).await?;
     assert_eq!(stored.conversation.messages[0].author, Author::Mixed, "without a name");
     Ok(())
 }
 
-async fn an_agent_is_named_by_its_external_id(stage: Stage) -> Result<()> {
-    let agent = stage.registry.register(stage.organization, "bot")?;
+async fn agent_name_is_recorded_under_its_external_id(app: TestApp) -> Result<()> {
+    let agent = app.registry.register(app.organization, "bot")?;
     let messages = json!([message("1", 1, json!({"type": "ai", "id": agent.id, "name": "Robbie"}))]);
-    stage.accepted(&conversation_of("T-1", messages)).await?;
-    assert_eq!(query(&stage.database, NAMES).await?, ["ai bot Robbie"]);
+    app.accepted(&conversation_of("T-1", messages)).await?;
+    assert_eq!(query(&app.database, NAMES).await?, ["ai bot Robbie"]);
     Ok(())
 }

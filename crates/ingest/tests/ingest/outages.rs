@@ -1,5 +1,5 @@
-//! PostgreSQL dies, freezes and comes back, and the bus is away: what is answered meanwhile, how soon, and how soon all is
-//! well again without a restart. The database is a server of the test's own, whose processes get real signals.
+//! PostgreSQL killed, frozen and restarted, and a bus without consumers: answers, latency, and recovery without a restart.
+//! The database is a private server whose processes get real signals.
 
 use std::time::{Duration, Instant};
 
@@ -19,16 +19,16 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use crate::stage::{Stage, config, conversation};
+use crate::test_app::{TestApp, config, conversation};
 
-/// Generous: the machine may be busy. What was measured is printed.
+/// Generous: the machine may be busy. The measured times are printed.
 const AT_ONCE: Duration = Duration::from_secs(3);
-/// Requests at the same time, many more than there are connections.
+/// Concurrent requests, many more than connections.
 const REQUESTS: usize = 60;
 
-/// A stage on a PostgreSQL of its own, behind a proxy because a server that is started again has another port.
+/// A app on a private PostgreSQL, behind a proxy, because a restarted server has another port.
 struct Outage {
-    stage: Stage,
+    app: TestApp,
     server: PrivatePostgres,
     proxy: Proxy,
     folder: TempDir,
@@ -38,41 +38,41 @@ impl Outage {
     async fn prepare(change: impl FnOnce(&mut Config)) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let server = start(&folder).await?;
-        let place = ServiceDatabase::empty_sqlite(SCHEMA)?;
-        let mut config = config(&place)?;
+        let service_database = ServiceDatabase::empty_sqlite(SCHEMA)?;
+        let mut config = config(&service_database)?;
         let proxy = Proxy::to(format!("127.0.0.1:{}", server.port())).await?;
         let url = server.url().replace(&server.port().to_string(), &proxy.address().port().to_string());
         config.database_url = url.into();
         change(&mut config);
         migrate(&config).await?;
-        let stage = Stage::run(config, place)?;
-        let outage = Self { stage, server, proxy, folder };
-        outage.is_well("before").await?;
+        let app = TestApp::run(config, service_database)?;
+        let outage = Self { app, server, proxy, folder };
+        outage.wait_until_recovered("before").await?;
         Ok(outage)
     }
 
-    /// Waits until an import is accepted; answers how long it took.
-    async fn is_well(&self, ticket: &str) -> Result<Duration> {
+    /// Waits until an import is accepted; returns the time it took.
+    async fn wait_until_recovered(&self, ticket: &str) -> Result<Duration> {
         let began = Instant::now();
         let is_accepted = || async {
-            // An import that was answered too late is a duplicate the next time.
-            Ok([202, 409].contains(&self.stage.submit(&conversation(ticket)).await?.status().as_u16()))
+            // A retry of an import that was committed after its deadline is a duplicate.
+            Ok([202, 409].contains(&self.app.submit(&conversation(ticket)).await?.status().as_u16()))
         };
         eventually("an import to be accepted", is_accepted).await?;
         Ok(began.elapsed())
     }
 
     async fn is_refused(&self, ticket: String) -> Result<()> {
-        expect_unavailable(self.stage.submit(&conversation(&ticket)).await?).await
+        expect_unavailable(self.app.submit(&conversation(&ticket)).await?).await
     }
 
-    /// Imports and tickets at once, all of them refused; answers how long the slowest took.
+    /// Sends imports and ticket reads concurrently, expects all to be refused; returns the time of the slowest.
     async fn all_are_refused(&self, wave: &str) -> Result<Duration> {
         let began = Instant::now();
         let unknown = uuid::Uuid::now_v7().to_string();
         let imports = try_join_all((0..REQUESTS).map(|n| self.is_refused(format!("{wave}-{n}"))));
         let tickets = try_join_all(
-            (0..REQUESTS).map(|_| async { expect_unavailable(self.stage.ticket(&unknown).await?).await }),
+            (0..REQUESTS).map(|_| async { expect_unavailable(self.app.ticket(&unknown).await?).await }),
         );
         try_join(imports, tickets).await?;
         Ok(began.elapsed())
@@ -80,7 +80,7 @@ impl Outage {
 
     async fn is_alive(&self) -> Result<Duration> {
         let began = Instant::now();
-        let answer = self.stage.http.get(format!("{}/healthz", self.stage.address)).send().await?;
+        let answer = self.app.http.get(format!("{}/healthz", self.app.address)).send().await?;
         anyhow::ensure!(answer.status() == 200, "{answer:?}");
         Ok(began.elapsed())
     }
@@ -106,38 +106,37 @@ fn threads() -> Result<usize> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_the_database_is_dead_requests_are_refused_within_a_second_and_served_when_it_is_back()
--> Result<()> {
-    let Outage { stage, server, proxy, folder } = Outage::prepare(|_| ()).await?;
+async fn dead_database_refuses_requests_at_once_and_recovers() -> Result<()> {
+    let Outage { app, server, proxy, folder } = Outage::prepare(|_| ()).await?;
     assay_platform::runtime::blocking(move || server.kill()).await??;
     let began = Instant::now();
-    expect_unavailable(stage.submit(&conversation("during")).await?).await?;
+    expect_unavailable(app.submit(&conversation("during")).await?).await?;
     let first = began.elapsed();
     let began = Instant::now();
-    for answer in join_all((0..REQUESTS).map(|n| stage.submit_owned(format!("during-{n}")))).await {
+    for answer in join_all((0..REQUESTS).map(|n| app.submit_owned(format!("during-{n}")))).await {
         expect_unavailable(answer?).await?;
     }
     let others = began.elapsed();
     let server = start(&folder).await?;
-    proxy.aim(format!("127.0.0.1:{}", server.port()));
-    let outage = Outage { stage, server, proxy, folder };
-    let back = outage.is_well("after").await?;
+    proxy.set_target(format!("127.0.0.1:{}", server.port()));
+    let outage = Outage { app, server, proxy, folder };
+    let back = outage.wait_until_recovered("after").await?;
     eprintln!("dead: first 503 after {first:?}, {REQUESTS} more within {others:?}; back: 202 after {back:?}");
     assert!(first < AT_ONCE && others < AT_ONCE, "{first:?}, {others:?}");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_the_database_is_frozen_requests_are_refused_in_time_and_no_threads_pile_up() -> Result<()> {
+async fn frozen_database_refuses_requests_without_piling_up_threads() -> Result<()> {
     let outage = Outage::prepare(|config| config.accept_deadline_milliseconds = 2_000).await?;
-    // As many connections as there will be.
-    join_all((0..REQUESTS).map(|n| outage.stage.submit_owned(format!("warm-{n}")))).await;
+    // Opens all connections of the pool.
+    join_all((0..REQUESTS).map(|n| outage.app.submit_owned(format!("warm-{n}")))).await;
     let threads_before = threads()?;
     outage.server.signal_all(Signal::SIGSTOP)?;
     let waves = async {
         let first = outage.all_are_refused("first").await?;
         let threads_during = threads()?;
-        // The calls that hang were given up: nobody waits for them any more.
+        // The hanging calls were abandoned after their timeout.
         let second = outage.all_are_refused("second").await?;
         anyhow::Ok((first, threads_during.max(threads()?), second))
     };
@@ -152,9 +151,9 @@ async fn while_the_database_is_frozen_requests_are_refused_in_time_and_no_thread
     let both = try_join(waves, pulse).await;
     outage.server.signal_all(Signal::SIGCONT)?;
     let ((first, threads_during, second), pulse) = both?;
-    let back = outage.is_well("after").await?;
+    let back = outage.wait_until_recovered("after").await?;
     let is_read =
-        || async { Ok(outage.stage.ticket(&uuid::Uuid::now_v7().to_string()).await?.status() == 404) };
+        || async { Ok(outage.app.ticket(&uuid::Uuid::now_v7().to_string()).await?.status() == 404) };
     eventually("tickets to be read", is_read).await?;
     eprintln!(
         "frozen: {} x 503 within {first:?}, then within {second:?}; /healthz within {pulse:?}; threads {threads_before} \
@@ -163,41 +162,41 @@ async fn while_the_database_is_frozen_requests_are_refused_in_time_and_no_thread
     );
     assert!(first < Duration::from_secs(12) && second < Duration::from_secs(12), "{first:?}, {second:?}");
     assert!(pulse < AT_ONCE, "{pulse:?}");
-    // Calls that hang: those of the pool that was given up and of the next one, the relay's four settlements and their
-    // second attempts, and who calls by the clock. None for each request.
-    let (pool, settlements, others) = (usize::try_from(outage.stage.config.database_pool_size)?, 2 * 4, 8);
-    let bound = threads_before + 2 * pool + settlements + others;
+    // Hanging calls: those of the abandoned pool and of its replacement, the relay's four result writes and their second
+    // attempts, and periodic tasks; none per request.
+    let (pool, result_writes, periodic) = (usize::try_from(outage.app.config.database_pool_size)?, 2 * 4, 8);
+    let bound = threads_before + 2 * pool + result_writes + periodic;
     assert!(threads_during <= bound && bound < REQUESTS, "{threads_before} -> {threads_during}");
     Ok(())
 }
 
-on_both_databases! { Stage {
-    a_full_outbox_refuses_imports_on_every_replica_until_it_is_drained,
-    an_old_event_in_the_outbox_refuses_imports_until_it_is_out,
+on_both_databases! { TestApp {
+    full_outbox_refuses_imports_on_every_replica_until_drained,
+    old_outbox_event_refuses_imports_until_published,
 } }
 
-/// Takes every event.
-struct Taker;
+/// Acknowledges every event.
+struct AckAll;
 
 #[async_trait]
-impl Handler for Taker {
+impl Handler for AckAll {
     async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
         deliveries.iter().map(|_| Outcome::Done).collect()
     }
 }
 
-async fn a_full_outbox_refuses_imports_on_every_replica_until_it_is_drained(stage: Stage) -> Result<()> {
+async fn full_outbox_refuses_imports_on_every_replica_until_drained(app: TestApp) -> Result<()> {
     const LIMIT: usize = 20;
-    let mut stage = stage.restarted(|config| config.outbox_refusal_events = LIMIT as u64)?;
-    let replica = stage.start_replica()?;
-    let addresses = [stage.address.clone(), replica];
-    let readiness = stage.readiness().await?;
+    let mut app = app.restarted(|config| config.outbox_refusal_events = LIMIT as u64)?;
+    let replica = app.start_replica()?;
+    let addresses = [app.address.clone(), replica];
+    let readiness = app.readiness().await?;
     assert_eq!(readiness.0, 200, "{}", readiness.1);
     let mut accepted = 0;
     let refusal = 'full: loop {
         for address in &addresses {
             let body = conversation(&format!("T-{accepted}")).to_string();
-            let answer = stage.submit_to(address, stage.organization, None, body).await?;
+            let answer = app.submit_to(address, app.organization, None, body).await?;
             match answer.status().as_u16() {
                 202 => accepted += 1,
                 _ => break 'full answer,
@@ -207,24 +206,24 @@ async fn a_full_outbox_refuses_imports_on_every_replica_until_it_is_drained(stag
     let retry_after = refusal.headers().get("retry-after").cloned();
     expect_unavailable(refusal).await?;
     assert_eq!(retry_after.context("no Retry-After")?, "10");
-    // Each replica counts its own until it sees those of the others, a second later.
+    // Each replica counts its own events until it reads the shared count, a second later.
     assert!((LIMIT..=2 * LIMIT).contains(&accepted), "{accepted} accepted");
     let is_degraded = || async {
-        let (status, report) = stage.readiness().await?;
+        let (status, report) = app.readiness().await?;
         anyhow::ensure!(status == 200, "{status} {report}");
         Ok(report["checks"]["ingest outbox limit"] == "degraded")
     };
     eventually("the replica to be degraded", is_degraded).await?;
-    // What does not add to the outbox is answered.
-    assert_eq!(stage.ticket(&uuid::Uuid::now_v7().to_string()).await?.status(), 404);
+    // Requests that do not add to the outbox are served.
+    assert_eq!(app.ticket(&uuid::Uuid::now_v7().to_string()).await?.status(), 404);
 
     let stop = CancellationToken::new();
-    let consumer = consume(&stage, stop.clone());
+    let consumer = consume(&app, stop.clone());
     let is_accepted = async {
         for address in &addresses {
             let is_accepted = || async {
                 let body = conversation(&format!("after-{address}")).to_string();
-                let answer = stage.submit_to(address, stage.organization, None, body).await?;
+                let answer = app.submit_to(address, app.organization, None, body).await?;
                 Ok([202, 409].contains(&answer.status().as_u16()))
             };
             eventually("an import to be accepted", is_accepted).await?;
@@ -235,28 +234,28 @@ async fn a_full_outbox_refuses_imports_on_every_replica_until_it_is_drained(stag
     try_join(consumer, is_accepted).await.map(drop)
 }
 
-async fn an_old_event_in_the_outbox_refuses_imports_until_it_is_out(stage: Stage) -> Result<()> {
-    let stage = stage.restarted(|config| {
+async fn old_outbox_event_refuses_imports_until_published(app: TestApp) -> Result<()> {
+    let app = app.restarted(|config| {
         config.outbox_age_limit_seconds = 0;
         config.outbox_refusal_age_seconds = 2;
     })?;
-    stage.accepted(&conversation("first")).await?;
+    app.accepted(&conversation("first")).await?;
     let is_degraded = || async {
-        let (status, report) = stage.readiness().await?;
+        let (status, report) = app.readiness().await?;
         Ok(status == 200 && report["status"] == "degraded" && report["checks"]["ingest outbox"] == "degraded")
     };
-    eventually("an event that waits to be shown", is_degraded).await?;
+    eventually("the readiness to be degraded", is_degraded).await?;
     let number = std::sync::atomic::AtomicUsize::new(0);
     let is_refused = || async {
         let number = number.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        Ok(stage.submit(&conversation(&format!("T-{number}"))).await?.status() == 503)
+        Ok(app.submit(&conversation(&format!("T-{number}"))).await?.status() == 503)
     };
     eventually("imports to be refused", is_refused).await?;
     let stop = CancellationToken::new();
-    let consumer = consume(&stage, stop.clone());
+    let consumer = consume(&app, stop.clone());
     let is_accepted = async {
         eventually("imports to be accepted", || async {
-            Ok([202, 409].contains(&stage.submit(&conversation("after")).await?.status().as_u16()))
+            Ok([202, 409].contains(&app.submit(&conversation("after")).await?.status().as_u16()))
         })
         .await?;
         stop.cancel();
@@ -265,13 +264,13 @@ async fn an_old_event_in_the_outbox_refuses_imports_until_it_is_out(stage: Stage
     try_join(consumer, is_accepted).await.map(drop)
 }
 
-async fn consume(stage: &Stage, stop: CancellationToken) -> Result<()> {
+async fn consume(app: &TestApp, stop: CancellationToken) -> Result<()> {
     let subscription = Subscription {
         queue: "test.conversation-accepted",
         topics: &[ConversationAccepted::TOPIC],
         max_batch: 16,
         max_in_flight: 64,
     };
-    let consumed = stage.bus.consume(subscription, std::sync::Arc::new(Taker), stop).await;
+    let consumed = app.bus.consume(subscription, std::sync::Arc::new(AckAll), stop).await;
     consumed.map_err(|error| anyhow::anyhow!(error))
 }

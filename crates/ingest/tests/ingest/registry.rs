@@ -1,4 +1,4 @@
-//! The agent-registry of the tests: a real server that knows the agents it is told.
+//! A fake agent-registry: an HTTP server with the agents and retention periods that tests set.
 
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -22,17 +22,17 @@ use url::Url;
 pub struct Registry {
     agents: Arc<Mutex<Vec<(OrganizationId, AgentFacts)>>>,
     calls: Arc<AtomicUsize>,
-    away: Arc<AtomicBool>,
-    /// What it says of periods, or nothing: then it cannot say.
-    periods: Arc<Mutex<Option<Vec<OrganizationRetention>>>>,
-    rounds: Arc<AtomicUsize>,
+    unavailable: Arc<AtomicBool>,
+    /// `None`: it answers 503.
+    retention: Arc<Mutex<Option<Vec<OrganizationRetention>>>>,
+    retention_calls: Arc<AtomicUsize>,
 }
 
 impl Registry {
-    /// Starts it as one of `tasks`.
+    /// Starts the server as one of `tasks`.
     pub fn start(tokens: ServiceTokens, tasks: &mut Tasks) -> Result<(Self, Url)> {
         let registry = Self::default();
-        registry.tell_periods(Some(Vec::new()));
+        registry.set_retention(Some(Vec::new()));
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let url = Url::parse(&format!("http://{}", listener.local_addr()?))?;
         let data = Data::new(registry.clone());
@@ -65,25 +65,25 @@ impl Registry {
         Ok(agent)
     }
 
-    /// What it says of periods from now on.
-    pub fn tell_periods(&self, periods: Option<Vec<OrganizationRetention>>) {
-        *self.periods.lock().unwrap_or_else(PoisonError::into_inner) = periods;
+    /// Sets the retention periods; `None`: it answers 503.
+    pub fn set_retention(&self, retention: Option<Vec<OrganizationRetention>>) {
+        *self.retention.lock().unwrap_or_else(PoisonError::into_inner) = retention;
     }
 
-    /// Waits until a round of housekeeping that began after this call has ended: rounds follow each other.
-    pub async fn after_a_round(&self) -> Result<()> {
-        let rounds = self.rounds.load(Ordering::SeqCst);
-        let asked = || async { Ok(self.rounds.load(Ordering::SeqCst) >= rounds + 2) };
-        eventually("two rounds of housekeeping", asked).await
+    /// Waits until a maintenance run that began after this call has ended; runs do not overlap.
+    pub async fn wait_for_maintenance(&self) -> Result<()> {
+        let before = self.retention_calls.load(Ordering::SeqCst);
+        let has_run = || async { Ok(self.retention_calls.load(Ordering::SeqCst) >= before + 2) };
+        eventually("two maintenance runs", has_run).await
     }
 
     pub fn calls(&self) -> usize {
         self.calls.load(Ordering::SeqCst)
     }
 
-    /// From now on it answers 503, or again as it should.
-    pub fn set_away(&self, away: bool) {
-        self.away.store(away, Ordering::SeqCst);
+    /// Makes it answer 503.
+    pub fn set_unavailable(&self, unavailable: bool) {
+        self.unavailable.store(unavailable, Ordering::SeqCst);
     }
 }
 
@@ -93,8 +93,8 @@ async fn find(
     wanted: Json<FindAgents>,
 ) -> Result<Json<FoundAgents>, WebError> {
     registry.calls.fetch_add(1, Ordering::SeqCst);
-    if registry.away.load(Ordering::SeqCst) {
-        return Err(WebError::unavailable(&"away for a test"));
+    if registry.unavailable.load(Ordering::SeqCst) {
+        return Err(WebError::unavailable(&"unavailable for a test"));
     }
     let organization = caller.organization()?;
     let agents = registry.agents.lock().map_err(|error| WebError::internal(&error))?;
@@ -107,8 +107,8 @@ async fn find(
 
 async fn retention(caller: Caller, registry: Data<Registry>) -> Result<Json<RetentionPage>, WebError> {
     caller.require_service()?;
-    registry.rounds.fetch_add(1, Ordering::SeqCst);
-    let periods = registry.periods.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let organizations = periods.ok_or_else(|| WebError::unavailable(&"away for a test"))?;
+    registry.retention_calls.fetch_add(1, Ordering::SeqCst);
+    let retention = registry.retention.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let organizations = retention.ok_or_else(|| WebError::unavailable(&"unavailable for a test"))?;
     Ok(Json(RetentionPage { organizations, next: None }))
 }

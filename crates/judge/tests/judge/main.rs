@@ -1,11 +1,11 @@
-//! The judge against a real endpoint that behaves in every way an endpoint can.
+//! The judge against a stub endpoint with all kinds of behaviour.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod answers;
 mod endpoints;
+mod fixture;
 mod limits;
 mod perfect_judge;
+mod probe;
 mod rules;
-mod stage;
-mod trial;

@@ -1,60 +1,58 @@
-//! Deliveries that were given up, for operators.
+//! Dead letters, for operators.
 
 use assay_contracts::time::Timestamp;
 
-/// A delivery that was given up. It stays on the broker until somebody decides.
+/// A delivery without further attempts. It stays on the broker until an operator retries or drops it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetter {
-    /// Id of the event, unless the message is not one of ours.
+    /// Id of the event; `None` when the message is not a valid event.
     pub event_id: Option<String>,
-    /// Its topic, unless the message is not one of ours.
+    /// Topic of the event; `None` when the message is not a valid event.
     pub topic: Option<String>,
-    /// Why it was given up.
+    /// Reason of the last failure.
     pub reason: String,
-    /// The attempt that was the last.
+    /// Number of the last attempt.
     pub attempt: u32,
-    /// When it was given up; unknown when the broker did it.
+    /// Time of the last failure; `None` when the broker dead-lettered the message itself.
     pub failed_at: Option<Timestamp>,
-    /// The event as it was delivered, or the message when it is not one of ours.
+    /// The envelope as delivered, or the raw message when it is not a valid event.
     pub payload: Vec<u8>,
 }
 
-/// What is to become of a dead letter.
+/// Decision on a dead letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeadLetterDecision {
-    /// It stays where it is.
+    /// Leave it among the dead letters.
     Keep,
-    /// It is delivered again, to its queue only, beginning with its first attempt.
+    /// Publish it again, to its queue only, as attempt 1.
     Retry,
-    /// It is removed for good.
+    /// Delete it.
     Drop,
 }
 
-/// What a review came to.
+/// Counts of one review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeadLetterReview {
-    /// Dead letters there were before it. At least: a message may hold several, which only looking at it tells.
+    /// Dead letters before the review. A lower bound: a message that was not read may hold several.
     pub total: u64,
-    /// Dead letters that were looked at.
+    /// Dead letters that were passed to `decide`.
     pub seen: u64,
-    /// Those that are delivered again.
+    /// Dead letters that were published again.
     pub retried: u64,
-    /// Those that are gone.
+    /// Dead letters that were deleted.
     pub dropped: u64,
 }
 
-/// Dead letters cannot be looked at.
+/// Dead letters cannot be reviewed.
 #[derive(Debug, thiserror::Error)]
 pub enum DeadLetterError {
-    /// The bus is the one inside a process.
-    #[error(
-        "the local bus has no dead letters: events that were given up stay in the outbox of their producer"
-    )]
+    /// The bus runs inside one process and has no dead letters.
+    #[error("the local bus has no dead letters: rejected events stay in the outbox of their producer")]
     LocalBus,
-    /// Nobody has ever consumed the queue.
+    /// The queue does not exist: it has never been consumed.
     #[error("queue {0} has never been consumed: name one such as scoring-worker.conversation-accepted")]
     UnknownQueue(String),
-    /// The broker is not there.
+    /// The broker cannot be reached or failed.
     #[error("bus is unavailable: {0}")]
     Unavailable(String),
 }

@@ -1,4 +1,4 @@
-//! What a consumer is given and what it answers.
+//! Deliveries, handlers and their outcomes.
 
 use assay_contracts::event::Event;
 use assay_contracts::ids::{EventId, OrganizationId};
@@ -10,54 +10,54 @@ use serde_json::value::RawValue;
 
 use crate::envelope::{DecodeError, IncomingEvent};
 
-/// An event in the hands of a consumer. It may come more than once, and in any order.
+/// An event delivered to a consumer: at least once, in any order.
 #[derive(Debug, Clone)]
 pub struct Delivery {
-    /// The same for each delivery of one event: the key of the inbox.
+    /// Id of the event, the same for each delivery of it: the key of the inbox.
     pub id: EventId,
     /// Name of the topic.
     pub topic: String,
-    /// The tenant it belongs to.
+    /// The organization that owns the event's data.
     pub organization_id: OrganizationId,
-    /// When it happened.
+    /// Time of the event itself, not of the delivery.
     pub occurred_at: Timestamp,
-    /// Which attempt this is, from 1. Counts the attempts that ended with [`Outcome::Retry`], and not those that
-    /// ended with the process or the connection.
+    /// Number of this attempt, from 1. Counts attempts that ended with [`Outcome::Retry`], not those that were cut short
+    /// by the end of the process or of the connection.
     pub attempt: u32,
     context: Option<RequestContext>,
     data: Box<RawValue>,
 }
 
-/// What became of a delivery.
+/// Outcome of one delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is handled, or was before.
+    /// Handled now, or in an earlier delivery.
     Done,
-    /// It could not be handled this time; a later attempt may succeed.
+    /// Failed; a later attempt may succeed.
     Retry {
-        /// Why, for operators.
+        /// Shown to operators.
         reason: String,
     },
-    /// No attempt will ever succeed: it becomes a dead letter.
+    /// No attempt can succeed: the delivery becomes a dead letter.
     Reject {
-        /// Why, for operators.
+        /// Shown to operators.
         reason: String,
     },
 }
 
-/// A consumer's work.
+/// The work of a consumer.
 #[async_trait]
 pub trait Handler: Send + Sync {
-    /// Handles deliveries together and answers one outcome for each, in the same order. It owns its deadlines: the
-    /// bus waits for it. Work that computes or blocks belongs into `platform::runtime::blocking`.
+    /// Handles a batch and returns one outcome for each delivery, in the same order. The bus sets no deadline: the
+    /// handler owns its own. Work that computes or blocks belongs into `platform::runtime::blocking`.
     async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome>;
 }
 
 impl Delivery {
-    /// The event.
+    /// Decodes the payload.
     ///
     /// # Errors
-    /// When it is of another topic or its payload has another shape; delivering it again will not help.
+    /// When the topic or the shape of the payload is another one; a redelivery will not help.
     pub fn decode<E: Event>(&self) -> Result<E, DecodeError> {
         if self.topic != E::TOPIC.name {
             return Err(DecodeError::OtherTopic { expected: E::TOPIC.name, found: self.topic.clone() });
@@ -66,12 +66,12 @@ impl Delivery {
             .map_err(|source| DecodeError::Payload { topic: self.topic.clone(), source })
     }
 
-    /// The request that led to the event, to be continued (`context.scope(…)`) by what the consumer does.
+    /// Context of the request that caused the event. Handlers continue it with `context.scope(…)`.
     pub fn context(&self) -> Option<RequestContext> {
         self.context.clone()
     }
 
-    /// Begins the span of its handling, where it belongs to a trace; what the consumer does for it follows from there.
+    /// Starts a consumer span if the event belongs to a trace; [`Self::context`] then refers to that span.
     pub(super) fn begin_span(&mut self, queue: &'static str) -> Span {
         let Some(context) = &mut self.context else { return Span::default() };
         let Some(parent) = context.traceparent.as_deref() else { return Span::default() };
@@ -84,10 +84,10 @@ impl Delivery {
         span
     }
 
-    /// Reads what a bus delivered: an envelope, of which the payload is decoded later. `attempt` counts from 1.
+    /// Parses an envelope; its payload is decoded later. `attempt` counts from 1.
     ///
     /// # Errors
-    /// When it is no envelope of ours; delivering it again will not help.
+    /// When it is not a valid envelope; a redelivery will not help.
     pub fn parse(payload: &[u8], attempt: u32) -> Result<Self, DecodeError> {
         let event = IncomingEvent::parse(payload)?;
         let context = event

@@ -1,5 +1,5 @@
-//! The bus of a single process. It stores nothing: an event is handed over when its consumers have handled it, so
-//! that the producers' outboxes make it durable.
+//! The bus of a single process. It stores nothing: an event counts as published when its consumers have handled it.
+//! Until then the producer's outbox keeps it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,8 +12,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::delivery::{Delivery, Handler, Outcome};
-use super::in_hand::{Handling, InHand};
-use super::{PublishError, Subscription, handling};
+use super::in_flight::{InFlight, InFlightGuard};
+use super::{PublishError, Subscription, invoke};
 use crate::envelope::OutgoingEvent;
 
 type QueuesByName = HashMap<&'static str, Queue>;
@@ -24,27 +24,27 @@ pub(super) struct LocalBus {
     queues: Queues,
     next_consumer: AtomicUsize,
     max_attempts: u32,
-    in_hand: InHand,
+    in_flight: InFlight,
 }
 
-/// The consumers that share the events of some topics. Like a broker's queue it outlives them: an event of its topics is
-/// not handed over before one of them is back.
+/// The consumers that share the events of some topics. Like a broker's queue it outlives them: without a consumer its
+/// events cannot be published.
 struct Queue {
     topics: Vec<&'static str>,
-    consumers: Vec<(usize, mpsc::Sender<Letter>)>,
-    /// Whose turn it is.
+    consumers: Vec<(usize, mpsc::Sender<PendingDelivery>)>,
+    /// Round-robin counter.
     turn: usize,
 }
 
-/// A delivery and the way back to its producer, who reads a dropped one as "nobody handled it".
-struct Letter {
+/// A delivery and the channel for its outcome. A dropped channel means that the consumer stopped before handling it.
+struct PendingDelivery {
     delivery: Delivery,
-    answer: oneshot::Sender<Outcome>,
+    outcome: oneshot::Sender<Outcome>,
 }
 
 impl LocalBus {
-    pub(super) fn new(max_attempts: u32, in_hand: InHand) -> Self {
-        Self { queues: Arc::default(), next_consumer: AtomicUsize::new(0), max_attempts, in_hand }
+    pub(super) fn new(max_attempts: u32, in_flight: InFlight) -> Self {
+        Self { queues: Arc::default(), next_consumer: AtomicUsize::new(0), max_attempts, in_flight }
     }
 
     pub(super) async fn publish(&self, events: &[OutgoingEvent]) -> Vec<Result<(), PublishError>> {
@@ -52,23 +52,23 @@ impl LocalBus {
     }
 
     async fn publish_one(&self, event: &OutgoingEvent) -> Result<(), PublishError> {
-        let takers = self.takers(&event.topic)?;
-        if takers.is_empty() && event.needs_consumer {
+        let consumers = self.consumers_of(&event.topic)?;
+        if consumers.is_empty() && event.needs_consumer {
             return Err(PublishError::Unroutable { topic: event.topic.clone() });
         }
-        let outcomes = join_all(takers.iter().map(|taker| deliver(taker, event))).await;
-        // Every queue is given the event before the first failure counts.
-        outcomes.into_iter().try_for_each(|outcome| self.judge(outcome?, event.attempt))
+        let outcomes = join_all(consumers.iter().map(|consumer| deliver(consumer, event))).await;
+        // All queues get the event, even if one of them fails.
+        outcomes.into_iter().try_for_each(|outcome| self.publish_result(outcome?, event.attempt))
     }
 
-    /// One consumer of each queue that takes the topic.
-    fn takers(&self, topic: &str) -> Result<Vec<mpsc::Sender<Letter>>, PublishError> {
+    /// One consumer of each queue of the topic.
+    fn consumers_of(&self, topic: &str) -> Result<Vec<mpsc::Sender<PendingDelivery>>, PublishError> {
         let mut queues = lock(&self.queues);
-        let takers = queues.values_mut().filter(|queue| queue.topics.contains(&topic));
-        takers.map(|queue| queue.next_consumer().ok_or_else(stopped)).collect()
+        let subscribed = queues.values_mut().filter(|queue| queue.topics.contains(&topic));
+        subscribed.map(|queue| queue.next_consumer().ok_or_else(stopped)).collect()
     }
 
-    fn judge(&self, outcome: Outcome, attempt: u32) -> Result<(), PublishError> {
+    fn publish_result(&self, outcome: Outcome, attempt: u32) -> Result<(), PublishError> {
         match outcome {
             Outcome::Done => Ok(()),
             Outcome::Retry { reason } if attempt >= self.max_attempts => {
@@ -87,7 +87,7 @@ impl LocalBus {
         stop: CancellationToken,
     ) {
         let max_in_flight = subscription.max_in_flight.max(1);
-        let (sender, mut letters) = mpsc::channel(max_in_flight);
+        let (sender, mut pending) = mpsc::channel(max_in_flight);
         let _registration = self.register(&subscription, sender);
         let mut running = FuturesUnordered::new();
         let mut in_flight = 0;
@@ -95,23 +95,23 @@ impl LocalBus {
             let room = subscription.max_batch.max(1).min(max_in_flight - in_flight);
             let mut batch = Vec::new();
             tokio::select! {
-                // In this order: after the stop nothing more is taken in, and finished work goes before new work.
+                // In this order: after the stop nothing more is received, and finished batches go before new ones.
                 biased;
                 () = stop.cancelled() => break,
-                Some(settled) = running.next() => in_flight -= settled,
-                taken = letters.recv_many(&mut batch, room), if room > 0 => {
-                    in_flight += taken;
-                    let in_hand = self.in_hand.hand_over(subscription.queue);
-                    running.push(work(&*handler, batch, in_hand, self.max_attempts));
+                Some(handled) = running.next() => in_flight -= handled,
+                received = pending.recv_many(&mut batch, room), if room > 0 => {
+                    in_flight += received;
+                    let guard = self.in_flight.begin(subscription.queue);
+                    running.push(handle_batch(&*handler, batch, guard, self.max_attempts));
                 }
             }
         }
-        // What nobody has begun to handle goes back to its producers at once.
-        drop(letters);
+        // Deliveries that were not dispatched fail at their producers at once.
+        drop(pending);
         while running.next().await.is_some() {}
     }
 
-    fn register(&self, subscription: &Subscription, sender: mpsc::Sender<Letter>) -> Registration {
+    fn register(&self, subscription: &Subscription, sender: mpsc::Sender<PendingDelivery>) -> Registration {
         let consumer = self.next_consumer.fetch_add(1, Ordering::Relaxed);
         let mut queues = lock(&self.queues);
         let queue = queues.entry(subscription.queue).or_insert_with(|| Queue {
@@ -125,14 +125,14 @@ impl LocalBus {
 }
 
 impl Queue {
-    fn next_consumer(&mut self) -> Option<mpsc::Sender<Letter>> {
+    fn next_consumer(&mut self) -> Option<mpsc::Sender<PendingDelivery>> {
         self.turn = self.turn.wrapping_add(1);
         let index = self.turn.checked_rem(self.consumers.len())?;
         self.consumers.get(index).map(|(_, sender)| sender.clone())
     }
 }
 
-/// A consumer's place in its queue; gives it up when dropped.
+/// A consumer's entry in its queue, removed on drop.
 struct Registration {
     queues: Queues,
     queue: &'static str,
@@ -147,26 +147,34 @@ impl Drop for Registration {
     }
 }
 
-async fn deliver(taker: &mpsc::Sender<Letter>, event: &OutgoingEvent) -> Result<Outcome, PublishError> {
+async fn deliver(
+    consumer: &mpsc::Sender<PendingDelivery>,
+    event: &OutgoingEvent,
+) -> Result<Outcome, PublishError> {
     let delivery = Delivery::parse(event.payload.as_bytes(), event.attempt)
         .map_err(|error| PublishError::Rejected { reason: error.to_string() })?;
-    let (answer, outcome) = oneshot::channel();
-    taker.send(Letter { delivery, answer }).await.map_err(|_| stopped())?;
-    outcome.await.map_err(|_| stopped())
+    let (outcome, handled) = oneshot::channel();
+    consumer.send(PendingDelivery { delivery, outcome }).await.map_err(|_| stopped())?;
+    handled.await.map_err(|_| stopped())
 }
 
 fn stopped() -> PublishError {
     PublishError::Unavailable("the consumer has stopped".to_owned())
 }
 
-/// Handles a batch and answers how many deliveries it was.
-async fn work(handler: &dyn Handler, batch: Vec<Letter>, in_hand: Handling, max_attempts: u32) -> usize {
-    let (mut deliveries, answers): (Vec<_>, Vec<_>) =
-        batch.into_iter().map(|letter| (letter.delivery, letter.answer)).unzip();
-    let outcomes = handling::handle(handler, &mut deliveries, in_hand, max_attempts).await;
-    for (answer, outcome) in answers.into_iter().zip(outcomes) {
-        // A producer that no longer listens will publish the event again.
-        let _ = answer.send(outcome);
+/// Handles a batch; returns its number of deliveries.
+async fn handle_batch(
+    handler: &dyn Handler,
+    batch: Vec<PendingDelivery>,
+    in_flight: InFlightGuard,
+    max_attempts: u32,
+) -> usize {
+    let (mut deliveries, senders): (Vec<_>, Vec<_>) =
+        batch.into_iter().map(|pending| (pending.delivery, pending.outcome)).unzip();
+    let outcomes = invoke::invoke(handler, &mut deliveries, in_flight, max_attempts).await;
+    for (sender, outcome) in senders.into_iter().zip(outcomes) {
+        // A producer that no longer waits will publish the event again.
+        let _ = sender.send(outcome);
     }
     deliveries.len()
 }

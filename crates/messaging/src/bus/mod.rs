@@ -1,9 +1,9 @@
-//! Publishing and consuming, on RabbitMQ or inside the process.
+//! The bus: publishing and consuming, on RabbitMQ or inside one process.
 
 mod dead_letters;
 mod delivery;
-mod handling;
-mod in_hand;
+mod in_flight;
+mod invoke;
 mod local;
 mod rabbit;
 
@@ -17,21 +17,21 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::dead_letters::{DeadLetter, DeadLetterDecision, DeadLetterError, DeadLetterReview};
 pub use self::delivery::{Delivery, Handler, Outcome};
-use self::in_hand::InHand;
+use self::in_flight::InFlight;
 use self::local::LocalBus;
 use self::rabbit::RabbitBus;
 use crate::envelope::OutgoingEvent;
 use crate::metrics;
 use crate::settings::BusSettings;
 
-/// Many more than are worth it.
+/// Far beyond the point where larger batches still pay.
 const MAX_EVENTS_PER_MESSAGE: u16 = 1_000;
 
-/// The way from producers to consumers. Cloned freely; all clones are one bus.
+/// Connects producers and consumers. Cheap to clone; clones share connections and state.
 #[derive(Clone)]
 pub struct Bus {
     kind: Arc<Kind>,
-    in_hand: InHand,
+    in_flight: InFlight,
     handling_limit: Duration,
 }
 
@@ -40,13 +40,13 @@ enum Kind {
     Rabbit(RabbitBus),
 }
 
-/// The settings of the bus cannot be used.
+/// Invalid settings of the bus.
 #[derive(Debug, thiserror::Error)]
 pub enum BusError {
-    /// The address is neither RabbitMQ's nor the local bus's.
+    /// `bus.url` is neither RabbitMQ's nor the local bus's.
     #[error("bus.url must begin with amqp://, amqps:// or be local:")]
     UnknownScheme,
-    /// The address cannot be parsed. It is not repeated here, because it holds a password.
+    /// `bus.url` cannot be parsed. The message does not repeat it, because it holds a password.
     #[error("bus.url cannot be parsed: {0}")]
     InvalidUrl(String),
     /// A setting is out of its range.
@@ -54,51 +54,51 @@ pub enum BusError {
     InvalidSetting(&'static str),
 }
 
-/// An event was not handed over. Its producer still has it, and must try again later unless it was rejected.
+/// An event was not published. Its producer keeps it, and retries later unless it was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PublishError {
-    /// The bus cannot take anything at the moment.
+    /// The bus is down or refuses messages at the moment.
     #[error("bus is unavailable: {0}")]
     Unavailable(String),
-    /// No queue takes the event although its topic needs a consumer: none has ever started.
+    /// The topic needs a consumer and no queue is bound to it: no consumer of it has ever started.
     #[error("no queue takes events {topic}: start a consumer of them")]
     Unroutable {
-        /// The topic.
+        /// Name of the topic without a queue.
         topic: String,
     },
-    /// A consumer in this process could not handle it this time.
+    /// Local bus: a consumer failed in this attempt.
     #[error("consumer could not handle the event: {reason}")]
     Retry {
-        /// What the consumer said.
+        /// The reason that the consumer gave.
         reason: String,
     },
-    /// A consumer in this process will never be able to handle it, or has failed too often.
+    /// Local bus: a consumer rejected the event, or its attempts are exhausted.
     #[error("consumer rejected the event: {reason}")]
     Rejected {
-        /// What the consumer said.
+        /// The reason that the consumer gave.
         reason: String,
     },
 }
 
-/// A queue and how it is consumed. All processes that consume the same queue share its events.
+/// A queue and its limits. All processes that consume the same queue share its events.
 #[derive(Debug, Clone, Copy)]
 pub struct Subscription {
     /// Name of the queue without the namespace, as in `scoring-worker.conversation-accepted`.
     pub queue: &'static str,
-    /// The topics it takes.
+    /// The topics bound to it.
     pub topics: &'static [Topic],
-    /// Deliveries handed to the handler together, at most.
+    /// Most deliveries in one call of the handler.
     pub max_batch: usize,
-    /// Deliveries being handled at the same time in this process, at most. On RabbitMQ the process
-    /// holds about as many, or two messages, of which each may hold several.
+    /// Most deliveries in flight in this process. On RabbitMQ the prefetch is about as many events, but at least two
+    /// messages, each of which may hold several.
     pub max_in_flight: usize,
 }
 
 impl Bus {
-    /// The bus that `settings` describe. Does not connect: the broker may come up later.
+    /// Does not connect: the broker may come up later.
     ///
     /// # Errors
-    /// When a setting cannot be used.
+    /// When a setting is invalid.
     pub fn open(settings: &BusSettings) -> Result<Self, BusError> {
         if settings.max_attempts == 0 {
             return Err(BusError::InvalidSetting("bus.max_attempts must be at least 1"));
@@ -110,18 +110,18 @@ impl Bus {
             return Err(BusError::InvalidSetting("bus.events_per_message must be 1 to 1000"));
         }
         metrics::describe();
-        let in_hand = InHand::default();
+        let in_flight = InFlight::default();
         let kind = match settings.url.expose_secret().split_once(':') {
-            Some(("local", "")) => Kind::Local(LocalBus::new(settings.max_attempts, in_hand.clone())),
-            Some(("amqp" | "amqps", _)) => Kind::Rabbit(RabbitBus::open(settings, in_hand.clone())?),
+            Some(("local", "")) => Kind::Local(LocalBus::new(settings.max_attempts, in_flight.clone())),
+            Some(("amqp" | "amqps", _)) => Kind::Rabbit(RabbitBus::open(settings, in_flight.clone())?),
             _ => return Err(BusError::UnknownScheme),
         };
         let handling_limit = Duration::from_secs(settings.handling_limit_seconds);
-        Ok(Self { kind: Arc::new(kind), in_hand, handling_limit })
+        Ok(Self { kind: Arc::new(kind), in_flight, handling_limit })
     }
 
-    /// Hands over events; the answers are in their order. `Ok` means that the broker has stored the event, or, on
-    /// the local bus, that every consumer of its topic has handled it.
+    /// Publishes events; the results are in the same order. `Ok` means that the broker has confirmed the event, or, on
+    /// the local bus, that every queue of its topic has handled it.
     pub async fn publish(&self, events: &[OutgoingEvent]) -> Vec<Result<(), PublishError>> {
         match &*self.kind {
             Kind::Local(local) => local.publish(events).await,
@@ -129,18 +129,18 @@ impl Bus {
         }
     }
 
-    /// Consumes a queue until `stop` is cancelled: then no more deliveries are taken in, those in the hands of the
-    /// handler are finished and settled. Outages are waited out. A task of `Phase::Consume`.
+    /// Consumes a queue until `stop` is cancelled, then finishes and acknowledges the deliveries in flight. Reconnects
+    /// after outages. A task of `Phase::Consume`.
     ///
     /// # Errors
-    /// None at present: every failure is waited out.
+    /// None at present: every failure is retried.
     pub async fn consume(
         &self,
         subscription: Subscription,
         handler: Arc<dyn Handler>,
         stop: CancellationToken,
     ) -> Result<(), BoxError> {
-        metrics::consuming(subscription.queue);
+        metrics::register_queue(subscription.queue);
         match &*self.kind {
             Kind::Local(local) => local.consume(subscription, handler, stop).await,
             Kind::Rabbit(rabbit) => rabbit.consume(subscription, handler, stop).await,
@@ -151,7 +151,7 @@ impl Bus {
     /// Whether the bus is connected; for readiness.
     ///
     /// # Errors
-    /// What is wrong, for the log.
+    /// When it is not, with the reason for the log.
     pub async fn ping(&self) -> Result<(), String> {
         match &*self.kind {
             Kind::Local(_) => Ok(()),
@@ -159,24 +159,24 @@ impl Bus {
         }
     }
 
-    /// Whether the handlers of `queue` (named as in [`Subscription`]) in this process come to an end; for readiness.
+    /// Whether no handler of `queue` (named as in [`Subscription`]) in this process is stuck; for readiness.
     ///
     /// # Errors
-    /// When one has had deliveries in its hands for longer than `handling_limit_seconds`, for the log.
+    /// When deliveries have been in flight for longer than `handling_limit_seconds`, with their age for the log.
     pub fn check_handling(&self, queue: &'static str) -> Result<(), String> {
-        match self.in_hand.oldest(queue) {
+        match self.in_flight.oldest_age(queue) {
             Some(age) if age > self.handling_limit => {
-                Err(format!("deliveries of {queue} have been in hand for {} s", age.as_secs()))
+                Err(format!("deliveries of {queue} have been in flight for {} s", age.as_secs()))
             }
             _ => Ok(()),
         }
     }
 
-    /// Shows the dead letters of `queue` (named as in [`Subscription`]) to `decide`, oldest first and `limit` at most,
-    /// and does with each what it says.
+    /// Calls `decide` for the dead letters of `queue` (named as in [`Subscription`]), oldest first, `limit` at most, and
+    /// applies its decisions.
     ///
     /// # Errors
-    /// When there is no such queue, the broker is not there, or the bus is a local one.
+    /// When the queue does not exist, the broker is unavailable, or the bus is a local one.
     pub async fn review_dead_letters(
         &self,
         queue: &str,

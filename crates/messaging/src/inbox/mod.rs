@@ -1,19 +1,61 @@
-//! Which events a consumer has handled. Written in the transaction of its work, so that the work is done exactly
-//! once however often an event is delivered.
+//! The inbox: handled events of each consumer, recorded in the transaction of its work. Redelivered events are recognised,
+//! so that the work takes effect exactly once.
 
 mod postgres;
 mod sqlite;
 #[cfg(test)]
 mod tests;
 
-pub use self::postgres::{forget_postgres, record_postgres};
-pub use self::sqlite::{forget_sqlite, record_sqlite};
+use std::collections::HashSet;
 
-/// Handled events are remembered for so long, in milliseconds: far beyond every retry, and long enough for somebody to
-/// look after dead letters.
+use assay_contracts::ids::EventId;
+use assay_contracts::time::Timestamp;
+use assay_platform::db::DatabaseError;
+
+/// Retention of records, in milliseconds: far beyond every retry, and long enough for an operator to handle dead letters.
 pub const RETENTION_MILLIS: i64 = 14 * 24 * 60 * 60 * 1_000;
-/// At most so many records are forgotten by one statement.
+/// Most records that one statement deletes.
 pub const PRUNE_BATCH: u32 = 5_000;
 
 /// Ids in one statement: far below the limits on bound values of both databases.
 const IDS_PER_STATEMENT: usize = 1_000;
+
+/// A connection to either database, so that the statements of a service can be written once for both.
+pub trait Connection {
+    #[doc(hidden)]
+    fn record_events(
+        &mut self,
+        consumer: &str,
+        ids: &[EventId],
+        now: Timestamp,
+    ) -> Result<HashSet<EventId>, DatabaseError>;
+    #[doc(hidden)]
+    fn prune_events(&mut self, before: Timestamp, limit: u32) -> Result<usize, DatabaseError>;
+}
+
+/// Records in the caller's transaction that `consumer` handles the events `ids`. Returns those that it had not handled
+/// before: only these need work. Waits for a concurrent transaction with one of them.
+///
+/// # Errors
+/// When the database refuses; the caller's transaction must be rolled back.
+pub fn record(
+    connection: &mut impl Connection,
+    consumer: &str,
+    ids: &[EventId],
+    now: Timestamp,
+) -> Result<HashSet<EventId>, DatabaseError> {
+    connection.record_events(consumer, ids, now)
+}
+
+/// Deletes at most `limit` records of events handled before `before`; returns their number. A later redelivery of such an
+/// event is handled again: `before` must lie beyond every retry.
+///
+/// # Errors
+/// When the database refuses.
+pub fn prune(
+    connection: &mut impl Connection,
+    before: Timestamp,
+    limit: u32,
+) -> Result<usize, DatabaseError> {
+    connection.prune_events(before, limit)
+}

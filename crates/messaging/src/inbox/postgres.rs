@@ -20,7 +20,7 @@ diesel::table! {
     }
 }
 
-/// One text whatever the number of events.
+/// Arrays keep the text of the statement the same for any number of events.
 const RECORD: &str = "
     INSERT INTO inbox (consumer, event_id, handled_at) SELECT $1, event_id, $3 FROM unnest($2) AS new (event_id)
     ON CONFLICT DO NOTHING RETURNING event_id";
@@ -31,12 +31,22 @@ struct InboxRow {
     event_id: Uuid,
 }
 
-/// Records in the caller's transaction that `consumer` handles the events `ids`, and answers those that it had not
-/// handled before: the only ones it must do its work for. A concurrent transaction with one of them is waited for.
-///
-/// # Errors
-/// When the database refuses; the caller's transaction must be rolled back.
-pub fn record_postgres(
+impl super::Connection for PgConnection {
+    fn record_events(
+        &mut self,
+        consumer: &str,
+        ids: &[EventId],
+        now: Timestamp,
+    ) -> Result<HashSet<EventId>, DatabaseError> {
+        record(self, consumer, ids, now)
+    }
+
+    fn prune_events(&mut self, before: Timestamp, limit: u32) -> Result<usize, DatabaseError> {
+        prune(self, before, limit)
+    }
+}
+
+fn record(
     connection: &mut PgConnection,
     consumer: &str,
     ids: &[EventId],
@@ -54,17 +64,8 @@ pub fn record_postgres(
     Ok(new)
 }
 
-/// Forgets at most `limit` events that were handled before `before`, and answers how many those were. An event that
-/// is delivered again after that is handled again: `before` must lie beyond every retry.
-///
-/// # Errors
-/// When the database refuses.
-pub fn forget_postgres(
-    connection: &mut PgConnection,
-    before: Timestamp,
-    limit: u32,
-) -> Result<usize, DatabaseError> {
-    let forgotten = diesel::sql_query(
+fn prune(connection: &mut PgConnection, before: Timestamp, limit: u32) -> Result<usize, DatabaseError> {
+    let deleted = diesel::sql_query(
         "DELETE FROM inbox USING (SELECT consumer, event_id FROM inbox WHERE handled_at < $1 \
          ORDER BY handled_at LIMIT $2 FOR UPDATE SKIP LOCKED) AS old \
          WHERE inbox.consumer = old.consumer AND inbox.event_id = old.event_id",
@@ -72,10 +73,10 @@ pub fn forget_postgres(
     .bind::<diesel::sql_types::BigInt, _>(before.as_millis())
     .bind::<diesel::sql_types::BigInt, _>(i64::from(limit))
     .execute(connection)?;
-    Ok(forgotten)
+    Ok(deleted)
 }
 
-/// In one order for everybody: two consumers with the same events must not wait for each other.
+/// Sorted, so that concurrent transactions lock events in the same order and cannot deadlock.
 fn sorted(ids: &[EventId]) -> Vec<Uuid> {
     let mut ids: Vec<Uuid> = ids.iter().map(EventId::as_uuid).collect();
     ids.sort_unstable();

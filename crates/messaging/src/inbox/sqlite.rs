@@ -9,15 +9,26 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
 use diesel::sqlite::SqliteConnection;
 
-/// Row by row: here a statement costs nothing, and only one whose text never changes is prepared once.
+/// Row by row: in SQLite a statement has no round trip, and a constant text is prepared only once.
 const RECORD: &str =
     "INSERT INTO inbox (consumer, event_id, handled_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING";
 
-/// As [`super::record_postgres`].
-///
-/// # Errors
-/// When the database refuses; the caller's transaction must be rolled back.
-pub fn record_sqlite(
+impl super::Connection for SqliteConnection {
+    fn record_events(
+        &mut self,
+        consumer: &str,
+        ids: &[EventId],
+        now: Timestamp,
+    ) -> Result<HashSet<EventId>, DatabaseError> {
+        record(self, consumer, ids, now)
+    }
+
+    fn prune_events(&mut self, before: Timestamp, limit: u32) -> Result<usize, DatabaseError> {
+        prune(self, before, limit)
+    }
+}
+
+fn record(
     connection: &mut SqliteConnection,
     consumer: &str,
     ids: &[EventId],
@@ -37,21 +48,13 @@ pub fn record_sqlite(
     Ok(new)
 }
 
-/// As [`super::forget_postgres`].
-///
-/// # Errors
-/// When the database refuses.
-pub fn forget_sqlite(
-    connection: &mut SqliteConnection,
-    before: Timestamp,
-    limit: u32,
-) -> Result<usize, DatabaseError> {
-    let forgotten = diesel::sql_query(
+fn prune(connection: &mut SqliteConnection, before: Timestamp, limit: u32) -> Result<usize, DatabaseError> {
+    let deleted = diesel::sql_query(
         "DELETE FROM inbox WHERE (consumer, event_id) IN \
          (SELECT consumer, event_id FROM inbox WHERE handled_at < ? ORDER BY handled_at LIMIT ?)",
     )
     .bind::<BigInt, _>(before.as_millis())
     .bind::<BigInt, _>(i64::from(limit))
     .execute(connection)?;
-    Ok(forgotten)
+    Ok(deleted)
 }

@@ -1,4 +1,4 @@
-//! How much waits in an outbox, and whether that is too much: with the bus away the table grows, and the disk ends.
+//! Backlog limits of an outbox: while the bus is down the table grows, and the disk is finite.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -11,76 +11,77 @@ use tokio_util::sync::CancellationToken;
 
 use super::Outbox;
 
-/// How often the table is looked at.
+/// Between two polls of the table.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Looking takes a twentieth of the time at most: counting a million rows is not for every second.
-const SHARE: u32 = 20;
+/// The pause is at least this many times as long as the poll: counting a million rows every second costs too much.
+const PAUSE_FACTOR: u32 = 20;
 
-/// In the place of a moment: nothing waits.
-const NOTHING: i64 = i64::MAX;
+/// In place of a time: no event is pending.
+const NO_EVENT: i64 = i64::MAX;
 
-/// What may wait in an outbox.
+/// Limits of the pending events of an outbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BacklogLimits {
-    /// No event for longer than this.
+    /// Highest age of a pending event.
     pub age: Duration,
-    /// Not more events than this.
+    /// Highest number of pending events.
     pub events: u64,
 }
 
-/// Too much waits: what would add to it must be refused until the relay has caught up.
+/// A limit is reached: writing more events must be refused until the relay has caught up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BacklogFull {
-    /// An event waits for too long.
+    /// The oldest pending event is too old.
     #[error("an event has been waiting for the bus for {seconds} s: see whether the bus is up")]
     TooOld {
-        /// For how long.
+        /// Age of the oldest pending event.
         seconds: u64,
     },
-    /// Too many events wait.
+    /// Too many events are pending.
     #[error("{events} events wait for the bus: see whether the bus is up and its consumers keep up")]
     TooMany {
-        /// How many, at least.
+        /// Number of pending events, at least.
         events: u64,
     },
 }
 
-/// What waits in the outbox of one service, as of about a second ago. All replicas of a service look at the same table, so
-/// that its limits hold for all of them together, give or take what they write between two looks. Cloned freely; all
-/// clones are one.
+/// The backlog of one service's outbox, as of about a second ago. All replicas of a service poll the same table, so that
+/// the limits hold for all of them together, except for events written between two polls. Cheap to clone; clones share
+/// state.
 #[derive(Clone)]
 pub struct Backlog {
     limits: BacklogLimits,
-    seen: Arc<Seen>,
+    snapshot: Arc<Snapshot>,
 }
 
-struct Seen {
-    /// When the oldest event was written, epoch milliseconds, or [`NOTHING`].
+/// The last poll of the table.
+struct Snapshot {
+    /// Time at which the oldest pending event was written, epoch milliseconds, or [`NO_EVENT`].
     oldest: AtomicI64,
     events: AtomicU64,
-    /// Too many events were seen, and not yet few enough again.
+    /// The number of events reached its limit, and has not fallen below nine tenths of it since.
     is_draining: AtomicBool,
 }
 
 impl Backlog {
-    /// Nothing has been seen yet.
+    /// An empty backlog, until the first poll.
     pub fn new(limits: BacklogLimits) -> Self {
-        let seen = Seen {
-            oldest: AtomicI64::new(NOTHING),
+        let snapshot = Snapshot {
+            oldest: AtomicI64::new(NO_EVENT),
             events: AtomicU64::new(0),
             is_draining: AtomicBool::new(false),
         };
-        Self { limits, seen: Arc::new(seen) }
+        Self { limits, snapshot: Arc::new(snapshot) }
     }
 
-    /// Whether more may be written. Costs three reads of memory, for every request. Once there were too many events there
-    /// is room again below nine tenths of the limit: not for one request each time the relay has published one event.
+    /// Whether more events may be written. Cheap enough for every request. After the number of events reached its limit
+    /// there is room again only below nine tenths of it: not for one request each time one event was published.
     ///
     /// # Errors
     /// [`BacklogFull`] when a limit is reached.
     pub fn check(&self) -> Result<(), BacklogFull> {
-        let events = self.seen.events.load(Ordering::Relaxed);
+        let events = self.snapshot.events.load(Ordering::Relaxed);
         if self.is_too_many(events) {
             return Err(BacklogFull::TooMany { events });
         }
@@ -92,7 +93,7 @@ impl Backlog {
 
     fn is_too_many(&self, events: u64) -> bool {
         let limit = self.limits.events;
-        let is_draining = &self.seen.is_draining;
+        let is_draining = &self.snapshot.is_draining;
         if events >= limit {
             is_draining.store(true, Ordering::Relaxed);
         } else if is_draining.load(Ordering::Relaxed) && events < limit - limit / 10 {
@@ -101,50 +102,49 @@ impl Backlog {
         is_draining.load(Ordering::Relaxed)
     }
 
-    /// Counts events that were just committed, until the next look at the table counts them, too.
+    /// Adds events that were just committed, until the next poll counts them.
     pub fn add(&self, events: u64) {
-        self.seen.events.fetch_add(events, Ordering::Relaxed);
+        self.snapshot.events.fetch_add(events, Ordering::Relaxed);
     }
 
-    /// Looks at the table again and again until `stop`. A table that cannot be read is as it was seen last. A task of
-    /// `Phase::Relay`.
+    /// Polls the table until `stop`. While it cannot be read the last snapshot stays valid. A task of `Phase::Relay`.
     ///
     /// # Errors
-    /// None at present: every failure is waited out.
+    /// None at present: every failure is retried.
     pub async fn watch(self, outbox: Outbox, stop: CancellationToken) -> Result<(), BoxError> {
         let mut was_full = false;
         loop {
-            let began = Instant::now();
-            let Some(looked) = stop.run_until_cancelled(outbox.backlog(self.limits.events)).await else {
+            let started = Instant::now();
+            let Some(polled) = stop.run_until_cancelled(outbox.backlog(self.limits.events)).await else {
                 return Ok(());
             };
-            match looked {
-                Ok((oldest, events)) => self.note(oldest, events),
-                Err(error) => tracing::debug!(%error, "outbox cannot be looked at"),
+            match polled {
+                Ok((oldest, events)) => self.record(oldest, events),
+                Err(error) => tracing::debug!(%error, "outbox cannot be read"),
             }
-            was_full = self.tell(was_full);
-            let pause = INTERVAL.max(began.elapsed() * SHARE);
+            was_full = self.log_transition(was_full);
+            let pause = INTERVAL.max(started.elapsed() * PAUSE_FACTOR);
             if stop.run_until_cancelled(sleep(pause)).await.is_none() {
                 return Ok(());
             }
         }
     }
 
-    fn note(&self, oldest: Option<Timestamp>, events: u64) {
-        self.seen.oldest.store(oldest.map_or(NOTHING, Timestamp::as_millis), Ordering::Relaxed);
-        self.seen.events.store(events, Ordering::Relaxed);
+    fn record(&self, oldest: Option<Timestamp>, events: u64) {
+        self.snapshot.oldest.store(oldest.map_or(NO_EVENT, Timestamp::as_millis), Ordering::Relaxed);
+        self.snapshot.events.store(events, Ordering::Relaxed);
     }
 
     fn oldest_age(&self) -> Option<Duration> {
-        let oldest = self.seen.oldest.load(Ordering::Relaxed);
-        (oldest != NOTHING).then(|| {
+        let oldest = self.snapshot.oldest.load(Ordering::Relaxed);
+        (oldest != NO_EVENT).then(|| {
             let age = now().millis_since(Timestamp::saturating_from_millis(oldest));
             Duration::from_millis(u64::try_from(age).unwrap_or_default())
         })
     }
 
-    /// Once when it becomes full and once when it no longer is. Answers which it is.
-    fn tell(&self, was_full: bool) -> bool {
+    /// Logs when the backlog becomes full and when it no longer is. Returns whether it is full.
+    fn log_transition(&self, was_full: bool) -> bool {
         let checked = self.check();
         match checked {
             Err(reason) if !was_full => {
@@ -166,43 +166,43 @@ mod tests {
     }
 
     #[test]
-    fn an_outbox_is_full_at_its_age_or_at_its_number_and_has_room_when_it_was_drained() {
+    fn backlog_is_full_at_either_limit_until_drained() {
         let backlog = backlog();
-        assert_eq!(backlog.check(), Ok(()), "nothing was seen yet");
-        backlog.note(Some(now().plus_millis(-59_000)), 99);
+        assert_eq!(backlog.check(), Ok(()), "no poll yet");
+        backlog.record(Some(now().plus_millis(-59_000)), 99);
         assert_eq!(backlog.check(), Ok(()));
-        backlog.note(Some(now()), 100);
+        backlog.record(Some(now()), 100);
         assert_eq!(backlog.check(), Err(BacklogFull::TooMany { events: 100 }));
-        backlog.note(Some(now().plus_millis(-61_500)), 1);
+        backlog.record(Some(now().plus_millis(-61_500)), 1);
         assert_eq!(backlog.check(), Err(BacklogFull::TooOld { seconds: 61 }));
-        backlog.note(None, 0);
+        backlog.record(None, 0);
         assert_eq!(backlog.check(), Ok(()));
     }
 
     #[test]
-    fn an_outbox_that_was_full_has_room_again_below_nine_tenths() {
+    fn full_backlog_has_room_again_below_nine_tenths() {
         let backlog = backlog();
         let few = [0, 89, 90, 99].map(|events| (events, true));
         let full = [100, 99, 90].map(|events| (events, false));
         let drained = [89, 99].map(|events| (events, true));
         for (events, has_room) in [&few[..], &full, &drained].concat() {
-            backlog.note(Some(now()), events);
+            backlog.record(Some(now()), events);
             assert_eq!(backlog.check().is_ok(), has_room, "{events}");
         }
     }
 
     #[test]
-    fn what_was_written_since_the_last_look_counts() {
+    fn events_added_since_the_last_poll_count() {
         let backlog = backlog();
-        backlog.note(Some(now()), 90);
+        backlog.record(Some(now()), 90);
         backlog.add(10);
         assert_eq!(backlog.check(), Err(BacklogFull::TooMany { events: 100 }));
     }
 
     #[test]
-    fn an_event_of_a_clock_that_runs_ahead_is_not_old() {
+    fn event_from_a_clock_running_ahead_is_not_old() {
         let backlog = backlog();
-        backlog.note(Some(now().plus_millis(3_600_000)), 1);
+        backlog.record(Some(now().plus_millis(3_600_000)), 1);
         assert_eq!(backlog.check(), Ok(()));
     }
 }

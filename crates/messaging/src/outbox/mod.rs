@@ -1,9 +1,9 @@
-//! Events that are committed and not yet on the bus. A row is removed when the bus has confirmed the event, and never
-//! before: an outage of the bus only makes the table grow.
+//! The transactional outbox: events that are committed and not yet published. A row is deleted only when the bus has
+//! confirmed the event: an outage of the bus only makes the table grow.
 
 mod backlog;
-mod handover;
-mod pace;
+mod direct_dispatch;
+mod poll_schedule;
 mod postgres;
 mod relay;
 mod sqlite;
@@ -19,61 +19,81 @@ use assay_platform::runtime::now;
 use tokio::sync::Notify;
 
 pub use self::backlog::{Backlog, BacklogFull, BacklogLimits};
-pub use self::handover::Handover;
-use self::handover::Handovers;
-pub use self::postgres::enqueue_postgres;
+pub use self::direct_dispatch::DirectDispatch;
+use self::direct_dispatch::DispatchQueue;
 pub use self::relay::relay;
-pub use self::sqlite::enqueue_sqlite;
 use crate::envelope::OutgoingEvent;
 
-/// How long a claim lasts unless it is renewed. A relay that dies holds its rows for so long.
+/// Lease of a claim, unless it is renewed. The rows of a crashed relay are blocked until it expires.
 const LEASE_MILLIS: i64 = 10_000;
 
-/// No attempt and no lease is ever put off further than this, unless a clock has been set back since.
-const LATEST_ATTEMPT_MILLIS: i64 = 120_000;
+/// No attempt or lease is scheduled later than this, unless a clock was set back since.
+const MAX_SCHEDULE_MILLIS: i64 = 120_000;
 
 /// Rows in one statement: far below the limits on bound values of both databases.
 const ROWS_PER_STATEMENT: usize = 1_000;
 
-/// The outbox of one service. Cloned freely; all clones are one.
+/// A connection to either database, so that the statements of a service can be written once for both.
+pub trait Connection {
+    #[doc(hidden)]
+    fn enqueue_events(
+        &mut self,
+        events: &[OutgoingEvent],
+        dispatch: DirectDispatch,
+    ) -> Result<(), DatabaseError>;
+}
+
+/// Writes events in the caller's transaction. After the commit the caller calls [`Outbox::dispatch`].
+///
+/// # Errors
+/// When the database refuses; the caller's transaction must be rolled back.
+pub fn enqueue(
+    connection: &mut impl Connection,
+    events: &[OutgoingEvent],
+    dispatch: DirectDispatch,
+) -> Result<(), DatabaseError> {
+    connection.enqueue_events(events, dispatch)
+}
+
+/// The outbox of one service. Cheap to clone; clones share state.
 #[derive(Clone)]
 pub struct Outbox {
     database: Database,
     committed: Arc<Notify>,
-    handovers: Arc<Handovers>,
+    fast_path: Arc<DispatchQueue>,
 }
 
-/// How an outbox does.
+/// Counts and ages of an outbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutboxStatus {
-    /// Events that wait for the bus.
+    /// Events that wait to be published.
     pub pending: u64,
-    /// When the oldest of them was written.
+    /// Time at which the oldest pending event was written.
     pub oldest_pending: Option<Timestamp>,
-    /// Why the oldest of those that were refused before was refused. An outage of the bus refuses nothing.
+    /// Last error of the oldest pending event that has failed before. Outages of the bus are not recorded.
     pub last_error: Option<String>,
-    /// Events that were given up.
+    /// Events without further attempts.
     pub dead: u64,
 }
 
-/// An event that was given up: only possible on the local bus, where a consumer can reject it.
+/// An event without further attempts. Only on the local bus, where a consumer can reject it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadEvent {
-    /// Its id.
+    /// Id of the event.
     pub id: EventId,
-    /// Its topic.
+    /// Name of the topic.
     pub topic: String,
-    /// The tenant it belongs to.
+    /// The organization that owns the event's data.
     pub organization_id: OrganizationId,
-    /// When it was written.
+    /// Time at which the event was written.
     pub created_at: Timestamp,
-    /// When it was given up.
+    /// Time of the last failure.
     pub dead_at: Timestamp,
-    /// Attempts that failed.
+    /// Number of failed attempts.
     pub attempts: u32,
-    /// Why.
+    /// Reason of the last failure.
     pub last_error: String,
-    /// The event as it would be published.
+    /// The encoded envelope.
     pub payload: String,
 }
 
@@ -84,31 +104,30 @@ struct Claimed {
     created_at: Timestamp,
 }
 
-/// What became of claimed rows.
+/// Results of publishing claimed rows.
 #[derive(Debug, Default)]
-struct Settlement {
-    /// On the bus: removed.
+struct PublishResults {
+    /// Confirmed: to be deleted.
     published: Vec<EventId>,
-    /// Not tried, because the bus is down: free for the next claim.
+    /// Not attempted because the bus is down: claimable at once.
     released: Vec<EventId>,
-    /// Not taken this time.
+    /// Failed: to be attempted again later.
     postponed: Vec<Postponed>,
-    /// Given up.
+    /// Without further attempts, with the reason.
     dead: Vec<(EventId, String)>,
 }
 
 #[derive(Debug)]
 struct Postponed {
     id: EventId,
-    /// Whether an attempt of a consumer failed.
-    counts: bool,
+    /// Whether it was an attempt of a consumer.
+    counts_attempt: bool,
     next_attempt_at: Timestamp,
     reason: String,
 }
 
-impl Settlement {
-    /// Whether all of it is on the bus.
-    fn is_of_published(&self) -> bool {
+impl PublishResults {
+    fn all_published(&self) -> bool {
         self.released.is_empty() && self.postponed.is_empty() && self.dead.is_empty()
     }
 }
@@ -116,35 +135,35 @@ impl Settlement {
 impl Outbox {
     /// The outbox in `database`, whose migrations include [`crate::MIGRATIONS`].
     pub fn new(database: Database) -> Self {
-        Self { database, committed: Arc::new(Notify::new()), handovers: Arc::default() }
+        Self { database, committed: Arc::new(Notify::new()), fast_path: Arc::default() }
     }
 
-    /// Before a transaction that writes events: who is to publish them. Whoever asks says after the commit, by
-    /// [`Self::hand_over`], that they are there; otherwise they rest until their claim ends.
-    pub fn handover(&self) -> Handover {
-        if self.handovers.has_room() {
-            Handover::until(now().plus_millis(LEASE_MILLIS))
+    /// To be called before a transaction that writes events: decides whether they take the fast path, claimed by the relay
+    /// of this process. The caller must call [`Self::dispatch`] after the commit; otherwise the events stay blocked until
+    /// the lease expires.
+    pub fn direct_dispatch(&self) -> DirectDispatch {
+        if self.fast_path.has_room() {
+            DirectDispatch::until(now().plus_millis(LEASE_MILLIS))
         } else {
-            Handover::NONE
+            DirectDispatch::NONE
         }
     }
 
-    /// After the commit: has the relay of this process publish the events at once. Nothing else than [`Self::wake`] when
-    /// they were not written for it.
-    pub fn hand_over(&self, handover: Handover, events: Vec<OutgoingEvent>) {
-        match handover.claimed_until() {
-            Some(claimed_until) => self.handovers.push(events, now(), claimed_until),
+    /// To be called after the commit: passes the events to the relay of this process. With [`DirectDispatch::NONE`] the
+    /// same as [`Self::wake`].
+    pub fn dispatch(&self, dispatch: DirectDispatch, events: Vec<OutgoingEvent>) {
+        match dispatch.claimed_until() {
+            Some(claimed_until) => self.fast_path.push(events, now(), claimed_until),
             None => self.wake(),
         }
     }
 
-    /// Tells the relay of this process that a transaction with new events has been committed. Not needed for them to
-    /// be published, only to be published at once.
+    /// Wakes the relay of this process after a commit of new events. Without it they are published at the next poll.
     pub fn wake(&self) {
         self.committed.notify_one();
     }
 
-    /// When the oldest event that waits for the bus was written; for readiness.
+    /// Time at which the oldest pending event was written; for readiness.
     ///
     /// # Errors
     /// When the database does not answer.
@@ -156,7 +175,7 @@ impl Outbox {
         Ok(oldest?.map(Timestamp::saturating_from_millis))
     }
 
-    /// When the oldest event that waits for the bus was written, and how many wait; they are counted up to `limit`.
+    /// Time at which the oldest pending event was written, and the number of pending events, counted up to `limit`.
     async fn backlog(&self, limit: u64) -> Result<(Option<Timestamp>, u64), DatabaseError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let (oldest, events) = match &self.database {
@@ -166,7 +185,6 @@ impl Outbox {
         Ok((oldest.map(Timestamp::saturating_from_millis), count(events)))
     }
 
-    /// The database that it lies in.
     pub(crate) fn database(&self) -> &Database {
         &self.database
     }
@@ -182,7 +200,7 @@ impl Outbox {
         }
     }
 
-    /// The events that were given up, oldest first, `limit` at most.
+    /// The dead events, oldest first, `limit` at most.
     ///
     /// # Errors
     /// When the database does not answer.
@@ -193,7 +211,7 @@ impl Outbox {
         }
     }
 
-    /// Lets a dead event begin anew with its first attempt. Answers whether there was one with this id.
+    /// Schedules a dead event again, as attempt 1. Returns whether there was one with this id.
     ///
     /// # Errors
     /// When the database does not answer.
@@ -207,19 +225,19 @@ impl Outbox {
         found
     }
 
-    /// Ends all claims: for a process that knows that no relay of this outbox lives, so that nothing has to wait for the
-    /// leases of dead ones. Where one lives after all, events are published twice.
+    /// Releases the claims of crashed relays without waiting for their leases. Only for a process that knows that no relay
+    /// of this outbox runs; otherwise events are published twice.
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn end_claims(&self) -> Result<(), DatabaseError> {
+    pub async fn release_all_claims(&self) -> Result<(), DatabaseError> {
         match &self.database {
-            Database::Postgres(database) => database.run(postgres::end_claims).await,
-            Database::Sqlite(database) => database.write(sqlite::end_claims).await,
+            Database::Postgres(database) => database.run(postgres::release_all_claims).await,
+            Database::Sqlite(database) => database.write(sqlite::release_all_claims).await,
         }
     }
 
-    /// Removes a dead event for good. Answers whether there was one with this id.
+    /// Deletes a dead event. Returns whether there was one with this id.
     ///
     /// # Errors
     /// When the database does not answer.
@@ -230,7 +248,7 @@ impl Outbox {
         }
     }
 
-    /// Claims due rows, those first that have waited longest. No two relays get the same row while its lease lasts.
+    /// Claims due rows, longest due first. No two relays get the same row while its lease lasts.
     async fn claim(&self, now: Timestamp, limit: u32) -> Result<Vec<Claimed>, DatabaseError> {
         match &self.database {
             Database::Postgres(database) => database.run(move |c| postgres::claim(c, now, limit)).await,
@@ -246,21 +264,27 @@ impl Outbox {
         }
     }
 
-    /// Writes down what became of claimed rows, all of it or nothing.
-    async fn settle(&self, settlement: Arc<Settlement>, now: Timestamp) -> Result<(), DatabaseError> {
+    /// Records the results of claimed rows in one transaction.
+    async fn record_results(
+        &self,
+        results: Arc<PublishResults>,
+        now: Timestamp,
+    ) -> Result<(), DatabaseError> {
         match &self.database {
             Database::Postgres(database) => {
-                database.run(move |c| postgres::settle(c, &settlement, now)).await
+                database.run(move |c| postgres::record_results(c, &results, now)).await
             }
-            Database::Sqlite(database) => database.write(move |c| sqlite::settle(c, &settlement, now)).await,
+            Database::Sqlite(database) => {
+                database.write(move |c| sqlite::record_results(c, &results, now)).await
+            }
         }
     }
 
-    /// Brings back rows that a clock which ran ahead has put off too far.
-    async fn undo_clock_steps(&self, now: Timestamp) -> Result<(), DatabaseError> {
+    /// Reschedules rows that a clock running ahead has scheduled too late.
+    async fn repair_clock_skew(&self, now: Timestamp) -> Result<(), DatabaseError> {
         match &self.database {
-            Database::Postgres(database) => database.run(move |c| postgres::undo_clock_steps(c, now)).await,
-            Database::Sqlite(database) => database.write(move |c| sqlite::undo_clock_steps(c, now)).await,
+            Database::Postgres(database) => database.run(move |c| postgres::repair_clock_skew(c, now)).await,
+            Database::Sqlite(database) => database.write(move |c| sqlite::repair_clock_skew(c, now)).await,
         }
     }
 }

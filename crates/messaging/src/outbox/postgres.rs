@@ -1,5 +1,5 @@
-//! The outbox on PostgreSQL. Every claim and every settlement is a short transaction of its own: none is open while
-//! events are published.
+//! The outbox on PostgreSQL. Claiming and recording results are short transactions of their own: none is open while events
+//! are published.
 
 use assay_contracts::ids::{EventId, OrganizationId};
 use assay_contracts::time::Timestamp;
@@ -12,8 +12,8 @@ use diesel::sql_types::{self, Array};
 use uuid::Uuid;
 
 use super::{
-    Claimed, DeadEvent, Handover, LATEST_ATTEMPT_MILLIS, LEASE_MILLIS, OutboxStatus, ROWS_PER_STATEMENT,
-    Settlement, count, unsigned,
+    Claimed, DeadEvent, DirectDispatch, LEASE_MILLIS, MAX_SCHEDULE_MILLIS, OutboxStatus, PublishResults,
+    ROWS_PER_STATEMENT, count, unsigned,
 };
 use crate::envelope::OutgoingEvent;
 
@@ -33,7 +33,7 @@ diesel::table! {
     }
 }
 
-/// One text whatever the number of rows.
+/// Arrays keep the text of the statement the same for any number of rows.
 const ENQUEUE: &str = "
     INSERT INTO outbox (id, topic, organization_id, needs_consumer, payload, created_at, next_attempt_at, claimed_until)
     SELECT id, topic, organization_id, needs_consumer, payload, $6, $6, $7
@@ -47,18 +47,25 @@ const CLAIM: &str = "
         ORDER BY next_attempt_at, id LIMIT $3 FOR UPDATE SKIP LOCKED))
     RETURNING id, topic, organization_id, needs_consumer, payload, created_at, attempts";
 
-/// Does not wait for the disk: what a crash of the server undoes is published again, and consumers know it.
-const REMOVE_PUBLISHED: &str = "
+/// Does not wait for the WAL flush: rows that a crash of the server restores are published again, and the inbox recognises
+/// them.
+const DELETE_PUBLISHED: &str = "
     DELETE FROM outbox WHERE id = ANY ($1) AND (SELECT set_config('synchronous_commit', 'off', true)) = 'off'";
 
-/// Writes events in the caller's transaction. After the commit, [`super::Outbox::hand_over`] has them published at once.
-///
-/// # Errors
-/// When the database refuses; the caller's transaction must be rolled back.
-pub fn enqueue_postgres(
+impl super::Connection for PgConnection {
+    fn enqueue_events(
+        &mut self,
+        events: &[OutgoingEvent],
+        dispatch: DirectDispatch,
+    ) -> Result<(), DatabaseError> {
+        enqueue(self, events, dispatch)
+    }
+}
+
+fn enqueue(
     connection: &mut PgConnection,
     events: &[OutgoingEvent],
-    handover: Handover,
+    dispatch: DirectDispatch,
 ) -> Result<(), DatabaseError> {
     let created_at = now().as_millis();
     for events in events.chunks(ROWS_PER_STATEMENT) {
@@ -69,7 +76,7 @@ pub fn enqueue_postgres(
             .bind::<Array<sql_types::Bool>, _>(column(events, |event| event.needs_consumer))
             .bind::<Array<sql_types::Text>, _>(column(events, |event| event.payload.as_str()))
             .bind::<sql_types::BigInt, _>(created_at)
-            .bind::<sql_types::BigInt, _>(handover.claimed_until_millis())
+            .bind::<sql_types::BigInt, _>(dispatch.claimed_until_millis())
             .execute(connection)?;
     }
     Ok(())
@@ -105,30 +112,30 @@ pub(super) fn renew(
     Ok(())
 }
 
-pub(super) fn settle(
+pub(super) fn record_results(
     connection: &mut PgConnection,
-    settlement: &Settlement,
+    results: &PublishResults,
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
-    if settlement.is_of_published() {
-        return remove_published(connection, &settlement.published);
+    if results.all_published() {
+        return delete_published(connection, &results.published);
     }
     connection.transaction(|connection| {
-        remove_published(connection, &settlement.published)?;
-        diesel::update(outbox::table.filter(outbox::id.eq_any(uuids(&settlement.released))))
+        delete_published(connection, &results.published)?;
+        diesel::update(outbox::table.filter(outbox::id.eq_any(uuids(&results.released))))
             .set(outbox::claimed_until.eq(0))
             .execute(connection)?;
-        for row in &settlement.postponed {
+        for row in &results.postponed {
             diesel::update(outbox::table.filter(outbox::id.eq(row.id.as_uuid())))
                 .set((
                     outbox::claimed_until.eq(0),
-                    outbox::attempts.eq(outbox::attempts + i32::from(row.counts)),
+                    outbox::attempts.eq(outbox::attempts + i32::from(row.counts_attempt)),
                     outbox::next_attempt_at.eq(row.next_attempt_at.as_millis()),
                     outbox::last_error.eq(&row.reason),
                 ))
                 .execute(connection)?;
         }
-        for (id, reason) in &settlement.dead {
+        for (id, reason) in &results.dead {
             diesel::update(outbox::table.filter(outbox::id.eq(id.as_uuid())))
                 .set((
                     outbox::claimed_until.eq(0),
@@ -142,20 +149,20 @@ pub(super) fn settle(
     })
 }
 
-fn remove_published(connection: &mut PgConnection, ids: &[EventId]) -> Result<(), DatabaseError> {
-    static_sql(REMOVE_PUBLISHED).bind::<Array<sql_types::Uuid>, _>(uuids(ids)).execute(connection)?;
+fn delete_published(connection: &mut PgConnection, ids: &[EventId]) -> Result<(), DatabaseError> {
+    static_sql(DELETE_PUBLISHED).bind::<Array<sql_types::Uuid>, _>(uuids(ids)).execute(connection)?;
     Ok(())
 }
 
-pub(super) fn end_claims(connection: &mut PgConnection) -> Result<(), DatabaseError> {
+pub(super) fn release_all_claims(connection: &mut PgConnection) -> Result<(), DatabaseError> {
     diesel::update(outbox::table.filter(outbox::claimed_until.gt(0)))
         .set(outbox::claimed_until.eq(0))
         .execute(connection)?;
     Ok(())
 }
 
-pub(super) fn undo_clock_steps(connection: &mut PgConnection, now: Timestamp) -> Result<(), DatabaseError> {
-    let too_late = now.plus_millis(LATEST_ATTEMPT_MILLIS).as_millis();
+pub(super) fn repair_clock_skew(connection: &mut PgConnection, now: Timestamp) -> Result<(), DatabaseError> {
+    let too_late = now.plus_millis(MAX_SCHEDULE_MILLIS).as_millis();
     diesel::update(outbox::table)
         .filter(outbox::dead_at.is_null())
         .filter(outbox::next_attempt_at.gt(too_late).or(outbox::claimed_until.gt(too_late)))
@@ -174,7 +181,7 @@ pub(super) fn backlog(
     limit: i64,
 ) -> Result<(Option<i64>, i64), DatabaseError> {
     let oldest = oldest_pending(connection)?;
-    // An empty table is the rule.
+    // The common case.
     if oldest.is_none() {
         return Ok((None, 0));
     }

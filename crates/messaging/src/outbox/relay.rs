@@ -1,4 +1,4 @@
-//! From the outbox to the bus, for as long as the process lives.
+//! The relay: publishes the events of an outbox on the bus.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use futures_util::stream::FuturesUnordered;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::pace::Pace;
-use super::{Claimed, LEASE_MILLIS, Outbox, Postponed, Settlement};
+use super::poll_schedule::PollSchedule;
+use super::{Claimed, LEASE_MILLIS, Outbox, Postponed, PublishResults};
 use crate::backoff::Backoff;
 use crate::bus::{Bus, PublishError};
 use crate::envelope::OutgoingEvent;
@@ -20,26 +20,26 @@ use crate::metrics;
 
 /// Events of one claim.
 const BATCH: u32 = 256;
-/// Claims that are being published at the same time. On the local bus a slow consumer holds one of them.
-const SLOTS: usize = 4;
-/// Before the next attempt of an event that a consumer could not handle.
-const RETRY: Backoff = Backoff { first: Duration::from_secs(1), longest: Duration::from_secs(60) };
-/// An event without a consumer is tried again after its age, but within these bounds.
-const UNROUTABLE_MILLIS: (i64, i64) = (1_000, 10_000);
-/// Between attempts at writing down what became of events.
-const SETTLE: Backoff = Backoff { first: Duration::from_millis(100), longest: Duration::from_secs(2) };
-const SETTLE_ATTEMPTS: u32 = 5;
-/// Claims after the stop. A larger backlog is for the next start, or for other relays.
-const LAST_BATCHES: usize = 4;
-/// From the stop to the end, whatever is still being published: well within what a process is given for stopping.
-const LAST_FLUSH: Duration = Duration::from_secs(5);
+/// Claims published concurrently. On the local bus a slow consumer blocks one of them.
+const MAX_CONCURRENT_BATCHES: usize = 4;
+/// Before the next attempt of an event that a consumer failed to handle.
+const RETRY: Backoff = Backoff { initial: Duration::from_secs(1), max: Duration::from_secs(60) };
+/// An unroutable event is retried after a delay as long as its age, within these bounds.
+const UNROUTABLE_DELAY_MILLIS: (i64, i64) = (1_000, 10_000);
+/// Between attempts to record results.
+const RECORD_RETRY: Backoff = Backoff { initial: Duration::from_millis(100), max: Duration::from_secs(2) };
+const RECORD_ATTEMPTS: u32 = 5;
+/// Claims during shutdown. A larger backlog is left to the next start, or to other relays.
+const FLUSH_BATCHES: usize = 4;
+/// From the stop to the end of the relay: well within the time that a process has for its shutdown.
+const FLUSH_DEADLINE: Duration = Duration::from_secs(5);
 
-/// Publishes what `outbox` holds until `stop` is cancelled, and then once more what is due: a few batches, for five
-/// seconds at most. The rest waits in the table for the next start or for another relay. Waits out every outage of the
-/// bus and of the database. Any number of relays may share an outbox. A task of `Phase::Relay`.
+/// Publishes the events of `outbox` until `stop` is cancelled, then flushes due events: a few batches, within five seconds.
+/// The rest stays in the table for the next start or for another relay. Recovers from outages of the bus and of the
+/// database. Any number of relays may share an outbox. A task of `Phase::Relay`.
 ///
 /// # Errors
-/// None at present: every failure is waited out.
+/// None at present: every failure is retried.
 pub async fn relay(outbox: Outbox, bus: Bus, stop: CancellationToken) -> Result<(), BoxError> {
     let watching = metrics::watch_outbox(outbox.clone(), stop.clone());
     let ((), ()) = tokio::try_join!(publish_all(outbox, bus, stop), watching)?;
@@ -47,100 +47,100 @@ pub async fn relay(outbox: Outbox, bus: Bus, stop: CancellationToken) -> Result<
 }
 
 async fn publish_all(outbox: Outbox, bus: Bus, stop: CancellationToken) -> Result<(), BoxError> {
-    let mut pace = Pace::default();
+    let mut schedule = PollSchedule::default();
     let mut publishing = FuturesUnordered::new();
     while !stop.is_cancelled() {
-        let slots = if pace.in_outage() { 1 } else { SLOTS };
-        outbox.handovers.set_open(!pace.in_outage());
-        if publishing.len() < slots && pace.is_due() {
-            match claim(&outbox, &mut pace).await {
-                Ok(claimed) if claimed.is_empty() => pace.rest(),
+        let max_batches = if schedule.in_outage() { 1 } else { MAX_CONCURRENT_BATCHES };
+        outbox.fast_path.set_open(!schedule.in_outage());
+        if publishing.len() < max_batches && schedule.is_due() {
+            match claim(&outbox, &mut schedule).await {
+                Ok(claimed) if claimed.is_empty() => schedule.idle(),
                 Ok(claimed) => publishing.push(publish(&outbox, &bus, &stop, claimed)),
-                Err(reason) => pace.failed(&reason),
+                Err(reason) => schedule.record_failure(&reason),
             }
             continue;
         }
-        if publishing.len() < slots && !pace.in_outage() {
-            let handed = outbox.handovers.take(now(), BATCH);
-            if !handed.is_empty() {
-                publishing.push(publish(&outbox, &bus, &stop, handed));
+        if publishing.len() < max_batches && !schedule.in_outage() {
+            let dispatched = outbox.fast_path.take(now(), BATCH);
+            if !dispatched.is_empty() {
+                publishing.push(publish(&outbox, &bus, &stop, dispatched));
                 continue;
             }
         }
         tokio::select! {
             () = stop.cancelled() => {}
             Some(result) = publishing.next() => match result {
-                Ok(()) => pace.succeeded(),
-                Err(reason) => pace.failed(&reason),
+                Ok(()) => schedule.record_success(),
+                Err(reason) => schedule.record_failure(&reason),
             },
-            () = pace.due(), if publishing.len() < slots => {}
-            () = outbox.committed.notified(), if publishing.len() < slots && !pace.in_outage() => pace.wake(),
-            () = outbox.handovers.arrived.notified(), if publishing.len() < slots && !pace.in_outage() => {}
+            () = schedule.wait_until_due(), if publishing.len() < max_batches => {}
+            () = outbox.committed.notified(), if publishing.len() < max_batches && !schedule.in_outage() => schedule.wake(),
+            () = outbox.fast_path.arrived.notified(), if publishing.len() < max_batches && !schedule.in_outage() => {}
         }
     }
-    outbox.handovers.set_open(false);
-    let last_flush = async {
-        let mut go_on = true;
+    outbox.fast_path.set_open(false);
+    let flushed = async {
+        let mut bus_is_up = true;
         while let Some(result) = publishing.next().await {
-            go_on &= result.is_ok();
+            bus_is_up &= result.is_ok();
         }
-        if go_on {
+        if bus_is_up {
             flush(&outbox, &bus, &stop).await;
         }
     };
-    if timeout(LAST_FLUSH, last_flush).await.is_err() {
+    if timeout(FLUSH_DEADLINE, flushed).await.is_err() {
         tracing::warn!(
-            "publishing was given up at the stop: its events are published again when their lease ends"
+            "publishing did not finish during shutdown: its events are published again when their lease expires"
         );
     }
-    give_back(&outbox).await;
+    release_dispatched(&outbox).await;
     Ok(())
 }
 
-/// What was handed over and cannot be published any more: nobody has to wait for the end of its lease.
-async fn give_back(outbox: &Outbox) {
-    let handed = outbox.handovers.take(now(), u32::MAX);
-    if handed.is_empty() {
+/// Releases the claims of events that are left on the fast path, so that other relays can publish them at once.
+async fn release_dispatched(outbox: &Outbox) {
+    let dispatched = outbox.fast_path.take(now(), u32::MAX);
+    if dispatched.is_empty() {
         return;
     }
-    let released = handed.into_iter().map(|row| row.event.id).collect();
-    settle(outbox, Settlement { released, ..Settlement::default() }).await;
+    let released = dispatched.into_iter().map(|row| row.event.id).collect();
+    record_results(outbox, PublishResults { released, ..PublishResults::default() }).await;
 }
 
-/// What is due at the stop. Ends as soon as nobody takes events any more: they are not lost, they only wait.
+/// Publishes due events during shutdown. Ends at the first outage: the events stay in the outbox.
 async fn flush(outbox: &Outbox, bus: &Bus, stop: &CancellationToken) {
-    for _ in 0..LAST_BATCHES {
-        let handed = outbox.handovers.take(now(), BATCH);
-        let claimed = if handed.is_empty() { outbox.claim(now(), BATCH).await } else { Ok(handed) };
+    for _ in 0..FLUSH_BATCHES {
+        let dispatched = outbox.fast_path.take(now(), BATCH);
+        let claimed = if dispatched.is_empty() { outbox.claim(now(), BATCH).await } else { Ok(dispatched) };
         let claimed = match claimed {
             Ok(claimed) if claimed.is_empty() => return,
             Ok(claimed) => claimed,
             Err(error) => {
-                tracing::warn!(%error, "outbox cannot be read at the stop: its events wait for the next start");
+                tracing::warn!(%error, "outbox cannot be read during shutdown: its events wait for the next start");
                 return;
             }
         };
         if let Err(reason) = publish(outbox, bus, stop, claimed).await {
-            tracing::info!(reason, "events are not taken at the stop: they wait in the outbox");
+            tracing::info!(reason, "events cannot be published during shutdown: they wait in the outbox");
             return;
         }
     }
 }
 
-async fn claim(outbox: &Outbox, pace: &mut Pace) -> Result<Vec<Claimed>, String> {
-    if pace.clock_check_is_due() {
-        outbox.undo_clock_steps(now()).await.map_err(|error| error.to_string())?;
+async fn claim(outbox: &Outbox, schedule: &mut PollSchedule) -> Result<Vec<Claimed>, String> {
+    if schedule.take_clock_check() {
+        outbox.repair_clock_skew(now()).await.map_err(|error| error.to_string())?;
     }
     let claimed = outbox.claim(now(), BATCH).await.map_err(|error| error.to_string())?;
     if claimed.len() < BATCH as usize {
-        // All that was due. What is committed from here on wakes us.
-        pace.rest();
+        // All due rows are claimed; later commits wake the relay.
+        schedule.idle();
     }
     Ok(claimed)
 }
 
-/// Publishes claimed rows and writes down what became of them. An error says that the bus is down, or, once we are
-/// stopping, that consumers are missing: on the local bus they stop before we do.
+/// Publishes claimed rows and records the results. Fails when the bus is down or, during shutdown, when consumers are
+/// missing: on the local bus they stop before the relay.
 async fn publish(
     outbox: &Outbox,
     bus: &Bus,
@@ -150,33 +150,33 @@ async fn publish(
     let (events, created): (Vec<OutgoingEvent>, Vec<Timestamp>) =
         claimed.into_iter().map(|row| (row.event, row.created_at)).unzip();
     let results = publish_under_lease(outbox, bus, &events).await;
-    let mut settlement = Settlement::default();
+    let mut outcomes = PublishResults::default();
     let mut outage = Ok(());
-    let stopping = stop.is_cancelled();
+    let is_stopping = stop.is_cancelled();
     for ((event, created_at), result) in events.iter().zip(created).zip(results) {
-        let result = if stopping { result.map_err(as_seen_at_the_stop) } else { result };
+        let result = if is_stopping { result.map_err(during_shutdown) } else { result };
         if result.is_ok() {
-            metrics::published(event);
+            metrics::count_published(event);
         }
         if let Err(PublishError::Unavailable(reason)) = &result {
             outage = Err(reason.clone());
         }
-        settlement.add(event, created_at, result, now());
+        outcomes.add(event, created_at, result, now());
     }
-    settlement.log();
-    settle(outbox, settlement).await;
+    outcomes.log();
+    record_results(outbox, outcomes).await;
     outage
 }
 
-/// A consumer that is missing at the stop has only stopped before us: that says nothing about the event.
-fn as_seen_at_the_stop(error: PublishError) -> PublishError {
+/// During shutdown a missing consumer has only stopped before the relay: that is an outage, not a failure of the event.
+fn during_shutdown(error: PublishError) -> PublishError {
     match error {
         PublishError::Unroutable { .. } => PublishError::Unavailable(error.to_string()),
         other => other,
     }
 }
 
-/// Publishing can take longer than a lease on the local bus, where it ends with the consumer's work.
+/// Renews the lease while publishing: on the local bus it lasts as long as the consumer's work.
 async fn publish_under_lease(
     outbox: &Outbox,
     bus: &Bus,
@@ -198,17 +198,19 @@ async fn publish_under_lease(
     }
 }
 
-async fn settle(outbox: &Outbox, settlement: Settlement) {
-    let settlement = Arc::new(settlement);
-    for attempt in 1..=SETTLE_ATTEMPTS {
-        let Err(error) = outbox.settle(settlement.clone(), now()).await else { return };
-        tracing::warn!(%error, attempt, "outbox rows were not settled");
-        sleep(SETTLE.delay(attempt)).await;
+async fn record_results(outbox: &Outbox, results: PublishResults) {
+    let results = Arc::new(results);
+    for attempt in 1..=RECORD_ATTEMPTS {
+        let Err(error) = outbox.record_results(results.clone(), now()).await else { return };
+        tracing::warn!(%error, attempt, "results of outbox rows were not recorded");
+        sleep(RECORD_RETRY.delay(attempt)).await;
     }
-    tracing::error!("outbox rows were not settled: they are published again when their lease ends");
+    tracing::error!(
+        "results of outbox rows were not recorded: they are published again when their lease expires"
+    );
 }
 
-impl Settlement {
+impl PublishResults {
     fn add(
         &mut self,
         event: &OutgoingEvent,
@@ -222,14 +224,15 @@ impl Settlement {
         match error {
             PublishError::Unavailable(_) => self.released.push(id),
             PublishError::Unroutable { .. } => {
-                let delay = now.millis_since(created_at).clamp(UNROUTABLE_MILLIS.0, UNROUTABLE_MILLIS.1);
+                let delay =
+                    now.millis_since(created_at).clamp(UNROUTABLE_DELAY_MILLIS.0, UNROUTABLE_DELAY_MILLIS.1);
                 let next_attempt_at = now.plus_millis(delay);
-                self.postponed.push(Postponed { id, counts: false, next_attempt_at, reason: text });
+                self.postponed.push(Postponed { id, counts_attempt: false, next_attempt_at, reason: text });
             }
             PublishError::Retry { .. } => {
                 let delay = RETRY.delay(event.attempt).as_millis();
                 let next_attempt_at = now.plus_millis(i64::try_from(delay).unwrap_or(i64::MAX));
-                self.postponed.push(Postponed { id, counts: true, next_attempt_at, reason: text });
+                self.postponed.push(Postponed { id, counts_attempt: true, next_attempt_at, reason: text });
             }
             PublishError::Rejected { .. } => self.dead.push((id, text)),
         }
@@ -238,7 +241,7 @@ impl Settlement {
     fn log(&self) {
         if let Some(first) = self.postponed.first() {
             let (events, reason) = (self.postponed.len(), &first.reason);
-            tracing::warn!(events, reason, "events were not taken: they are tried again later");
+            tracing::warn!(events, reason, "events were not published: they are retried later");
         }
         for (event_id, reason) in &self.dead {
             tracing::error!(%event_id, reason, "event is dead: it stays in the outbox for an operator");

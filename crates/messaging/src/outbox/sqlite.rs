@@ -1,4 +1,4 @@
-//! The outbox on SQLite, where one writer at a time makes locks needless.
+//! The outbox on SQLite: a single writer needs no row locks.
 
 use std::str::FromStr;
 
@@ -12,8 +12,8 @@ use diesel::sql_types;
 use diesel::sqlite::SqliteConnection;
 
 use super::{
-    Claimed, DeadEvent, Handover, LATEST_ATTEMPT_MILLIS, LEASE_MILLIS, OutboxStatus, Settlement, count,
-    unsigned,
+    Claimed, DeadEvent, DirectDispatch, LEASE_MILLIS, MAX_SCHEDULE_MILLIS, OutboxStatus, PublishResults,
+    count, unsigned,
 };
 use crate::envelope::OutgoingEvent;
 
@@ -33,19 +33,25 @@ diesel::table! {
     }
 }
 
-/// Row by row: here a statement costs nothing, and only one whose text never changes is prepared once.
+/// Row by row: in SQLite a statement has no round trip, and a constant text is prepared only once.
 const ENQUEUE: &str = "
     INSERT INTO outbox (id, topic, organization_id, needs_consumer, payload, created_at, next_attempt_at, claimed_until)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
 
-/// As [`super::enqueue_postgres`].
-///
-/// # Errors
-/// When the database refuses; the caller's transaction must be rolled back.
-pub fn enqueue_sqlite(
+impl super::Connection for SqliteConnection {
+    fn enqueue_events(
+        &mut self,
+        events: &[OutgoingEvent],
+        dispatch: DirectDispatch,
+    ) -> Result<(), DatabaseError> {
+        enqueue(self, events, dispatch)
+    }
+}
+
+fn enqueue(
     connection: &mut SqliteConnection,
     events: &[OutgoingEvent],
-    handover: Handover,
+    dispatch: DirectDispatch,
 ) -> Result<(), DatabaseError> {
     let created_at = now().as_millis();
     for event in events {
@@ -57,7 +63,7 @@ pub fn enqueue_sqlite(
             .bind::<sql_types::Text, _>(&event.payload)
             .bind::<sql_types::BigInt, _>(created_at)
             .bind::<sql_types::BigInt, _>(created_at)
-            .bind::<sql_types::BigInt, _>(handover.claimed_until_millis())
+            .bind::<sql_types::BigInt, _>(dispatch.claimed_until_millis())
             .execute(connection)?;
     }
     Ok(())
@@ -95,27 +101,26 @@ pub(super) fn renew(
     Ok(())
 }
 
-pub(super) fn settle(
+pub(super) fn record_results(
     connection: &mut SqliteConnection,
-    settlement: &Settlement,
+    results: &PublishResults,
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
-    diesel::delete(outbox::table.filter(outbox::id.eq_any(texts(&settlement.published))))
-        .execute(connection)?;
-    diesel::update(outbox::table.filter(outbox::id.eq_any(texts(&settlement.released))))
+    diesel::delete(outbox::table.filter(outbox::id.eq_any(texts(&results.published)))).execute(connection)?;
+    diesel::update(outbox::table.filter(outbox::id.eq_any(texts(&results.released))))
         .set(outbox::claimed_until.eq(0))
         .execute(connection)?;
-    for row in &settlement.postponed {
+    for row in &results.postponed {
         diesel::update(outbox::table.filter(outbox::id.eq(row.id.to_string())))
             .set((
                 outbox::claimed_until.eq(0),
-                outbox::attempts.eq(outbox::attempts + i32::from(row.counts)),
+                outbox::attempts.eq(outbox::attempts + i32::from(row.counts_attempt)),
                 outbox::next_attempt_at.eq(row.next_attempt_at.as_millis()),
                 outbox::last_error.eq(&row.reason),
             ))
             .execute(connection)?;
     }
-    for (id, reason) in &settlement.dead {
+    for (id, reason) in &results.dead {
         diesel::update(outbox::table.filter(outbox::id.eq(id.to_string())))
             .set((
                 outbox::claimed_until.eq(0),
@@ -128,18 +133,18 @@ pub(super) fn settle(
     Ok(())
 }
 
-pub(super) fn end_claims(connection: &mut SqliteConnection) -> Result<(), DatabaseError> {
+pub(super) fn release_all_claims(connection: &mut SqliteConnection) -> Result<(), DatabaseError> {
     diesel::update(outbox::table.filter(outbox::claimed_until.gt(0)))
         .set(outbox::claimed_until.eq(0))
         .execute(connection)?;
     Ok(())
 }
 
-pub(super) fn undo_clock_steps(
+pub(super) fn repair_clock_skew(
     connection: &mut SqliteConnection,
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
-    let too_late = now.plus_millis(LATEST_ATTEMPT_MILLIS).as_millis();
+    let too_late = now.plus_millis(MAX_SCHEDULE_MILLIS).as_millis();
     diesel::update(outbox::table)
         .filter(outbox::dead_at.is_null())
         .filter(outbox::next_attempt_at.gt(too_late).or(outbox::claimed_until.gt(too_late)))
@@ -158,7 +163,7 @@ pub(super) fn backlog(
     limit: i64,
 ) -> Result<(Option<i64>, i64), DatabaseError> {
     let oldest = oldest_pending(connection)?;
-    // An empty table is the rule.
+    // The common case.
     if oldest.is_none() {
         return Ok((None, 0));
     }

@@ -1,4 +1,4 @@
-//! What an outbox promises, on both databases.
+//! Conformance suite of the outbox, on both databases.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,34 +13,32 @@ use diesel::Connection;
 use diesel_migrations::MigrationHarness;
 use futures_util::future::try_join_all;
 
-use super::{
-    Handover, LATEST_ATTEMPT_MILLIS, LEASE_MILLIS, Outbox, Postponed, Settlement, enqueue_postgres,
-    enqueue_sqlite,
-};
+use super::{DirectDispatch, LEASE_MILLIS, MAX_SCHEDULE_MILLIS, Outbox, Postponed, PublishResults};
 use crate::conformance::on_both_databases;
 use crate::envelope::OutgoingEvent;
+use crate::outbox;
 use crate::test_databases;
 
 static MIGRATIONS: [Migrations; 1] = [crate::MIGRATIONS];
 
 on_both_databases!(
-    a_claim_returns_what_was_enqueued,
-    events_of_a_rolled_back_transaction_are_never_published,
+    claim_returns_enqueued_events,
+    rolled_back_events_are_not_claimed,
     concurrent_claims_never_share_a_row,
-    a_claim_ends_with_its_lease_unless_it_is_renewed,
-    rows_that_have_waited_longest_are_claimed_first,
-    published_rows_are_gone,
-    released_rows_can_be_claimed_at_once_and_count_no_attempt,
-    a_postponed_row_is_not_due_before_its_time_and_counts_its_attempt,
-    a_dead_row_is_visible_and_never_claimed_until_an_operator_retries_it,
-    an_operator_can_drop_dead_rows_and_no_others,
-    the_oldest_event_that_waits_is_known,
-    claims_of_dead_relays_can_be_ended_at_once,
-    rows_put_off_by_a_clock_that_ran_ahead_are_brought_back,
+    claim_expires_with_its_lease_unless_renewed,
+    longest_due_rows_are_claimed_first,
+    published_rows_are_deleted,
+    released_rows_are_claimable_at_once_without_an_attempt,
+    postponed_row_is_due_at_its_time_and_counts_the_attempt,
+    dead_row_is_listed_and_not_claimed_until_retried,
+    only_dead_rows_can_be_dropped,
+    oldest_unpublished_is_the_oldest_pending_event,
+    claims_of_crashed_relays_can_be_released_at_once,
+    clock_skew_repair_reschedules_late_rows,
     migrations_can_be_reverted_and_applied_again,
 );
 
-async fn a_claim_returns_what_was_enqueued(database: Database) -> Result<()> {
+async fn claim_returns_enqueued_events(database: Database) -> Result<()> {
     let event = event();
     enqueue(&database, vec![event.clone()]).await?;
     let claimed = Outbox::new(database).claim(now(), 10).await?;
@@ -48,7 +46,7 @@ async fn a_claim_returns_what_was_enqueued(database: Database) -> Result<()> {
     Ok(())
 }
 
-async fn events_of_a_rolled_back_transaction_are_never_published(database: Database) -> Result<()> {
+async fn rolled_back_events_are_not_claimed(database: Database) -> Result<()> {
     let events = vec![event()];
     let abort = || DatabaseError::Corrupt("roll back".to_owned());
     let aborted: Result<(), DatabaseError> = match &database {
@@ -56,7 +54,7 @@ async fn events_of_a_rolled_back_transaction_are_never_published(database: Datab
             postgres
                 .run(move |connection| {
                     connection.transaction(|connection| {
-                        enqueue_postgres(connection, &events, Handover::NONE)?;
+                        outbox::enqueue(connection, &events, DirectDispatch::NONE)?;
                         Err(abort())
                     })
                 })
@@ -65,7 +63,7 @@ async fn events_of_a_rolled_back_transaction_are_never_published(database: Datab
         Database::Sqlite(sqlite) => {
             sqlite
                 .write(move |connection| {
-                    enqueue_sqlite(connection, &events, Handover::NONE)?;
+                    outbox::enqueue(connection, &events, DirectDispatch::NONE)?;
                     Err(abort())
                 })
                 .await
@@ -95,7 +93,7 @@ async fn concurrent_claims_never_share_a_row(database: Database) -> Result<()> {
     Ok(())
 }
 
-async fn a_claim_ends_with_its_lease_unless_it_is_renewed(database: Database) -> Result<()> {
+async fn claim_expires_with_its_lease_unless_renewed(database: Database) -> Result<()> {
     let event = event();
     enqueue(&database, vec![event.clone()]).await?;
     let outbox = Outbox::new(database);
@@ -109,66 +107,76 @@ async fn a_claim_ends_with_its_lease_unless_it_is_renewed(database: Database) ->
     Ok(())
 }
 
-async fn rows_that_have_waited_longest_are_claimed_first(database: Database) -> Result<()> {
+async fn longest_due_rows_are_claimed_first(database: Database) -> Result<()> {
     let (first, second) = (event(), event());
     enqueue(&database, vec![second.clone(), first.clone()]).await?;
     let outbox = Outbox::new(database);
     let start = now();
     outbox.claim(start, 10).await?;
-    let put_off = |event: &OutgoingEvent, millis| postponed(event, start.plus_millis(millis), false);
-    settle(&outbox, Settlement { postponed: vec![put_off(&first, 5)], ..Settlement::default() }).await?;
-    settle(&outbox, Settlement { postponed: vec![put_off(&second, 9)], ..Settlement::default() }).await?;
+    let postpone = |event: &OutgoingEvent, millis| postponed(event, start.plus_millis(millis), false);
+    record_results(
+        &outbox,
+        PublishResults { postponed: vec![postpone(&first, 5)], ..PublishResults::default() },
+    )
+    .await?;
+    record_results(
+        &outbox,
+        PublishResults { postponed: vec![postpone(&second, 9)], ..PublishResults::default() },
+    )
+    .await?;
     let claimed = outbox.claim(start.plus_millis(10), 1).await?;
     assert_eq!(claimed[0].event.id, first.id);
     Ok(())
 }
 
-async fn published_rows_are_gone(database: Database) -> Result<()> {
+async fn published_rows_are_deleted(database: Database) -> Result<()> {
     let (published, other) = (event(), event());
     enqueue(&database, vec![published.clone(), other.clone()]).await?;
     let outbox = Outbox::new(database);
     let start = now();
     outbox.claim(start, 10).await?;
-    settle(&outbox, Settlement { published: vec![published.id], ..Settlement::default() }).await?;
+    record_results(&outbox, PublishResults { published: vec![published.id], ..PublishResults::default() })
+        .await?;
     let left = outbox.claim(start.plus_millis(LEASE_MILLIS), 10).await?;
     assert_eq!(left.iter().map(|row| row.event.id).collect::<Vec<_>>(), [other.id]);
     assert_eq!(outbox.status().await?.pending, 1);
     Ok(())
 }
 
-async fn released_rows_can_be_claimed_at_once_and_count_no_attempt(database: Database) -> Result<()> {
+async fn released_rows_are_claimable_at_once_without_an_attempt(database: Database) -> Result<()> {
     let event = event();
     enqueue(&database, vec![event.clone()]).await?;
     let outbox = Outbox::new(database);
     outbox.claim(now(), 10).await?;
-    settle(&outbox, Settlement { released: vec![event.id], ..Settlement::default() }).await?;
+    record_results(&outbox, PublishResults { released: vec![event.id], ..PublishResults::default() }).await?;
     let again = outbox.claim(now(), 10).await?;
     assert_eq!(again.iter().map(|row| row.event.attempt).collect::<Vec<_>>(), [1]);
     Ok(())
 }
 
-async fn a_postponed_row_is_not_due_before_its_time_and_counts_its_attempt(database: Database) -> Result<()> {
+async fn postponed_row_is_due_at_its_time_and_counts_the_attempt(database: Database) -> Result<()> {
     let event = event();
     enqueue(&database, vec![event.clone()]).await?;
     let outbox = Outbox::new(database);
     let start = now();
     outbox.claim(start, 10).await?;
     let later = start.plus_millis(60_000);
-    settle(&outbox, Settlement { postponed: vec![postponed(&event, later, true)], ..Settlement::default() })
-        .await?;
+    record_results(
+        &outbox,
+        PublishResults { postponed: vec![postponed(&event, later, true)], ..PublishResults::default() },
+    )
+    .await?;
     assert!(outbox.claim(later.plus_millis(-1), 10).await?.is_empty());
     let again = outbox.claim(later, 10).await?;
     assert_eq!(again.iter().map(|row| row.event.attempt).collect::<Vec<_>>(), [2]);
     Ok(())
 }
 
-async fn a_dead_row_is_visible_and_never_claimed_until_an_operator_retries_it(
-    database: Database,
-) -> Result<()> {
+async fn dead_row_is_listed_and_not_claimed_until_retried(database: Database) -> Result<()> {
     let event = event();
     enqueue(&database, vec![event.clone()]).await?;
     let outbox = Outbox::new(database);
-    bury(&outbox, &event).await?;
+    mark_dead(&outbox, &event).await?;
     let far = now().plus_millis(10 * LEASE_MILLIS);
     assert!(outbox.claim(far, 10).await?.is_empty());
     let status = outbox.status().await?;
@@ -183,11 +191,11 @@ async fn a_dead_row_is_visible_and_never_claimed_until_an_operator_retries_it(
     Ok(())
 }
 
-async fn an_operator_can_drop_dead_rows_and_no_others(database: Database) -> Result<()> {
+async fn only_dead_rows_can_be_dropped(database: Database) -> Result<()> {
     let (dead, alive) = (event(), event());
     enqueue(&database, vec![dead.clone(), alive.clone()]).await?;
     let outbox = Outbox::new(database);
-    bury(&outbox, &dead).await?;
+    mark_dead(&outbox, &dead).await?;
     assert!(!outbox.drop_dead(alive.id).await?);
     assert!(outbox.drop_dead(dead.id).await?);
     assert!(!outbox.drop_dead(dead.id).await?);
@@ -196,7 +204,7 @@ async fn an_operator_can_drop_dead_rows_and_no_others(database: Database) -> Res
     Ok(())
 }
 
-async fn the_oldest_event_that_waits_is_known(database: Database) -> Result<()> {
+async fn oldest_unpublished_is_the_oldest_pending_event(database: Database) -> Result<()> {
     let outbox = Outbox::new(database.clone());
     assert_eq!(outbox.oldest_unpublished().await?, None);
     let before = now();
@@ -209,28 +217,28 @@ async fn the_oldest_event_that_waits_is_known(database: Database) -> Result<()> 
     Ok(())
 }
 
-async fn claims_of_dead_relays_can_be_ended_at_once(database: Database) -> Result<()> {
+async fn claims_of_crashed_relays_can_be_released_at_once(database: Database) -> Result<()> {
     enqueue(&database, vec![event(), event()]).await?;
     let outbox = Outbox::new(database);
     assert_eq!(outbox.claim(now(), 1).await?.len(), 1);
-    outbox.end_claims().await?;
+    outbox.release_all_claims().await?;
     assert_eq!(outbox.claim(now(), 10).await?.len(), 2);
     Ok(())
 }
 
-async fn rows_put_off_by_a_clock_that_ran_ahead_are_brought_back(database: Database) -> Result<()> {
+async fn clock_skew_repair_reschedules_late_rows(database: Database) -> Result<()> {
     let (postponed_row, claimed_row, proper_row) = (event(), event(), event());
     let outbox = Outbox::new(database.clone());
     let right = now();
-    let ahead = right.plus_millis(2 * LATEST_ATTEMPT_MILLIS);
+    let ahead = right.plus_millis(2 * MAX_SCHEDULE_MILLIS);
     enqueue(&database, vec![postponed_row.clone(), claimed_row.clone(), proper_row.clone()]).await?;
     outbox.claim(ahead, 10).await?;
-    let proper = right.plus_millis(LATEST_ATTEMPT_MILLIS);
+    let proper = right.plus_millis(MAX_SCHEDULE_MILLIS);
     let rows = vec![postponed(&postponed_row, ahead, true), postponed(&proper_row, proper, true)];
-    settle(&outbox, Settlement { postponed: rows, ..Settlement::default() }).await?;
+    record_results(&outbox, PublishResults { postponed: rows, ..PublishResults::default() }).await?;
     assert!(outbox.claim(right, 10).await?.is_empty());
 
-    outbox.undo_clock_steps(right).await?;
+    outbox.repair_clock_skew(right).await?;
     let claimed: HashSet<EventId> = outbox.claim(right, 10).await?.iter().map(|row| row.event.id).collect();
     assert_eq!(claimed, HashSet::from([postponed_row.id, claimed_row.id]));
     Ok(())
@@ -264,27 +272,27 @@ fn failed(error: assay_platform::runtime::BoxError) -> DatabaseError {
     DatabaseError::Migration(error.to_string())
 }
 
-async fn bury(outbox: &Outbox, event: &OutgoingEvent) -> Result<()> {
+async fn mark_dead(outbox: &Outbox, event: &OutgoingEvent) -> Result<()> {
     outbox.claim(now(), 10).await?;
     let dead = vec![(event.id, "poisoned".to_owned())];
-    settle(outbox, Settlement { dead, ..Settlement::default() }).await
+    record_results(outbox, PublishResults { dead, ..PublishResults::default() }).await
 }
 
-async fn settle(outbox: &Outbox, settlement: Settlement) -> Result<()> {
-    Ok(outbox.settle(Arc::new(settlement), now()).await?)
+async fn record_results(outbox: &Outbox, results: PublishResults) -> Result<()> {
+    Ok(outbox.record_results(Arc::new(results), now()).await?)
 }
 
-fn postponed(event: &OutgoingEvent, next_attempt_at: Timestamp, counts: bool) -> Postponed {
-    Postponed { id: event.id, counts, next_attempt_at, reason: "not now".to_owned() }
+fn postponed(event: &OutgoingEvent, next_attempt_at: Timestamp, counts_attempt: bool) -> Postponed {
+    Postponed { id: event.id, counts_attempt, next_attempt_at, reason: "not now".to_owned() }
 }
 
 async fn enqueue(database: &Database, events: Vec<OutgoingEvent>) -> Result<(), DatabaseError> {
     match database {
         Database::Postgres(postgres) => {
-            postgres.run(move |connection| enqueue_postgres(connection, &events, Handover::NONE)).await
+            postgres.run(move |connection| outbox::enqueue(connection, &events, DirectDispatch::NONE)).await
         }
         Database::Sqlite(sqlite) => {
-            sqlite.write(move |connection| enqueue_sqlite(connection, &events, Handover::NONE)).await
+            sqlite.write(move |connection| outbox::enqueue(connection, &events, DirectDispatch::NONE)).await
         }
     }
 }

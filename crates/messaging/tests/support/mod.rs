@@ -1,4 +1,4 @@
-//! What the suites of the bus share: events, handlers that follow a script, and waiting with a deadline.
+//! Shared by the suites of the bus: events, scripted handlers, waiting with a deadline.
 
 #![allow(dead_code, reason = "every suite uses a part of it")]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that cannot go on ends")]
@@ -25,10 +25,10 @@ use tokio_util::sync::CancellationToken;
 
 use assay_testkit::proxy::Proxy;
 
-/// Far beyond what anything here takes on a busy machine.
+/// Far longer than any step takes on a busy machine.
 pub const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A queue that takes accepted conversations, one by one.
+/// A queue of accepted conversations.
 pub const ACCEPTED: Subscription = Subscription {
     queue: "scorer.conversation-accepted",
     topics: &[ConversationAccepted::TOPIC],
@@ -36,7 +36,7 @@ pub const ACCEPTED: Subscription = Subscription {
     max_in_flight: 64,
 };
 
-/// The local bus as it is configured by default.
+/// The local bus with default settings.
 pub fn local_bus() -> Bus {
     Bus::open(&BusSettings::new("local:")).expect("the address of the local bus")
 }
@@ -71,19 +71,19 @@ pub fn accepted() -> OutgoingEvent {
     OutgoingEvent::new(new_id(), now(), &event).expect("an event can be encoded")
 }
 
-/// An event that nobody has to listen to.
+/// An event that needs no consumer.
 pub fn agent_created() -> OutgoingEvent {
     agent_named("Fin".to_owned())
 }
 
-/// The same, as large as the name makes it.
+/// The same with a name, which sets its size.
 pub fn agent_named(name: String) -> OutgoingEvent {
     let agent = AgentFacts { id: new_id(), external_id: "fin".to_owned(), name };
     let event = AgentCreated { organization_id: new_id(), agent, created_at: now() };
     OutgoingEvent::new(new_id(), now(), &event).expect("an event can be encoded")
 }
 
-/// A handler that notes what it is given and answers what the script says.
+/// A handler that records its deliveries and returns the outcomes of its script.
 pub struct Scripted {
     script: Box<dyn Fn(&Delivery) -> Outcome + Send + Sync>,
     gate: Semaphore,
@@ -92,14 +92,14 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    /// Answers at once.
+    /// Returns at once.
     pub fn new(script: impl Fn(&Delivery) -> Outcome + Send + Sync + 'static) -> Arc<Self> {
         let handler = Self::gated(script);
         handler.open();
         handler
     }
 
-    /// Answers only when [`Self::open`] has been called.
+    /// Returns only after [`Self::open`].
     pub fn gated(script: impl Fn(&Delivery) -> Outcome + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self {
             script: Box::new(script),
@@ -117,12 +117,12 @@ impl Scripted {
         self.gate.add_permits(Semaphore::MAX_PERMITS);
     }
 
-    /// Deliveries that were handed over, whether they are answered or not.
+    /// Deliveries of all calls, finished or not.
     pub fn begun(&self) -> usize {
         *self.begun.lock().unwrap()
     }
 
-    /// Deliveries that were answered, in the batches they came in.
+    /// Deliveries of finished calls, by batch.
     pub fn batches(&self) -> Vec<Vec<Delivery>> {
         self.batches.lock().unwrap().clone()
     }
@@ -135,7 +135,7 @@ impl Scripted {
         self.deliveries().iter().map(|delivery| delivery.id).collect()
     }
 
-    /// Waits until each of the events has been answered, however often it came.
+    /// Waits until each of the events was handled at least once.
     pub async fn wait_for_all(&self, events: &[OutgoingEvent]) -> Result<()> {
         let is_there = || {
             let ids = self.ids();
@@ -160,15 +160,15 @@ impl Handler for Scripted {
     }
 }
 
-/// A handler that never comes to an end with one event and is done with all others.
+/// A handler that hangs on one event and is done with all others.
 pub struct Selective {
-    endless: EventId,
+    stuck: EventId,
     done: Mutex<HashSet<EventId>>,
 }
 
 impl Selective {
-    pub fn new(endless: EventId) -> Arc<Self> {
-        Arc::new(Self { endless, done: Mutex::default() })
+    pub fn new(stuck: EventId) -> Arc<Self> {
+        Arc::new(Self { stuck, done: Mutex::default() })
     }
 
     pub fn done(&self) -> HashSet<EventId> {
@@ -179,7 +179,7 @@ impl Selective {
 #[async_trait]
 impl Handler for Selective {
     async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
-        if deliveries.iter().any(|delivery| delivery.id == self.endless) {
+        if deliveries.iter().any(|delivery| delivery.id == self.stuck) {
             std::future::pending::<()>().await;
         }
         self.done.lock().unwrap().extend(deliveries.iter().map(|delivery| delivery.id));
@@ -187,7 +187,7 @@ impl Handler for Selective {
     }
 }
 
-/// Tasks of a test, which end with it.
+/// A task that ends with its test.
 pub struct Running {
     stop: CancellationToken,
     tasks: JoinSet<()>,
@@ -206,13 +206,12 @@ impl Running {
         Self { stop, tasks }
     }
 
-    /// A consumer of `subscription`.
     pub fn consumer(bus: &Bus, subscription: Subscription, handler: Arc<dyn Handler>) -> Self {
         let bus = bus.clone();
         Self::start(|stop| async move { bus.consume(subscription, handler, stop).await })
     }
 
-    /// Asks the task to end without waiting for it.
+    /// Requests the stop without waiting for it.
     pub fn begin_stop(&self) {
         self.stop.cancel();
     }
@@ -221,12 +220,12 @@ impl Running {
         self.tasks.try_join_next().is_none()
     }
 
-    /// Ends the task as a crash would.
+    /// Aborts the task, like a crash.
     pub async fn abort(mut self) {
         self.tasks.shutdown().await;
     }
 
-    /// Asks the task to end and waits until it has.
+    /// Stops the task and waits for its end.
     pub async fn stop(mut self) -> Result<()> {
         self.stop.cancel();
         timeout(DEADLINE, async {
@@ -253,31 +252,31 @@ where
     Ok(())
 }
 
-/// Waits until every consumer that was started is connected.
+/// Waits until all started consumers are connected.
 pub async fn connected(bus: &Bus) -> Result<()> {
     tokio::task::yield_now().await;
     eventually("the bus to be ready", || async { Ok(bus.ping().await.is_ok()) }).await
 }
 
-/// Makes the queue of a subscription, as the first consumer does.
+/// Creates the queue of a subscription by running a consumer once.
 pub async fn declare(bus: &Bus, subscription: Subscription) -> Result<()> {
     let consumer = Running::consumer(bus, subscription, Scripted::done());
     connected(bus).await?;
     consumer.stop().await
 }
 
-/// Publishes an event, as [`publish_all`].
+/// Publishes one event with [`publish_all`].
 pub async fn publish(bus: &Bus, event: &OutgoingEvent) -> Result<()> {
     let results = publish_all(bus, std::slice::from_ref(event)).await;
     results.into_iter().collect::<Result<(), _>>().context("the event was not published")
 }
 
-/// Publishes events of one topic as soon as it has a consumer, which may still be starting.
+/// Publishes events of one topic; retries while its consumer is starting.
 pub async fn publish_all(bus: &Bus, events: &[OutgoingEvent]) -> Vec<Result<(), PublishError>> {
     let deadline = Instant::now() + DEADLINE;
     loop {
         let results = bus.publish(events).await;
-        // None has ever consumed, or (on the local bus) the last one has stopped and the next one has not begun.
+        // No consumer was started yet, or (on the local bus) the last one has stopped and the next one has not started.
         let stopped = PublishError::Unavailable("the consumer has stopped".to_owned());
         let has_no_consumer = |result: &Result<(), PublishError>| match result {
             Err(PublishError::Unroutable { .. }) => true,

@@ -1,7 +1,7 @@
-//! What tests of the relay and of handing over share: every pair of a database and a bus, and relays over an outbox.
+//! Shared by the tests of the relay and of the fast path: every pair of a database and a bus, and relays of an outbox.
 
 use anyhow::Result;
-use assay_messaging::outbox::{Handover, Outbox, enqueue_postgres, enqueue_sqlite, relay};
+use assay_messaging::outbox::{self, DirectDispatch, Outbox, relay};
 use assay_messaging::{Bus, MIGRATIONS, OutgoingEvent};
 use assay_platform::db::{Database, DatabaseError, Migrations};
 use tokio_util::sync::CancellationToken;
@@ -35,7 +35,7 @@ pub fn start_relay(outbox: &Outbox, bus: &Bus) -> Running {
     Running::start(|stop| relay(outbox, bus, stop))
 }
 
-/// A relay that finds itself stopped when it starts: its last flush and nothing else.
+/// Runs a relay whose stop is already requested: only its final flush.
 pub async fn run_stopped_relay(outbox: &Outbox, bus: &Bus) -> Result<()> {
     let stopped = CancellationToken::new();
     stopped.cancel();
@@ -43,21 +43,21 @@ pub async fn run_stopped_relay(outbox: &Outbox, bus: &Bus) -> Result<()> {
 }
 
 pub async fn enqueue(database: &Database, events: &[OutgoingEvent]) -> Result<(), DatabaseError> {
-    enqueue_for(database, events, Handover::NONE).await
+    enqueue_for(database, events, DirectDispatch::NONE).await
 }
 
 pub async fn enqueue_for(
     database: &Database,
     events: &[OutgoingEvent],
-    handover: Handover,
+    dispatch: DirectDispatch,
 ) -> Result<(), DatabaseError> {
     let events = events.to_vec();
     match database {
         Database::Postgres(postgres) => {
-            postgres.run(move |connection| enqueue_postgres(connection, &events, handover)).await
+            postgres.run(move |connection| outbox::enqueue(connection, &events, dispatch)).await
         }
         Database::Sqlite(sqlite) => {
-            sqlite.write(move |connection| enqueue_sqlite(connection, &events, handover)).await
+            sqlite.write(move |connection| outbox::enqueue(connection, &events, dispatch)).await
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The broker as others see it: messages and not events.
+//! Direct access to the broker: messages instead of events.
 
 use anyhow::{Context as _, Result};
 use assay_messaging::BusSettings;
@@ -11,16 +11,16 @@ use lapin::types::{FieldTable, ShortString};
 use lapin::{BasicProperties, Channel, Connection, ConnectionProperties};
 use secrecy::ExposeSecret;
 
-/// A connection that knows nothing of the bus.
+/// A plain AMQP connection.
 pub struct Wire {
     channel: Channel,
     namespace: String,
     _connection: Connection,
 }
 
-/// A message that was taken from its queue.
+/// A message fetched from its queue.
 #[derive(Debug)]
-pub struct Taken {
+pub struct Message {
     pub content_type: Option<String>,
     pub message_id: Option<String>,
     pub kind: Option<String>,
@@ -36,19 +36,19 @@ impl Wire {
         Ok(Self { channel, namespace: settings.namespace.clone(), _connection: connection })
     }
 
-    /// Messages in a queue that nobody has taken.
+    /// Number of ready messages in a queue.
     pub async fn waiting(&self, queue: &str) -> Result<u32> {
         let options = QueueDeclareOptions::durable().passive();
         let declared = self.channel.queue_declare(self.name(queue), options, FieldTable::default()).await?;
         Ok(declared.message_count())
     }
 
-    /// Takes the next message out of a queue.
-    pub async fn take(&self, queue: &str) -> Result<Taken> {
+    /// Fetches and acknowledges the next message.
+    pub async fn take(&self, queue: &str) -> Result<Message> {
         let message = self.get(queue).await?.context("a message")?;
         message.acker.ack(BasicAckOptions::default()).await?;
         let properties = &message.properties;
-        Ok(Taken {
+        Ok(Message {
             content_type: properties.content_type().as_ref().map(ToString::to_string),
             message_id: properties.message_id().as_ref().map(ToString::to_string),
             kind: properties.kind().as_ref().map(ToString::to_string),
@@ -56,7 +56,7 @@ impl Wire {
         })
     }
 
-    /// Puts a message into a queue.
+    /// Publishes a message to a queue.
     pub async fn put(&self, queue: &str, content_type: &str, body: &[u8]) -> Result<()> {
         let properties = BasicProperties::default().with_content_type(content_type.into());
         let options = BasicPublishOptions::default();
@@ -65,8 +65,7 @@ impl Wire {
         Ok(())
     }
 
-    /// Does with the messages of a queue what consumers do that end whenever they have one, until the broker has
-    /// given up every one of them.
+    /// Requeues messages as crashing consumers do, until the broker has dead-lettered all of them.
     pub async fn exhaust(&self, queue: &str) -> Result<()> {
         while let Some(message) = self.get(queue).await? {
             message.acker.nack(BasicNackOptions { requeue: true, ..BasicNackOptions::default() }).await?;

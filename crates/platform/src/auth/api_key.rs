@@ -1,5 +1,5 @@
-//! API keys: `asy_` + 32 random bytes in base62 + a checksum of six characters, so that scanners find leaked keys
-//! without false alarms. Only the SHA-256 of a key is ever stored; with 256 random bits no slower hash is needed.
+//! API keys: `asy_` + 32 random bytes in base62 + a checksum of six characters, which lets secret scanners find leaked keys
+//! without false positives. Only the SHA-256 of a key is ever stored; with 256 random bits no slower hash is needed.
 
 use std::fmt;
 
@@ -10,23 +10,23 @@ use crate::runtime::{RandomnessUnavailable, random_bytes};
 
 const PREFIX: &str = "asy_";
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/// Digits that 32 bytes need in base 62, and that 4 bytes need.
+/// Base-62 digits of 32 bytes, and of 4 bytes.
 const SECRET_DIGITS: usize = 43;
 const CHECKSUM_DIGITS: usize = 6;
-/// Lengths accepted: a key given at start may be any text of 16 characters or more.
+/// Accepted lengths: a bootstrap key may be any text of 16 characters or more.
 const MIN_LENGTH: usize = 16;
 const MAX_LENGTH: usize = 1_024;
 
-/// An API key as its owner holds it.
+/// An API key in plain text.
 #[derive(Clone)]
 pub struct ApiKey(SecretString);
 
-/// A text that cannot be an API key.
+/// The text is not a valid API key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an API key has 16 to 1024 characters, none of them a control character")]
 pub struct InvalidApiKey;
 
-/// SHA-256 of an API key: what is stored and looked up.
+/// SHA-256 of an API key, used for storage and lookup.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ApiKeyHash([u8; 32]);
 
@@ -34,17 +34,17 @@ impl ApiKey {
     /// A new random key.
     ///
     /// # Errors
-    /// When the operating system has no randomness.
+    /// When the operating system's random generator fails.
     pub fn generate() -> Result<Self, RandomnessUnavailable> {
         let secret = base62(&random_bytes::<32>()?, SECRET_DIGITS);
         let checksum = base62(&crc32fast::hash(secret.as_bytes()).to_be_bytes(), CHECKSUM_DIGITS);
         Ok(Self(format!("{PREFIX}{secret}{checksum}").into()))
     }
 
-    /// A key that somebody sent.
+    /// Checks a key from a request or the configuration.
     ///
     /// # Errors
-    /// When the text cannot be a key whatever is stored.
+    /// When its length is out of range, or it has control characters or surrounding white space.
     pub fn parse(text: &str) -> Result<Self, InvalidApiKey> {
         let length = text.chars().count();
         let is_whole = text.trim() == text && !text.chars().any(char::is_control);
@@ -55,12 +55,12 @@ impl ApiKey {
         }
     }
 
-    /// The key itself, to be shown once.
+    /// The key in plain text, to be shown once.
     pub fn reveal(&self) -> &str {
         self.0.expose_secret()
     }
 
-    /// What is stored of it.
+    /// The hash for storage and lookup.
     pub fn hash(&self) -> ApiKeyHash {
         ApiKeyHash(Sha256::digest(self.reveal().as_bytes()).into())
     }
@@ -72,17 +72,10 @@ impl ApiKeyHash {
         &self.0
     }
 
-    /// From lower-case hexadecimal, as services exchange it.
+    /// Decodes the hexadecimal form that services exchange.
     pub fn from_hex(text: &str) -> Option<Self> {
-        let bytes = text.as_bytes();
-        if bytes.len() != 64 {
-            return None;
-        }
         let mut hash = [0; 32];
-        for (byte, pair) in hash.iter_mut().zip(bytes.chunks_exact(2)) {
-            let digit = |digit: u8| (digit as char).to_digit(16);
-            *byte = u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).ok()?;
-        }
+        hex::decode_to_slice(text, &mut hash).ok()?;
         Some(Self(hash))
     }
 }
@@ -90,7 +83,7 @@ impl ApiKeyHash {
 /// Lower-case hexadecimal.
 impl fmt::Display for ApiKeyHash {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+        formatter.write_str(&hex::encode(self.0))
     }
 }
 
@@ -115,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_generated_key_has_the_documented_shape_and_is_never_repeated() {
+    fn generated_key_is_random_and_has_the_documented_format() {
         let key = ApiKey::generate().unwrap();
         assert_eq!(key.reveal().len(), PREFIX.len() + SECRET_DIGITS + CHECKSUM_DIGITS);
         assert!(key.reveal().starts_with("asy_"));
@@ -124,21 +117,21 @@ mod tests {
     }
 
     #[test]
-    fn base62_writes_big_endian_numbers() {
+    fn base62_encodes_big_endian_numbers() {
         assert_eq!(base62(&[0, 0, 0, 61], 6), "00000z");
         assert_eq!(base62(&[0, 0, 0, 62], 6), "000010");
         assert_eq!(base62(&u32::MAX.to_be_bytes(), 6), "4gfFC3");
     }
 
     #[test]
-    fn a_hash_survives_its_hexadecimal_form() {
+    fn hash_round_trips_through_hexadecimal() {
         let hash = ApiKey::parse("0123456789abcdef").unwrap().hash();
         assert!(ApiKeyHash::from_hex(&hash.to_string()) == Some(hash));
         assert!(ApiKeyHash::from_hex("abc").is_none());
     }
 
     #[test]
-    fn a_text_that_cannot_be_a_key_is_refused() {
+    fn invalid_key_is_refused() {
         for text in ["", "short", " 0123456789abcdef", "0123456789abcde\n", "0123456789\0abcdef"] {
             assert!(ApiKey::parse(text).is_err(), "{text:?}");
         }

@@ -1,5 +1,5 @@
-//! Secrets that the service must be able to read again, at rest: AES-256-GCM (NIST SP 800-38D) under a key that is derived from
-//! a signing key, so that a copy of the database alone is of no use.
+//! Encryption at rest of secrets that the service must read back: AES-256-GCM (NIST SP 800-38D) with a key derived from a
+//! signing key, so a copy of the database alone does not reveal them.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use base64::Engine;
@@ -7,17 +7,18 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::signature::SigningKeys;
 
-/// A text that cannot be decrypted with the keys at hand, or content that cannot be encrypted.
+/// Encryption or decryption failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("what is encrypted cannot be read with the keys of security.signing_keys, or is for something else")]
+#[error(
+    "the secret cannot be decrypted with the keys of security.signing_keys, or belongs to another record"
+)]
 pub struct UnreadableSecret;
 
 impl SigningKeys {
-    /// Encrypts `content` under the first key, for one `purpose` and one record: only [`Self::decrypt`] with the same two
-    /// reads it again.
+    /// Encrypts `content` with the first key, bound to `purpose` and `record`: [`Self::decrypt`] needs the same two.
     ///
     /// # Errors
-    /// When the system has no randomness to give.
+    /// When the operating system's random generator fails.
     pub fn encrypt(&self, purpose: &str, record: &[u8], content: &[u8]) -> Result<String, UnreadableSecret> {
         let (id, key) = self.derived(purpose, None).ok_or(UnreadableSecret)?;
         let key = RandomizedNonceKey::new(&AES_256_GCM, &key).map_err(|_| UnreadableSecret)?;
@@ -28,10 +29,10 @@ impl SigningKeys {
         Ok(format!("{id}.{}", URL_SAFE_NO_PAD.encode(bytes)))
     }
 
-    /// What [`Self::encrypt`] was given.
+    /// Decrypts a text of [`Self::encrypt`].
     ///
     /// # Errors
-    /// When it was altered, is of another purpose or record, or its key is no longer among the keys.
+    /// When it was altered, belongs to another purpose or record, or its key is no longer configured.
     pub fn decrypt(
         &self,
         purpose: &str,
@@ -48,7 +49,7 @@ impl SigningKeys {
         Ok(content.to_vec())
     }
 
-    /// Whether it was encrypted under the first key: whatever was not has to be encrypted anew before its key is taken away.
+    /// Whether it was encrypted with the first key. A text of an older key must be re-encrypted before that key is removed.
     pub fn is_current(&self, encrypted: &str) -> bool {
         let current = self.derived("", None);
         matches!((encrypted.split_once('.'), current), (Some((id, _)), Some((first, _))) if id == first)
@@ -69,23 +70,23 @@ mod tests {
     const ROTATED: &str = "k2:fedcba9876543210fedcba9876543210,k1:0123456789abcdef0123456789abcdef";
 
     #[test]
-    fn what_was_encrypted_is_read_again_also_after_a_rotation() {
+    fn decrypt_succeeds_after_a_key_rotation() {
         let encrypted = keys(OLD).encrypt("webhook", b"record", b"secret").unwrap();
         assert!(!encrypted.contains("secret") && keys(OLD).is_current(&encrypted));
         assert_eq!(keys(ROTATED).decrypt("webhook", b"record", &encrypted).unwrap(), b"secret");
         assert!(!keys(ROTATED).is_current(&encrypted));
-        let anew = keys(ROTATED).encrypt("webhook", b"record", b"secret").unwrap();
-        assert_eq!(keys(OLD).decrypt("webhook", b"record", &anew), Err(UnreadableSecret));
+        let reencrypted = keys(ROTATED).encrypt("webhook", b"record", b"secret").unwrap();
+        assert_eq!(keys(OLD).decrypt("webhook", b"record", &reencrypted), Err(UnreadableSecret));
     }
 
     #[test]
-    fn no_two_encryptions_are_alike() {
+    fn encryption_is_randomized() {
         let encrypt = || keys(OLD).encrypt("webhook", b"record", b"secret").unwrap();
         assert_ne!(encrypt(), encrypt());
     }
 
     #[test]
-    fn what_was_altered_or_is_of_another_record_or_purpose_is_refused() {
+    fn decrypt_refuses_altered_text_or_another_record_or_purpose() {
         let encrypted = keys(OLD).encrypt("webhook", b"record", b"secret").unwrap();
         assert!(keys(OLD).decrypt("cursor", b"record", &encrypted).is_err());
         assert!(keys(OLD).decrypt("webhook", b"another", &encrypted).is_err());

@@ -1,5 +1,5 @@
-//! Tokens between services: short-lived signed JWTs (RFC 7519). The gateway exchanges an API key for one; a service
-//! refuses a call without one that was made for it.
+//! Service tokens: short-lived signed JWTs (RFC 7519). The gateway exchanges an API key for one; a service refuses a call
+//! without a token for its audience.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,15 +16,15 @@ use assay_contracts::time::Timestamp;
 use super::token_cache::TokenCache;
 use crate::runtime::now;
 
-/// Longest life of a token, in seconds.
+/// Lifetime of a token, in seconds.
 const LIFETIME_SECONDS: i64 = 60;
-/// How far the clock of the service that made a token may be ahead, in seconds.
-const LONGEST_AHEAD_SECONDS: i64 = 60;
+/// Tolerated clock skew of the issuer into the future, in seconds.
+const MAX_FUTURE_SECONDS: i64 = 60;
 const ISSUER: &str = "assay";
-/// A shorter secret could be guessed (RFC 7518, section 3.2 asks for 256 bits with HS256).
+/// RFC 7518, section 3.2 requires 256 bits for HS256.
 const MIN_SECRET_LENGTH: usize = 32;
 
-/// The service that a token is made for.
+/// The service that accepts a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Audience {
     /// agent-registry.
@@ -58,10 +58,10 @@ impl fmt::Display for Audience {
     }
 }
 
-/// Who calls, and for whom.
+/// Identity of a caller.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ServiceClaims {
-    /// A request of a tenant, passed on.
+    /// A forwarded request of a tenant.
     Tenant(Tenant),
     /// A service on its own behalf: it may read across organizations where a route allows it.
     Service,
@@ -72,7 +72,7 @@ pub enum ServiceClaims {
 #[error("security.service_token_secret must have at least 32 characters")]
 pub struct UnusableSecret;
 
-/// A token that is not accepted. It does not say why: the caller is one of ours or an intruder.
+/// A token is not accepted. Without the reason, which would only help an attacker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the service token is missing, expired, made for another service or forged")]
 pub struct InvalidToken;
@@ -89,7 +89,7 @@ struct Claims {
     scope: Option<String>,
 }
 
-/// Makes and checks service tokens.
+/// Issues and verifies service tokens.
 #[derive(Clone)]
 pub struct ServiceTokens {
     encoding: EncodingKey,
@@ -98,7 +98,7 @@ pub struct ServiceTokens {
 }
 
 impl ServiceTokens {
-    /// From the secret that all services share.
+    /// From the secret shared by all services.
     ///
     /// # Errors
     /// When the secret is too short.
@@ -111,10 +111,10 @@ impl ServiceTokens {
         Ok(Self { encoding, decoding, cache: Arc::new(TokenCache::new()) })
     }
 
-    /// A token for calls to `audience`; the same one for some seconds.
+    /// A token for calls to `audience`, cached for some seconds.
     ///
     /// # Errors
-    /// When signing fails, which a usable secret does not do.
+    /// When signing fails.
     pub fn issue(
         &self,
         audience: Audience,
@@ -126,7 +126,7 @@ impl ServiceTokens {
             return Ok(token);
         }
         let token = self.sign(audience, claims, iat)?;
-        self.cache.remember_issued(audience, claims.clone(), token.clone(), iat);
+        self.cache.insert_issued(audience, claims.clone(), token.clone(), iat);
         Ok(token)
     }
 
@@ -147,10 +147,10 @@ impl ServiceTokens {
             .map_err(|_| InvalidToken)
     }
 
-    /// Checks a token that came to `audience`: algorithm, signature, issuer, audience and time.
+    /// Verifies a token received by `audience`: algorithm, signature, issuer, audience and time.
     ///
     /// # Errors
-    /// [`InvalidToken`] for anything but a token that [`Self::issue`] made for this audience within its lifetime.
+    /// [`InvalidToken`] for anything but an unexpired token of [`Self::issue`] for this audience.
     pub fn verify(&self, audience: Audience, token: &str) -> Result<ServiceClaims, InvalidToken> {
         let now_seconds = now().as_millis() / 1000;
         if let Some(claims) = self.cache.verified(audience, token, now_seconds) {
@@ -161,16 +161,16 @@ impl ServiceTokens {
         validation.set_issuer(&[ISSUER]);
         validation.set_required_spec_claims(&["exp", "aud", "iss"]);
         validation.validate_nbf = true;
-        // Clocks of different machines: a few seconds apart at most.
+        // Clock skew between machines.
         validation.leeway = 5;
         let claims = jsonwebtoken::decode::<Claims>(token, &self.decoding, &validation)
             .map_err(|_| InvalidToken)?
             .claims;
-        let from_the_future = claims.iat > now_seconds + LONGEST_AHEAD_SECONDS;
+        let from_the_future = claims.iat > now_seconds + MAX_FUTURE_SECONDS;
         if from_the_future || claims.exp.saturating_sub(claims.iat) > LIFETIME_SECONDS {
             return Err(InvalidToken);
         }
-        let expires = claims.exp;
+        let expires_at = claims.exp;
         let claims = match (claims.org, claims.scope) {
             (Some(organization_id), Some(scope)) => {
                 let scopes = Scopes::from_str(&scope).map_err(|_| InvalidToken)?;
@@ -179,7 +179,7 @@ impl ServiceTokens {
             (None, None) => ServiceClaims::Service,
             _ => return Err(InvalidToken),
         };
-        self.cache.remember_verified(audience, token, claims.clone(), expires);
+        self.cache.insert_verified(audience, token, claims.clone(), expires_at);
         Ok(claims)
     }
 }
@@ -202,7 +202,7 @@ mod tests {
     const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
     #[test]
-    fn a_token_is_used_again_for_some_seconds_by_the_same_caller_for_the_same_service() {
+    fn token_is_reused_for_seconds_per_caller_and_audience() {
         let (tokens, tenant, other) = (tokens(SECRET), tenant(), tenant());
         let issue = |audience, claims: &ServiceClaims, seconds: i64| {
             tokens.issue(audience, claims, now().plus_millis(seconds * 1_000)).unwrap()
@@ -220,14 +220,14 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_was_found_good_is_good_for_its_audience_only_and_until_it_expires() {
+    fn cached_verification_keeps_audience_and_expiry() {
         let (tokens, tenant) = (tokens(SECRET), tenant());
         let token = tokens.issue(Audience::Ingest, &tenant, now()).unwrap();
         for _ in 0..2 {
             assert_eq!(tokens.verify(Audience::Ingest, &token).as_ref(), Ok(&tenant));
             assert_eq!(tokens.verify(Audience::Export, &token), Err(InvalidToken));
         }
-        // In the last seconds the leeway for clocks that disagree applies; none of it is remembered.
+        // The clock leeway applies in the last seconds, but not to the cache.
         let nearly = now().plus_millis((2 - LIFETIME_SECONDS) * 1_000);
         let token = tokens.issue(Audience::Ingest, &ServiceClaims::Service, nearly).unwrap();
         assert!(tokens.verify(Audience::Ingest, &token).is_ok());
@@ -236,14 +236,14 @@ mod tests {
     }
 
     #[test]
-    fn a_token_carries_its_tenant_to_its_audience() {
+    fn token_carries_its_tenant() {
         let claims = tenant();
         let token = tokens(SECRET).issue(Audience::Ingest, &claims, now()).unwrap();
         assert_eq!(tokens(SECRET).verify(Audience::Ingest, &token), Ok(claims));
     }
 
     #[test]
-    fn a_token_for_another_audience_key_or_time_is_refused() {
+    fn token_of_other_audience_key_or_time_is_refused() {
         let issue = |at| tokens(SECRET).issue(Audience::Ingest, &tenant(), at).unwrap();
         let token = issue(now());
         assert_eq!(tokens(SECRET).verify(Audience::Export, &token), Err(InvalidToken));
@@ -253,17 +253,17 @@ mod tests {
     }
 
     #[test]
-    fn a_token_from_the_future_is_refused() {
+    fn token_from_the_future_is_refused() {
         let issued_in = |seconds: i64| {
             tokens(SECRET).issue(Audience::Ingest, &tenant(), now().plus_millis(seconds * 1_000)).unwrap()
         };
-        assert!(tokens(SECRET).verify(Audience::Ingest, &issued_in(LONGEST_AHEAD_SECONDS - 5)).is_ok());
-        let early = issued_in(LONGEST_AHEAD_SECONDS + 5);
+        assert!(tokens(SECRET).verify(Audience::Ingest, &issued_in(MAX_FUTURE_SECONDS - 5)).is_ok());
+        let early = issued_in(MAX_FUTURE_SECONDS + 5);
         assert_eq!(tokens(SECRET).verify(Audience::Ingest, &early), Err(InvalidToken));
     }
 
     #[test]
-    fn a_token_without_a_signature_is_refused() {
+    fn unsigned_token_is_refused() {
         use base64::Engine;
         let token = tokens(SECRET).issue(Audience::Ingest, &tenant(), now()).unwrap();
         let claims = token.split('.').nth(1).unwrap();
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_secret_is_refused() {
+    fn short_secret_is_refused() {
         assert!(ServiceTokens::new(&SecretString::from("too short")).is_err());
     }
 }

@@ -1,5 +1,5 @@
-//! Signatures on what leaves the service and comes back: cursors and download addresses. HMAC-SHA-256 (RFC 2104)
-//! with named keys, so that keys can be rotated: the first signs, all of them verify.
+//! Signatures of values that clients send back: cursors and download addresses. HMAC-SHA-256 (RFC 2104) with named keys
+//! that can be rotated: the first key signs, all keys verify.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -16,7 +16,7 @@ const MIN_SECRET_LENGTH: usize = 32;
 )]
 pub struct InvalidKeys(String);
 
-/// A signature that is not ours, or not for this content.
+/// The signature does not match the content, or its key is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the signature does not match")]
 pub struct InvalidSignature;
@@ -51,10 +51,10 @@ impl SigningKeys {
         Ok(Self { keys })
     }
 
-    /// Signs `content` for one `purpose`: a signature for another purpose never matches.
-    /// Answers the id of the key and the signature in URL-safe base64.
+    /// Signs `content` for one `purpose`: a signature for another purpose never matches. Returns the key id and the
+    /// signature in URL-safe base64.
     pub fn sign(&self, purpose: &str, content: &[u8]) -> (&str, String) {
-        // `parse` is the only way to make a value, and it never leaves the list empty.
+        // `parse` is the only constructor and never leaves the list empty.
         let (id, secret) = &self.keys[0];
         (id, URL_SAFE_NO_PAD.encode(mac(secret, purpose, content).finalize().into_bytes()))
     }
@@ -75,14 +75,14 @@ impl SigningKeys {
         mac(secret, purpose, content).verify_slice(&signature).map_err(|_| InvalidSignature)
     }
 
-    /// 32 bytes for another use of a key, the first one or the named one, and the key's id.
+    /// Derives a 32-byte key for `purpose` from the named key, or from the first one; returns it with the key id.
     pub(super) fn derived(&self, purpose: &str, key_id: Option<&str>) -> Option<(&str, [u8; 32])> {
-        let is_meant = |id: &str| key_id.is_none_or(|wanted| wanted == id);
-        let (id, secret) = self.keys.iter().find(|(id, _)| is_meant(id))?;
+        let is_wanted = |id: &str| key_id.is_none_or(|wanted| wanted == id);
+        let (id, secret) = self.keys.iter().find(|(id, _)| is_wanted(id))?;
         Some((id, mac(secret, "derived key", purpose.as_bytes()).finalize().into_bytes().into()))
     }
 
-    /// One opaque text that holds `content` and its signature.
+    /// One opaque text with `content` and its signature.
     pub fn seal(&self, purpose: &str, content: &[u8]) -> String {
         let (id, signature) = self.sign(purpose, content);
         format!("{}.{id}.{signature}", URL_SAFE_NO_PAD.encode(content))
@@ -91,7 +91,7 @@ impl SigningKeys {
     /// The content of a sealed text.
     ///
     /// # Errors
-    /// [`InvalidSignature`] for any text that [`Self::seal`] did not make for this purpose.
+    /// [`InvalidSignature`] for a text that is not from [`Self::seal`] with this purpose.
     pub fn open(&self, purpose: &str, sealed: &str) -> Result<Vec<u8>, InvalidSignature> {
         let mut parts = sealed.splitn(3, '.');
         let (Some(content), Some(id), Some(signature)) = (parts.next(), parts.next(), parts.next()) else {
@@ -104,7 +104,6 @@ impl SigningKeys {
 }
 
 fn mac(secret: &SecretString, purpose: &str, content: &[u8]) -> Hmac<Sha256> {
-    // HMAC takes keys of any length, so this constructor has no failing case.
     #[allow(clippy::expect_used, reason = "HMAC accepts every key length (RFC 2104, section 3)")]
     let mut mac = Hmac::<Sha256>::new_from_slice(secret.expose_secret().as_bytes()).expect("any key length");
     mac.update(&(purpose.len() as u64).to_be_bytes());
@@ -125,7 +124,7 @@ mod tests {
     const ROTATED: &str = "k2:fedcba9876543210fedcba9876543210,k1:0123456789abcdef0123456789abcdef";
 
     #[test]
-    fn what_was_sealed_can_be_opened_also_after_a_rotation() {
+    fn open_succeeds_after_a_key_rotation() {
         let sealed = keys(OLD).seal("cursor", b"content");
         assert_eq!(keys(ROTATED).open("cursor", &sealed), Ok(b"content".to_vec()));
         let sealed = keys(ROTATED).seal("cursor", b"content");
@@ -133,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn an_altered_text_or_another_purpose_is_refused() {
+    fn open_refuses_altered_text_or_another_purpose() {
         let sealed = keys(OLD).seal("cursor", b"content");
         assert!(keys(OLD).open("download", &sealed).is_err());
         for index in 0..sealed.len() {
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn unusable_keys_are_refused() {
+    fn invalid_keys_are_refused() {
         for text in ["", "k1", "k1:short", &format!("{OLD},{OLD}"), ":0123456789abcdef0123456789abcdef"] {
             assert!(SigningKeys::parse(&SecretString::from(text)).is_err(), "{text}");
         }

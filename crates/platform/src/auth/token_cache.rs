@@ -1,32 +1,32 @@
-//! Service tokens that were made or checked a moment ago. Signing and checking one costs more than the rest of a small
-//! request; a caller and its service say the same to each other thousands of times a second.
+//! Cache of recently issued and verified service tokens. Signing and verifying costs more than the rest of a small request,
+//! and a caller sends the same claims thousands of times a second.
 
 use quick_cache::Equivalent;
 use quick_cache::sync::Cache;
 
 use super::{Audience, ServiceClaims};
 
-/// Tokens of each kind that are remembered: one for each tenant and service of a few seconds.
+/// Entries of each cache: one per tenant and service within a few seconds.
 const CAPACITY: usize = 4_096;
 
-/// A token is used again for so many seconds; it lives for longer.
-const REUSED_SECONDS: i64 = 15;
+/// How long an issued token is reused, in seconds; less than its lifetime.
+const REUSE_SECONDS: i64 = 15;
 
-/// What is remembered.
+/// Issued and verified tokens.
 pub(super) struct TokenCache {
     issued: Cache<Purpose, Issued>,
     verified: Cache<String, Verified>,
 }
 
-/// What a token is made for.
+/// Key of the issued tokens.
 #[derive(Hash, PartialEq, Eq)]
 struct Purpose(Audience, ServiceClaims);
 
-/// The same, to look it up. Its hash is that of a [`Purpose`] with the same fields.
+/// Borrowed form of [`Purpose`] for lookups; hashes alike.
 #[derive(Hash)]
-struct AskedPurpose<'a>(Audience, &'a ServiceClaims);
+struct PurposeRef<'a>(Audience, &'a ServiceClaims);
 
-impl Equivalent<Purpose> for AskedPurpose<'_> {
+impl Equivalent<Purpose> for PurposeRef<'_> {
     fn equivalent(&self, purpose: &Purpose) -> bool {
         self.0 == purpose.0 && *self.1 == purpose.1
     }
@@ -36,16 +36,16 @@ impl Equivalent<Purpose> for AskedPurpose<'_> {
 struct Issued {
     token: String,
     /// Seconds since the epoch.
-    at: i64,
+    issued_at: i64,
 }
 
-/// What a token that was found good says.
+/// Claims of a verified token.
 #[derive(Clone)]
 struct Verified {
     audience: Audience,
     claims: ServiceClaims,
-    /// When it expires, in seconds since the epoch.
-    expires: i64,
+    /// Seconds since the epoch.
+    expires_at: i64,
 }
 
 impl TokenCache {
@@ -53,23 +53,29 @@ impl TokenCache {
         Self { issued: Cache::new(CAPACITY), verified: Cache::new(CAPACITY) }
     }
 
-    /// A token that was made for the same within the last seconds.
+    /// A token issued for the same purpose within [`REUSE_SECONDS`].
     pub(super) fn issued(
         &self,
         audience: Audience,
         claims: &ServiceClaims,
         now_seconds: i64,
     ) -> Option<String> {
-        let issued = self.issued.get(&AskedPurpose(audience, claims))?;
-        // After a step of the clock, either way, another one is made.
-        (0..REUSED_SECONDS).contains(&(now_seconds - issued.at)).then_some(issued.token)
+        let issued = self.issued.get(&PurposeRef(audience, claims))?;
+        // A clock step in either direction misses the cache.
+        (0..REUSE_SECONDS).contains(&(now_seconds - issued.issued_at)).then_some(issued.token)
     }
 
-    pub(super) fn remember_issued(&self, audience: Audience, claims: ServiceClaims, token: String, at: i64) {
-        self.issued.insert(Purpose(audience, claims), Issued { token, at });
+    pub(super) fn insert_issued(
+        &self,
+        audience: Audience,
+        claims: ServiceClaims,
+        token: String,
+        issued_at: i64,
+    ) {
+        self.issued.insert(Purpose(audience, claims), Issued { token, issued_at });
     }
 
-    /// What exactly this token, once found good for the audience, says, unless it has expired since.
+    /// Claims of a token already verified for `audience`, unless it has expired.
     pub(super) fn verified(
         &self,
         audience: Audience,
@@ -77,16 +83,16 @@ impl TokenCache {
         now_seconds: i64,
     ) -> Option<ServiceClaims> {
         let verified = self.verified.get(token)?;
-        (verified.audience == audience && now_seconds < verified.expires).then_some(verified.claims)
+        (verified.audience == audience && now_seconds < verified.expires_at).then_some(verified.claims)
     }
 
-    pub(super) fn remember_verified(
+    pub(super) fn insert_verified(
         &self,
         audience: Audience,
         token: &str,
         claims: ServiceClaims,
-        expires: i64,
+        expires_at: i64,
     ) {
-        self.verified.insert(token.to_owned(), Verified { audience, claims, expires });
+        self.verified.insert(token.to_owned(), Verified { audience, claims, expires_at });
     }
 }

@@ -1,4 +1,4 @@
-//! The connections of a pool: who uses them, since when, and how long somebody may wait for one.
+//! A connection pool: permits to use a connection, validation of idle connections, and detection of hung calls.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,55 +10,54 @@ use diesel::r2d2::{ConnectionManager, CustomizeConnection, Error, Pool, PooledCo
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout_at;
 
-use super::metrics::{InUse, Use};
+use super::metrics::{InUseGuard, PoolMetrics};
 use super::{CONNECTION_DEADLINE, DatabaseError};
 
 type Manager = ConnectionManager<PgConnection>;
 
-/// For so long after a connection was refused nobody waits long for the next one.
-const OUTAGE_MEMORY: Duration = Duration::from_secs(1);
+/// After a failed connection attempt, callers wait only [`OUTAGE_CONNECT_TIMEOUT`] for this long.
+const OUTAGE_WINDOW: Duration = Duration::from_secs(1);
 
-/// How long somebody waits for a connection during an outage. Connecting goes on in the background meanwhile.
-const OUTAGE_PATIENCE: Duration = Duration::from_millis(100);
+/// Wait for a connection during an outage. The pool keeps connecting in the background.
+const OUTAGE_CONNECT_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// How long a statement may take, as PostgreSQL reads it: less than the deadline of the call it is part of, so that a slow
-/// one is ended by the server and its connection lives on, and only a server that does not answer looks as if it hung.
-/// Work without a deadline sets its own.
+/// `statement_timeout` of PostgreSQL. It is shorter than the deadline of a call: the server cancels a slow statement and the
+/// connection stays usable, and only a server that does not respond counts as hung. Work without a deadline sets its own.
 pub(super) const STATEMENT_TIMEOUT: &str = "7s";
 
-/// Connections to one server, and the places of those who may use them.
+/// Connections to one server, and the permits to use them.
 pub(super) struct Connections {
     pool: Pool<Manager>,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     state: Arc<Mutex<State>>,
-    used: Use,
+    metrics: PoolMetrics,
 }
 
 #[derive(Default)]
 struct State {
-    /// When each call must have ended, by number; none for calls that take as long as they take.
+    /// Calls in flight, by number, with their deadlines; `None` for calls without a deadline.
     calls: BTreeMap<u64, Option<Instant>>,
     next_call: u64,
-    /// When a connection could not be had the last time, unless one could be had since.
-    refused_at: Option<Instant>,
-    /// When a connection was found dead the last time. Its neighbours probably died with it.
-    death: Option<Instant>,
+    /// Last failed connection attempt; cleared by the next success.
+    connect_failed_at: Option<Instant>,
+    /// Last failed validation. Connections validated before it are suspect: a server restart breaks all of them at once.
+    last_failure: Option<Instant>,
 }
 
-/// When a connection last answered a test, kept with it.
-struct Proven(Instant);
+/// Time of the last successful validation, stored with the connection.
+struct LastValidated(Instant);
 
-/// The right to use a connection. Given back when dropped.
-pub(super) struct Place {
+/// Permit to use one connection. Released on drop.
+pub(super) struct ConnectionPermit {
     state: Arc<Mutex<State>>,
     call: u64,
-    _used: InUse,
+    _in_use: InUseGuard,
     _permit: OwnedSemaphorePermit,
 }
 
 impl Connections {
-    /// A pool without any connection: they are made when they are needed.
-    pub(super) fn open(url: &str, schema: &'static str, size: u32, used: Use) -> Self {
+    /// An empty pool; connections are opened on demand.
+    pub(super) fn open(url: &str, schema: &'static str, size: u32, metrics: PoolMetrics) -> Self {
         let pool = Pool::builder()
             .max_size(size)
             .min_idle(Some(0))
@@ -67,105 +66,105 @@ impl Connections {
             .test_on_check_out(false)
             .connection_customizer(Box::new(Customizer { schema }))
             .build_unchecked(Manager::new(url));
-        let places = Arc::new(Semaphore::new(usize::try_from(size).unwrap_or(Semaphore::MAX_PERMITS)));
-        Self { pool, places, state: Arc::default(), used }
+        let permits = Arc::new(Semaphore::new(usize::try_from(size).unwrap_or(Semaphore::MAX_PERMITS)));
+        Self { pool, permits, state: Arc::default(), metrics }
     }
 
-    /// A place, if one is free. The call that takes it is overdue when it has not ended within `limit`.
-    pub(super) fn try_place(&self, limit: Option<Duration>) -> Option<Place> {
-        let permit = Arc::clone(&self.places).try_acquire_owned().ok()?;
-        Some(self.place(permit, limit))
+    /// A permit, if one is free. The call that holds it is overdue after `limit`.
+    pub(super) fn try_acquire(&self, limit: Option<Duration>) -> Option<ConnectionPermit> {
+        let permit = Arc::clone(&self.permits).try_acquire_owned().ok()?;
+        Some(self.register_call(permit, limit))
     }
 
-    /// The same, as soon as one is free; none when that takes longer than until `by`. Must be polled until it ends, see
-    /// [`crate::runtime::driven`].
-    pub(super) async fn wait_for_place(&self, by: Instant, limit: Option<Duration>) -> Option<Place> {
-        let waiting = timeout_at(by.into(), Arc::clone(&self.places).acquire_owned());
+    /// Waits for a permit until `by`. The future must be polled to completion, see [`crate::runtime::spawn_and_wait`].
+    pub(super) async fn acquire(&self, by: Instant, limit: Option<Duration>) -> Option<ConnectionPermit> {
+        let waiting = timeout_at(by.into(), Arc::clone(&self.permits).acquire_owned());
         // The semaphore is never closed.
-        Some(self.place(waiting.await.ok()?.ok()?, limit))
+        Some(self.register_call(waiting.await.ok()?.ok()?, limit))
     }
 
-    fn place(&self, permit: OwnedSemaphorePermit, limit: Option<Duration>) -> Place {
+    fn register_call(&self, permit: OwnedSemaphorePermit, limit: Option<Duration>) -> ConnectionPermit {
         let mut state = lock(&self.state);
         let call = state.next_call;
         state.next_call += 1;
         state.calls.insert(call, limit.map(|limit| Instant::now() + limit));
-        Place { state: Arc::clone(&self.state), call, _used: self.used.begin(), _permit: permit }
+        let in_use = self.metrics.track_in_use();
+        ConnectionPermit { state: Arc::clone(&self.state), call, _in_use: in_use, _permit: permit }
     }
 
-    /// A connection, on a thread that may block; `by` then, or a moment from now during an outage. Once one was found
-    /// dead, every other one is tested before it is handed out again, so that a server that was restarted costs one
-    /// failure and not one for each connection.
+    /// Checks out a connection; blocks until `by`, or for [`OUTAGE_CONNECT_TIMEOUT`] during an outage. After one failed
+    /// validation all older connections are validated before reuse, so a restarted server costs one failure instead of
+    /// one per connection.
     pub(super) fn connect(&self, by: Instant) -> Result<PooledConnection<Manager>, DatabaseError> {
         loop {
-            let mut connection = self.take(by)?;
-            if self.is_above_suspicion(&connection) || self.prove(&mut connection) {
+            let mut connection = self.check_out(by)?;
+            if !self.needs_validation(&connection) || self.validate(&mut connection) {
                 return Ok(connection);
             }
-            // Broken now: the pool drops it, so that this ends when no old one is left.
+            // The pool drops the broken connection, so this loop ends when no old one is left.
         }
     }
 
-    fn take(&self, by: Instant) -> Result<PooledConnection<Manager>, DatabaseError> {
-        let refused_at = lock(&self.state).refused_at;
-        let mut patience = by.saturating_duration_since(Instant::now());
-        if refused_at.is_some_and(|refused_at| refused_at.elapsed() < OUTAGE_MEMORY) {
-            patience = patience.min(OUTAGE_PATIENCE);
+    fn check_out(&self, by: Instant) -> Result<PooledConnection<Manager>, DatabaseError> {
+        let failed_at = lock(&self.state).connect_failed_at;
+        let mut timeout = by.saturating_duration_since(Instant::now());
+        if failed_at.is_some_and(|failed_at| failed_at.elapsed() < OUTAGE_WINDOW) {
+            timeout = timeout.min(OUTAGE_CONNECT_TIMEOUT);
         }
-        let connected = self.pool.get_timeout(patience.max(Duration::from_millis(1)));
-        lock(&self.state).refused_at = connected.is_err().then(Instant::now);
+        let connected = self.pool.get_timeout(timeout.max(Duration::from_millis(1)));
+        lock(&self.state).connect_failed_at = connected.is_err().then(Instant::now);
         if connected.is_err() {
-            self.used.unavailable();
+            self.metrics.count_unavailable();
         }
         connected.map_err(|error| DatabaseError::Unavailable(error.to_string()))
     }
 
-    fn is_above_suspicion(&self, connection: &PooledConnection<Manager>) -> bool {
-        let Some(death) = lock(&self.state).death else { return true };
-        PooledConnection::extensions(connection).get::<Proven>().is_some_and(|proven| proven.0 > death)
+    fn needs_validation(&self, connection: &PooledConnection<Manager>) -> bool {
+        let Some(failure) = lock(&self.state).last_failure else { return false };
+        let validated = PooledConnection::extensions(connection).get::<LastValidated>();
+        validated.is_none_or(|validated| validated.0 <= failure)
     }
 
-    /// Whether the connection answers; one that does not is not handed out again. Must be asked after work has failed:
-    /// diesel does not notice a connection that died before a statement was prepared on it, and the pool hands out
-    /// the connection that was given back last, which would be this one again and again. Takes no longer than any
-    /// other statement.
-    pub(super) fn prove(&self, connection: &mut PooledConnection<Manager>) -> bool {
-        // Not by a prepared statement, for the same reason.
-        let answer = connection.batch_execute("SELECT 1");
+    /// Runs `SELECT 1`; a connection that fails it is dropped by the pool. Required after failed work: diesel does not
+    /// detect a connection that broke before a statement was prepared on it, and the pool is last-in first-out, so it
+    /// would hand out the same broken connection again. Bounded by the statement timeout.
+    pub(super) fn validate(&self, connection: &mut PooledConnection<Manager>) -> bool {
+        // Not a prepared statement, for the same reason.
+        let result = connection.batch_execute("SELECT 1");
         let now = Instant::now();
-        match answer {
+        match result {
             Ok(()) => {
-                PooledConnection::extensions_mut(connection).insert(Proven(now));
+                PooledConnection::extensions_mut(connection).insert(LastValidated(now));
                 true
             }
             Err(error) => {
-                tracing::debug!(%error, "a connection to the database does not answer and is given up");
-                lock(&self.state).death = Some(now);
+                tracing::debug!(%error, "database connection failed validation and is dropped");
+                lock(&self.state).last_failure = Some(now);
                 false
             }
         }
     }
 
-    /// Calls that have not ended.
-    pub(super) fn calls(&self) -> usize {
+    /// Number of calls in flight.
+    pub(super) fn active_calls(&self) -> usize {
         lock(&self.state).calls.len()
     }
 
-    /// Whether a call should have ended before now.
+    /// Whether a call in flight is past its deadline.
     pub(super) fn has_overdue_calls(&self) -> bool {
         let now = Instant::now();
-        lock(&self.state).calls.values().any(|end| end.is_some_and(|end| end <= now))
+        lock(&self.state).calls.values().any(|deadline| deadline.is_some_and(|deadline| deadline <= now))
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         lock(&self.state).calls.remove(&self.call);
     }
 }
 
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    // Nothing panics while the lock is held.
+    // No code path panics while it holds the lock.
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

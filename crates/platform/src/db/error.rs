@@ -1,13 +1,13 @@
-//! What can go wrong with a database, as far as callers treat it differently.
+//! Database errors, as far as callers treat them differently.
 
 use diesel::result::{DatabaseErrorKind, Error};
 
 use crate::runtime::Interrupted;
 
-/// A database call failed. The text is for the log, never for an answer.
+/// A database call failed. The text is for the log, never for a response.
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseError {
-    /// No connection: the database is down, unreachable or all connections are busy. Trying again later may help.
+    /// No connection: the database is down, unreachable, or all connections are in use. A retry may succeed.
     #[error("database is unavailable: {0}")]
     Unavailable(String),
     /// The database refused a statement.
@@ -16,10 +16,10 @@ pub enum DatabaseError {
     /// A migration failed.
     #[error("migration failed: {0}")]
     Migration(String),
-    /// What is stored cannot be understood.
+    /// A stored value cannot be decoded.
     #[error("stored record cannot be read: {0}")]
     Corrupt(String),
-    /// The work was interrupted.
+    /// The blocking task panicked or the runtime is shutting down.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
     /// The address is neither PostgreSQL nor SQLite.
@@ -31,7 +31,7 @@ pub enum DatabaseError {
 }
 
 impl DatabaseError {
-    /// Whether the same call may succeed later without anybody mending anything.
+    /// Whether a retry may succeed without a repair.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Unavailable(_) | Self::Interrupted(_) => true,
@@ -52,12 +52,12 @@ impl DatabaseError {
 impl From<Error> for DatabaseError {
     fn from(error: Error) -> Self {
         match &error {
-            // The second one is what a connection says that had died before it was used.
+            // `UnableToSendCommand` is reported by a connection that broke while idle.
             Error::DatabaseError(
                 DatabaseErrorKind::ClosedConnection | DatabaseErrorKind::UnableToSendCommand,
                 information,
             ) => Self::Unavailable(information.message().to_owned()),
-            // libpq and SQLite report these with a text only.
+            // libpq and SQLite report these by message text only.
             Error::DatabaseError(DatabaseErrorKind::Unknown, information)
                 if is_outage(information.message()) =>
             {

@@ -1,5 +1,5 @@
-//! Migrations: embedded in the executable, each in a transaction, applied under a lock. How to write one, and what an
-//! operator does, is in `proto-docs/migrations.md`.
+//! Migrations: embedded in the executable, each in a transaction, applied under a lock. How to write and operate them:
+//! `proto-docs/migrations.md`.
 
 use diesel::connection::SimpleConnection;
 use diesel::migration::MigrationSource;
@@ -23,7 +23,7 @@ pub struct Migrations {
 /// Embeds a folder of migrations, for the crates that own some. The macro names `diesel_migrations`, which they depend on.
 pub use diesel_migrations::embed_migrations as embed;
 
-/// How long a migration waits for a table that is in use, before it gives up and leaves everything as it was.
+/// `lock_timeout` of a migration: it fails, and is rolled back, when a table stays locked for longer.
 const TABLE_LOCK_SECONDS: u32 = 10;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -33,10 +33,10 @@ pub(super) fn apply_postgres(
     schema: &str,
     sets: &[Migrations],
 ) -> Result<Vec<String>, DatabaseError> {
-    // Held by the session, so it ends with it however the process ends.
+    // A session lock: released when the session ends, also after a crash.
     let lock = format!("hashtextextended('assay migrations of {schema}', 0)");
-    // Another process that migrates is waited for; a table that somebody holds is not: every request to it would queue
-    // up behind this wait.
+    // Waits for another migrating process, but not for a locked table: every request to the table would queue behind this
+    // wait.
     connection.batch_execute(&format!(
         "SET statement_timeout = 0; SELECT pg_advisory_lock({lock}); SET lock_timeout = '{TABLE_LOCK_SECONDS}s'"
     ))?;
@@ -44,7 +44,7 @@ pub(super) fn apply_postgres(
     let unlocked = connection.batch_execute(&format!(
         "SELECT pg_advisory_unlock({lock}); SET lock_timeout = 0; SET statement_timeout = '{STATEMENT_TIMEOUT}'"
     ));
-    // Why a migration failed says more than that its connection is broken.
+    // The migration's error is more specific than that of a broken connection.
     let applied = result?;
     unlocked?;
     Ok(applied)
@@ -61,7 +61,7 @@ fn apply_postgres_locked(
             .sql(")"),
     )
     .get_result(connection)?;
-    // The role may be allowed to use its schema only; then an administrator has made it.
+    // The database role may lack the right to create a schema; then an administrator has created it.
     if !exists {
         connection.batch_execute(&format!("CREATE SCHEMA {schema}"))?;
     }
@@ -80,7 +80,7 @@ pub(super) fn apply_sqlite(
 ) -> Result<Vec<String>, DatabaseError> {
     let mut applied = Vec::new();
     for set in sets {
-        // There is no lock beside the file's own, so looking for what is pending is part of the transaction.
+        // SQLite has no lock but the file's own, so the query for pending migrations is part of the transaction.
         while let Some(name) =
             connection.immediate_transaction(|connection| apply_next::<Sqlite, _>(connection, &set.sqlite))?
         {
@@ -110,7 +110,7 @@ pub(super) fn pending_sqlite(
         .map(|all| all.concat())
 }
 
-/// Applies the next pending migration, if there is one: its name.
+/// Applies the next pending migration and returns its name.
 fn apply_next<DB, C>(connection: &mut C, source: &EmbeddedMigrations) -> Result<Option<String>, DatabaseError>
 where
     DB: diesel::backend::Backend,
@@ -134,7 +134,7 @@ where
     Ok(pending.iter().map(|migration| migration.name().to_string()).collect())
 }
 
-/// The harness wants to own its source.
+/// Lets the harness, which takes its source by value, borrow it.
 struct Borrowed<'s>(&'s EmbeddedMigrations);
 
 impl<DB> MigrationSource<DB> for Borrowed<'_>
@@ -147,7 +147,7 @@ where
     }
 }
 
-/// Not every failure of a migration names it: one of its last step, which notes it as applied, does not.
+/// Adds the migration's name, which the error of recording it as applied lacks.
 fn failed_migration(name: &str, error: &BoxError) -> DatabaseError {
     let reason = error.to_string();
     let reason = reason.strip_prefix(&format!("Failed to run {name} with: ")).unwrap_or(&reason);

@@ -1,8 +1,8 @@
-//! Databases: PostgreSQL in production, SQLite for the start in one command.
+//! Databases: PostgreSQL in production, SQLite for a single-command start.
 //!
 //! A store has two plain implementations, one on [`Postgres`] and one on [`Sqlite`]; which one is used is decided
-//! by the scheme of the configured address. Every access goes through `run`, which takes a connection and does the
-//! work away from the threads that serve requests, with a deadline for getting the connection.
+//! by the scheme of the configured address. Every access goes through `run`, `read` or `write`, which acquire a connection
+//! within a deadline and run the work on a blocking thread.
 
 mod connections;
 mod error;
@@ -30,16 +30,16 @@ pub use self::sqlite::Sqlite;
 pub use self::static_sql::{StaticSql, static_sql};
 pub use self::stored_id::StoredId;
 
-/// How long a caller waits for a connection before it is told that the database is unavailable.
+/// Wait for a connection before a call fails with [`DatabaseError::Unavailable`].
 const CONNECTION_DEADLINE: Duration = Duration::from_millis(900);
 
-/// Where a service keeps its records.
+/// Database settings of a service.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DatabaseSettings {
     /// `postgres://…` or `sqlite:PATH`.
     pub database_url: SecretString,
-    /// Connections at most.
+    /// Maximum number of connections.
     pub database_pool_size: u32,
 }
 
@@ -68,7 +68,7 @@ impl Database {
         }
     }
 
-    /// What metrics call it: the schema of its service.
+    /// Label in metrics: the schema of its service.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Postgres(postgres) => postgres.name(),
@@ -76,10 +76,10 @@ impl Database {
         }
     }
 
-    /// Whether the database answers.
+    /// Runs `SELECT 1`.
     ///
     /// # Errors
-    /// When it does not.
+    /// When the database does not respond.
     pub async fn ping(&self) -> Result<(), DatabaseError> {
         match self {
             Self::Postgres(postgres) => postgres.ping().await,
@@ -87,10 +87,10 @@ impl Database {
         }
     }
 
-    /// Applies what is pending of `migrations`; safe to be called by several processes at once.
+    /// Applies the pending `migrations`; safe to call from several processes at once.
     ///
     /// # Errors
-    /// When the database cannot be reached or a migration fails; the next call goes on where this one ended.
+    /// When the database cannot be reached or a migration fails; the next call continues after the last applied one.
     pub async fn migrate(&self, migrations: &'static [Migrations]) -> Result<Vec<String>, DatabaseError> {
         match self {
             Self::Postgres(postgres) => postgres.migrate(migrations).await,
@@ -98,7 +98,7 @@ impl Database {
         }
     }
 
-    /// The names of migrations that are not applied yet.
+    /// Names of the pending migrations.
     ///
     /// # Errors
     /// When the database cannot be reached.

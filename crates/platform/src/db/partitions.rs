@@ -1,6 +1,6 @@
-//! Tables that grow without end are partitioned by month in PostgreSQL: old months can be dropped at once, and the
-//! indexes of the current one stay small. The partition key is an id of UUID version 7, whose first 48 bits are its
-//! time of creation, so that a look-up by id touches one partition.
+//! Monthly partitions of unbounded tables in PostgreSQL: old months can be dropped at once, and the indexes of the current
+//! month stay small. The partition key is a UUID version 7, whose first 48 bits are its time of creation, so a look-up by
+//! id touches one partition.
 
 use assay_contracts::time::Timestamp;
 use chrono::{DateTime, Datelike, Months, NaiveDate, Utc};
@@ -12,21 +12,21 @@ use uuid::Uuid;
 
 use super::DatabaseError;
 
-/// A table that is partitioned by range of a version 7 UUID, with a partition `<table>_default` for what fits no other.
+/// A table that is partitioned by range of a version 7 UUID, with a partition `<table>_default` for all other rows.
 #[derive(Debug, Clone, Copy)]
 pub struct PartitionedTable {
-    /// Its name.
+    /// Table name, without its schema.
     pub name: &'static str,
-    /// The column it is partitioned by.
+    /// Partition key column.
     pub key: &'static str,
 }
 
-/// Makes sure that `table` has partitions for the month before `now`, its own and the next `months_ahead`. Rows of those
-/// months that lie in the default partition (a clock was wrong, or nobody made partitions for a while) are moved. Safe
-/// to be called at any time and by several processes at once.
+/// Creates the missing partitions of `table` for the month before `now`, the current month and the next `months_ahead`.
+/// Rows of those months in the default partition (after a clock error, or a time without maintenance) are moved. Safe to
+/// call at any time and from several processes at once.
 ///
 /// # Errors
-/// When the database refuses, or somebody else holds the table for more than two seconds; the months before are made.
+/// When the database refuses, or the table stays locked for more than two seconds; earlier months are already created.
 pub fn ensure_monthly_partitions(
     connection: &mut PgConnection,
     table: PartitionedTable,
@@ -51,7 +51,7 @@ fn ensure_partition(
         return Ok(());
     }
     connection.transaction(|connection| {
-        // Everybody else would wait behind a lock that is waited for. Two processes take turns.
+        // All other queries would queue behind a pending table lock. The advisory lock serialises two processes.
         connection.batch_execute(&format!(
             "SET LOCAL lock_timeout = '2s'; \
              SELECT pg_advisory_xact_lock(hashtextextended('assay partitions of {}', 0))",
@@ -64,8 +64,8 @@ fn ensure_partition(
     })
 }
 
-/// Asks the catalogue itself: `to_regclass` may answer from what the session remembers, and would go on missing a table
-/// that another process made while this one waited for its turn.
+/// Reads the catalogue: `to_regclass` may use the session's cache, and would miss a table that another process created
+/// while this one waited for the lock.
 fn exists(connection: &mut PgConnection, table: &str) -> Result<bool, DatabaseError> {
     let found = diesel::dsl::sql::<Bool>(
         "EXISTS (SELECT FROM pg_tables WHERE schemaname = current_schema() AND tablename = ",
@@ -75,9 +75,9 @@ fn exists(connection: &mut PgConnection, table: &str) -> Result<bool, DatabaseEr
     Ok(diesel::select(found).get_result(connection)?)
 }
 
-/// A partition can only be attached when no row of its range lies in the default partition. Attaching it does not keep
-/// others from the table, and who has planned a look-up before would look for a moved row where it was: so everybody
-/// waits, at the table itself, for the moment that it takes.
+/// A partition can only be attached when no row of its range lies in the default partition. Attaching does not lock out
+/// readers, and a query planned before it would look for a moved row in the default partition: hence the exclusive lock on
+/// the table, for a short time.
 fn creation(table: PartitionedTable, partition: &str, month: NaiveDate) -> String {
     let PartitionedTable { name, key } = table;
     let (from, to) = (lowest_id_of(month), lowest_id_of(month + Months::new(1)));
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lowest_id_of_a_month_lies_below_every_id_made_in_it() {
+    fn lowest_id_of_month_is_below_every_id_of_that_month() {
         let month = NaiveDate::from_ymd_opt(2026, 11, 1).unwrap();
         let bound = lowest_id_of(month);
         let millis = 1_793_491_200_000_u64; // 2026-11-01T00:00:00Z

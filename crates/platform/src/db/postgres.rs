@@ -3,24 +3,25 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use diesel::Connection;
 use diesel::connection::SimpleConnection;
 use diesel::pg::PgConnection;
 
-use super::connections::{Connections, Place};
-use super::metrics::Use;
+use super::connections::{ConnectionPermit, Connections};
+use super::metrics::PoolMetrics;
 use super::{CONNECTION_DEADLINE, DatabaseError, Migrations, migrations};
-use crate::runtime::{blocking, driven, within};
+use crate::runtime::{blocking, spawn_and_wait, timeout};
 
-/// How long a caller waits for the answer to its work. A server that hangs (frozen, or behind a network that swallows
-/// packets) keeps the thread, which cannot be interrupted; the caller goes on without it.
+/// Deadline of a call. A hung server (frozen, or behind a network that drops packets) keeps the blocking thread, which
+/// cannot be interrupted; the caller returns without it.
 const CALL_DEADLINE: Duration = Duration::from_secs(8);
 
-/// A pool of connections that work in one schema. Cloned freely; all clones are one.
+/// A connection pool for one schema. Clones share the pool.
 ///
-/// Work takes a place before it takes a thread, so that no outage holds more threads than there are connections. When a
-/// call hangs, the whole pool is given up for a new one: the server that does not answer may be frozen for good, and its
-/// successor must not wait for it. The connections given up end with their calls; there are never more of them than
-/// the pool has places, so that a process holds twice its pool at most.
+/// A call acquires a permit before a thread, so an outage blocks at most as many threads as there are connections. When a
+/// call hangs, the whole pool is replaced: the server may be frozen for good, and calls to its successor must not wait for
+/// it. Abandoned connections close when their calls return. There are never more of them than the pool size, so a process
+/// holds at most twice its pool size.
 #[derive(Clone)]
 pub struct Postgres {
     shared: Arc<Shared>,
@@ -30,58 +31,85 @@ struct Shared {
     url: String,
     schema: &'static str,
     size: u32,
-    used: Use,
+    metrics: PoolMetrics,
     pools: Mutex<Pools>,
 }
 
 struct Pools {
     current: Arc<Connections>,
-    /// Given up, and still in the hands of calls that hang.
-    given_up: Vec<Arc<Connections>>,
+    /// Replaced pools that still have hung calls.
+    abandoned: Vec<Arc<Connections>>,
 }
 
 impl Postgres {
     pub(super) fn open(url: &str, schema: &'static str, size: u32) -> Self {
-        let url = with_timeout(url);
-        let used = Use::of(schema, size);
-        let current = Arc::new(Connections::open(&url, schema, size, used.clone()));
-        let pools = Mutex::new(Pools { current, given_up: Vec::new() });
-        Self { shared: Arc::new(Shared { url, schema, size, used, pools }) }
+        let url = with_network_timeouts(url);
+        let metrics = PoolMetrics::new(schema, size);
+        let current = Arc::new(Connections::open(&url, schema, size, metrics.clone()));
+        let pools = Mutex::new(Pools { current, abandoned: Vec::new() });
+        Self { shared: Arc::new(Shared { url, schema, size, metrics, pools }) }
     }
 
     pub(super) fn name(&self) -> &'static str {
         self.shared.schema
     }
 
-    /// Does `work` with a connection, on a thread of its own. It should take milliseconds: after eight seconds the
-    /// caller is told that the database is unavailable, and does not learn what became of the work.
+    /// Runs `work` with a connection on a blocking thread. It should take milliseconds: after eight seconds the caller
+    /// gets [`DatabaseError::Unavailable`], and the outcome of the work is unknown.
     ///
     /// # Errors
-    /// [`DatabaseError::Unavailable`] when there is no connection within a second or no answer within eight, else what
-    /// `work` says.
+    /// [`DatabaseError::Unavailable`] without a connection within a second or a result within eight, else the error of
+    /// `work`.
     pub async fn run<T, E, F>(&self, work: F) -> Result<T, E>
     where
         F: FnOnce(&mut PgConnection) -> Result<T, E> + Send + 'static,
         T: Send + 'static,
         E: From<DatabaseError> + Send + 'static,
     {
-        self.run_within(Some(CALL_DEADLINE), work).await
+        self.run_with_limit(Some(CALL_DEADLINE), work).await
     }
 
-    /// [`Self::run`] for work that takes as long as it takes: a migration, a file of a million rows.
+    /// Reads with a connection: [`Self::run`] under the name that [`Sqlite`](super::Sqlite) has for it, so that one text of
+    /// statements serves both databases.
     ///
     /// # Errors
-    /// As [`Self::run`], but for its deadline.
+    /// As [`Self::run`].
+    pub async fn read<T, E, F>(&self, work: F) -> Result<T, E>
+    where
+        F: FnOnce(&mut PgConnection) -> Result<T, E> + Send + 'static,
+        T: Send + 'static,
+        E: From<DatabaseError> + Send + 'static,
+    {
+        self.run(work).await
+    }
+
+    /// Runs `work` in a transaction, which is rolled back when `work` fails.
+    ///
+    /// # Errors
+    /// As [`Self::run`], and what the database says of the commit.
+    pub async fn write<T, E, F>(&self, work: F) -> Result<T, E>
+    where
+        F: FnOnce(&mut PgConnection) -> Result<T, E> + Send + 'static,
+        T: Send + 'static,
+        E: From<DatabaseError> + From<diesel::result::Error> + Send + 'static,
+    {
+        self.run(move |connection| connection.transaction(work)).await
+    }
+
+    /// [`Self::run`] without a deadline for the work: a migration, a file of a million rows.
+    ///
+    /// # Errors
+    /// As [`Self::run`], without the deadline of the result.
     pub async fn run_long<T, E, F>(&self, work: F) -> Result<T, E>
     where
         F: FnOnce(&mut PgConnection) -> Result<T, E> + Send + 'static,
         T: Send + 'static,
         E: From<DatabaseError> + Send + 'static,
     {
-        self.run_within(None, work).await
+        self.run_with_limit(None, work).await
     }
 
-    async fn run_within<T, E, F>(&self, limit: Option<Duration>, work: F) -> Result<T, E>
+    async fn run_with_limit<T, E, F>(&self, limit: Option<Duration>, work: F) -> Result<T, E>
     where
         F: FnOnce(&mut PgConnection) -> Result<T, E> + Send + 'static,
         T: Send + 'static,
@@ -89,30 +117,30 @@ impl Postgres {
     {
         let connections = self.current();
         let connect_by = Instant::now() + CONNECTION_DEADLINE;
-        if let Some(place) = connections.try_place(limit) {
-            self.shared.used.waited(Duration::ZERO);
-            return self.call(connections, place, connect_by, limit, work).await;
+        if let Some(permit) = connections.try_acquire(limit) {
+            self.shared.metrics.record_wait(Duration::ZERO);
+            return self.call(connections, permit, connect_by, limit, work).await;
         }
         let this = self.clone();
         let began = Instant::now();
         let waiting = async move {
-            let place = connections.wait_for_place(connect_by, limit).await;
-            this.shared.used.waited(began.elapsed());
-            let Some(place) = place else {
-                this.shared.used.unavailable();
-                this.give_up_if_hanging(&connections);
+            let permit = connections.acquire(connect_by, limit).await;
+            this.shared.metrics.record_wait(began.elapsed());
+            let Some(permit) = permit else {
+                this.shared.metrics.count_unavailable();
+                this.replace_pool_if_hung(&connections);
                 let reason = format!("all {} connections are in use", this.shared.size);
                 return Err(DatabaseError::Unavailable(reason).into());
             };
-            this.call(connections, place, connect_by, limit, work).await
+            this.call(connections, permit, connect_by, limit, work).await
         };
-        driven(waiting).await.map_err(DatabaseError::from)?
+        spawn_and_wait(waiting).await.map_err(DatabaseError::from)?
     }
 
     async fn call<T, E, F>(
         &self,
         connections: Arc<Connections>,
-        place: Place,
+        permit: ConnectionPermit,
         connect_by: Instant,
         limit: Option<Duration>,
         work: F,
@@ -122,55 +150,56 @@ impl Postgres {
         T: Send + 'static,
         E: From<DatabaseError> + Send + 'static,
     {
-        let used = Arc::clone(&connections);
+        let pool = Arc::clone(&connections);
         let call = blocking(move || {
-            // Given back when the work has ended, whether somebody waits for it or not.
-            let _place = place;
-            let mut connection = used.connect(connect_by)?;
-            let done = work(&mut connection);
-            if done.is_err() {
-                used.prove(&mut connection);
+            // Held until the work returns, also when the caller has timed out.
+            let _permit = permit;
+            let mut connection = pool.connect(connect_by)?;
+            let result = work(&mut connection);
+            if result.is_err() {
+                pool.validate(&mut connection);
             }
-            done
+            result
         });
         let Some(limit) = limit else { return call.await.map_err(DatabaseError::from)? };
-        if let Some(done) = within(limit, call).await {
-            return done.map_err(DatabaseError::from)?;
+        if let Some(result) = timeout(limit, call).await {
+            return result.map_err(DatabaseError::from)?;
         }
-        self.shared.used.unavailable();
-        self.give_up_if_hanging(&connections);
-        Err(DatabaseError::Unavailable(format!("no answer within {limit:?}")).into())
+        self.shared.metrics.count_unavailable();
+        self.replace_pool_if_hung(&connections);
+        Err(DatabaseError::Unavailable(format!("no result within {limit:?}")).into())
     }
 
     fn current(&self) -> Arc<Connections> {
         self.pools().current.clone()
     }
 
-    /// Makes a new pool when a call on this one is overdue, as long as the calls that hang are few enough.
-    fn give_up_if_hanging(&self, hanging: &Arc<Connections>) {
-        if !hanging.has_overdue_calls() {
+    /// Replaces the pool when one of its calls is overdue, unless the hung calls already fill one pool size.
+    fn replace_pool_if_hung(&self, hung: &Arc<Connections>) {
+        if !hung.has_overdue_calls() {
             return;
         }
         let mut pools = self.pools();
-        pools.given_up.retain(|connections| connections.calls() > 0);
-        let held: usize = pools.given_up.iter().map(|connections| connections.calls()).sum();
-        let room = usize::try_from(self.shared.size).unwrap_or(usize::MAX);
-        if !Arc::ptr_eq(&pools.current, hanging) || held + hanging.calls() > room {
+        pools.abandoned.retain(|connections| connections.active_calls() > 0);
+        let abandoned_calls: usize =
+            pools.abandoned.iter().map(|connections| connections.active_calls()).sum();
+        let limit = usize::try_from(self.shared.size).unwrap_or(usize::MAX);
+        if !Arc::ptr_eq(&pools.current, hung) || abandoned_calls + hung.active_calls() > limit {
             return;
         }
         tracing::warn!(
             schema = self.shared.schema,
-            calls = hanging.calls(),
-            "the database hangs: connecting anew"
+            calls = hung.active_calls(),
+            "the database hangs: the connection pool is replaced"
         );
-        let Shared { url, schema, size, used, .. } = &*self.shared;
-        let fresh = Arc::new(Connections::open(url, schema, *size, used.clone()));
-        let given_up = std::mem::replace(&mut pools.current, fresh);
-        pools.given_up.push(given_up);
+        let Shared { url, schema, size, metrics, .. } = &*self.shared;
+        let fresh = Arc::new(Connections::open(url, schema, *size, metrics.clone()));
+        let hung = std::mem::replace(&mut pools.current, fresh);
+        pools.abandoned.push(hung);
     }
 
     fn pools(&self) -> std::sync::MutexGuard<'_, Pools> {
-        // Nothing panics while the lock is held.
+        // No code path panics while it holds the lock.
         self.shared.pools.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -191,14 +220,14 @@ impl Postgres {
     }
 }
 
-/// A database that does not answer must not hold a caller longer than the deadline, and one that vanished without a
-/// word must be noticed: after ten seconds of silence on the network the kernel asks, and gives up within 25.
-fn with_timeout(url: &str) -> String {
+/// Adds a connect timeout and TCP keepalives: an unreachable database must not hold a caller longer than the deadline, and
+/// a silently lost one is detected after 10 seconds without traffic and dropped within 25.
+fn with_network_timeouts(url: &str) -> String {
     if url.contains("connect_timeout=") {
         return url.to_owned();
     }
     let separator = if url.contains('?') { '&' } else { '?' };
-    // libpq knows whole seconds and treats 1 as 2.
+    // libpq takes whole seconds and treats 1 as 2.
     format!(
         "{url}{separator}connect_timeout=2&keepalives_idle=10&keepalives_interval=5&keepalives_count=3\
          &tcp_user_timeout=10000"

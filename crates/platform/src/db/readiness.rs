@@ -1,4 +1,4 @@
-//! Readiness of a service with a database: it answers, and its tables are as this version expects them.
+//! Readiness of a service with a database: it responds, and its migrations are applied.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::{Database, Migrations};
 use crate::runtime::Readiness;
 
-/// Adds the checks `<name> database` and `<name> migrations`. Migrations that were found applied stay applied, so that
-/// check asks the database only until then.
+/// Adds the checks `<name> database` and `<name> migrations`. Applied migrations stay applied, so the second check queries
+/// the database only until it has passed once.
 pub fn register_readiness(
     readiness: &Readiness,
     name: &'static str,

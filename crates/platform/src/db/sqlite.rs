@@ -9,27 +9,27 @@ use diesel::sqlite::SqliteConnection;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use super::metrics::{InUse, Use};
+use super::metrics::{InUseGuard, PoolMetrics};
 use super::{CONNECTION_DEADLINE, DatabaseError, Migrations, migrations};
-use crate::runtime::{blocking, driven};
+use crate::runtime::{blocking, spawn_and_wait};
 
 type Manager = ConnectionManager<SqliteConnection>;
 
-/// How long a writer waits for its turn.
-const TURN_DEADLINE: Duration = Duration::from_secs(8);
+/// Wait for the write permit.
+const WRITE_PERMIT_DEADLINE: Duration = Duration::from_secs(8);
 
-/// How long a migration waits for the end of another one.
+/// Wait of a migration for another one.
 const MIGRATION_DEADLINE: Duration = Duration::from_secs(600);
 
-/// A pool of connections to one file. Writers queue up here rather than in SQLite, whose waiting is a lottery. Whoever
-/// waits holds no thread, so that no more threads are busy than there are connections.
+/// A connection pool for one file. Writers queue here and not in SQLite, whose busy handler is not fair. A waiting call
+/// holds no thread, so at most as many threads are busy as there are connections.
 #[derive(Clone)]
 pub struct Sqlite {
     name: &'static str,
     pool: Pool<Manager>,
     readers: Arc<Semaphore>,
     writers: Arc<Semaphore>,
-    used: Use,
+    metrics: PoolMetrics,
 }
 
 impl Sqlite {
@@ -41,20 +41,20 @@ impl Sqlite {
             .test_on_check_out(false)
             .connection_customizer(Box::new(Customizer))
             .build_unchecked(Manager::new(path));
-        // One connection is left for the writer where there are several.
+        // With several connections, one is reserved for the writer.
         let readers = usize::try_from(size.saturating_sub(1).max(1)).unwrap_or(Semaphore::MAX_PERMITS);
         let (readers, writers) = (Arc::new(Semaphore::new(readers)), Arc::new(Semaphore::new(1)));
-        Self { name, pool, readers, writers, used: Use::of(name, size) }
+        Self { name, pool, readers, writers, metrics: PoolMetrics::new(name, size) }
     }
 
     pub(super) fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Does `work` that only reads.
+    /// Runs read-only `work`.
     ///
     /// # Errors
-    /// [`DatabaseError::Unavailable`] when there is no connection within a second, else what `work` says.
+    /// [`DatabaseError::Unavailable`] without a connection within a second, else the error of `work`.
     pub async fn read<T, E, F>(&self, work: F) -> Result<T, E>
     where
         F: FnOnce(&mut SqliteConnection) -> Result<T, E> + Send + 'static,
@@ -62,13 +62,13 @@ impl Sqlite {
         E: From<DatabaseError> + Send + 'static,
     {
         let this = self.clone();
-        self.in_turn(&self.readers, CONNECTION_DEADLINE, move || work(&mut *this.connection()?)).await
+        self.with_permit(&self.readers, CONNECTION_DEADLINE, move || work(&mut *this.connection()?)).await
     }
 
-    /// Does `work` that writes, in one transaction: all of it or, on an error, nothing.
+    /// Runs `work` in one write transaction, rolled back on an error.
     ///
     /// # Errors
-    /// As [`Self::read`]; a writer waits eight seconds for its turn.
+    /// As [`Self::read`]; a writer waits up to eight seconds for the write permit.
     pub async fn write<T, E, F>(&self, work: F) -> Result<T, E>
     where
         F: FnOnce(&mut SqliteConnection) -> Result<T, E> + Send + 'static,
@@ -77,12 +77,12 @@ impl Sqlite {
     {
         let this = self.clone();
         let work = move || this.connection()?.immediate_transaction(work);
-        self.in_turn(&self.writers, TURN_DEADLINE, work).await
+        self.with_permit(&self.writers, WRITE_PERMIT_DEADLINE, work).await
     }
 
     fn connection(&self) -> Result<PooledConnection<Manager>, DatabaseError> {
         self.pool.get().map_err(|error| {
-            self.used.unavailable();
+            self.metrics.count_unavailable();
             DatabaseError::Unavailable(error.to_string())
         })
     }
@@ -94,7 +94,7 @@ impl Sqlite {
     pub(super) async fn migrate(&self, sets: &'static [Migrations]) -> Result<Vec<String>, DatabaseError> {
         let this = self.clone();
         let work = move || migrations::apply_sqlite(&mut *this.connection()?, sets);
-        self.in_turn(&self.writers, MIGRATION_DEADLINE, work).await
+        self.with_permit(&self.writers, MIGRATION_DEADLINE, work).await
     }
 
     pub(super) async fn pending_migrations(
@@ -104,44 +104,44 @@ impl Sqlite {
         self.read(move |connection| migrations::pending_sqlite(connection, sets)).await
     }
 
-    /// Does `work` on a thread of its own when it is its turn.
-    async fn in_turn<T, E, W>(&self, turns: &Arc<Semaphore>, limit: Duration, work: W) -> Result<T, E>
+    /// Runs `work` on a blocking thread while holding a permit of `semaphore`.
+    async fn with_permit<T, E, W>(&self, semaphore: &Arc<Semaphore>, limit: Duration, work: W) -> Result<T, E>
     where
         W: FnOnce() -> Result<T, E> + Send + 'static,
         T: Send + 'static,
         E: From<DatabaseError> + Send + 'static,
     {
-        let turns = Arc::clone(turns);
-        let used = self.used.clone();
-        if let Ok(turn) = Arc::clone(&turns).try_acquire_owned() {
-            used.waited(Duration::ZERO);
-            return on_a_thread(turn, used.begin(), work).await;
+        let semaphore = Arc::clone(semaphore);
+        let metrics = self.metrics.clone();
+        if let Ok(permit) = Arc::clone(&semaphore).try_acquire_owned() {
+            metrics.record_wait(Duration::ZERO);
+            return run_blocking(permit, metrics.track_in_use(), work).await;
         }
         let began = Instant::now();
         let waiting = async move {
-            let turn = timeout(limit, turns.acquire_owned()).await;
-            used.waited(began.elapsed());
-            match turn {
-                Ok(Ok(turn)) => on_a_thread(turn, used.begin(), work).await,
+            let permit = timeout(limit, semaphore.acquire_owned()).await;
+            metrics.record_wait(began.elapsed());
+            match permit {
+                Ok(Ok(permit)) => run_blocking(permit, metrics.track_in_use(), work).await,
                 Ok(Err(_)) | Err(_) => {
-                    used.unavailable();
-                    Err(DatabaseError::Unavailable(format!("no turn within {limit:?}")).into())
+                    metrics.count_unavailable();
+                    Err(DatabaseError::Unavailable(format!("no free connection within {limit:?}")).into())
                 }
             }
         };
-        driven(waiting).await.map_err(DatabaseError::from)?
+        spawn_and_wait(waiting).await.map_err(DatabaseError::from)?
     }
 }
 
-async fn on_a_thread<T, E, W>(turn: OwnedSemaphorePermit, used: InUse, work: W) -> Result<T, E>
+async fn run_blocking<T, E, W>(permit: OwnedSemaphorePermit, in_use: InUseGuard, work: W) -> Result<T, E>
 where
     W: FnOnce() -> Result<T, E> + Send + 'static,
     T: Send + 'static,
     E: From<DatabaseError> + Send + 'static,
 {
     let result = blocking(move || {
-        // Given back when the work has ended, whether somebody waits for it or not.
-        let (_turn, _used) = (turn, used);
+        // Held until the work returns, also when the caller has gone.
+        let (_permit, _in_use) = (permit, in_use);
         work()
     });
     result.await.map_err(DatabaseError::from)?
@@ -152,7 +152,7 @@ struct Customizer;
 
 impl CustomizeConnection<SqliteConnection, Error> for Customizer {
     fn on_acquire(&self, connection: &mut SqliteConnection) -> Result<(), Error> {
-        // FULL: a commit survives the loss of power, which is what a 202 promises.
+        // FULL: a commit survives power loss, which a 202 promises.
         connection
             .batch_execute(
                 "PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; \

@@ -1,12 +1,11 @@
-//! Statements that the database plans once for each connection.
+//! Prepared statements with constant text.
 //!
-//! diesel has every [`diesel::sql_query`] parsed and planned anew, because it cannot know whether the text is the same next
-//! time. Of a [`StaticSql`] it is: its text is part of the executable. So it is prepared once, under a name, as the
-//! statements of diesel's query builder are.
+//! diesel does not cache a [`diesel::sql_query`], because its text may differ each time. The text of a [`StaticSql`] is part
+//! of the executable, so it is prepared once per connection, like the statements of diesel's query builder.
 //!
-//! A named statement belongs to a session. A pooler that gives sessions away between transactions (pgbouncer in
-//! transaction mode before 1.21, or later with `max_prepared_statements = 0`) breaks it; it would break `search_path` and
-//! the other settings of a session just the same, so that services need sessions of their own anyway.
+//! A prepared statement belongs to a session. A pooler that shares sessions between clients (pgbouncer in transaction mode
+//! before 1.21, or later with `max_prepared_statements = 0`) breaks it. It would also break `search_path` and the other
+//! session settings, so services need sessions of their own anyway.
 
 use diesel::backend::Backend;
 use diesel::prelude::*;
@@ -14,7 +13,7 @@ use diesel::query_builder::{AstPass, BoxedSqlQuery, Query, QueryFragment, QueryI
 use diesel::serialize::ToSql;
 use diesel::sql_types::{HasSqlType, Untyped};
 
-/// A statement whose text never changes, and what it is run with.
+/// A statement with constant text, and its bound values.
 #[must_use = "statements are only run by `load`, `get_result` or `execute`"]
 pub struct StaticSql<'b, DB: Backend>(BoxedSqlQuery<'b, DB, SqlQuery>);
 
@@ -24,7 +23,7 @@ pub fn static_sql<'b, DB: Backend>(sql: &'static str) -> StaticSql<'b, DB> {
 }
 
 impl<'b, DB: Backend> StaticSql<'b, DB> {
-    /// The value of the next placeholder, in their order.
+    /// Binds the next placeholder, in order.
     pub fn bind<T, V>(self, value: V) -> Self
     where
         DB: HasSqlType<T>,
@@ -43,13 +42,13 @@ where
         self.0.walk_ast(out)
     }
 
-    /// What this type is for.
+    /// The purpose of this type: the text is constant.
     fn is_safe_to_cache_prepared(&self, _backend: &DB) -> QueryResult<bool> {
         Ok(true)
     }
 }
 
-/// None: the text is what the statement is found again by.
+/// No static id: the cache key is the text.
 impl<DB: Backend> QueryId for StaticSql<'_, DB> {
     type QueryId = ();
     const HAS_STATIC_QUERY_ID: bool = false;

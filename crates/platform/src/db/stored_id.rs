@@ -1,4 +1,4 @@
-//! Ids as stores hold them that use the same columns on both databases.
+//! Database type of ids for stores that use the same columns on both databases.
 
 use diesel::backend::Backend;
 use diesel::deserialize::{self, FromSql, FromSqlRow};
@@ -9,14 +9,14 @@ use diesel::sql_types::{Text, Uuid as SqlUuid};
 use diesel::sqlite::Sqlite;
 use uuid::Uuid;
 
-/// An id: `uuid` in PostgreSQL, a lower-case text in SQLite; both sort alike.
+/// An id: `uuid` in PostgreSQL, lower-case text in SQLite; both have the same sort order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromSqlRow, AsExpression)]
 #[diesel(sql_type = SqlUuid)]
 #[diesel(sql_type = Text)]
 pub struct StoredId(pub Uuid);
 
 impl StoredId {
-    /// The same id.
+    /// Wraps an id of any kind.
     pub fn of(id: impl Into<Uuid>) -> Self {
         Self(id.into())
     }

@@ -1,7 +1,7 @@
 //! Files: on a disk (`file:///PATH`) or in an S3-compatible store (`s3://BUCKET/PREFIX`).
 //!
-//! A file appears under its key only when it is complete: both kinds of store publish an upload atomically. Every call
-//! has a deadline; only the reading of a file takes as long as its reader.
+//! A file appears under its key only when it is complete: both kinds of store publish an upload atomically. Every call has a
+//! deadline, except for streaming the content of a file, which is as slow as its reader.
 
 mod deadlines;
 mod s3;
@@ -18,28 +18,28 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use url::Url;
 
-use self::deadlines::{Deadlines, in_time};
+use self::deadlines::{Deadlines, with_deadline};
 pub use self::writer::ObjectWriter;
 
-/// The object store failed. The text is for the log, never for an answer.
+/// The object store failed. The text is for the log, never for a response.
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectError {
-    /// `objects.url` cannot be used.
+    /// `objects.url` is invalid.
     #[error("objects.url `{url}` cannot be used: {reason}; use file:///PATH or s3://BUCKET/PREFIX")]
     Address {
-        /// As configured.
+        /// Value as configured.
         url: String,
-        /// What is wrong with it.
+        /// Cause.
         reason: String,
     },
     /// There is no such file.
     #[error("file `{0}` does not exist")]
     NotFound(String),
-    /// The store refused or is away.
+    /// The store refused or is unreachable.
     #[error("object store failed: {0}")]
     Store(object_store::Error),
-    /// The store did not answer in time; what was asked of it may happen all the same.
-    #[error("object store did not answer within {0:?}: check that it runs and can be reached")]
+    /// The store did not respond in time; the operation may still complete.
+    #[error("object store did not respond within {0:?}: check that it runs and can be reached")]
     Deadline(Duration),
 }
 
@@ -59,7 +59,7 @@ pub struct Objects {
     deadlines: Deadlines,
 }
 
-/// What is known of a file after it was written.
+/// Size and digest of a written file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrittenObject {
     /// Size in bytes.
@@ -69,11 +69,11 @@ pub struct WrittenObject {
 }
 
 impl Objects {
-    /// Opens the store at `url`. For a disk the folder is made if it is missing. Credentials and region of an S3 store
-    /// are read from `options` (names as in `object_store`, for example `aws_access_key_id`).
+    /// Opens the store at `url`. A missing folder on disk is created. Credentials and region of an S3 store come from
+    /// `options` (names of `object_store`, for example `aws_access_key_id`).
     ///
     /// # Errors
-    /// When the address has an unknown scheme, the folder cannot be made, or an option of an S3 store is unknown.
+    /// When the address has an unknown scheme, the folder cannot be created, or an option of an S3 store is unknown.
     pub fn open<I>(url: &str, options: I) -> Result<Self, ObjectError>
     where
         I: IntoIterator<Item = (String, String)>,
@@ -86,7 +86,7 @@ impl Objects {
                 std::fs::create_dir_all(&folder).map_err(|error| refuse(error.to_string()))?;
                 let disk =
                     LocalFileSystem::new_with_prefix(&folder).map_err(|error| refuse(error.to_string()))?;
-                // An export that a client was told of must survive the loss of power.
+                // A completed export must survive power loss.
                 Arc::new(disk.with_fsync(true))
             }
             "s3" => Arc::new(s3::open(&parsed, options).map_err(refuse)?),
@@ -95,13 +95,13 @@ impl Objects {
         Ok(Self { store, deadlines: Deadlines::default() })
     }
 
-    /// Begins to write a file. Nothing appears under `key` before [`ObjectWriter::finish`].
+    /// Starts writing a file. Nothing appears under `key` before [`ObjectWriter::finish`].
     ///
     /// # Errors
-    /// When the store refuses or does not answer in time.
+    /// When the store refuses or does not respond in time.
     pub async fn create(&self, key: &str) -> Result<ObjectWriter, ObjectError> {
         let key = Path::from(key);
-        let upload = in_time(self.deadlines.answer, self.store.put_multipart(&key)).await?;
+        let upload = with_deadline(self.deadlines.response, self.store.put_multipart(&key)).await?;
         Ok(ObjectWriter::new(upload, self.deadlines))
     }
 
@@ -111,10 +111,10 @@ impl Objects {
     /// [`ObjectError::NotFound`] when there is none.
     pub async fn size(&self, key: &str) -> Result<u64, ObjectError> {
         let key = Path::from(key);
-        Ok(in_time(self.deadlines.answer, self.store.head(&key)).await?.size)
+        Ok(with_deadline(self.deadlines.response, self.store.head(&key)).await?.size)
     }
 
-    /// Streams a part of a file, `range` in bytes.
+    /// Streams the byte `range` of a file.
     ///
     /// # Errors
     /// [`ObjectError::NotFound`] when there is none.
@@ -125,17 +125,17 @@ impl Objects {
     ) -> Result<BoxStream<'static, Result<Bytes, ObjectError>>, ObjectError> {
         let options = object_store::GetOptions { range: Some(range.into()), ..Default::default() };
         let key = Path::from(key);
-        let result = in_time(self.deadlines.answer, self.store.get_opts(&key, options)).await?;
+        let result = with_deadline(self.deadlines.response, self.store.get_opts(&key, options)).await?;
         Ok(result.into_stream().map(|chunk| chunk.map_err(ObjectError::from)).boxed())
     }
 
-    /// Removes a file; one that is gone already is fine.
+    /// Deletes a file; a missing file is not an error.
     ///
     /// # Errors
-    /// When the store refuses or does not answer in time.
+    /// When the store refuses or does not respond in time.
     pub async fn delete(&self, key: &str) -> Result<(), ObjectError> {
         let key = Path::from(key);
-        match in_time(self.deadlines.answer, self.store.delete(&key)).await {
+        match with_deadline(self.deadlines.response, self.store.delete(&key)).await {
             Ok(()) | Err(ObjectError::NotFound(_)) => Ok(()),
             Err(error) => Err(error),
         }
@@ -161,12 +161,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_appears_only_when_it_is_complete() {
+    async fn file_appears_only_when_complete() {
         let folder = tempfile::tempdir().unwrap();
         let objects = open(folder.path());
         let mut writer = objects.create("exports/a.csv").await.unwrap();
         let content = (0..PART_BYTES + 17).map(|index| (index % 251) as u8).collect::<Vec<_>>();
-        // In pieces of which none ends where the part ends.
+        // Chunks that do not align with the part size.
         for piece in content.chunks(100_000) {
             writer.write(Bytes::copy_from_slice(piece)).await.unwrap();
         }
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_aborted_file_leaves_nothing_and_deleting_twice_is_fine() {
+    async fn aborted_upload_leaves_nothing_and_delete_is_idempotent() {
         let folder = tempfile::tempdir().unwrap();
         let objects = open(folder.path());
         let mut writer = objects.create("a.csv").await.unwrap();
@@ -190,7 +190,7 @@ mod tests {
         objects.delete("a.csv").await.unwrap();
     }
 
-    /// Accepts connections, by its backlog, and never says a word.
+    /// A store that accepts connections and never responds.
     fn silent_store() -> (std::net::TcpListener, Objects) {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
@@ -203,12 +203,12 @@ mod tests {
         let options = options.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let mut objects = Objects::open("s3://files/of/assay", options).unwrap();
         let soon = Duration::from_millis(50);
-        objects.deadlines = Deadlines { answer: soon, transfer: soon };
+        objects.deadlines = Deadlines { response: soon, transfer: soon };
         (listener, objects)
     }
 
     #[tokio::test]
-    async fn a_store_that_does_not_answer_holds_nobody() {
+    async fn unresponsive_store_fails_every_call_at_its_deadline() {
         let (_listener, objects) = silent_store();
         let outcomes = [
             ("create", objects.create("a.csv").await.map(drop)),
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_scheme_or_option_is_refused() {
+    fn unknown_scheme_or_option_is_refused() {
         let option = ("aws_regoin".to_owned(), "eu-central-1".to_owned());
         assert!(matches!(Objects::open("s3://files", [option]), Err(ObjectError::Address { .. })));
         assert!(matches!(Objects::open("ftp://host/x", []), Err(ObjectError::Address { .. })));

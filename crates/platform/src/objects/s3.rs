@@ -1,5 +1,5 @@
-//! Opens an S3-compatible store. Everything that `object_store` would decide silently is decided here: a file takes as
-//! long to download as its reader takes, and an option that is misspelled is refused.
+//! Opens an S3-compatible store with explicit timeouts and retries: a download may take as long as its reader, and a
+//! misspelled option is refused.
 
 use std::time::Duration;
 
@@ -9,17 +9,15 @@ use object_store::prefix::PrefixStore;
 use object_store::{BackoffConfig, ClientOptions, RetryConfig};
 use url::Url;
 
-/// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long the store may be silent. The first answer counts from the beginning of its request, so that a part of an
-/// upload must be sent within this time; while a file is read it begins anew with every piece.
+/// Longest silence of the store. It is measured from the start of a request, so a part must be uploaded within it, and
+/// restarts with every chunk of a download.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
-/// Requests are repeated so often, with pauses up to [`LONGEST_BACKOFF`]. A repeated request keeps its signature, which
-/// S3 takes for 15 minutes.
+/// Retries of a request, with pauses up to [`MAX_BACKOFF`]. A retry keeps its signature, which S3 accepts for 15 minutes.
 const MAX_RETRIES: usize = 8;
-const LONGEST_BACKOFF: Duration = Duration::from_secs(10);
-/// For how long after the beginning of a download its connection may be replaced when it breaks. Every replacement is
-/// signed anew; other requests end earlier, by [`MAX_RETRIES`].
+const MAX_BACKOFF: Duration = Duration::from_secs(10);
+/// How long after its start a broken download may be resumed. Every resumption has a new signature; other requests end
+/// earlier, by [`MAX_RETRIES`].
 const RESUME_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The store at `s3://BUCKET/PREFIX`, or why it cannot be opened.
@@ -59,7 +57,7 @@ fn client_options() -> ClientOptions {
 
 fn retry_config() -> RetryConfig {
     RetryConfig {
-        backoff: BackoffConfig { max_backoff: LONGEST_BACKOFF, ..BackoffConfig::default() },
+        backoff: BackoffConfig { max_backoff: MAX_BACKOFF, ..BackoffConfig::default() },
         max_retries: MAX_RETRIES,
         retry_timeout: RESUME_TIMEOUT,
     }
@@ -76,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_with_options_is_opened_under_its_prefix() {
+    fn bucket_with_options_is_opened_under_its_prefix() {
         let url = Url::parse("s3://files/of/assay").unwrap();
         let given = options([
             ("aws_endpoint", "http://127.0.0.1:9000"),
@@ -94,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_download_may_take_as_long_as_it_takes_unless_an_option_says_otherwise() {
+    fn download_has_no_total_timeout_unless_configured() {
         let url = Url::parse("s3://files").unwrap();
         let value = |options: &[(String, String)], key: ClientConfigKey| {
             let builder = builder(&url, options.to_vec()).unwrap();
@@ -108,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_that_is_unknown_or_cannot_be_used_is_refused_by_its_name() {
+    fn unknown_or_incomplete_option_is_refused_by_name() {
         let url = Url::parse("s3://files").unwrap();
         let refusal = open(&url, options([("aws_regoin", "eu-central-1")])).unwrap_err();
         assert!(refusal.contains("`aws_regoin`"), "{refusal}");

@@ -1,7 +1,7 @@
-//! What follows a request through the code and across services: its id and its trace.
+//! Request context: request id and trace context, passed on across services.
 //!
-//! Carried by the task, not by arguments: error answers, log lines and outgoing calls all need it, and none of
-//! the code between them does.
+//! Stored in the task, not passed as an argument: error responses, log lines and outgoing calls need it, the code between
+//! them does not.
 
 use std::future::Future;
 
@@ -11,20 +11,20 @@ tokio::task_local! {
     static CURRENT: RequestContext;
 }
 
-/// Longest request id that is taken over from a client.
+/// Longest request id accepted from a client.
 const MAX_REQUEST_ID: usize = 128;
 
-/// The identity of a request.
+/// Request id and trace context of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestContext {
-    /// `X-Request-Id`: the client's, when sane, else made here.
+    /// `X-Request-Id`: the client's when valid, else generated.
     pub request_id: String,
-    /// W3C Trace Context header `traceparent`: as it came, or where traces are recorded, that of the span at work.
+    /// W3C Trace Context header `traceparent`: as received, or that of the current span where traces are recorded.
     pub traceparent: Option<String>,
 }
 
 impl RequestContext {
-    /// From the headers of a request. An id is sane when it is 1 to 128 characters of visible ASCII.
+    /// From request headers. A valid id has 1 to 128 characters of visible ASCII.
     pub fn from_headers(request_id: Option<&str>, traceparent: Option<&str>) -> Self {
         let request_id = request_id
             .filter(|id| {
@@ -34,12 +34,12 @@ impl RequestContext {
         Self { request_id, traceparent: traceparent.filter(|value| is_traceparent(value)).map(str::to_owned) }
     }
 
-    /// The id of the trace it belongs to, if there is one: 32 hexadecimal digits.
+    /// Trace id, 32 hexadecimal digits.
     pub fn trace_id(&self) -> Option<&str> {
         self.traceparent.as_deref()?.get(3..35)
     }
 
-    /// The context of the current task, if it has one.
+    /// The context of the current task.
     pub fn current() -> Option<Self> {
         CURRENT.try_with(Clone::clone).ok()
     }
@@ -64,17 +64,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sane_request_id_is_echoed_and_any_other_is_replaced() {
-        let echoed = |id: &str| RequestContext::from_headers(Some(id), None).request_id == id;
-        assert!(echoed("abc-123"));
-        assert!(echoed(&"x".repeat(128)));
+    fn valid_request_id_is_kept_and_invalid_one_is_replaced() {
+        let is_kept = |id: &str| RequestContext::from_headers(Some(id), None).request_id == id;
+        assert!(is_kept("abc-123"));
+        assert!(is_kept(&"x".repeat(128)));
         for id in ["", "has space", "tab\t", "ümlaut", &"x".repeat(129)] {
-            assert!(!echoed(id), "{id:?}");
+            assert!(!is_kept(id), "{id:?}");
         }
     }
 
     #[test]
-    fn only_a_well_formed_traceparent_is_passed_on() {
+    fn malformed_traceparent_is_dropped() {
         let good = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
         assert_eq!(RequestContext::from_headers(None, Some(good)).traceparent.as_deref(), Some(good));
         let context = RequestContext::from_headers(None, Some(good));

@@ -1,4 +1,4 @@
-//! Housekeeping: the same work again and again, until the process stops.
+//! Periodic tasks, such as maintenance.
 
 use std::fmt::Display;
 use std::future::Future;
@@ -11,11 +11,11 @@ use super::BoxError;
 /// Pause after work that failed.
 const RETRY_PAUSE: Duration = Duration::from_secs(30);
 
-/// Does `work` now and then once every `interval` (but for `name`'s failures, which are logged and tried again sooner),
-/// until `stop`. What it returns fits [`super::Tasks::spawn`].
+/// Runs `work` at once and then every `interval` until `stop`. A failure is logged under `name` and retried sooner. The
+/// result type fits [`super::Tasks::spawn`].
 ///
 /// # Errors
-/// None: housekeeping that fails must not take the service down.
+/// Never: a failed periodic task must not take the service down.
 pub async fn periodically<F, Fut, E>(
     name: &'static str,
     interval: Duration,
@@ -28,12 +28,12 @@ where
     E: Display,
 {
     loop {
-        // Every kind of housekeeping can be interrupted and done again.
-        let Some(done) = stop.run_until_cancelled(work()).await else { return Ok(()) };
-        let pause = match done {
+        // Periodic work is safe to interrupt and to repeat.
+        let Some(result) = stop.run_until_cancelled(work()).await else { return Ok(()) };
+        let pause = match result {
             Ok(()) => interval,
             Err(error) => {
-                tracing::warn!(task = name, cause = %error, "housekeeping failed: it is tried again");
+                tracing::warn!(task = name, cause = %error, "periodic task failed and will be retried");
                 interval.min(RETRY_PAUSE)
             }
         };

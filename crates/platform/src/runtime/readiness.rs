@@ -1,7 +1,6 @@
-//! Readiness tells the truth: a set of named checks, and a latch for shutdown.
+//! Readiness: a set of named checks, and a latch for shutdown.
 //!
-//! A check either decides whether requests should be sent here, or only shows that something this role can do without
-//! for a while is away: it is degraded then, and ready.
+//! A failed check makes the role unready, or, for a dependency that it can do without for a while, degraded and ready.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -13,26 +12,25 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
-/// A check that takes longer counts as failed.
+/// Deadline of a check; a slower one counts as failed.
 const CHECK_DEADLINE: Duration = Duration::from_secs(2);
 
-/// The same for a check that takes nobody out of service: whoever asks for readiness must not wait for what it can do
-/// without, and be taken for unready by someone with a deadline of its own.
+/// Deadline of a degrading check: a probe with a short deadline of its own must not fail because of an optional dependency.
 const DEGRADING_CHECK_DEADLINE: Duration = Duration::from_millis(300);
 
-/// How long the outcome of the checks is remembered.
-const MEMORY: Duration = Duration::from_millis(500);
+/// How long a report is cached.
+const CACHE_TTL: Duration = Duration::from_millis(500);
 
-type Question = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> + Send + Sync>;
+type CheckFn = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> + Send + Sync>;
 
-/// A question, and what it means when it is not answered with yes.
+/// A check, and its outcome on failure.
 #[derive(Clone)]
 struct Check {
-    question: Question,
-    otherwise: CheckOutcome,
+    run: CheckFn,
+    on_failure: CheckOutcome,
 }
 
-/// The readiness of a role. Cloned freely; all clones are one.
+/// The readiness of a role. Clones share state.
 #[derive(Clone, Default)]
 pub struct Readiness {
     shared: Arc<Shared>,
@@ -42,40 +40,40 @@ pub struct Readiness {
 struct Shared {
     stopping: Arc<AtomicBool>,
     checks: RwLock<BTreeMap<String, Check>>,
-    /// What the checks said last, and when. Whoever asks meanwhile waits for the answer.
+    /// Last outcomes and their time. Locked while the checks run, so concurrent callers share one run.
     last: Mutex<Option<(Instant, BTreeMap<String, CheckOutcome>)>>,
 }
 
-/// What one check said.
+/// Outcome of one check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckOutcome {
-    /// It holds.
+    /// The check passed.
     Ok,
-    /// It does not, and requests are answered all the same; the reason is in the log.
+    /// The check failed and requests are still served; the reason is in the log.
     Degraded,
-    /// It does not, and requests cannot be answered; the reason is in the log.
+    /// The check failed and requests cannot be served; the reason is in the log.
     Failing,
 }
 
-/// What all checks said.
+/// Outcome of all checks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadinessReport {
     /// Whether requests should be sent here.
     pub ready: bool,
-    /// By name.
+    /// Outcomes by the name of the check.
     pub checks: BTreeMap<String, CheckOutcome>,
 }
 
 impl Readiness {
-    /// Another role of the same process: checks of its own, and the same latch for shutdown.
+    /// Readiness of another role of the same process: checks of its own, the same shutdown latch.
     #[must_use]
     pub fn sibling(&self) -> Self {
         let stopping = self.shared.stopping.clone();
         Self { shared: Arc::new(Shared { stopping, ..Shared::default() }) }
     }
 
-    /// Adds a check without which no request can be answered. Its error text is logged, never answered.
+    /// Adds a check that is required to serve requests. Its error text is logged, never sent.
     pub fn register<F, Fut>(&self, name: impl Into<String>, check: F)
     where
         F: Fn() -> Fut + Send + Sync + 'static,
@@ -84,7 +82,7 @@ impl Readiness {
         self.add(name.into(), Arc::new(move || Box::pin(check())), CheckOutcome::Failing);
     }
 
-    /// Adds a check of something that can be away for a while: it is shown, and takes nobody out of service.
+    /// Adds a check of an optional dependency: a failure is reported as degraded, and the role stays ready.
     pub fn register_degrading<F, Fut>(&self, name: impl Into<String>, check: F)
     where
         F: Fn() -> Fut + Send + Sync + 'static,
@@ -93,23 +91,22 @@ impl Readiness {
         self.add(name.into(), Arc::new(move || Box::pin(check())), CheckOutcome::Degraded);
     }
 
-    fn add(&self, name: String, question: Question, otherwise: CheckOutcome) {
+    fn add(&self, name: String, run: CheckFn, on_failure: CheckOutcome) {
         if let Ok(mut checks) = self.shared.checks.write() {
-            checks.insert(name, Check { question, otherwise });
+            checks.insert(name, Check { run, on_failure });
         }
     }
 
-    /// From now on not ready, whatever the checks say.
+    /// Sets the shutdown latch: not ready from now on.
     pub fn begin_shutdown(&self) {
         self.shared.stopping.store(true, Ordering::SeqCst);
     }
 
-    /// Runs every check, at the same time. What they say is remembered for a moment, so that many askers cost no more than
-    /// one; shutdown is told at once.
+    /// Runs all checks concurrently, or returns the cached outcomes of the last half second. Shutdown is never cached.
     pub async fn report(&self) -> ReadinessReport {
         let mut last = self.shared.last.lock().await;
         let checks = match last.take() {
-            Some((at, checks)) if at.elapsed() < MEMORY => {
+            Some((at, checks)) if at.elapsed() < CACHE_TTL => {
                 *last = Some((at, checks.clone()));
                 checks
             }
@@ -127,7 +124,7 @@ impl Readiness {
     async fn run_checks(&self) -> BTreeMap<String, CheckOutcome> {
         let checks: Vec<(String, Check)> = match self.shared.checks.read() {
             Ok(checks) => checks.iter().map(|(name, check)| (name.clone(), check.clone())).collect(),
-            // A registration panicked: nothing that follows can be trusted.
+            // Poisoned: a registration panicked, so the set of checks is incomplete.
             Err(_) => return BTreeMap::from([("checks".to_owned(), CheckOutcome::Failing)]),
         };
         let outcomes = checks.into_iter().map(|(name, check)| async move {
@@ -139,17 +136,17 @@ impl Readiness {
 }
 
 async fn run_check(name: &str, check: &Check) -> CheckOutcome {
-    let deadline = match check.otherwise {
+    let deadline = match check.on_failure {
         CheckOutcome::Degraded => DEGRADING_CHECK_DEADLINE,
         CheckOutcome::Ok | CheckOutcome::Failing => CHECK_DEADLINE,
     };
-    let reason = match timeout(deadline, (check.question)()).await {
+    let reason = match timeout(deadline, (check.run)()).await {
         Ok(Ok(())) => return CheckOutcome::Ok,
         Ok(Err(reason)) => reason,
-        Err(_) => "the check did not answer in time".to_owned(),
+        Err(_) => "the check timed out".to_owned(),
     };
-    let outcome = check.otherwise;
-    tracing::warn!(check = name, reason, ?outcome, "a check of readiness does not hold");
+    let outcome = check.on_failure;
+    tracing::warn!(check = name, reason, ?outcome, "readiness check failed");
     outcome
 }
 
@@ -158,7 +155,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn one_failing_check_makes_the_process_unready() {
+    async fn failing_check_makes_the_process_unready() {
         let readiness = Readiness::default();
         readiness.register("database", || async { Ok(()) });
         assert!(readiness.report().await.ready);
@@ -172,7 +169,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_can_be_done_without_for_a_while_is_shown_and_takes_nobody_out_of_service() {
+    async fn degraded_check_is_reported_and_keeps_the_process_ready() {
         let readiness = Readiness::default();
         readiness.register("database", || async { Ok(()) });
         readiness.register_degrading("bus", || async { Err("connection refused".to_owned()) });
@@ -183,7 +180,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_can_be_done_without_does_not_hold_up_the_answer() {
+    async fn hanging_degrading_check_does_not_delay_the_report() {
         let readiness = Readiness::default();
         readiness.register("database", || async { Ok(()) });
         readiness.register_degrading("bus", std::future::pending);
@@ -195,24 +192,24 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn many_askers_cost_no_more_than_one_for_a_moment() {
-        let asked = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    async fn concurrent_reports_share_one_run_of_the_checks() {
+        let runs = Arc::new(std::sync::atomic::AtomicUsize::new(0));
         let readiness = Readiness::default();
-        let counted = asked.clone();
+        let counted = runs.clone();
         readiness.register("database", move || {
             counted.fetch_add(1, Ordering::SeqCst);
             async { Ok(()) }
         });
         tokio::time::pause();
         futures_util::future::join_all((0..100).map(|_| readiness.report())).await;
-        assert_eq!(asked.load(Ordering::SeqCst), 1);
-        tokio::time::advance(MEMORY).await;
+        assert_eq!(runs.load(Ordering::SeqCst), 1);
+        tokio::time::advance(CACHE_TTL).await;
         readiness.report().await;
-        assert_eq!(asked.load(Ordering::SeqCst), 2);
+        assert_eq!(runs.load(Ordering::SeqCst), 2);
     }
 
     #[tokio::test]
-    async fn roles_of_one_process_have_checks_of_their_own_and_stop_together() {
+    async fn siblings_have_separate_checks_and_one_shutdown_latch() {
         let one = Readiness::default();
         one.register("bus", || async { Err("connection refused".to_owned()) });
         let other = one.sibling();
@@ -222,7 +219,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_process_that_shuts_down_is_not_ready() {
+    async fn shutdown_makes_the_process_unready() {
         let readiness = Readiness::default();
         readiness.begin_shutdown();
         assert!(!readiness.report().await.ready);

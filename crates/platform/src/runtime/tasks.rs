@@ -1,4 +1,4 @@
-//! Every task has a name, an owner and a stop, and shutdown goes through phases with budgets:
+//! Task supervision: every task has a name, an owner and a stop token. Shutdown runs in phases, each with a time limit:
 //! not ready → stop consuming → stop serving the public → stop serving the other services → stop the relays.
 
 use std::collections::HashMap;
@@ -11,55 +11,55 @@ use tokio_util::sync::CancellationToken;
 
 use super::readiness::Readiness;
 
-/// Any error of a task.
+/// Error of a task.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// When a task is told to stop. Phases follow each other in this order.
+/// Shutdown phase of a task, in shutdown order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// Takes work in from the bus or a timer.
+    /// Consumers of the bus, and timers that start work.
     Consume,
-    /// Serves the public.
+    /// Public HTTP servers.
     ServePublic,
-    /// Serves our other services.
+    /// HTTP servers for other services.
     ServeInternal,
-    /// Brings out what the others have left behind: relays, housekeeping.
+    /// Relays and maintenance, which finish the work of the earlier phases.
     Relay,
 }
 
 const PHASES: [Phase; 4] = [Phase::Consume, Phase::ServePublic, Phase::ServeInternal, Phase::Relay];
 
-/// How long each phase may take before its tasks are aborted.
+/// Time limits of the shutdown.
 #[derive(Debug, Clone, Copy)]
 pub struct Budgets {
-    /// For each phase.
+    /// Limit of each phase; its remaining tasks are aborted.
     pub per_phase: Duration,
-    /// Between "not ready" and the first phase, so that load balancers notice.
+    /// Pause between "not ready" and the first phase, for load balancers.
     pub drain: Duration,
 }
 
-/// Why the process must not go on as if nothing had happened.
+/// A task failure that ends the process with an error.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskFailure {
-    /// A task ended although nobody asked it to.
+    /// A task ended before its stop token was cancelled.
     #[error("task `{name}` ended early: {reason}")]
     EndedEarly {
-        /// The task.
+        /// Name of the task.
         name: String,
-        /// What it said.
+        /// Its error.
         reason: String,
     },
-    /// A task did not end in time when asked to.
+    /// A task did not stop within its limit.
     #[error("task `{name}` did not stop within its budget and was aborted")]
     Stuck {
-        /// The task.
+        /// Name of the task.
         name: String,
     },
 }
 
 type TaskResult = Result<(), BoxError>;
 
-/// The tasks of a process and the order in which they end.
+/// The tasks of a process, and their shutdown order.
 pub struct Tasks {
     running: JoinSet<TaskResult>,
     names: HashMap<Id, (Phase, String)>,
@@ -68,29 +68,29 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// No tasks yet. `readiness` is told when shutdown begins.
+    /// An empty set. Shutdown sets the latch of `readiness`.
     pub fn new(readiness: Readiness) -> Self {
         let stops = PHASES.iter().map(|phase| (*phase as usize, CancellationToken::new())).collect();
         Self { running: JoinSet::new(), names: HashMap::new(), stops, readiness }
     }
 
-    /// From now on tasks and checks belong to another role of this process, whose readiness is its own: a role that asks
-    /// another one whether it is ready must not end up asking itself.
+    /// Starts a new role of this process with its own readiness: otherwise a role whose check calls another role of the
+    /// process would check itself.
     pub fn begin_role(&mut self) {
         self.readiness = self.readiness.sibling();
     }
 
-    /// The readiness of the role that is being started.
+    /// Readiness of the current role, see [`Self::begin_role`].
     pub fn readiness(&self) -> &Readiness {
         &self.readiness
     }
 
-    /// The token that asks the tasks of `phase` to stop.
+    /// Stop token of `phase`.
     pub fn stop_token(&self, phase: Phase) -> CancellationToken {
         self.stops.get(&(phase as usize)).cloned().unwrap_or_default()
     }
 
-    /// Starts a task. It must end soon after its token is cancelled, and not before.
+    /// Spawns a task. It must end soon after its token is cancelled, and not before.
     pub fn spawn<F, Fut, E>(&mut self, phase: Phase, name: impl Into<String>, task: F)
     where
         F: FnOnce(CancellationToken) -> Fut,
@@ -132,7 +132,7 @@ impl Tasks {
                     tracing::error!(task = name, reason, "task ended early: shutting down");
                     return TaskFailure::EndedEarly { name, reason };
                 }
-                // Without tasks there is nothing that could end: wait for the signal.
+                // No tasks: wait for the stop signal.
                 None => std::future::pending::<()>().await,
             }
         }
@@ -156,7 +156,7 @@ impl Tasks {
         failure
     }
 
-    /// Gives up on the tasks of a phase. They are dropped with the runtime.
+    /// Stops waiting for the tasks of a phase. They are dropped with the runtime.
     fn abort_phase(&mut self, phase: Phase) -> Option<TaskFailure> {
         let stuck: Vec<Id> =
             self.names.iter().filter(|(_, (of, _))| *of == phase).map(|(id, _)| *id).collect();
@@ -193,7 +193,7 @@ mod tests {
     const BUDGETS: Budgets = Budgets { per_phase: Duration::from_millis(200), drain: Duration::ZERO };
 
     #[tokio::test]
-    async fn tasks_end_phase_by_phase() {
+    async fn tasks_stop_in_phase_order() {
         let ended = Arc::new(Mutex::new(Vec::new()));
         let mut tasks = Tasks::new(Readiness::default());
         for phase in [Phase::Relay, Phase::Consume, Phase::ServePublic] {
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_task_that_ends_early_is_a_failure_of_the_process() {
+    async fn early_end_of_a_task_fails_the_process() {
         let mut tasks = Tasks::new(Readiness::default());
         tasks.spawn(Phase::Consume, "consumer", |_| async { Err::<(), BoxError>("connection lost".into()) });
         let failure = tasks.run(std::future::pending(), BUDGETS).await.unwrap_err();
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_task_that_does_not_stop_is_named() {
+    async fn stuck_task_is_named_in_the_failure() {
         let mut tasks = Tasks::new(Readiness::default());
         tasks.spawn(Phase::Consume, "deaf", |_| std::future::pending::<Result<(), BoxError>>());
         let failure = tasks.run(async {}, BUDGETS).await.unwrap_err();

@@ -1,7 +1,7 @@
 //! The one place that reads configuration: the built-in defaults (`config/default.toml`, which is the reference),
-//! then a file, then the environment. A key that nobody knows is an error, wherever it comes from.
+//! then a file, then the environment. An unknown key is an error in each of them.
 
-mod value_files;
+mod secret_files;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,29 +12,29 @@ use serde::de::DeserializeOwned;
 /// Prefix of environment variables: `ASSAY_GATEWAY__LISTEN` sets `gateway.listen`.
 pub const ENVIRONMENT_PREFIX: &str = "ASSAY";
 
-/// Names the configuration file; itself no setting.
+/// Path of the configuration file; not a setting.
 pub const CONFIG_FILE_VARIABLE: &str = "ASSAY_CONFIG";
 
 /// The configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// The named file is not there.
+    /// The configuration file does not exist.
     #[error("configuration file {0} does not exist")]
     MissingFile(PathBuf),
-    /// A setting and the file with its value are both given.
+    /// A variable and its `_FILE` variant are both set.
     #[error("{variable} and {variable}_FILE are both set: keep one of them")]
-    GivenTwice {
+    ValueAndFileSet {
         /// The variable without `_FILE`.
         variable: String,
     },
-    /// The file with the value of a setting cannot be used.
+    /// The file of a `_FILE` variable cannot be used.
     #[error("{variable} names the file {path}, which cannot be used: {reason}")]
-    ValueFile {
+    SecretFile {
         /// The variable, with `_FILE`.
         variable: String,
-        /// As given.
+        /// Path as configured.
         path: String,
-        /// What is wrong with it.
+        /// Cause.
         reason: String,
     },
     /// A key is unknown, missing or of the wrong type.
@@ -45,13 +45,13 @@ pub enum SettingsError {
     Invalid(#[from] ConfigError),
 }
 
-/// Read by the commands that talk to a service; themselves no settings.
+/// Variables of the client commands; not settings.
 pub const CLIENT_VARIABLES: [&str; 2] = ["ASSAY_URL", "ASSAY_API_KEY"];
 
 /// The `ASSAY_…` variables of this process that are settings.
 #[allow(clippy::disallowed_methods, reason = "the one place that may")]
 pub fn environment() -> BTreeMap<String, String> {
-    // Other variables may be anything, also no UTF-8. One of ours that is none cannot be what it should be.
+    // Foreign variables may be invalid UTF-8. In one of ours the replacement characters make its parsing fail.
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned())))
         .filter(|(name, _)| name.starts_with("ASSAY_") && name != CONFIG_FILE_VARIABLE)
@@ -65,9 +65,9 @@ pub fn client_variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Whether the user wants no colours: `NO_COLOR` is set and not empty (no-color.org).
+/// Whether `NO_COLOR` is set and not empty (no-color.org).
 #[allow(clippy::disallowed_methods, reason = "the one place that may")]
-pub fn minds_colours() -> bool {
+pub fn no_color() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
@@ -80,8 +80,8 @@ pub fn configuration_file() -> Option<PathBuf> {
 /// Reads settings of type `T`, which must deny unknown fields all the way down.
 ///
 /// # Errors
-/// When a file is missing, a setting is given as a value and as a file, or a key is unknown, missing or of the wrong
-/// type; the message names it.
+/// When a file is missing, a setting has both a value and a file, or a key is unknown, missing or of the wrong type; the
+/// message names it.
 pub fn load<T: DeserializeOwned>(
     defaults: &str,
     file: Option<&Path>,
@@ -94,7 +94,7 @@ pub fn load<T: DeserializeOwned>(
         }
         builder = builder.add_source(File::from(path).format(FileFormat::Toml));
     }
-    let environment = value_files::resolve(environment)?;
+    let environment = secret_files::resolve(environment)?;
     let variables = Environment::with_prefix(ENVIRONMENT_PREFIX)
         .prefix_separator("_")
         .separator("__")
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_overrides_a_default() {
+    fn variable_overrides_default() {
         let settings = load_with("ASSAY_GATEWAY__MAX_BODY_BYTES", "4096").unwrap();
         assert_eq!(
             (settings.gateway.listen.as_str(), settings.gateway.max_body_bytes),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistyped_variable_is_an_error_that_names_it() {
+    fn mistyped_variable_is_named_in_the_error() {
         let error = load_with("ASSAY_GATEWAY__LISTN", "x").unwrap_err().to_string();
         assert!(error.contains("listn"), "{error}");
         let error = load_with("ASSAY_GATEWAY__MAX_BODY_BYTES", "many").unwrap_err().to_string();
@@ -145,19 +145,19 @@ mod tests {
     }
 
     #[test]
-    fn a_value_may_stand_in_a_file() {
+    fn file_variable_sets_the_value() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "4096\n").unwrap();
         let settings =
             load_with("ASSAY_GATEWAY__MAX_BODY_BYTES_FILE", file.path().to_str().unwrap()).unwrap();
         assert_eq!(settings.gateway.max_body_bytes, 4096);
-        // A setting that nobody knows is none by way of a file either.
+        // An unknown setting is refused with `_FILE`, too.
         let error = load_with("ASSAY_GATEWAY__LISTN_FILE", file.path().to_str().unwrap()).unwrap_err();
         assert!(error.to_string().contains("listn"), "{error}");
     }
 
     #[test]
-    fn a_named_file_must_exist() {
+    fn missing_configuration_file_is_an_error() {
         let error =
             load::<Settings>(DEFAULTS, Some(Path::new("/nowhere/assay.toml")), BTreeMap::new()).unwrap_err();
         assert!(matches!(error, SettingsError::MissingFile(_)));

@@ -1,8 +1,8 @@
-//! Metrics for Prometheus, on a port of their own that nobody but it should reach. Which there are, and what they mean, is in
-//! `proto-docs/metrics.md`; who counts something names and describes it in a file `metrics.rs` of the crate.
+//! Metrics for Prometheus, on a separate port for Prometheus alone. Reference: `proto-docs/metrics.md`. Each crate names and
+//! describes its metrics in a file `metrics.rs`.
 //!
-//! Labels have few values: never ids, addresses, or anything that callers choose. None is named as those that Prometheus or its
-//! operator give to every target (`service`, `job`, `instance`, `pod`, …).
+//! Labels have low cardinality: never ids, addresses, or values chosen by callers. No label has a name that Prometheus or its
+//! operator adds to every target (`service`, `job`, `instance`, `pod`, …).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -13,10 +13,10 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use super::TelemetryError;
 use crate::runtime::{BoxError, CheckOutcome, Phase, Tasks, periodically};
 
-/// What histograms took in since the last time is sorted into their buckets this often.
+/// How often new histogram samples are moved into their buckets.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How often readiness is asked for without anybody asking.
+/// How often readiness is evaluated for its metrics.
 const READINESS_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Upper bounds of durations: a request answered from memory takes less than a millisecond, an export minutes.
@@ -28,17 +28,17 @@ const SECONDS: &[f64] = &[
 const SCORING_SECONDS: &[f64] =
     &[0.001, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1.0];
 
-/// Whether somebody counts: the recorder itself is one for each process.
+/// Whether a recorder is installed; there is one per process.
 static IS_ON: AtomicBool = AtomicBool::new(false);
 
-/// The metrics of this process. Cloned freely; all clones are one.
+/// The metrics of this process. Clones share the recorder.
 #[derive(Clone)]
 pub(crate) struct Metrics {
     handle: PrometheusHandle,
 }
 
 impl Metrics {
-    /// Counts from now on. Without this, counting costs next to nothing.
+    /// Installs the recorder. Without it, recording a metric is almost free.
     pub(super) fn start() -> Result<Self, TelemetryError> {
         let builder = PrometheusBuilder::new()
             .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), SECONDS)
@@ -56,13 +56,13 @@ impl Metrics {
         Ok(Self { handle })
     }
 
-    /// What was counted, in Prometheus' text format.
+    /// All metrics in the text format of Prometheus.
     pub(crate) fn render(&self) -> String {
         self.handle.render()
     }
 
-    /// Sorts what histograms took in into their buckets, again and again until the process ends.
-    pub(crate) fn keep_up(&self, tasks: &mut Tasks) {
+    /// Spawns the task that moves histogram samples into their buckets.
+    pub(crate) fn spawn_upkeep(&self, tasks: &mut Tasks) {
         let handle = self.handle.clone();
         tasks.spawn(Phase::Relay, "metrics upkeep", move |stop| {
             periodically("metrics upkeep", UPKEEP_INTERVAL, stop, move || {
@@ -73,13 +73,13 @@ impl Metrics {
     }
 }
 
-/// Whether metrics are wanted: work that only they need is left undone otherwise.
+/// Whether metrics are enabled; work that only they need can be skipped otherwise.
 pub fn is_on() -> bool {
     IS_ON.load(Ordering::Relaxed)
 }
 
-/// Shows the readiness of the role `name` and of each of its checks, so that an alert does not need a probe of its own.
-pub(crate) fn watch_readiness(tasks: &mut Tasks, name: &'static str) {
+/// Spawns a task that exports the readiness of the role `name` and of each check as gauges, for alerts without a probe.
+pub(crate) fn spawn_readiness_metrics(tasks: &mut Tasks, name: &'static str) {
     if !is_on() {
         return;
     }
@@ -91,8 +91,8 @@ pub(crate) fn watch_readiness(tasks: &mut Tasks, name: &'static str) {
                 let report = readiness.report().await;
                 gauge!("assay_ready", "role" => name).set(f64::from(u8::from(report.ready)));
                 for (check, outcome) in report.checks {
-                    let holds = f64::from(u8::from(outcome == CheckOutcome::Ok));
-                    gauge!("assay_check_holds", "role" => name, "check" => check).set(holds);
+                    let passed = f64::from(u8::from(outcome == CheckOutcome::Ok));
+                    gauge!("assay_check_holds", "role" => name, "check" => check).set(passed);
                 }
                 Ok::<(), BoxError>(())
             }
@@ -100,8 +100,8 @@ pub(crate) fn watch_readiness(tasks: &mut Tasks, name: &'static str) {
     });
 }
 
-/// A request was answered: its head was received `elapsed` ago, and the head of its answer is on its way.
-pub(crate) fn request_answered(
+/// Records a response, `elapsed` after the head of its request was received.
+pub(crate) fn record_request(
     role: &'static str,
     method: &'static str,
     route: String,

@@ -1,8 +1,8 @@
-//! What a process tells of itself: a log (one line an event, as text for people or JSON for machines), metrics for
-//! Prometheus, and traces for any collector that speaks OTLP. Personal data never appears in any of them.
+//! Observability: logs (one line per event, text or JSON), metrics for Prometheus, and traces over OTLP. None of them contains
+//! personal data.
 //!
-//! These three are the only things that belong to the process rather than to a role: whoever logs, counts or traces
-//! names what it is about. Only the executable starts them.
+//! These three are the only process-global state: every log line, metric and span names its subject. Only the executable
+//! starts them.
 
 pub mod metrics;
 pub mod traces;
@@ -16,22 +16,22 @@ use tracing_subscriber::fmt::format::FmtSpan;
 
 use self::metrics::Metrics;
 use crate::runtime::Tasks;
-use crate::settings::minds_colours;
+use crate::settings::no_color;
 use crate::web::serve_metrics;
 
-/// How logs are written, and where metrics and traces are to be had.
+/// Settings of logs, metrics and traces.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TelemetrySettings {
     /// `text` or `json`.
     pub format: LogFormat,
-    /// What is logged: `info`, or directives such as `info,assay_ingest=debug`.
+    /// Log filter: `info`, or directives such as `info,assay_ingest=debug`.
     pub filter: String,
-    /// Address at which Prometheus finds `/metrics`. Empty: nothing is counted.
+    /// Listen address of `/metrics`. Empty: metrics are off.
     pub metrics_listen: String,
-    /// Address below which `/v1/traces` of a collector lies (OTLP over HTTP, protobuf). Empty: nothing is traced.
+    /// Base URL of a collector's `/v1/traces` (OTLP over HTTP, protobuf). Empty: tracing is off.
     pub otlp_endpoint: String,
-    /// The share of the traces begun here that are recorded: 0 to 1. Traces that others began are recorded when they are.
+    /// Share of the traces started here that are sampled: 0 to 1. Traces started elsewhere follow their parent's decision.
     pub trace_sample_ratio: f64,
 }
 
@@ -39,53 +39,53 @@ pub struct TelemetrySettings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
-    /// For people.
+    /// Human-readable text.
     Text,
-    /// For machines.
+    /// One JSON object per line.
     Json,
 }
 
 /// Telemetry could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
-    /// `telemetry.filter` cannot be read.
+    /// `telemetry.filter` is invalid.
     #[error("telemetry.filter `{filter}` cannot be read: {reason}")]
     Filter {
-        /// As configured.
+        /// Value as configured.
         filter: String,
-        /// What is wrong with it.
+        /// Cause.
         reason: String,
     },
-    /// `telemetry.metrics_listen` is no address, or cannot be used.
+    /// `telemetry.metrics_listen` is not an address, or cannot be bound.
     #[error("telemetry.metrics_listen `{address}` cannot be used: {reason}")]
     MetricsListen {
-        /// As configured.
+        /// Value as configured.
         address: String,
-        /// What is wrong with it.
+        /// Cause.
         reason: String,
     },
     /// `telemetry.otlp_endpoint` cannot be used.
     #[error("telemetry.otlp_endpoint cannot be used: {reason}")]
     OtlpEndpoint {
-        /// What is wrong with it.
+        /// Cause.
         reason: String,
     },
-    /// `telemetry.trace_sample_ratio` is no share.
+    /// `telemetry.trace_sample_ratio` is out of range.
     #[error("telemetry.trace_sample_ratio must be 0 to 1")]
     SampleRatio,
-    /// Telemetry was set up before.
+    /// Telemetry was already set up.
     #[error("telemetry is set up already")]
     AlreadySet,
 }
 
-/// The telemetry of this process, for as long as it runs.
+/// Telemetry of this process.
 pub struct Telemetry {
     metrics: Option<(TcpListener, Metrics)>,
     traces: Option<SdkTracerProvider>,
 }
 
-/// Sets up the telemetry of this process, which calls itself `service` in traces; logs go to standard error. Called once, by
-/// the executable, within its runtime and before any role starts.
+/// Sets up the telemetry of this process; `service` is its name in traces, logs go to standard error. Called once by the
+/// executable, within its runtime and before any role starts.
 ///
 /// # Errors
 /// When a setting cannot be used or telemetry is set up already.
@@ -98,7 +98,7 @@ pub fn start(settings: &TelemetrySettings, service: &'static str) -> Result<Tele
 }
 
 impl Telemetry {
-    /// Serves `/metrics`, where it is wanted.
+    /// Serves `/metrics`, if configured.
     ///
     /// # Errors
     /// When the listener cannot be used.
@@ -109,10 +109,10 @@ impl Telemetry {
         }
     }
 
-    /// Sends what was traced and not sent yet; takes some seconds at most. To be called when everything else has ended.
-    pub async fn finish(self) {
+    /// Sends the remaining spans, within some seconds. Called after all tasks have ended.
+    pub async fn shutdown(self) {
         if let Some(traces) = self.traces {
-            traces::finish(traces).await;
+            traces::shutdown(traces).await;
         }
     }
 }
@@ -127,15 +127,15 @@ fn start_log(settings: &TelemetrySettings) -> Result<(), TelemetryError> {
         .with_span_events(FmtSpan::NONE)
         .with_writer(std::io::stderr);
     let result = match settings.format {
-        LogFormat::Text => builder.with_ansi(has_colours()).try_init(),
+        LogFormat::Text => builder.with_ansi(use_color()).try_init(),
         LogFormat::Json => builder.json().flatten_event(true).with_current_span(true).try_init(),
     };
     result.map_err(|_| TelemetryError::AlreadySet)
 }
 
-/// For people at a terminal who do not mind.
-fn has_colours() -> bool {
-    std::io::IsTerminal::is_terminal(&std::io::stderr()) && !minds_colours()
+/// Colors on a terminal, unless `NO_COLOR` is set.
+fn use_color() -> bool {
+    std::io::IsTerminal::is_terminal(&std::io::stderr()) && !no_color()
 }
 
 fn start_metrics(address: &str) -> Result<Option<(TcpListener, Metrics)>, TelemetryError> {

@@ -1,8 +1,8 @@
-//! Traces for any collector that speaks OTLP: one from the request that submits a conversation to the last consumer of its
-//! events. Spans are made where a request, a call or a delivery begins, and nowhere else; W3C Trace Context carries them
-//! between processes, in headers and in events. Attributes follow the semantic conventions of OpenTelemetry.
+//! Traces over OTLP: one trace from the request that submits a conversation to the last consumer of its events. A span starts
+//! only with a request, a call or a delivery; W3C Trace Context carries it between processes, in headers and in events.
+//! Attributes follow the semantic conventions of OpenTelemetry.
 //!
-//! Headers and compression of the exporter may be set by the variables of the OpenTelemetry specification
+//! Headers and compression of the exporter follow the environment variables of the OpenTelemetry specification
 //! (`OTEL_EXPORTER_OTLP_HEADERS`, …).
 
 use std::sync::OnceLock;
@@ -26,22 +26,21 @@ pub use opentelemetry::trace::SpanKind;
 use super::{TelemetryError, TelemetrySettings};
 use crate::runtime::blocking;
 
-/// How long a collector may take to answer.
+/// Timeout of a request to the collector.
 const EXPORT_DEADLINE: Duration = Duration::from_secs(5);
 
-/// How long the process waits at its end for the last spans to be sent.
-const FINISH_DEADLINE: Duration = Duration::from_secs(3);
+/// Timeout of the final export at shutdown.
+const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(3);
 
-/// One for each process; empty where nothing is traced.
+/// One per process; unset when tracing is off.
 static TRACER: OnceLock<SdkTracer> = OnceLock::new();
 
-/// Something that takes time and belongs to a trace: from its making until it is dropped. Where nothing is traced it is
-/// empty and costs nothing.
+/// A span, from its creation until it is dropped. Empty and free when tracing is off.
 #[derive(Debug, Default)]
 pub struct Span(Option<opentelemetry_sdk::trace::Span>);
 
-/// Begins a span. Its parent is the one of `traceparent` (W3C Trace Context), which may be of another process; without one
-/// it begins a trace. It is named only where it is recorded.
+/// Starts a span. Its parent is that of `traceparent` (W3C Trace Context), possibly of another process; without one it starts
+/// a trace. `name` is called only when tracing is on.
 pub fn span(kind: SpanKind, traceparent: Option<&str>, name: impl FnOnce() -> String) -> Span {
     let Some(tracer) = TRACER.get() else { return Span(None) };
     let parent = traceparent.and_then(remote_parent).unwrap_or_default();
@@ -49,7 +48,7 @@ pub fn span(kind: SpanKind, traceparent: Option<&str>, name: impl FnOnce() -> St
 }
 
 impl Span {
-    /// `traceparent` for what this span leads to; none where nothing is traced.
+    /// `traceparent` for children of this span; `None` when tracing is off.
     pub fn traceparent(&self) -> Option<String> {
         let context = self.0.as_ref()?.span_context();
         let (trace, span, flags) = (context.trace_id(), context.span_id(), context.trace_flags());
@@ -63,7 +62,7 @@ impl Span {
         }
     }
 
-    /// It did not end well. `reason` is a fixed text: nothing of what callers sent.
+    /// Sets the error status. `reason` is a constant, never data of a caller.
     pub fn fail(&mut self, reason: &'static str) {
         if let Some(span) = &mut self.0 {
             span.set_status(Status::error(reason));
@@ -71,7 +70,7 @@ impl Span {
     }
 }
 
-/// The context of a well-formed `traceparent`; its form was checked where it came in.
+/// Context of a `traceparent`, whose format was checked on receipt.
 fn remote_parent(traceparent: &str) -> Option<Context> {
     let mut parts = traceparent.split('-').skip(1);
     let trace = TraceId::from_hex(parts.next()?).ok()?;
@@ -82,7 +81,7 @@ fn remote_parent(traceparent: &str) -> Option<Context> {
     context.is_valid().then(|| Context::new().with_remote_span_context(context))
 }
 
-/// Sends spans to the collector of `settings`, if there is one, in the background.
+/// Starts the background export of spans, if a collector is configured.
 pub(super) fn start(
     settings: &TelemetrySettings,
     service: &'static str,
@@ -117,7 +116,7 @@ pub(super) fn start(
     Ok(Some(provider))
 }
 
-/// `/v1/traces` below the address of the collector, as the specification of OTLP has it.
+/// `/v1/traces` below the base URL of the collector (OTLP specification).
 fn traces_address(endpoint: &str) -> Result<String, String> {
     let url = Url::parse(endpoint).map_err(|error| error.to_string())?;
     match url.scheme() {
@@ -126,14 +125,14 @@ fn traces_address(endpoint: &str) -> Result<String, String> {
     }
 }
 
-pub(super) async fn finish(provider: SdkTracerProvider) {
-    let finished = blocking(move || provider.shutdown_with_timeout(FINISH_DEADLINE)).await;
-    if !matches!(finished, Ok(Ok(()))) {
+pub(super) async fn shutdown(provider: SdkTracerProvider) {
+    let flushed = blocking(move || provider.shutdown_with_timeout(SHUTDOWN_DEADLINE)).await;
+    if !matches!(flushed, Ok(Ok(()))) {
         tracing::warn!("the last traces could not be sent");
     }
 }
 
-/// The HTTP client of the exporter, whose thread has no runtime: requests are driven by that of the process.
+/// HTTP client of the exporter. The exporter's thread has no runtime, so requests run on that of the process.
 #[derive(Debug)]
 struct Collector {
     client: reqwest::Client,
@@ -169,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_address_of_traces_lies_below_that_of_the_collector() {
+    fn traces_address_is_below_the_collector_address() {
         for (endpoint, address) in [
             ("http://collector:4318", "http://collector:4318/v1/traces"),
             ("https://collector.example/otlp/", "https://collector.example/otlp/v1/traces"),
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parent_is_taken_over_from_the_header_and_zeros_are_none() {
+    fn parent_is_read_from_traceparent_and_zeros_are_ignored() {
         let context = remote_parent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01").unwrap();
         let span = context.span();
         let parent = span.span_context();
@@ -193,8 +192,8 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_is_traced_spans_are_empty_and_unnamed() {
-        let span = span(SpanKind::Server, None, || panic!("nobody needs the name"));
+    fn span_is_empty_and_unnamed_when_tracing_is_off() {
+        let span = span(SpanKind::Server, None, || panic!("the name is not needed"));
         assert_eq!(span.traceparent(), None);
     }
 }

@@ -1,55 +1,55 @@
-//! Reading a request body: bounded in size, also when it is chunked, and in time.
+//! Reading request bodies with limits on size (chunked bodies included) and time.
 
 use std::time::Duration;
 
 use actix_web::HttpRequest;
 use actix_web::http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
 use actix_web::web::{Bytes, Payload};
-use assay_contracts::fault::BodyError;
 use assay_contracts::problem::ProblemCode;
+use assay_contracts::validation::BodyError;
 use futures_util::StreamExt;
 use tokio::time::timeout;
 
-use super::body_memory::{BodyMemory, HeldBody};
+use super::body_budget::{BodyBudget, BufferedBody};
 use super::error::{WebError, body_error};
 use crate::runtime::blocking;
 
-/// Bounds of a request body.
+/// Limits of a request body.
 #[derive(Debug, Clone, Copy)]
 pub struct BodyLimits {
     /// Size in bytes.
     pub max_bytes: usize,
-    /// How long the client may take to send all of it.
+    /// Time for the client to send the whole body.
     pub deadline: Duration,
 }
 
-/// Reads a JSON body as bytes, without parsing it. For small bodies: nothing bounds them together.
+/// Reads a JSON body as bytes, without parsing it. For small bodies: there is no shared budget.
 ///
 /// # Errors
-/// 415 when it is declared as something else than JSON, 413 when it is larger than the limit (without reading the
-/// rest), 408 when it takes too long, 400 when the connection breaks in the middle.
+/// 415 for a content type other than JSON, 413 above the size limit (without reading the rest), 408 when it takes too
+/// long, 400 when the connection breaks.
 pub async fn read_body(
     request: &HttpRequest,
     payload: Payload,
     limits: BodyLimits,
 ) -> Result<Bytes, WebError> {
-    let memory = BodyMemory::new(limits.max_bytes);
-    Ok(Bytes::clone(&*read_held_body(request, payload, limits, &memory).await?))
+    let budget = BodyBudget::new(limits.max_bytes);
+    Ok(Bytes::clone(&*read_buffered_body(request, payload, limits, &budget).await?))
 }
 
-/// [`read_body`] within a budget of memory that many bodies share.
+/// [`read_body`] within a memory budget shared by all bodies.
 ///
 /// # Errors
-/// As [`read_body`], and 503 when the budget is used up.
-pub async fn read_held_body(
+/// As [`read_body`], and 503 when the budget is exhausted.
+pub async fn read_buffered_body(
     request: &HttpRequest,
     payload: Payload,
     limits: BodyLimits,
-    memory: &BodyMemory,
-) -> Result<HeldBody, WebError> {
+    budget: &BodyBudget,
+) -> Result<BufferedBody, WebError> {
     check_content_type(request)?;
     let expected = check_declared_length(request, limits.max_bytes)?.unwrap_or_default();
-    match timeout(limits.deadline, collect(payload, limits.max_bytes, memory, expected)).await {
+    match timeout(limits.deadline, collect(payload, limits.max_bytes, budget, expected)).await {
         Ok(result) => result,
         Err(_) => Err(WebError::new(
             ProblemCode::RequestTimeout,
@@ -59,13 +59,13 @@ pub async fn read_held_body(
     }
 }
 
-/// Bodies above this size, in bytes, are parsed away from the threads that serve requests.
+/// Bodies above this size, in bytes, are parsed on the blocking thread pool.
 pub const LARGE_BODY: usize = 256 * 1024;
 
-/// What `parse` makes of a body.
+/// Parses a body, see [`LARGE_BODY`].
 ///
 /// # Errors
-/// 400 with the faults that `parse` found.
+/// 400 with the errors of `parse`.
 pub async fn parse_body<T>(body: &Bytes, parse: fn(&[u8]) -> Result<T, BodyError>) -> Result<T, WebError>
 where
     T: Send + 'static,
@@ -82,25 +82,25 @@ where
 async fn collect(
     mut payload: Payload,
     max_bytes: usize,
-    memory: &BodyMemory,
+    budget: &BodyBudget,
     expected: usize,
-) -> Result<HeldBody, WebError> {
-    let mut body = memory.receive(expected);
+) -> Result<BufferedBody, WebError> {
+    let mut body = budget.receive(expected);
     while let Some(chunk) = payload.next().await {
         let chunk = chunk.map_err(|error| {
-            tracing::debug!(cause = %error, "a body could not be read");
+            tracing::debug!(cause = %error, "request body could not be read");
             WebError::new(ProblemCode::MalformedJson, "the body ended early, or its chunks are malformed")
         })?;
         if body.len() + chunk.len() > max_bytes {
             return Err(too_large(max_bytes));
         }
-        // The rest of a refused body is still under way: the connection cannot be used again.
+        // Unread bytes of a refused body are still in flight, so the connection cannot be reused.
         body.push(&chunk).map_err(|error| error.with_header(CONNECTION, "close"))?;
     }
     Ok(body.finish())
 }
 
-/// `application/json`, `…+json`, or nothing at all.
+/// Accepts `application/json`, `…+json`, or no content type.
 fn check_content_type(request: &HttpRequest) -> Result<(), WebError> {
     let Some(value) = request.headers().get(CONTENT_TYPE) else { return Ok(()) };
     let essence =
@@ -113,7 +113,7 @@ fn check_content_type(request: &HttpRequest) -> Result<(), WebError> {
     Err(WebError::new(ProblemCode::UnsupportedMediaType, "send the body as application/json"))
 }
 
-/// The declared length, if there is one.
+/// The declared length; 413 above the limit.
 fn check_declared_length(request: &HttpRequest, max_bytes: usize) -> Result<Option<usize>, WebError> {
     let declared =
         request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
@@ -124,7 +124,7 @@ fn check_declared_length(request: &HttpRequest, max_bytes: usize) -> Result<Opti
 }
 
 fn too_large(max_bytes: usize) -> WebError {
-    // The rest of the body is still under way: the connection cannot be used again.
+    // Unread bytes of the body are still in flight, so the connection cannot be reused.
     WebError::new(ProblemCode::PayloadTooLarge, format!("the body may have at most {max_bytes} bytes"))
         .with_header(CONNECTION, "close")
 }

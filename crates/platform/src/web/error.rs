@@ -1,4 +1,17 @@
-//! Every error answer is a problem object. A 5xx never carries its cause: the cause is logged once, here.
+//! Error responses, all as problem objects (RFC 9457). The policy of every role:
+//!
+//! - **4xx**: the client can fix the request. `detail` and `errors` say what is wrong and what to send instead. The codes are
+//!   the closed list of [`ProblemCode`]. A 4xx is not an incident: nothing is logged above `debug`.
+//! - **500**: a bug, corrupt data or a failed invariant; a retry does not help. Only [`WebError::internal`] creates one.
+//! - **503**: overload or an outage of a dependency; the same request may succeed later, and the response has `Retry-After`.
+//!   Created by [`WebError::unavailable`]. A [`DatabaseError`] is a 503 when it is transient, else a 500. Other retryable
+//!   refusals are 4xx: 408 (body too slow) and 429 (rate limit).
+//! - **Logged once**, where the error becomes a response: `internal` logs the cause at `error`, `unavailable` at `warn`, both
+//!   within the span of the request, so the line has the request id. Code that returns an error does not log it.
+//! - **Never sent**: the cause of a 5xx (SQL, addresses, stack traces, error text of a dependency), secrets, and records of
+//!   another organization: a resource of another organization is a 404, as if it did not exist. The client gets the
+//!   request id, which finds the cause in the log.
+//! - **A use case has its own error enum**, and one `From<…> for WebError` next to its handlers maps it to a code.
 
 use std::fmt;
 
@@ -7,8 +20,8 @@ use actix_web::http::header::{
     ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use actix_web::{HttpResponse, ResponseError};
-use assay_contracts::fault::BodyError;
 use assay_contracts::problem::{Problem, ProblemCode};
+use assay_contracts::validation::BodyError;
 
 use crate::auth::InvalidToken;
 use crate::db::DatabaseError;
@@ -17,10 +30,10 @@ use crate::runtime::RequestContext;
 /// Media type of problem objects (RFC 9457, section 3).
 pub const PROBLEM_CONTENT_TYPE: &str = "application/problem+json";
 
-/// Seconds that a client is told to wait when the service is busy.
+/// `Retry-After` of a 503.
 const RETRY_AFTER_SECONDS: &str = "1";
 
-/// An error answer: a problem and the headers that go with it.
+/// An error response: a problem and its headers.
 #[derive(Debug)]
 pub struct WebError {
     problem: Box<Problem>,
@@ -33,7 +46,7 @@ impl WebError {
         Self::from(Problem::new(code, detail))
     }
 
-    /// 500. The cause goes to the log with the request id, and nowhere else.
+    /// 500. Logs the cause, which is not sent.
     pub fn internal(cause: &dyn fmt::Display) -> Self {
         tracing::error!(cause = %cause, "request failed");
         Self::new(
@@ -42,7 +55,7 @@ impl WebError {
         )
     }
 
-    /// 503 with `Retry-After`. The cause goes to the log.
+    /// 503 with `Retry-After`. Logs the cause, which is not sent.
     pub fn unavailable(cause: &dyn fmt::Display) -> Self {
         tracing::warn!(cause = %cause, "request refused: unavailable");
         Self::new(ProblemCode::Unavailable, "try again in a moment")
@@ -58,7 +71,7 @@ impl WebError {
         Self::new(ProblemCode::MethodNotAllowed, format!("allowed here: {allow}")).with_header(ALLOW, allow)
     }
 
-    /// Adds a header to the answer; a value that no header can hold is left out.
+    /// Adds a header to the response, replacing an earlier one; an invalid value is ignored.
     #[must_use]
     pub fn with_header(mut self, name: HeaderName, value: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(value) {
@@ -68,7 +81,7 @@ impl WebError {
         self
     }
 
-    /// The problem that will be answered.
+    /// The problem object to be sent.
     pub fn problem(&self) -> &Problem {
         &self.problem
     }
@@ -97,16 +110,16 @@ impl From<InvalidToken> for WebError {
     }
 }
 
-/// A refused body as an answer.
+/// 400 for a refused body.
 pub fn body_error(error: BodyError) -> WebError {
     match error {
         BodyError::Malformed(detail) => WebError::new(ProblemCode::MalformedJson, detail),
-        BodyError::Invalid(faults) => {
-            let first = faults.first().map_or_else(String::new, |fault| {
-                let place = if fault.pointer.is_empty() { "the body" } else { &fault.pointer };
-                format!("{place} {}", fault.detail)
+        BodyError::Invalid(errors) => {
+            let first = errors.first().map_or_else(String::new, |error| {
+                let field = if error.pointer.is_empty() { "the body" } else { &error.pointer };
+                format!("{field} {}", error.detail)
             });
-            Problem::new(ProblemCode::InvalidRequest, first).with_errors(faults).into()
+            Problem::new(ProblemCode::InvalidRequest, first).with_errors(errors).into()
         }
     }
 }
@@ -128,7 +141,7 @@ impl ResponseError for WebError {
         let mut response = HttpResponse::build(self.status_code());
         for header in &self.headers {
             if header.0 == CONNECTION {
-                // The server writes this header itself: as a mere header it would be left out.
+                // actix writes this header itself and drops it from the header map.
                 response.force_close();
             } else {
                 response.insert_header(header.clone());

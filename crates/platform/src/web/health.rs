@@ -1,4 +1,4 @@
-//! `/healthz`: the process lives, nothing is touched. `/readyz`: requests should be sent here.
+//! `/healthz`: liveness, without touching a dependency. `/readyz`: readiness.
 
 use std::collections::BTreeMap;
 
@@ -15,13 +15,13 @@ struct Health {
     checks: BTreeMap<String, CheckOutcome>,
 }
 
-/// 200 as long as the process can answer.
+/// 200 while the process can respond.
 pub async fn healthz() -> HttpResponse {
     HttpResponse::Ok().json(Health { status: "alive", checks: BTreeMap::new() })
 }
 
-/// 200 as long as requests can be answered (`ready`, or `degraded` while something is away that can be done without for
-/// a while), else 503; which check does not hold is answered, why is in the log.
+/// 200 while requests can be served (`ready`, or `degraded` while an optional dependency is away), else 503. The response
+/// names the failed checks; their reasons are in the log.
 pub async fn readyz(readiness: web::Data<Readiness>) -> HttpResponse {
     let report = readiness.report().await;
     let is_degraded = report.checks.values().any(|outcome| *outcome == CheckOutcome::Degraded);

@@ -1,27 +1,27 @@
-//! `/metrics` on a port of its own.
+//! `/metrics` on a separate port.
 
 use std::net::TcpListener;
 
 use actix_web::http::header::CONTENT_TYPE;
 use actix_web::{HttpResponse, web};
 
-use super::{ServerSettings, resource, serve_unwatched};
+use super::{ServerSettings, resource, serve_without_readiness_metrics};
 use crate::runtime::{Phase, Tasks};
 use crate::telemetry::metrics::Metrics;
 
 /// Text exposition format of Prometheus.
 const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Serves what was counted. The last tasks to end, so that a shutdown can be watched.
+/// Serves `/metrics` until the last shutdown phase, so that a shutdown can be observed.
 pub(crate) fn serve_metrics(
     tasks: &mut Tasks,
     listener: TcpListener,
     metrics: Metrics,
 ) -> std::io::Result<()> {
     tracing::info!(address = %listener.local_addr()?, "metrics are served");
-    metrics.keep_up(tasks);
+    metrics.spawn_upkeep(tasks);
     let settings = ServerSettings { workers: 1, max_connections: 64, ..ServerSettings::default() };
-    serve_unwatched(tasks, Phase::Relay, "metrics", listener, settings, move |app| {
+    serve_without_readiness_metrics(tasks, Phase::Relay, "metrics", listener, settings, move |app| {
         let metrics = metrics.clone();
         let scrape = move || {
             let text = metrics.render();

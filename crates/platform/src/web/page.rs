@@ -1,10 +1,10 @@
-//! Parameters of lists: which page, and how long.
+//! Query parameters of paginated lists.
 
 use std::collections::BTreeMap;
 
-use assay_contracts::fault::Fault;
 use assay_contracts::page::{DEFAULT_LIMIT, MAX_LIMIT};
 use assay_contracts::problem::{Problem, ProblemCode};
+use assay_contracts::validation::FieldError;
 
 use super::error::WebError;
 
@@ -15,7 +15,7 @@ use super::error::WebError;
 pub fn page_parameters(query: &mut BTreeMap<String, String>) -> Result<(Option<String>, u32), WebError> {
     let limit = match query.get("limit") {
         None => DEFAULT_LIMIT,
-        // Digits alone: `parse` would also take a sign.
+        // Digits only: `parse` also accepts a sign.
         Some(text) => Some(text)
             .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))
             .and_then(|text| text.parse().ok())
@@ -29,10 +29,10 @@ pub fn page_parameters(query: &mut BTreeMap<String, String>) -> Result<(Option<S
     Ok((cursor, limit))
 }
 
-/// 400: what is wrong with a parameter of the query.
+/// 400 for an invalid query parameter.
 pub fn invalid_parameter(name: &str, detail: &str) -> WebError {
-    let fault = Fault { pointer: name.to_owned(), detail: detail.to_owned() };
+    let error = FieldError { pointer: name.to_owned(), detail: detail.to_owned() };
     Problem::new(ProblemCode::InvalidRequest, format!("query parameter `{name}` {detail}"))
-        .with_errors(vec![fault])
+        .with_errors(vec![error])
         .into()
 }

@@ -1,4 +1,4 @@
-//! What happens around every request: its id, its log line, its place in a trace, its count, and the limits of its head.
+//! Middleware of every request: request id, log line, trace span, metrics, and limits of the request head.
 
 use std::fmt::{Display, Formatter};
 use std::time::{Duration, Instant};
@@ -19,30 +19,29 @@ use crate::runtime::RequestContext;
 use crate::telemetry::metrics;
 use crate::telemetry::traces::{self, SpanKind};
 
-/// Follows a request across services, and back to the client.
+/// Request id, passed on to other services and returned to the client.
 pub const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
 /// W3C Trace Context.
 pub const TRACEPARENT_HEADER: HeaderName = HeaderName::from_static("traceparent");
 
-/// Which of the servers of a process a request came to.
+/// Name of the server that received a request; a process may have several.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ServerName(pub(super) &'static str);
 
-/// Bounds of a request's head, below those of the HTTP parser, so that the answer is a problem object.
+/// Limits of a request head, below those of the HTTP parser, so that the response is a problem object.
 const MAX_HEADER_BYTES: usize = 32 * 1024;
 const MAX_URI_BYTES: usize = 8 * 1024;
 
-/// Wrap an app with this as its outermost middleware: gives the request its context, checks the size of its head, and
-/// logs one line about it when it is answered. Queries and bodies are never logged, nor the address itself: clients put
-/// into it what they like. The route that it matches is.
+/// The outermost middleware of an app: sets the request context, checks the size of the head, and logs one line per
+/// response. It logs the matched route, never the path, query or body, which may hold personal data.
 pub async fn request_middleware(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let header = |name: &HeaderName| request.headers().get(name).and_then(|value| value.to_str().ok());
     let mut context = RequestContext::from_headers(header(&REQUEST_ID_HEADER), header(&TRACEPARENT_HEADER));
-    let matched = Matched::by(&request);
-    let mut traced = traces::span(SpanKind::Server, context.traceparent.as_deref(), || matched.to_string());
+    let labels = RouteLabels::of(&request);
+    let mut traced = traces::span(SpanKind::Server, context.traceparent.as_deref(), || labels.to_string());
     if let Some(traceparent) = traced.traceparent() {
         context.traceparent = Some(traceparent);
     }
@@ -52,7 +51,7 @@ pub async fn request_middleware(
         request_id = %request_id,
         trace_id = context.trace_id(),
         method = %request.method(),
-        route = matched.route,
+        route = labels.route,
     );
     let began = Instant::now();
     let handled = context.scope(handle(request, next, began).instrument(span)).await;
@@ -60,12 +59,12 @@ pub async fn request_middleware(
         Ok(response) => response.status().as_u16(),
         Err(response) => response.status().as_u16(),
     };
-    traced.set("http.request.method", matched.method);
+    traced.set("http.request.method", labels.method);
     traced.set("http.response.status_code", i64::from(status));
     if status >= 500 {
         traced.fail("answered with a server error");
     }
-    matched.count(status, began.elapsed());
+    labels.count(status, began.elapsed());
     let request_id = HeaderValue::from_str(&request_id).ok();
     match handled {
         Ok(mut response) => {
@@ -79,8 +78,8 @@ pub async fn request_middleware(
     }
 }
 
-/// An error of a middleware further in is answered here, while the request's context is at hand. It stays an error all
-/// the same: a [`ServiceResponse`] needs the request, and routing panics on a request that somebody keeps a clone of.
+/// Turns an error of an inner middleware into a response while the request context is set. It is returned as an error
+/// nevertheless: a [`ServiceResponse`] needs the request, and routing panics when the request has another clone.
 async fn handle(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
@@ -91,8 +90,8 @@ async fn handle(
         Ok(()) => next.call(request).await.map(ServiceResponse::map_into_boxed_body),
         Err(error) => Ok(request.error_response(error)),
     };
-    let answer = handled.map_err(|error| Box::new(error.error_response()));
-    let status = match &answer {
+    let response = handled.map_err(|error| Box::new(error.error_response()));
+    let status = match &response {
         Ok(response) => response.status().as_u16(),
         Err(response) => response.status().as_u16(),
     };
@@ -102,22 +101,22 @@ async fn handle(
     } else {
         tracing::debug!(status, milliseconds, "answered");
     }
-    let Some(unread) = unread else { return answer };
-    match answer {
-        Ok(response) => Ok(response.map_body(|_, body| unread.beside(body))),
-        Err(response) => Err(Box::new(response.map_body(|_, body| unread.beside(body)))),
+    let Some(unread) = unread else { return response };
+    match response {
+        Ok(response) => Ok(response.map_body(|_, body| unread.attach_to(body))),
+        Err(response) => Err(Box::new(response.map_body(|_, body| unread.attach_to(body)))),
     }
 }
 
-/// What a request asks of which server: few values, whatever clients send.
-struct Matched {
+/// Metric labels of a request. Bounded in number, whatever clients send.
+struct RouteLabels {
     server: &'static str,
     method: &'static str,
     route: String,
 }
 
-impl Matched {
-    fn by(request: &ServiceRequest) -> Self {
+impl RouteLabels {
+    fn of(request: &ServiceRequest) -> Self {
         let method = match *request.method() {
             Method::GET => "GET",
             Method::HEAD => "HEAD",
@@ -126,7 +125,7 @@ impl Matched {
             Method::PATCH => "PATCH",
             Method::DELETE => "DELETE",
             Method::OPTIONS => "OPTIONS",
-            // As the semantic conventions of OpenTelemetry have it.
+            // OpenTelemetry semantic conventions.
             _ => "_OTHER",
         };
         Self {
@@ -137,11 +136,11 @@ impl Matched {
     }
 
     fn count(self, status: u16, elapsed: Duration) {
-        metrics::request_answered(self.server, self.method, self.route, status, elapsed);
+        metrics::record_request(self.server, self.method, self.route, status, elapsed);
     }
 }
 
-impl Display for Matched {
+impl Display for RouteLabels {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{} {}", self.method, self.route)
     }

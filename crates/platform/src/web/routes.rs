@@ -1,4 +1,4 @@
-//! Routes that answer problems for what they do not know: other methods, other addresses, unreadable queries.
+//! Routing helpers whose errors are problem objects: 405, 404 and invalid queries.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use assay_contracts::problem::{Problem, ProblemCode};
 
 use super::error::WebError;
 
-/// A resource with its routes. A method that it does not know gets 405 with `Allow`.
+/// A resource with its routes. Any other method gets 405 with `Allow`.
 pub fn resource(path: &str, routes: Vec<(&'static str, Route)>) -> Resource {
     let allow = routes.iter().map(|(method, _)| *method).collect::<Vec<_>>().join(", ");
     let refuse = move || {
@@ -25,21 +25,21 @@ pub async fn route_not_found(request: HttpRequest) -> Result<actix_web::HttpResp
     Err(WebError::new(ProblemCode::RouteNotFound, format!("there is nothing at {}", request.path())))
 }
 
-/// The query of a request by name. Unknown names are the handler's to ignore.
+/// Query parameters by name. The handler decides about unknown names.
 ///
 /// # Errors
-/// 400 when the query cannot be decoded or names one of `single` twice.
+/// 400 when one of `single` is given twice.
 pub fn query_pairs(request: &HttpRequest, single: &[&str]) -> Result<BTreeMap<String, String>, WebError> {
     let mut pairs = BTreeMap::new();
     for (name, value) in url::form_urlencoded::parse(request.query_string().as_bytes()) {
         let repeated = pairs.insert(name.clone().into_owned(), value.into_owned()).is_some();
         if repeated && single.contains(&name.as_ref()) {
-            let fault = assay_contracts::fault::Fault {
+            let error = assay_contracts::validation::FieldError {
                 pointer: name.clone().into_owned(),
                 detail: "must be given once".to_owned(),
             };
             let detail = format!("query parameter `{name}` must be given once");
-            return Err(Problem::new(ProblemCode::InvalidRequest, detail).with_errors(vec![fault]).into());
+            return Err(Problem::new(ProblemCode::InvalidRequest, detail).with_errors(vec![error]).into());
         }
     }
     Ok(pairs)

@@ -1,4 +1,4 @@
-//! Starting a server on a listener that is bound already: tests and the standalone let the system choose the port.
+//! Starting a server on a bound listener: tests and the standalone mode use port 0.
 
 use std::net::TcpListener;
 use std::time::Duration;
@@ -12,21 +12,21 @@ use super::request::{ServerName, request_middleware};
 use super::routes::route_not_found;
 use super::{healthz, readyz, resource};
 use crate::runtime::{BoxError, Phase, Readiness, Tasks};
-use crate::telemetry::metrics::watch_readiness;
+use crate::telemetry::metrics::spawn_readiness_metrics;
 
-/// How a server treats connections.
+/// Connection settings of a server.
 #[derive(Debug, Clone, Copy)]
 pub struct ServerSettings {
-    /// Threads that serve requests.
+    /// Worker threads.
     pub workers: usize,
-    /// Connections at most, over all workers.
+    /// Maximum number of connections over all workers.
     pub max_connections: usize,
-    /// How long a client may take to send a request's head.
+    /// Time for the client to send a request head.
     pub head_deadline: Duration,
-    /// How long an idle connection is kept.
+    /// Idle time after which a connection is closed.
     pub keep_alive: Duration,
-    /// How long requests under way may take to end when the server stops: longer than any request has (10 seconds for a
-    /// call of the gateway), and less than a phase of the shutdown (20 seconds).
+    /// Time for requests in flight at shutdown: more than any request may take (10 seconds for a call of the gateway), less
+    /// than a shutdown phase (20 seconds).
     pub stop_deadline: Duration,
 }
 
@@ -57,12 +57,12 @@ pub fn serve<F>(
 where
     F: Fn(&mut ServiceConfig) + Send + Clone + 'static,
 {
-    watch_readiness(tasks, name);
-    serve_unwatched(tasks, phase, name, listener, settings, configure)
+    spawn_readiness_metrics(tasks, name);
+    serve_without_readiness_metrics(tasks, phase, name, listener, settings, configure)
 }
 
-/// [`serve`] for a server that is no role: nobody needs to be told whether it is ready.
-pub(crate) fn serve_unwatched<F>(
+/// [`serve`] for a server that is not a role.
+pub(crate) fn serve_without_readiness_metrics<F>(
     tasks: &mut Tasks,
     phase: Phase,
     name: &'static str,
@@ -106,7 +106,7 @@ where
             .app_data(readiness.clone())
             .app_data(ServerName(name))
             .wrap(from_fn(request_middleware))
-            // Some load balancers ask with HEAD.
+            // Some load balancers probe with HEAD.
             .service(resource(
                 "/healthz",
                 vec![("GET", web::get().to(healthz)), ("HEAD", web::head().to(healthz))],

@@ -1,7 +1,5 @@
-//! Calls between services: a middleware that refuses a call without a token made for this service.
-//!
-//! A middleware, because the extractors of a handler start together: a body must not be parsed before the caller is
-//! known.
+//! Authentication of calls between services. A middleware and not an extractor: extractors of a handler run concurrently, and
+//! a body must not be read before the caller is authenticated.
 
 use std::future::{Ready, ready};
 
@@ -19,13 +17,13 @@ use crate::auth::{Audience, InvalidToken, ServiceClaims, ServiceTokens};
 /// App data that [`service_auth_middleware`] needs.
 #[derive(Clone)]
 pub struct ServiceAuth {
-    /// Checks tokens.
+    /// Verifies tokens.
     pub tokens: ServiceTokens,
-    /// This service.
+    /// Audience of this service.
     pub audience: Audience,
 }
 
-/// Who calls; an extractor for handlers behind [`service_auth_middleware`].
+/// The authenticated caller; an extractor for handlers behind [`service_auth_middleware`].
 #[derive(Debug, Clone)]
 pub struct Caller(ServiceClaims);
 
@@ -33,7 +31,7 @@ impl Caller {
     /// The tenant of the call, which must have `scope`.
     ///
     /// # Errors
-    /// 403 when it has not, 401 when the call is for no tenant.
+    /// 403 without the scope, 401 when the call is not for a tenant.
     pub fn tenant(&self, scope: Scope) -> Result<&Tenant, WebError> {
         match &self.0 {
             ServiceClaims::Tenant(tenant) if tenant.scopes.allows(scope) => Ok(tenant),

@@ -1,8 +1,8 @@
-//! What is left of a chunked body when its request is answered early: refused for its key, its type or its size.
+//! The unread rest of a chunked body whose request is refused early, for its key, content type or size.
 //!
-//! The server would read such a rest to its end before it decides about the connection, without a limit in size or time,
-//! so that a client without a key could hold a connection for ever. A rest that is still held when the answer has been
-//! written makes the server close the connection instead, after a short while in which the answer can arrive.
+//! actix would read the rest without a limit in size or time before it reuses the connection, so a client without a key
+//! could hold a connection for ever. When the rest is still referenced after the response was written, actix closes the
+//! connection instead, after a short delay in which the response can arrive.
 
 use std::cell::RefCell;
 use std::pin::Pin;
@@ -17,18 +17,18 @@ use actix_web::http::header::TRANSFER_ENCODING;
 use actix_web::web::Bytes;
 use futures_util::Stream;
 
-/// A request's body, held beside whoever reads it.
+/// A shared reference to a request body.
 #[derive(Clone)]
 pub(super) struct UnreadBody(Rc<RefCell<Payload>>);
 
-/// The body of an answer that holds the rest of the request's body for as long as it is written.
-struct Answer {
+/// A response body that keeps the unread request body alive until it is written.
+struct ResponseBody {
     body: BoxBody,
     _unread: UnreadBody,
 }
 
 impl UnreadBody {
-    /// Holds the body of a request; `None` when its length is declared, which the server deals with itself.
+    /// Takes a reference to the body of a request; `None` for a declared length, which actix handles itself.
     pub(super) fn hold(request: &mut ServiceRequest) -> Option<Self> {
         if !request.headers().contains_key(TRANSFER_ENCODING) {
             return None;
@@ -38,9 +38,9 @@ impl UnreadBody {
         Some(held)
     }
 
-    /// The answer's body, holding this one.
-    pub(super) fn beside(self, body: BoxBody) -> BoxBody {
-        BoxBody::new(Answer { body, _unread: self })
+    /// Wraps the response body so that it keeps this request body alive.
+    pub(super) fn attach_to(self, body: BoxBody) -> BoxBody {
+        BoxBody::new(ResponseBody { body, _unread: self })
     }
 }
 
@@ -52,7 +52,7 @@ impl Stream for UnreadBody {
     }
 }
 
-impl MessageBody for Answer {
+impl MessageBody for ResponseBody {
     type Error = <BoxBody as MessageBody>::Error;
 
     fn size(&self) -> BodySize {

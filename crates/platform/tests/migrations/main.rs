@@ -1,4 +1,4 @@
-//! How migrations are applied, shown on small ones. Those of the services are tested by the package `assay`.
+//! Applying migrations, tested with small ones. The migrations of the services are tested by the package `assay`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -8,7 +8,7 @@ use assay_testkit::{ServiceDatabase, on_both_databases};
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, PgConnection, RunQueryDsl, sql_query};
 
-/// Any service's: a test database has its role.
+/// Schema of any service: the test database needs an existing role.
 const SCHEMA: &str = "export";
 
 const FIRST: Migrations = Migrations {
@@ -16,7 +16,7 @@ const FIRST: Migrations = Migrations {
     sqlite: embed!("tests/migrations/sets/first/sqlite"),
 };
 
-/// A release, the next one, and a next one with a mistake.
+/// A release, its successor, and a successor with a faulty migration.
 static RELEASE: [Migrations; 1] = [FIRST];
 static NEXT: [Migrations; 2] = [
     FIRST,
@@ -36,12 +36,12 @@ static FAILING: [Migrations; 2] = [
 const SECOND_NAME: &str = "2026-01-02-000000_second";
 
 /// A database that [`RELEASE`] works on.
-struct Stage {
+struct Fixture {
     place: ServiceDatabase,
     database: Database,
 }
 
-impl Stage {
+impl Fixture {
     async fn on_sqlite() -> Result<Self> {
         Self::at(ServiceDatabase::sqlite(SCHEMA, &RELEASE).await?)
     }
@@ -73,44 +73,44 @@ impl Stage {
 }
 
 on_both_databases! {
-    Stage {
-        a_failing_migration_names_itself_and_leaves_nothing_behind,
-        the_release_before_is_ready_on_a_newer_schema_and_changes_nothing,
+    Fixture {
+        failed_migration_is_named_and_rolled_back,
+        previous_release_is_ready_on_a_newer_schema,
     }
 }
 
-async fn a_failing_migration_names_itself_and_leaves_nothing_behind(stage: Stage) -> Result<()> {
-    assert!(stage.has_table("first").await?, "the table that is there before");
-    let error = stage.database.migrate(&FAILING).await.unwrap_err().to_string();
+async fn failed_migration_is_named_and_rolled_back(fixture: Fixture) -> Result<()> {
+    assert!(fixture.has_table("first").await?, "the table of the first migration");
+    let error = fixture.database.migrate(&FAILING).await.unwrap_err().to_string();
     assert!(error.starts_with(&format!("migration failed: {SECOND_NAME}: ")), "{error}");
-    assert!(!stage.has_table("second").await?, "a part of it stayed");
-    assert_eq!(stage.database.pending_migrations(&FAILING).await?, [SECOND_NAME]);
-    // Mended, it goes on where that one ended.
-    assert_eq!(stage.database.migrate(&NEXT).await?, [SECOND_NAME]);
-    assert!(stage.has_table("second").await?);
+    assert!(!fixture.has_table("second").await?, "the migration was partly applied");
+    assert_eq!(fixture.database.pending_migrations(&FAILING).await?, [SECOND_NAME]);
+    // The corrected migration continues after the last applied one.
+    assert_eq!(fixture.database.migrate(&NEXT).await?, [SECOND_NAME]);
+    assert!(fixture.has_table("second").await?);
     Ok(())
 }
 
-async fn the_release_before_is_ready_on_a_newer_schema_and_changes_nothing(stage: Stage) -> Result<()> {
-    assert_eq!(stage.database.pending_migrations(&NEXT).await?, [SECOND_NAME]);
-    stage.database.migrate(&NEXT).await?;
-    assert!(stage.database.pending_migrations(&RELEASE).await?.is_empty());
-    assert!(stage.database.migrate(&RELEASE).await?.is_empty());
-    assert!(stage.database.pending_migrations(&NEXT).await?.is_empty());
+async fn previous_release_is_ready_on_a_newer_schema(fixture: Fixture) -> Result<()> {
+    assert_eq!(fixture.database.pending_migrations(&NEXT).await?, [SECOND_NAME]);
+    fixture.database.migrate(&NEXT).await?;
+    assert!(fixture.database.pending_migrations(&RELEASE).await?.is_empty());
+    assert!(fixture.database.migrate(&RELEASE).await?.is_empty());
+    assert!(fixture.database.pending_migrations(&NEXT).await?.is_empty());
     Ok(())
 }
 
-/// A migration that waits for a table makes everybody else wait behind it.
+/// A migration that waits for a table lock blocks all later queries of the table.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_migration_gives_up_when_a_table_stays_in_use() -> Result<()> {
-    let stage = Stage::on_postgres().await?;
-    let url = stage.place.on_postgres().context("no PostgreSQL")?.url().to_owned();
+async fn migration_fails_when_a_table_stays_locked() -> Result<()> {
+    let fixture = Fixture::on_postgres().await?;
+    let url = fixture.place.on_postgres().context("no PostgreSQL")?.url().to_owned();
     let mut reader = PgConnection::establish(&url)?;
     reader.batch_execute(&format!("BEGIN; LOCK TABLE {SCHEMA}.first IN ACCESS SHARE MODE"))?;
-    let error = stage.database.migrate(&NEXT).await.unwrap_err().to_string();
+    let error = fixture.database.migrate(&NEXT).await.unwrap_err().to_string();
     assert!(error.contains(SECOND_NAME) && error.contains("lock timeout"), "{error}");
-    assert!(!stage.has_table("second").await?, "a part of it stayed");
+    assert!(!fixture.has_table("second").await?, "the migration was partly applied");
     reader.batch_execute("COMMIT")?;
-    assert_eq!(stage.database.migrate(&NEXT).await?, [SECOND_NAME]);
+    assert_eq!(fixture.database.migrate(&NEXT).await?, [SECOND_NAME]);
     Ok(())
 }

@@ -1,26 +1,26 @@
-//! How well evaluations agree with the readers of a corpus.
+//! Agreement of evaluations with the raters of a corpus.
 
 use assay_contracts::evaluation::{ChargeAssessment, Evaluation, ResolutionStatus, ResolvedBy};
 use serde::Serialize;
 
 use super::ratings::Rating;
 use super::{Corpus, Part, Rated, Wording};
-use crate::metrics::{interval, spearman};
+use crate::metrics::{confidence_interval, spearman};
 use crate::scored::scores_of;
 
-/// Two readers are compared who read one in so many of the conversations in common, or more.
-const LEAST_SHARE_IN_COMMON: usize = 4;
-/// Fewer pairs give no rank correlation.
-const FEWEST_PAIRS: usize = 3;
-/// Bands of stated confidence.
+/// Two raters are compared if they share at least one in this many conversations.
+const COMMON_FRACTION: usize = 4;
+/// Minimum pairs for a rank correlation.
+const MIN_PAIRS: usize = 3;
+/// Number of bands of confidence.
 const BANDS: usize = 5;
-/// The language of writers who are not in the set `languages`.
+/// Writers of other languages are in the set `languages`.
 const ENGLISH: &str = "en";
 
-/// How well a scorer agrees with the readers, by sets of conversations.
+/// Agreement of a scorer with the raters, by sets of conversations.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Benchmark {
-    /// Which part of the corpus.
+    /// Part of the corpus.
     pub part: Part,
     /// Version of the scorer.
     pub scorer_version: String,
@@ -28,52 +28,52 @@ pub struct Benchmark {
     pub weights_sha256: String,
     /// Rated conversations.
     pub conversations: usize,
-    /// Those that got no scores, because no AI agent or no customer wrote; they count for verdicts alone.
+    /// Conversations without scores, because no AI agent or no customer wrote; they count for verdicts only.
     pub without_scores: usize,
     /// English ones by their wording, those in other languages, all.
-    pub sets: Vec<SetOfConversations>,
+    pub sets: Vec<ConversationSet>,
     /// By the language of the writer, where it is not English; `mix` for writers of several.
-    pub languages: Vec<SetOfConversations>,
+    pub languages: Vec<ConversationSet>,
     /// Five bands of the stated confidence of the resolution, lowest first.
     pub reliability: Vec<Band>,
 }
 
 /// Figures of a set of conversations.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SetOfConversations {
-    /// Which set.
+pub struct ConversationSet {
+    /// Name of the set.
     pub name: String,
     /// Rated conversations.
     pub conversations: usize,
-    /// The scorer beside the readers.
+    /// Agreement of the scorer with the raters.
     pub scorer: Figures,
-    /// Readers beside each other: means over pairs of readers. `None` where there is only one.
+    /// Agreement among raters: means over pairs. `None` for a single rater.
     pub readers: Option<Figures>,
 }
 
-/// Spearman's rho of the three scores, and the share of three verdicts that is the same. `None` where it cannot be told.
+/// Spearman's rho of the three scores, and the share of equal verdicts. `None` if undefined.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Default)]
 pub struct Figures {
-    /// Rho with the mean of the readers.
+    /// Rho with the mean of the raters.
     pub resolution_accuracy: Option<Estimate>,
-    /// Rho with the mean of the readers.
+    /// Rho with the mean of the raters.
     pub interaction_effort: Option<Estimate>,
-    /// Rho with the mean of the readers.
+    /// Rho with the mean of the raters.
     pub handoff_smoothness: Option<Estimate>,
-    /// Share with the status that most readers give.
+    /// Share with the status that most raters give.
     pub status: Option<Estimate>,
-    /// Share with the solver that most readers give.
+    /// Share with the solver that most raters give.
     pub solver: Option<Estimate>,
-    /// Share with the charge that most readers give.
+    /// Share with the charge that most raters give.
     pub charge: Option<Estimate>,
 }
 
 /// A figure with its 95 % interval, by a bootstrap of 1,000 draws of conversations.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimate {
-    /// Conversations that it is of.
+    /// Number of conversations.
     pub conversations: usize,
-    /// The figure.
+    /// Estimate.
     pub value: f64,
     /// Lower end.
     pub low: f64,
@@ -81,7 +81,7 @@ pub struct Estimate {
     pub high: f64,
 }
 
-/// How often resolutions of a stated confidence are right.
+/// Reliability of resolutions in a band of confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Band {
     /// Confidence from.
@@ -90,9 +90,9 @@ pub struct Band {
     pub to: f64,
     /// Conversations.
     pub conversations: usize,
-    /// Mean of the stated confidence; `None` without conversations.
+    /// Mean confidence; `None` without conversations.
     pub stated: Option<f64>,
-    /// Share whose status is that of most readers; `None` without conversations.
+    /// Share whose status is that of most raters; `None` without conversations.
     pub right: Option<f64>,
 }
 
@@ -120,7 +120,7 @@ pub fn benchmark(corpus: &Corpus, evaluations: &[Evaluation]) -> Benchmark {
     }
 }
 
-fn sets(cases: &[Case<'_>]) -> Vec<SetOfConversations> {
+fn sets(cases: &[Case<'_>]) -> Vec<ConversationSet> {
     let is_english = |case: &Case<'_>| case.rated.language == ENGLISH;
     let worded = |wording: Wording| move |case: &Case<'_>| is_english(case) && case.rated.wording == wording;
     [
@@ -135,7 +135,7 @@ fn sets(cases: &[Case<'_>]) -> Vec<SetOfConversations> {
     .collect()
 }
 
-fn languages(cases: &[Case<'_>]) -> Vec<SetOfConversations> {
+fn languages(cases: &[Case<'_>]) -> Vec<ConversationSet> {
     let mut names: Vec<&str> = cases.iter().map(|case| case.rated.language.as_str()).collect();
     names.retain(|name| *name != ENGLISH);
     names.sort_unstable();
@@ -144,17 +144,17 @@ fn languages(cases: &[Case<'_>]) -> Vec<SetOfConversations> {
 }
 
 /// `None` when it is empty.
-fn set(name: &str, cases: &[Case<'_>], is_in: impl Fn(&Case<'_>) -> bool) -> Option<SetOfConversations> {
+fn set(name: &str, cases: &[Case<'_>], is_in: impl Fn(&Case<'_>) -> bool) -> Option<ConversationSet> {
     let chosen: Vec<Case<'_>> = cases.iter().copied().filter(|case| is_in(case)).collect();
-    (!chosen.is_empty()).then(|| SetOfConversations {
+    (!chosen.is_empty()).then(|| ConversationSet {
         name: name.to_owned(),
         conversations: chosen.len(),
-        scorer: of_scorer(&chosen),
-        readers: of_readers(&chosen),
+        scorer: scorer_agreement(&chosen),
+        readers: rater_agreement(&chosen),
     })
 }
 
-fn of_scorer(cases: &[Case<'_>]) -> Figures {
+fn scorer_agreement(cases: &[Case<'_>]) -> Figures {
     let [resolution_accuracy, interaction_effort, handoff_smoothness] = [0, 1, 2].map(|score| {
         rho(cases.iter().filter_map(|case| {
             let found = scores_of(&case.evaluation.axis.as_ref()?.dimensions);
@@ -178,16 +178,16 @@ fn of_scorer(cases: &[Case<'_>]) -> Figures {
     }
 }
 
-/// Means over the pairs of readers who read enough in common: who read disagreements alone says nothing of agreement.
-fn of_readers(cases: &[Case<'_>]) -> Option<Figures> {
-    let readers = cases.iter().map(|case| case.rated.ratings.len()).max().unwrap_or(0);
+/// Means over the pairs of raters who share enough conversations: a rater who only rated disagreements would bias them.
+fn rater_agreement(cases: &[Case<'_>]) -> Option<Figures> {
+    let raters = cases.iter().map(|case| case.rated.ratings.len()).max().unwrap_or(0);
     let mut pairs = Vec::new();
-    for one in 0..readers {
-        for other in one + 1..readers {
+    for one in 0..raters {
+        for other in one + 1..raters {
             let both = |case: &Case<'_>| Some((case.rating(one)?, case.rating(other)?));
             let rated: Vec<(Rating, Rating)> = cases.iter().filter_map(both).collect();
-            if rated.len() * LEAST_SHARE_IN_COMMON >= cases.len() {
-                pairs.push(of_pair(&rated));
+            if rated.len() * COMMON_FRACTION >= cases.len() {
+                pairs.push(pair_agreement(&rated));
             }
         }
     }
@@ -202,8 +202,8 @@ fn of_readers(cases: &[Case<'_>]) -> Option<Figures> {
     })
 }
 
-/// Two readers beside each other.
-fn of_pair(rated: &[(Rating, Rating)]) -> Figures {
+/// Agreement of two raters.
+fn pair_agreement(rated: &[(Rating, Rating)]) -> Figures {
     let [resolution_accuracy, interaction_effort, handoff_smoothness] = [0, 1, 2].map(|score: usize| {
         let given = |rating: &Rating| rating.scores.get(score).copied().flatten();
         rho(rated.iter().filter_map(|(one, other)| given(one).zip(given(other))))
@@ -219,14 +219,14 @@ fn of_pair(rated: &[(Rating, Rating)]) -> Figures {
 }
 
 fn reliability(cases: &[Case<'_>]) -> Vec<Band> {
-    let told: Vec<(f64, bool)> = cases
+    let judged: Vec<(f64, bool)> = cases
         .iter()
         .filter_map(|case| Some((case.evaluation.resolution.confidence.value(), case.has_right_status()?)))
         .collect();
     let band_of = |confidence: f64| ((confidence * BANDS as f64 + 1e-9) as usize).min(BANDS - 1);
     let band = |band: usize| {
         let within: Vec<(f64, bool)> =
-            told.iter().copied().filter(|(confidence, _)| band_of(*confidence) == band).collect();
+            judged.iter().copied().filter(|(confidence, _)| band_of(*confidence) == band).collect();
         let count = within.len() as f64;
         let per_case = |sum: f64| (!within.is_empty()).then(|| sum / count);
         Band {
@@ -245,11 +245,11 @@ impl Case<'_> {
         self.rated.ratings.iter().flatten()
     }
 
-    fn rating(&self, reader: usize) -> Option<Rating> {
-        self.rated.ratings.get(reader).copied().flatten()
+    fn rating(&self, rater: usize) -> Option<Rating> {
+        self.rated.ratings.get(rater).copied().flatten()
     }
 
-    /// The mean of what the readers give for a score.
+    /// Mean of a score over the raters.
     fn mean(&self, score: usize) -> Option<f64> {
         let given: Vec<f64> =
             self.ratings().filter_map(|rating| rating.scores.get(score).copied().flatten()).collect();
@@ -262,7 +262,7 @@ impl Case<'_> {
     }
 }
 
-/// What most readers say; among equals the first in `order`, as in fitting. `None` when nobody says anything.
+/// The most frequent value; on a tie the first in `order`, as in training. `None` without values.
 fn majority<T: Copy + PartialEq>(given: impl Iterator<Item = Option<T>>, order: &[T]) -> Option<T> {
     let given: Vec<T> = given.flatten().collect();
     let count = |value: T| given.iter().filter(|given| **given == value).count();
@@ -272,7 +272,7 @@ fn majority<T: Copy + PartialEq>(given: impl Iterator<Item = Option<T>>, order: 
 
 fn rho(pairs: impl Iterator<Item = (f64, f64)>) -> Option<Estimate> {
     let pairs: Vec<(f64, f64)> = pairs.collect();
-    (pairs.len() >= FEWEST_PAIRS).then(|| estimate(&pairs, spearman))
+    (pairs.len() >= MIN_PAIRS).then(|| estimate(&pairs, spearman))
 }
 
 fn share(right: impl Iterator<Item = bool>) -> Option<Estimate> {
@@ -283,11 +283,11 @@ fn share(right: impl Iterator<Item = bool>) -> Option<Estimate> {
 
 fn estimate<T: Copy>(cases: &[T], figure: impl Fn(&[T]) -> f64) -> Estimate {
     let value = figure(cases);
-    let (low, high) = interval(cases, figure);
+    let (low, high) = confidence_interval(cases, figure);
     Estimate { conversations: cases.len(), value, low, high }
 }
 
-/// The mean of figures and of the ends of their intervals; the conversations of the one with most.
+/// Means of the values and of the interval ends; the largest number of conversations.
 fn mean(estimates: impl Iterator<Item = Estimate>) -> Option<Estimate> {
     let estimates: Vec<Estimate> = estimates.collect();
     let count = estimates.len() as f64;
@@ -306,7 +306,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_majority_is_what_most_readers_say_and_the_first_among_equals() {
+    fn majority_breaks_ties_by_order() {
         use ResolutionStatus::{NotResolved, Partial, Resolved};
         let of = |given: &[Option<ResolutionStatus>]| majority(given.iter().copied(), ResolutionStatus::ALL);
         assert_eq!(of(&[Some(Partial), Some(NotResolved), Some(NotResolved)]), Some(NotResolved));

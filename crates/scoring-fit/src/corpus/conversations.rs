@@ -1,8 +1,8 @@
-//! A file of one writer's conversations.
+//! Parser of a file of one writer's conversations.
 //!
-//! `### ID | domain | subject | channel` begins a conversation. Then every item is a line `C: [5m] text`: who (C customer, A
-//! AI agent, H human in public, N internal comment, S system event, M several people in one item), the time since the item
-//! before (30 s where it is left out), what. Further lines of a text begin with two spaces. `= design: …` ends it.
+//! `### ID | domain | subject | channel` begins a conversation. Every item is a line `C: [5m] text`: author (C customer, A
+//! AI agent, H human in public, N internal comment, S system event, M several people in one item), time since the previous
+//! item (30 s by default), text. Continuation lines begin with two spaces. `= design: …` ends the conversation.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,16 +14,16 @@ use sha2::{Digest, Sha256};
 use super::read_text;
 use crate::data::DataError;
 
-/// Conversations begin on a day of spring 2026 that depends on the id alone: from here on, in milliseconds.
+/// Earliest start of a conversation, in milliseconds. The start depends on the id alone.
 const FIRST_DAY: u64 = 1_767_600_000_000;
-/// So many seconds later at most.
-const DAYS: u64 = 90 * 86_400;
+/// Range of starts after [`FIRST_DAY`].
+const START_RANGE_SECONDS: u64 = 90 * 86_400;
 /// Seconds before an item without a time.
-const USUAL_GAP: u64 = 30;
+const DEFAULT_GAP: u64 = 30;
 
-/// A conversation as it is written.
+/// A conversation of the file.
 #[derive(Debug)]
-struct Written {
+struct ParsedConversation {
     id: String,
     subject: String,
     items: Vec<Item>,
@@ -35,7 +35,7 @@ struct Written {
 #[derive(Debug, PartialEq)]
 struct Item {
     author: char,
-    /// Seconds since the item before.
+    /// Seconds since the previous item.
     gap: u64,
     text: String,
 }
@@ -47,9 +47,9 @@ pub(super) fn read_conversations(path: &Path) -> Result<Vec<Conversation>, DataE
 
 fn parse(path: &Path, text: &str) -> Result<Vec<Conversation>, DataError> {
     let refused = |line: usize, reason: String| DataError::Line { path: path.to_owned(), line, reason };
-    let mut found: Vec<Written> = Vec::new();
+    let mut found: Vec<ParsedConversation> = Vec::new();
     for (index, line) in text.split('\n').enumerate() {
-        take(&mut found, index + 1, line).map_err(|reason| refused(index + 1, reason))?;
+        parse_line(&mut found, index + 1, line).map_err(|reason| refused(index + 1, reason))?;
     }
     let mut ids = BTreeSet::new();
     let mut conversations = Vec::new();
@@ -68,8 +68,8 @@ fn parse(path: &Path, text: &str) -> Result<Vec<Conversation>, DataError> {
     Ok(conversations)
 }
 
-/// Takes in one line.
-fn take(found: &mut Vec<Written>, number: usize, line: &str) -> Result<(), String> {
+/// Parses one line.
+fn parse_line(found: &mut Vec<ParsedConversation>, number: usize, line: &str) -> Result<(), String> {
     if let Some(head) = line.strip_prefix("### ") {
         found.push(header(head, number)?);
         return Ok(());
@@ -79,8 +79,8 @@ fn take(found: &mut Vec<Written>, number: usize, line: &str) -> Result<(), Strin
         return if is_empty { Ok(()) } else { Err("a conversation begins with `### `".to_owned()) };
     };
     if line.starts_with("= design:") {
-        let twice = std::mem::replace(&mut current.has_design, true);
-        return if twice {
+        let is_duplicate = std::mem::replace(&mut current.has_design, true);
+        return if is_duplicate {
             Err("the conversation has a line `= design:` already".to_owned())
         } else {
             Ok(())
@@ -106,7 +106,7 @@ fn take(found: &mut Vec<Written>, number: usize, line: &str) -> Result<(), Strin
     Ok(())
 }
 
-fn header(head: &str, line: usize) -> Result<Written, String> {
+fn header(head: &str, line: usize) -> Result<ParsedConversation, String> {
     let fields: Vec<&str> = head.split('|').map(str::trim).collect();
     let [id, _domain, subject, _channel] = fields.as_slice() else {
         return Err(format!(
@@ -118,7 +118,7 @@ fn header(head: &str, line: usize) -> Result<Written, String> {
         return Err(format!("the id is `{id}`: it must be one word"));
     }
     let (id, subject) = ((*id).to_owned(), (*subject).to_owned());
-    Ok(Written { id, subject, items: Vec::new(), has_design: false, line })
+    Ok(ParsedConversation { id, subject, items: Vec::new(), has_design: false, line })
 }
 
 fn item(line: &str) -> Option<Item> {
@@ -128,12 +128,12 @@ fn item(line: &str) -> Option<Item> {
         _ => return None,
     };
     let text = text.strip_prefix(char::is_whitespace).unwrap_or(text);
-    let (gap, text) = timed(text).unwrap_or((USUAL_GAP, text));
+    let (gap, text) = parse_gap(text).unwrap_or((DEFAULT_GAP, text));
     Some(Item { author, gap, text: text.to_owned() })
 }
 
 /// The seconds of `[1.5h] text`, and the text. Anything else in brackets belongs to the text.
-fn timed(text: &str) -> Option<(u64, &str)> {
+fn parse_gap(text: &str) -> Option<(u64, &str)> {
     let (time, rest) = text.strip_prefix('[')?.split_once(']')?;
     let unit = match time.chars().next_back()? {
         's' => 1.0,
@@ -150,11 +150,11 @@ fn timed(text: &str) -> Option<(u64, &str)> {
     Some((seconds as u64, rest.trim_start()))
 }
 
-/// The request body, as `training/corpus.py` makes it.
-fn body(written: &Written) -> Value {
+/// The request body; the same as in `training/corpus.py`.
+fn body(written: &ParsedConversation) -> Value {
     let digest = Sha256::digest(written.id.as_bytes());
     let drawn = digest.iter().take(3).fold(0, |number, byte| number * 256 + u64::from(*byte));
-    let mut at = FIRST_DAY + drawn % DAYS * 1_000;
+    let mut at = FIRST_DAY + drawn % START_RANGE_SECONDS * 1_000;
     let mut messages = Vec::new();
     for (index, item) in written.items.iter().enumerate() {
         if index > 0 {
@@ -196,7 +196,7 @@ mod tests {
         = design: Nothing.\n";
 
     #[test]
-    fn a_file_is_read_as_it_was_meant() {
+    fn file_is_parsed() {
         let found = parse(Path::new("w1.txt"), TWO).unwrap();
         assert_eq!(found.len(), 2);
         let messages = &found[0].messages;
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_begins_when_the_training_says_that_it_does() {
+    fn start_time_matches_training_code() {
         // int(hashlib.sha256(b"w1-01").hexdigest()[:6], 16) == 16238527.
         let found = parse(Path::new("w1.txt"), TWO).unwrap();
         let expected = 1_767_600_000_000 + 16238527 % 7_776_000 * 1_000;
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_faulty_file_is_refused_with_its_line() {
+    fn invalid_file_is_refused_with_line() {
         let cases = [
             ("hello\n", "line 1: a conversation begins"),
             ("### w1-01 | shop | chat\n", "line 1: the header has 3 fields"),
@@ -239,13 +239,13 @@ mod tests {
     }
 
     #[test]
-    fn only_a_time_in_brackets_is_a_time() {
-        assert_eq!(timed("[40s] Hello"), Some((40, "Hello")));
-        assert_eq!(timed("[1.5 h]Hello"), Some((5_400, "Hello")));
+    fn only_durations_in_brackets_are_gaps() {
+        assert_eq!(parse_gap("[40s] Hello"), Some((40, "Hello")));
+        assert_eq!(parse_gap("[1.5 h]Hello"), Some((5_400, "Hello")));
         for text in
             ["[image] x", "[20h–21h] x", "[voice 0:48] x", "[.5m] x", "[1.m] x", "[1e3s] x", "[] x", "Hello"]
         {
-            assert_eq!(timed(text), None, "{text}");
+            assert_eq!(parse_gap(text), None, "{text}");
         }
     }
 }

@@ -1,8 +1,7 @@
-//! The project's corpus: conversations as they were written, ratings as readers gave them, and how well a scorer agrees
-//! with the readers.
+//! The project's corpus: conversations, ratings by several raters, and the agreement of a scorer with the raters.
 //!
-//! A corpus is a folder: `writers.tsv` says what each writer's conversations are for, `conversations/WRITER.txt` holds
-//! them, `ratings/WRITER.READER.txt` what one reader said of them.
+//! A corpus is a folder: `writers.tsv` assigns each writer to a part, `conversations/WRITER.txt` has the conversations,
+//! `ratings/WRITER.RATER.txt` the ratings by one rater.
 
 mod benchmark;
 mod conversations;
@@ -16,12 +15,12 @@ use std::path::{Path, PathBuf};
 use assay_contracts::conversation::Conversation;
 use serde::Serialize;
 
-pub use self::benchmark::{Band, Benchmark, Estimate, Figures, SetOfConversations, benchmark};
+pub use self::benchmark::{Band, Benchmark, ConversationSet, Estimate, Figures, benchmark};
 use self::conversations::read_conversations;
 use self::ratings::{Rating, read_ratings};
 use crate::data::DataError;
 
-/// What conversations are for. Nothing is fitted on `dev` or `test`, and nothing is chosen by `test`.
+/// Split of the corpus, by writer. Nothing is fitted on `dev` or `test`, and nothing is chosen by `test`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
@@ -29,7 +28,7 @@ pub enum Part {
     Train,
     /// For choosing between fits.
     Dev,
-    /// For the last measurement.
+    /// For the final measurement.
     Test,
 }
 
@@ -37,7 +36,7 @@ impl Part {
     /// Every part.
     pub const ALL: [Self; 3] = [Self::Train, Self::Dev, Self::Test];
 
-    /// As in `writers.tsv` and on the command line.
+    /// Name in `writers.tsv` and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Train => "train",
@@ -46,14 +45,14 @@ impl Part {
         }
     }
 
-    /// By its name.
+    /// Parses the name.
     pub fn parse(name: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|part| part.name() == name);
         found.ok_or_else(|| format!("the part is `{name}`: it must be `train`, `dev` or `test`"))
     }
 }
 
-/// How a writer was asked to write.
+/// Style that a writer was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wording {
     Everyday,
@@ -80,14 +79,14 @@ struct Writer {
     language: String,
 }
 
-/// A conversation with what readers said of it.
+/// A conversation with its ratings.
 #[derive(Debug)]
 struct Rated {
     conversation: Conversation,
     wording: Wording,
-    /// Of the writer; `mix` for several.
+    /// Language of the writer; `mix` for several.
     language: String,
-    /// By the place of the reader among those of the writer; `None` where that one did not rate it.
+    /// One for each rater of the writer; `None` where that rater did not rate it.
     ratings: Vec<Option<Rating>>,
 }
 
@@ -133,13 +132,13 @@ fn read_writer(
 ) -> Result<(), DataError> {
     let conversations =
         read_conversations(&folder.join("conversations").join(format!("{}.txt", writer.name)))?;
-    let mut by_reader = Vec::new();
+    let mut by_rater = Vec::new();
     for path in rating_files {
-        by_reader.push(read_ratings(path, &conversations)?);
+        by_rater.push(read_ratings(path, &conversations)?);
     }
     for conversation in conversations {
         let ratings: Vec<Option<Rating>> =
-            by_reader.iter_mut().map(|ratings| ratings.remove(&conversation.ticket_id)).collect();
+            by_rater.iter_mut().map(|ratings| ratings.remove(&conversation.ticket_id)).collect();
         if ratings.iter().any(Option::is_some) {
             let language = writer.language.clone();
             rated.push(Rated { conversation, wording: writer.wording, language, ratings });
@@ -180,7 +179,7 @@ fn writer(line: &str) -> Result<Writer, String> {
     Ok(Writer { name: (*name).to_owned(), part, wording, language: (*language).to_owned() })
 }
 
-/// All files of ratings, in order. One of a writer whom nobody knows is an error: it would be left out unseen.
+/// All files of ratings, in order. A file of an unknown writer is an error: it would be ignored silently.
 fn rating_files(folder: &Path, writers: &[Writer]) -> Result<Vec<PathBuf>, DataError> {
     let ratings = folder.join("ratings");
     let failed = |cause| DataError::File { path: ratings.clone(), cause };
@@ -195,16 +194,16 @@ fn rating_files(folder: &Path, writers: &[Writer]) -> Result<Vec<PathBuf>, DataE
     let unknown = |path: &&PathBuf| !writers.iter().any(|writer| writer_of(path) == Some(&writer.name));
     match files.iter().find(unknown) {
         Some(path) => {
-            let reason = "it must be called WRITER.READER.txt, of a writer of writers.tsv".to_owned();
+            let reason = "it must be called WRITER.RATER.txt, of a writer of writers.tsv".to_owned();
             Err(DataError::Line { path: path.clone(), line: 1, reason })
         }
         None => Ok(files),
     }
 }
 
-/// The writer that a file of ratings, `WRITER.READER.txt`, is about.
+/// The writer in the name of a file of ratings, `WRITER.RATER.txt`.
 fn writer_of(path: &Path) -> Option<&str> {
-    let (writer, _reader) = path.file_stem()?.to_str()?.split_once('.')?;
+    let (writer, _rater) = path.file_stem()?.to_str()?.split_once('.')?;
     Some(writer)
 }
 

@@ -1,7 +1,7 @@
-//! A file of one reader's ratings of one writer's conversations.
+//! Parser of a file of one rater's ratings of one writer's conversations.
 //!
-//! `ID | RA | IE | HS | status | by | charge | why` says what the conversation was like: scores in half points, `-` where
-//! there is nothing to rate. A line that begins with spaces says what its items do: `1 ask; 2 fit,act`.
+//! `ID | RA | IE | HS | status | by | charge | why` rates a conversation: scores in half points, `-` for not applicable. A
+//! line that begins with spaces lists the acts of its items: `1 ask; 2 fit,act`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,14 +12,14 @@ use assay_contracts::evaluation::{ChargeAssessment, ResolutionStatus, ResolvedBy
 use super::read_text;
 use crate::data::DataError;
 
-/// What items can do.
+/// Codes of acts.
 const ACTS: [&str; 24] = [
     "ask", "tell", "confirm", "accept", "thank", "doubt", "reject", "repeat", "person", "quit", "back",
     "off", "irony", "fit", "beside", "askback", "act", "claim", "promise", "decline", "refuse", "handover",
     "sorry", "close",
 ];
 
-/// What one reader says of a conversation; `None` where there is nothing to say.
+/// A rating of one conversation; `None` for not applicable.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Rating {
     /// Resolution accuracy, interaction effort, handoff smoothness.
@@ -104,7 +104,7 @@ fn named<T: Copy>(
     found.map(Some).ok_or_else(|| format!("{field} is `{value}`: it must be one of {}, or `-`", names()))
 }
 
-/// What items do is for fitting; a benchmark only makes sure that it is what it should be.
+/// Acts are used for training only; the benchmark just validates them.
 fn check_acts(line: &str) -> Result<(), String> {
     for entry in line.split(';').map(str::trim).filter(|entry| !entry.is_empty()) {
         let (place, acts) = entry.split_once(char::is_whitespace).unwrap_or((entry, ""));
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_as_it_was_meant() {
+    fn file_is_parsed() {
         let text = "w1-01 | 4.5 | 5 | - | resolved | ai | supported | done | and more\n  1 ask; 2 fit,act\n\n\
             w1-02 | - | - | - | - | none | na | spam\n";
         let found = read(text).unwrap();
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_faulty_file_is_refused_with_its_line() {
+    fn invalid_file_is_refused_with_line() {
         let cases = [
             ("  1 ask\n", "line 1: a rating begins"),
             ("w1-01 | 4 | 4\n", "line 1: it has 3 fields"),

@@ -1,8 +1,8 @@
-//! A benchmark as a person reads it.
+//! Plain-text report of a benchmark.
 
 use std::fmt;
 
-use super::benchmark::{Benchmark, Estimate, Figures, SetOfConversations};
+use super::benchmark::{Benchmark, ConversationSet, Estimate, Figures};
 use crate::table_text::TextTable;
 
 impl fmt::Display for Benchmark {
@@ -34,7 +34,7 @@ impl fmt::Display for Benchmark {
     }
 }
 
-fn add(table: &mut TextTable, name: &str, set: &SetOfConversations) {
+fn add(table: &mut TextTable, name: &str, set: &ConversationSet) {
     table.row(row(name.to_owned(), set.conversations.to_string(), &set.scorer));
     if let Some(readers) = &set.readers {
         let counts = [readers.resolution_accuracy, readers.status];

@@ -7,34 +7,34 @@ use std::path::{Path, PathBuf};
 use assay_contracts::conversation::Conversation;
 use flate2::read::MultiGzDecoder;
 
-/// Why conversations or labels could not be read.
+/// Conversations or labels could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {
     /// The file cannot be read or unpacked.
     #[error("cannot read {path}: {cause}")]
     File {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         cause: std::io::Error,
     },
-    /// A line is not what it should be.
+    /// A line is invalid.
     #[error("{path}, line {line}: {reason}")]
     Line {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
         /// Line, from 1.
         line: usize,
-        /// What is wrong, with the field.
+        /// Reason, with the field.
         reason: String,
     },
-    /// A part of a corpus without anything to measure on.
+    /// A part of a corpus has no rated conversations.
     #[error("{path} has no rated conversations in the part `{part}`: choose another part (train, dev, test)")]
     NothingRated {
-        /// The folder.
+        /// Folder of the corpus.
         path: PathBuf,
-        /// Which part.
+        /// Name of the part.
         part: String,
     },
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::files::{DataError, lines, read};
 use crate::metrics::Class;
 
-/// What a reviewer said about one conversation; whatever they left out is `None`.
+/// A reviewer's labels of one conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Label {
     /// 1–5.
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_label_is_optional_but_one() {
+    fn one_label_is_enough() {
         let (id, label) = parse(br#"{"ticket_id":"t","interaction_effort":2}"#).unwrap();
         assert_eq!((id.as_str(), label.interaction_effort), ("t", Some(2.0)));
         let (_, label) = parse(br#"{"ticket_id":"t","resolution":"partial"}"#).unwrap();
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_faulty_label_is_refused_with_its_field() {
+    fn invalid_label_is_refused_with_its_field() {
         let cases = [
             (r#"{"ticket_id":"t"}"#, "no label"),
             (r#"{"resolution_accuracy":3}"#, "ticket_id"),

@@ -1,4 +1,4 @@
-//! Conversations of a user's own with what their reviewers said.
+//! A user's conversations with the labels of their reviewers.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ pub(crate) struct Example {
     pub label: Label,
 }
 
-/// Conversations that have a label, and how many are without the other.
+/// Labelled conversations, and the numbers of unmatched conversations and labels.
 #[derive(Debug)]
 pub struct Reviewed {
     pub(crate) examples: Vec<Example>,
@@ -50,7 +50,7 @@ impl Reviewed {
         self.examples.len()
     }
 
-    /// What was joined and what was not, in a sentence.
+    /// The three numbers, as a clause.
     pub(crate) fn joined(&self) -> String {
         let mut text = format!("{} labelled conversations", self.examples.len());
         if self.unlabelled > 0 {

@@ -1,13 +1,12 @@
-//! Adapting the shipped reading to a user's own reviewers.
+//! Calibration of the shipped scores to a user's own reviewers.
 //!
-//! The shipped reading is the prior: few labels move it a little, many move it more. What was gained is measured by
-//! cross-validation, the choice of the strength included, and weights that do not agree better than the shipped reading
-//! are refused.
+//! The shipped scores are the prior: few labels move them a little, many move them more. The gain is measured by nested
+//! cross-validation, which includes the choice of the penalty; weights that do not improve agreement are refused.
 
 mod report;
 mod ridge;
 
-use assay_scoring::{ADJUSTMENT_FORMAT, Adjustment, INPUTS, Line, Scorer};
+use assay_scoring::{ADJUSTMENT_FORMAT, Adjustment, INPUTS, LinearModel, Scorer};
 
 use self::report::Comparison;
 use self::ridge::Row;
@@ -17,57 +16,57 @@ use crate::random::folds;
 use crate::scored::{Dimension, ScoredExample, score};
 use crate::{FitError, Fitted};
 
-/// Fewer labels of a score leave it as it is.
-pub const FEWEST_LABELS: usize = 25;
-/// Parts of the cross-validation.
+/// Minimum labels of a score; with fewer it stays as shipped.
+pub const MIN_LABELS: usize = 25;
+/// Folds of the cross-validation.
 const FOLDS: usize = 5;
-/// Seed of the parts.
+/// Seed of the folds.
 const FOLD_SEED: u64 = 29;
 
-/// What happens to weights that do not agree better with the labels than the shipped reading.
+/// Handling of weights that do not agree better with the labels than the shipped ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorseWeights {
-    /// They are refused.
+    /// Refuse them.
     Refuse,
-    /// They are given all the same.
+    /// Return them anyway.
     Accept,
 }
 
-/// What was gained in one score, on conversations left out of the fit.
+/// Agreement of one score before and after, by cross-validation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
-    /// Which score.
+    /// The score.
     pub dimension: Dimension,
-    /// Agreement of the shipped reading.
+    /// Agreement of the shipped weights.
     pub shipped: Agreement,
-    /// Agreement of the adapted one.
+    /// Agreement of the adapted weights.
     pub adapted: Agreement,
 }
 
 /// Adapts the built-in scorer to labels. The same files give the same bytes.
 ///
 /// # Errors
-/// When there are fewer than 25 labels of every score, or when what was fitted agrees better than the shipped reading in
-/// none of them and that is to be refused. A score that does not agree better stays as it was shipped.
+/// When every score has fewer than 25 labels, or when no score agrees better and `worse` refuses that. A score that does
+/// not agree better stays as shipped.
 pub fn fit_local(reviewed: &Reviewed, worse: WorseWeights) -> Result<Fitted, FitError> {
     let scorer = Scorer::builtin()?;
     let examples: Vec<ReadExample<'_>> =
         reviewed.examples.iter().map(|example| ReadExample::of(&scorer, example)).collect();
     let most = Dimension::ALL.iter().map(|dimension| rows(&examples, *dimension).len()).max();
     let found = most.unwrap_or(0);
-    if found < FEWEST_LABELS {
-        return Err(FitError::TooFewLabels { found, needed: FEWEST_LABELS, unmatched: reviewed.unmatched });
+    if found < MIN_LABELS {
+        return Err(FitError::TooFewLabels { found, needed: MIN_LABELS, unmatched: reviewed.unmatched });
     }
     let labelled: Vec<Dimension> = Dimension::ALL
         .into_iter()
-        .filter(|dimension| rows(&examples, *dimension).len() >= FEWEST_LABELS)
+        .filter(|dimension| rows(&examples, *dimension).len() >= MIN_LABELS)
         .collect();
     let before = score(&scorer, &reviewed.examples);
     if before.is_empty() {
         return Err(FitError::NothingToMeasure { unmatched: reviewed.unmatched });
     }
-    let crossed = cross_fit(&scorer, &examples, &labelled)?;
-    let comparison = Comparison::of(&before, &crossed);
+    let cross_validated = cross_fit(&scorer, &examples, &labelled)?;
+    let comparison = Comparison::of(&before, &cross_validated);
     let adapted: Vec<Dimension> = labelled
         .iter()
         .copied()
@@ -78,12 +77,12 @@ pub fn fit_local(reviewed: &Reviewed, worse: WorseWeights) -> Result<Fitted, Fit
         return Err(FitError::Worse { report });
     }
     let text = text(&fit(&scorer, &examples, &adapted))?;
-    // The engine takes what is given away.
+    // The engine must accept the weights.
     Scorer::fitted(&text)?;
     Ok(Fitted { text, report, changes: comparison.changes })
 }
 
-/// A labelled conversation with what an adjusted score is a sum of.
+/// A labelled conversation with the inputs of the adjustment.
 #[derive(Clone, Copy)]
 struct ReadExample<'e> {
     example: &'e Example,
@@ -96,7 +95,7 @@ impl<'e> ReadExample<'e> {
     }
 }
 
-/// What a score is fitted on.
+/// Training rows of a score.
 fn rows(examples: &[ReadExample<'_>], dimension: Dimension) -> Vec<Row> {
     let row = |read: &ReadExample<'_>| {
         Some(Row { inputs: read.inputs, target: dimension.target(&read.example.label)? })
@@ -110,7 +109,7 @@ fn fit(scorer: &Scorer, examples: &[ReadExample<'_>], adapted: &[Dimension]) -> 
         if adapted.contains(&dimension) {
             ridge::fit(&rows(examples, dimension), index)
         } else {
-            Line::keeping(index)
+            LinearModel::identity(index)
         }
     };
     Adjustment {
@@ -123,18 +122,19 @@ fn fit(scorer: &Scorer, examples: &[ReadExample<'_>], adapted: &[Dimension]) -> 
     }
 }
 
-/// Every example scored by the engine with weights that were fitted on the other parts.
+/// Scores every example with weights that were fitted on the other folds.
 fn cross_fit(
     scorer: &Scorer,
     examples: &[ReadExample<'_>],
     adapted: &[Dimension],
 ) -> Result<Vec<ScoredExample>, FitError> {
-    let dealt = folds(examples.len(), FOLDS, FOLD_SEED);
+    let assigned = folds(examples.len(), FOLDS, FOLD_SEED);
     let mut scored = Vec::new();
     for fold in 0..FOLDS {
         let part = |inside: bool| -> Vec<ReadExample<'_>> {
-            let dealt = examples.iter().zip(&dealt).filter(|(_, dealt)| (**dealt == fold) == inside);
-            dealt.map(|(example, _)| *example).collect()
+            let assigned =
+                examples.iter().zip(&assigned).filter(|(_, assigned)| (**assigned == fold) == inside);
+            assigned.map(|(example, _)| *example).collect()
         };
         let fitted = Scorer::fitted(&text(&fit(scorer, &part(false), adapted))?)?;
         scored.extend(score(&fitted, part(true).into_iter().map(|read| read.example)));
@@ -142,7 +142,7 @@ fn cross_fit(
     Ok(scored)
 }
 
-/// The text of a weights file; the same weights give the same bytes.
+/// Serialises a weights file; the same weights give the same bytes.
 fn text(adjustment: &Adjustment) -> Result<String, serde_json::Error> {
     Ok(serde_json::to_string_pretty(adjustment)? + "\n")
 }

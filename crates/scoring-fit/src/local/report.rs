@@ -1,4 +1,4 @@
-//! Before and after, on conversations that the weights in question had not seen.
+//! Comparison before and after, on conversations outside the fit.
 
 use super::Change;
 use crate::data::Reviewed;
@@ -7,7 +7,7 @@ use crate::metrics::Agreement;
 use crate::scored::{Dimension, ScoredExample, agreement_with_targets};
 use crate::table_text::TextTable;
 
-/// Agreement of the shipped reading and of the adapted one.
+/// Agreement of the shipped and of the adapted weights.
 pub(super) struct Comparison {
     pub changes: Vec<Change>,
 }
@@ -21,8 +21,8 @@ impl Comparison {
         Self { changes: changes.collect() }
     }
 
-    /// Whether the adapted weights of a score agree better: in rho, weighted kappa and mean error together, for drawing
-    /// all scores to the middle lowers the error and kappa.
+    /// Whether the adapted weights of a score agree better: by the sum of rho and weighted kappa minus the mean error,
+    /// because shrinking all scores to the mean lowers the error, but kappa too.
     pub(super) fn is_better(&self, dimension: Dimension) -> bool {
         let gain = |found: &Agreement| found.rho + found.kappa - found.error;
         let change = self.changes.iter().find(|change| change.dimension == dimension);

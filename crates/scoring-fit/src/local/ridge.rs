@@ -1,27 +1,27 @@
-//! One adjusted score, drawn from the score as it is read to what reviewers gave: ridge regression of what is left over.
+//! Ridge regression of the residual between the shipped score and the reviewers' scores.
 //!
-//! What moves: the intercept freely, the factors against a penalty that is the same for all inputs, whatever their
-//! spread. The strength of the penalty is chosen by cross-validation, the strongest among equals.
+//! The intercept is free; the factors of the standardised inputs are penalised equally. The penalty is chosen by
+//! cross-validation, the strongest on a tie.
 
-use assay_scoring::{INPUTS, Line};
+use assay_scoring::{INPUTS, LinearModel};
 
 use crate::random::folds;
 
-/// Strengths that are tried; the first one leaves next to nothing but the intercept free.
-const STRENGTHS: [f64; 8] = [100_000.0, 3_000.0, 1_000.0, 300.0, 100.0, 30.0, 10.0, 3.0];
-/// Parts of the cross-validation.
+/// Candidate penalties; with the first one only the intercept moves.
+const PENALTIES: [f64; 8] = [100_000.0, 3_000.0, 1_000.0, 300.0, 100.0, 30.0, 10.0, 3.0];
+/// Folds of the cross-validation.
 const FOLDS: usize = 5;
-/// Times that the parts are dealt anew: which strength is best depends on them where labels are few.
+/// Repetitions with other folds: with few labels the best penalty depends on the folds.
 const REPEATS: u64 = 5;
-/// Seed of the first deal.
+/// Seed of the first repetition.
 const SEED: u64 = 31;
-/// Added to the spread of every input: one that is nearly the same everywhere explains nothing.
-const LEAST_SPREAD: f64 = 0.05;
-/// The engine refuses weights with a larger number.
-const LARGEST: f64 = 10.0;
-/// Steps of the solver. In exact arithmetic as many as there are inputs are enough.
-const STEPS: usize = 4 * INPUTS;
-/// Places that a weights file keeps.
+/// Added to the standard deviation of every input: a nearly constant input explains nothing.
+const MIN_SPREAD: f64 = 0.05;
+/// The engine refuses larger weights.
+const MAX_FACTOR: f64 = 10.0;
+/// Iterations of the solver. In exact arithmetic [`INPUTS`] are enough.
+const MAX_ITERATIONS: usize = 4 * INPUTS;
+/// Decimal precision of a weights file.
 const SCALE: f64 = 100_000.0;
 
 type Vector = [f64; INPUTS];
@@ -34,59 +34,60 @@ pub(super) struct Row {
     pub target: f64,
 }
 
-/// The line for the score that is input `index`, fitted to the rows. Without any it stays as shipped.
-pub(super) fn fit(rows: &[Row], index: usize) -> Line {
-    let line = solve(rows, index, best_strength(rows, index));
-    let is_sound = line.factors.iter().chain([&line.intercept]).all(|factor| factor.abs() <= LARGEST);
-    if is_sound { line } else { solve(rows, index, STRENGTHS[0]) }
+/// Fits the score that is input `index`. Without rows it stays as shipped.
+pub(super) fn fit(rows: &[Row], index: usize) -> LinearModel {
+    let line = solve(rows, index, best_penalty(rows, index));
+    let is_sound = line.factors.iter().chain([&line.intercept]).all(|factor| factor.abs() <= MAX_FACTOR);
+    if is_sound { line } else { solve(rows, index, PENALTIES[0]) }
 }
 
-/// The strength with the least squared error on parts that were left out.
-fn best_strength(rows: &[Row], index: usize) -> f64 {
-    let mut best = (f64::INFINITY, STRENGTHS[0]);
-    for strength in STRENGTHS {
-        let error =
-            (0..REPEATS).map(|repeat| error_left_out(rows, index, strength, SEED + repeat)).sum::<f64>();
+/// The penalty with the least squared error on held-out folds.
+fn best_penalty(rows: &[Row], index: usize) -> f64 {
+    let mut best = (f64::INFINITY, PENALTIES[0]);
+    for penalty in PENALTIES {
+        let error = (0..REPEATS)
+            .map(|repeat| cross_validation_error(rows, index, penalty, SEED + repeat))
+            .sum::<f64>();
         if error < best.0 - 1e-9 {
-            best = (error, strength);
+            best = (error, penalty);
         }
     }
     best.1
 }
 
-fn error_left_out(rows: &[Row], index: usize, strength: f64, seed: u64) -> f64 {
-    let dealt = folds(rows.len(), FOLDS, seed);
+fn cross_validation_error(rows: &[Row], index: usize, penalty: f64, seed: u64) -> f64 {
+    let assigned = folds(rows.len(), FOLDS, seed);
     let mut error = 0.0;
     for fold in 0..FOLDS {
         let part = |inside: bool| -> Vec<Row> {
-            let dealt = rows.iter().zip(&dealt).filter(|(_, dealt)| (**dealt == fold) == inside);
-            dealt.map(|(row, _)| *row).collect()
+            let assigned = rows.iter().zip(&assigned).filter(|(_, assigned)| (**assigned == fold) == inside);
+            assigned.map(|(row, _)| *row).collect()
         };
-        let line = solve(&part(false), index, strength);
+        let line = solve(&part(false), index, penalty);
         error += part(true).iter().map(|row| square(row.target - line.apply(&row.inputs))).sum::<f64>();
     }
     error
 }
 
-/// The line with the least squared error plus `strength` times the square of what standardised factors move.
-fn solve(rows: &[Row], index: usize, strength: f64) -> Line {
-    let kept = Line::keeping(index);
+/// Least squared error plus `penalty` times the squared change of the standardised factors.
+fn solve(rows: &[Row], index: usize, penalty: f64) -> LinearModel {
+    let kept = LinearModel::identity(index);
     if rows.is_empty() {
         return kept;
     }
     let count = rows.len() as f64;
-    let left_over = |row: &Row| row.target - kept.apply(&row.inputs);
-    let mean_left = rows.iter().map(left_over).sum::<f64>() / count;
+    let residual = |row: &Row| row.target - kept.apply(&row.inputs);
+    let mean_left = rows.iter().map(residual).sum::<f64>() / count;
     let means = sum(rows.iter().map(|row| row.inputs)).map(|sum| sum / count);
     let squares = sum(rows.iter().map(|row| pair(row.inputs, means, |input, mean| square(input - mean))));
-    let spreads = squares.map(|sum| (sum / count).sqrt() + LEAST_SPREAD);
+    let spreads = squares.map(|sum| (sum / count).sqrt() + MIN_SPREAD);
     let mut matrix = [[0.0; INPUTS]; INPUTS];
     for (place, entries) in matrix.iter_mut().enumerate() {
         if let Some(diagonal) = entries.get_mut(place) {
-            *diagonal = strength;
+            *diagonal = penalty;
         }
     }
-    let mut goal = [0.0; INPUTS];
+    let mut rhs = [0.0; INPUTS];
     for row in rows {
         let column = pair(pair(row.inputs, means, |input, mean| input - mean), spreads, |value, spread| {
             value / spread
@@ -94,32 +95,33 @@ fn solve(rows: &[Row], index: usize, strength: f64) -> Line {
         for (entries, value) in matrix.iter_mut().zip(column) {
             *entries = pair(*entries, column, |entry, other| entry + value * other);
         }
-        goal = pair(goal, column, |goal, value| goal + value * (left_over(row) - mean_left));
+        rhs = pair(rhs, column, |rhs, value| rhs + value * (residual(row) - mean_left));
     }
-    let moved = pair(conjugate_gradients(&matrix, goal), spreads, |moved, spread| moved / spread);
-    Line {
+    let moved = pair(conjugate_gradients(&matrix, rhs), spreads, |moved, spread| moved / spread);
+    LinearModel {
         intercept: rounded(mean_left - dot(moved, means)),
         factors: pair(kept.factors, moved, |kept, moved| rounded(kept + moved)),
     }
 }
 
-/// Solves a system with a symmetric and positive matrix.
-fn conjugate_gradients(matrix: &[Vector; INPUTS], goal: Vector) -> Vector {
+/// Solves a system with a symmetric positive-definite matrix by conjugate gradients.
+fn conjugate_gradients(matrix: &[Vector; INPUTS], rhs: Vector) -> Vector {
     let mut found = [0.0; INPUTS];
-    let (mut rest, mut direction) = (goal, goal);
-    let mut left = dot(rest, rest);
-    let enough = left * 1e-24;
-    for _ in 0..STEPS {
-        if left <= enough {
+    let (mut residual, mut direction) = (rhs, rhs);
+    let mut residual_norm = dot(residual, residual);
+    let tolerance = residual_norm * 1e-24;
+    for _ in 0..MAX_ITERATIONS {
+        if residual_norm <= tolerance {
             break;
         }
         let image = matrix.map(|entries| dot(entries, direction));
-        let step = left / dot(direction, image);
+        let step = residual_norm / dot(direction, image);
         found = pair(found, direction, |found, direction| found + step * direction);
-        rest = pair(rest, image, |rest, image| rest - step * image);
-        let next = dot(rest, rest);
-        direction = pair(rest, direction, |rest, direction| rest + next / left * direction);
-        left = next;
+        residual = pair(residual, image, |residual, image| residual - step * image);
+        let next = dot(residual, residual);
+        direction =
+            pair(residual, direction, |residual, direction| residual + next / residual_norm * direction);
+        residual_norm = next;
     }
     found
 }
@@ -144,7 +146,7 @@ const fn square(value: f64) -> f64 {
     value * value
 }
 
-/// Rounded to the places that a weights file keeps, without a negative zero.
+/// Rounds to the precision of a weights file, without a negative zero.
 fn rounded(value: f64) -> f64 {
     let rounded = (value * SCALE).round() / SCALE;
     if rounded == 0.0 { 0.0 } else { rounded }
@@ -163,21 +165,21 @@ mod tests {
     }
 
     #[test]
-    fn reviewers_who_agree_with_the_reading_change_nothing() {
+    fn agreeing_reviewers_give_the_identity() {
         for index in 0..3 {
-            assert_eq!(fit(&rows(|inputs| inputs[index]), index), Line::keeping(index));
-            assert_eq!(fit(&[], index), Line::keeping(index));
+            assert_eq!(fit(&rows(|inputs| inputs[index]), index), LinearModel::identity(index));
+            assert_eq!(fit(&[], index), LinearModel::identity(index));
         }
     }
 
     #[test]
-    fn stricter_reviewers_move_the_intercept_alone() {
+    fn stricter_reviewers_move_only_the_intercept() {
         let line = fit(&rows(|inputs| inputs[1] - 0.75), 1);
-        assert_eq!(line, Line { intercept: -0.75, ..Line::keeping(1) });
+        assert_eq!(line, LinearModel { intercept: -0.75, ..LinearModel::identity(1) });
     }
 
     #[test]
-    fn what_reviewers_look_at_beside_the_reading_is_found() {
+    fn dependence_on_other_inputs_is_found() {
         let line = fit(&rows(|inputs| 0.5 + 0.6 * inputs[0] + 0.9 * inputs[3]), 0);
         let expected = [0.6, 0.0, 0.0, 0.9, 0.0];
         assert!((line.intercept - 0.5).abs() < 0.05, "{line:?}");
@@ -187,15 +189,15 @@ mod tests {
     }
 
     #[test]
-    fn the_solution_meets_the_normal_equations() {
+    fn solution_satisfies_normal_equations() {
         let mut matrix = [[0.1; INPUTS]; INPUTS];
         for (place, entries) in matrix.iter_mut().enumerate() {
             entries[place] = 1.0 + place as f64;
         }
-        let goal = [1.0, -2.0, 0.5, 0.0, 3.0];
-        let found = conjugate_gradients(&matrix, goal);
-        for (entries, goal) in matrix.iter().zip(goal) {
-            assert!((dot(*entries, found) - goal).abs() < 1e-9);
+        let rhs = [1.0, -2.0, 0.5, 0.0, 3.0];
+        let found = conjugate_gradients(&matrix, rhs);
+        for (entries, rhs) in matrix.iter().zip(rhs) {
+            assert!((dot(*entries, found) - rhs).abs() < 1e-9);
         }
     }
 }

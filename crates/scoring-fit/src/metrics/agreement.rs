@@ -1,10 +1,10 @@
 //! Agreement of scores with labels on the scale of 1 to 5.
 
-use super::bootstrap::interval;
+use super::bootstrap::confidence_interval;
 use super::ranks::spearman;
 
-/// Fewer pairs say nothing.
-const FEWEST_PAIRS: usize = 3;
+/// Minimum pairs.
+const MIN_PAIRS: usize = 3;
 
 /// How well scores agree with labels.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,14 +24,14 @@ pub struct Agreement {
 impl Agreement {
     /// Of pairs of label and score; `None` when there are fewer than three.
     pub fn of(pairs: &[(f64, f64)]) -> Option<Self> {
-        if pairs.len() < FEWEST_PAIRS {
+        if pairs.len() < MIN_PAIRS {
             return None;
         }
         let error: f64 = pairs.iter().map(|(label, score)| (label - score).abs()).sum();
         Some(Self {
             count: pairs.len(),
             rho: spearman(pairs),
-            interval: interval(pairs, spearman),
+            interval: confidence_interval(pairs, spearman),
             error: error / pairs.len() as f64,
             kappa: weighted_kappa(pairs),
         })
@@ -58,7 +58,7 @@ pub fn weighted_kappa(pairs: &[(f64, f64)]) -> f64 {
             expected += distance * distance * row_sum * column_sum / total;
         }
     }
-    // Everything in one and the same cell: perfect agreement, and nothing that chance could miss.
+    // All pairs in one cell: perfect agreement, with no expected disagreement.
     if expected > 0.0 { 1.0 - observed / expected } else { 1.0 }
 }
 
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kappa_of_a_small_table_is_that_computed_by_hand() {
+    fn weighted_kappa_matches_hand_computation() {
         // Labels 1, 1, 5, 5 and scores 1, 2, 5, 4. Observed: 0 + 1 + 0 + 1 = 2. Expected: half of the labels are 1, half 5;
         // scores a quarter each of 1, 2, 4, 5: 4 · (½·¼·(0+1+9+16) + ½·¼·(16+9+1+0)) = 26.
         let pairs = [(1.0, 1.2), (1.4, 2.0), (5.0, 4.5), (4.6, 4.4)];
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn the_error_is_the_mean_distance_in_points() {
+    fn error_is_mean_absolute_error() {
         let agreement = Agreement::of(&[(1.0, 1.5), (2.0, 2.0), (5.0, 4.0)]).unwrap();
         assert!((agreement.error - 0.5).abs() < 1e-12 && agreement.count == 3);
         assert_eq!(Agreement::of(&[(1.0, 1.5), (2.0, 2.0)]), None);

@@ -1,4 +1,4 @@
-//! How far a figure would move if other conversations had been drawn.
+//! Bootstrap confidence intervals.
 
 use crate::random::SplitMix64;
 
@@ -7,8 +7,8 @@ const RESAMPLES: usize = 1_000;
 /// Seed of the resamples.
 const SEED: u64 = 20_260_601;
 
-/// The 95 % interval of a figure of cases, by percentiles of resamples drawn with a fixed seed.
-pub(crate) fn interval<T: Copy>(cases: &[T], figure: impl Fn(&[T]) -> f64) -> (f64, f64) {
+/// The 95 % percentile interval of a figure, by resamples with a fixed seed.
+pub(crate) fn confidence_interval<T: Copy>(cases: &[T], figure: impl Fn(&[T]) -> f64) -> (f64, f64) {
     let mut random = SplitMix64::new(SEED);
     let mut values: Vec<f64> = (0..RESAMPLES)
         .map(|_| {
@@ -28,21 +28,21 @@ mod tests {
     use crate::metrics::spearman;
 
     #[test]
-    fn the_interval_holds_the_value_and_is_the_same_every_time() {
+    fn interval_contains_value_and_is_deterministic() {
         let pairs: Vec<(f64, f64)> =
             (0..60).map(|index| (f64::from(index), f64::from(index * 7 % 60))).collect();
-        let (low, high) = interval(&pairs, spearman);
+        let (low, high) = confidence_interval(&pairs, spearman);
         let rho = spearman(&pairs);
         assert!(low < rho && rho < high && high - low < 0.7, "{low} {rho} {high}");
-        assert_eq!(interval(&pairs, spearman), (low, high));
+        assert_eq!(confidence_interval(&pairs, spearman), (low, high));
     }
 
     #[test]
-    fn the_interval_of_a_share_is_about_that_of_the_binomial_distribution() {
+    fn interval_of_share_matches_binomial() {
         // Half of 100: the standard error is 5 points.
         let cases: Vec<bool> = (0..100).map(|index| index % 2 == 0).collect();
         let share = |cases: &[bool]| cases.iter().filter(|case| **case).count() as f64 / cases.len() as f64;
-        let (low, high) = interval(&cases, share);
+        let (low, high) = confidence_interval(&cases, share);
         assert!((low - 0.4).abs() < 0.021 && (high - 0.6).abs() < 0.021, "{low} {high}");
     }
 }

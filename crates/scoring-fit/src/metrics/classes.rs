@@ -1,13 +1,13 @@
-//! Was it resolved: three classes and their confusion.
+//! Resolution classes and their confusion matrix.
 
 use assay_contracts::evaluation::ResolutionStatus;
 
-/// Whether an issue was solved; the classes in ascending order.
+/// Resolution of an issue, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// Not solved.
     NotResolved,
-    /// In part, or it cannot be told.
+    /// Solved in part, or unknown.
     Partial,
     /// Solved.
     Resolved,
@@ -17,7 +17,7 @@ impl Class {
     /// All classes, ascending.
     pub const ALL: [Self; 3] = [Self::NotResolved, Self::Partial, Self::Resolved];
 
-    /// By the audit of an evaluation.
+    /// From the status of an evaluation.
     pub const fn of_status(status: ResolutionStatus) -> Self {
         match status {
             ResolutionStatus::NotResolved => Self::NotResolved,
@@ -26,7 +26,7 @@ impl Class {
         }
     }
 
-    /// As in labels and evaluations.
+    /// Name in labels and evaluations.
     pub const fn name(self) -> &'static str {
         match self {
             Self::NotResolved => "not_resolved",
@@ -40,7 +40,7 @@ impl Class {
     }
 }
 
-/// How often each class was taken for each.
+/// Confusion matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Confusion {
     /// Conversations by labelled class, then by found class, both ascending.
@@ -63,14 +63,14 @@ impl Confusion {
         }
     }
 
-    /// Share of conversations whose class was found.
+    /// Share of conversations with the labelled class.
     pub fn accuracy(&self) -> f64 {
         let total: f64 = self.cells.iter().flatten().sum();
         let found: f64 = self.diagonal().sum();
         if total > 0.0 { found / total } else { 0.0 }
     }
 
-    /// Mean over the classes that were labelled of the share that was found: a rare class counts as much as others.
+    /// Mean recall over the labelled classes: a rare class counts as much as others.
     pub fn macro_accuracy(&self) -> f64 {
         let totals = self.cells.iter().map(|row| row.iter().sum::<f64>());
         let shares: Vec<f64> = totals
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accuracies_of_a_small_table_are_those_computed_by_hand() {
+    fn accuracies_match_hand_computation() {
         use Class::{NotResolved, Partial, Resolved};
         let pairs = [
             (Resolved, Resolved),

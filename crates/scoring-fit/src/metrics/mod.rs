@@ -1,4 +1,4 @@
-//! How well scores agree with human labels.
+//! Metrics of agreement between scores and labels.
 
 mod agreement;
 mod bootstrap;
@@ -6,6 +6,6 @@ mod classes;
 mod ranks;
 
 pub use self::agreement::{Agreement, weighted_kappa};
-pub(crate) use self::bootstrap::interval;
+pub(crate) use self::bootstrap::confidence_interval;
 pub use self::classes::{Class, Confusion};
 pub use self::ranks::spearman;

@@ -1,7 +1,6 @@
 //! Spearman's rank correlation.
 
-/// Spearman's rho: Pearson's correlation of the ranks, ties sharing the mean of theirs. 0 when either side is
-/// constant, because then nothing goes together.
+/// Spearman's rho: Pearson's correlation of the ranks, ties sharing their mean rank. 0 when either side is constant.
 pub fn spearman(pairs: &[(f64, f64)]) -> f64 {
     let one = ranks(&pairs.iter().map(|pair| pair.0).collect::<Vec<_>>());
     let other = ranks(&pairs.iter().map(|pair| pair.1).collect::<Vec<_>>());
@@ -39,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rho_of_a_small_table_with_ties_is_that_computed_by_hand() {
+    fn rho_with_ties_matches_hand_computation() {
         // Ranks 1, 2.5, 2.5, 4 and 2, 1, 3, 4: common 3, squares 4.5 and 5.
         let pairs = [(1.0, 2.0), (2.0, 1.0), (2.0, 3.0), (3.0, 9.0)];
         assert!((spearman(&pairs) - 3.0 / (4.5_f64 * 5.0).sqrt()).abs() < 1e-12);

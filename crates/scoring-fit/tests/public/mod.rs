@@ -16,8 +16,8 @@ pub fn data_folder() -> Option<PathBuf> {
     None
 }
 
-/// The conversations of a set that nothing may be fitted on, each with its label.
-pub fn kept_back(folder: &Path, name: &str) -> Vec<(Value, Value)> {
+/// The held-out conversations of a set, each with its label.
+pub fn held_out(folder: &Path, name: &str) -> Vec<(Value, Value)> {
     let labels: std::collections::BTreeMap<String, Value> =
         lines(&folder.join(format!("{name}.labels.jsonl.gz")))
             .into_iter()

@@ -1,4 +1,4 @@
-//! Conversations for fitting: the samples of the scoring engine, each in several lengths and endings.
+//! Conversations for fitting: the samples of the scoring engine in several lengths and with several endings.
 #![allow(dead_code, reason = "every test binary uses a part")]
 
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use assay_scoring_fit::Reviewed;
 use serde_json::{Value, json};
 
-/// What a customer may say at the end.
+/// Last messages of a customer.
 const ENDINGS: [&str; 6] = [
     "Thank you, that solved it!",
     "No, that did not fix it. It is still not working.",
@@ -27,7 +27,7 @@ pub fn bodies(count: usize) -> Vec<Value> {
     (0..count).map(|index| body(&samples[index % samples.len()], index)).collect()
 }
 
-/// How many messages the customer wrote.
+/// Number of messages by the customer.
 pub fn customer_messages(body: &Value) -> usize {
     let messages = body["messages"].as_array().unwrap();
     messages.iter().filter(|message| message["author"]["type"] == "contact").count()
@@ -63,7 +63,7 @@ pub fn write_lines(path: &Path, lines: &[Value]) {
     std::fs::write(path, text.join("\n")).unwrap();
 }
 
-/// Conversations and labels in a folder, and read back.
+/// Writes conversations and labels to a folder and reads them back.
 pub fn reviewed(folder: &Path, bodies: &[Value], labels: &[Value]) -> Reviewed {
     let (conversations, labelled) = files(folder);
     write_lines(&conversations, bodies);

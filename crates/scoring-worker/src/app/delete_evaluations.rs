@@ -1,30 +1,30 @@
-//! Deleting the evaluations of tickets that were deleted, whether there is one already or not.
+//! Deletes the evaluations of deleted tickets, including tickets that are not evaluated yet.
 
-use assay_contracts::announcement::EvaluationRetracted;
 use assay_contracts::event::{ConversationDeleted, EvaluationDeleted};
 use assay_contracts::ids::EventId;
+use assay_contracts::notification::EvaluationRetracted;
 use assay_messaging::OutgoingEvent;
 use assay_platform::runtime::{new_id, now};
 
-use super::Interest;
+use super::WebhookSubscribers;
 use super::handle_error::HandleError;
 use crate::store::{DeletedEvaluation, EvaluationStore};
 
-/// Takes the place of the evaluations for good, and tells the others, each once however often an event comes.
+/// Replaces the evaluations with tombstones and publishes the deletions. Idempotent by event id.
 pub(crate) async fn delete_evaluations(
     store: &dyn EvaluationStore,
-    interest: &Interest,
+    subscribers: &WebhookSubscribers,
     events: Vec<(EventId, ConversationDeleted)>,
 ) -> Result<(), HandleError> {
     let mut deletions = Vec::with_capacity(events.len());
     for (event_id, deleted) in events {
         let ConversationDeleted { organization_id, ticket_id, deleted_at } = deleted;
-        let told = EvaluationDeleted { organization_id, ticket_id, deleted_at };
-        let deleted_event = OutgoingEvent::new(new_id(), now(), &told)?;
-        // Whoever was told of it may have lost interest since: deletions are rare, and always told.
+        let deleted = EvaluationDeleted { organization_id, ticket_id, deleted_at };
+        let deleted_event = OutgoingEvent::new(new_id(), now(), &deleted)?;
+        // The organization may have removed its webhook since the evaluation was announced. Deletions are rare: always publish.
         let retracted = EvaluationRetracted { organization_id, ticket_id, deleted_at };
         let retracted_event =
-            interest.is_on().then(|| OutgoingEvent::new(new_id(), now(), &retracted)).transpose()?;
+            subscribers.is_enabled().then(|| OutgoingEvent::new(new_id(), now(), &retracted)).transpose()?;
         let deletion = DeletedEvaluation {
             event_id,
             deleted_event,

@@ -1,5 +1,5 @@
-//! Having the judge look at conversations that the built-in scorer has evaluated. It takes seconds and costs money: not while
-//! a transaction is open, not beyond the end of the process, and not again for what has an evaluation already.
+//! Lets the judge evaluate conversations that the built-in scorer has scored. A call takes seconds and costs money: none
+//! while a transaction is open, none beyond the shutdown, and none for tickets that are evaluated already.
 
 use std::sync::Arc;
 
@@ -13,18 +13,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::store::EvaluationStore;
 
-/// The use case and what it needs.
 pub(crate) struct JudgeConversations {
     pub(crate) judge: Judge,
     pub(crate) scorer: Arc<Scorer>,
     pub(crate) store: Arc<dyn EvaluationStore>,
-    /// Cancelled when the process stops consuming: then nobody waits for the judge any more.
+    /// Cancelled when the process stops consuming; aborts pending calls of the judge.
     pub(crate) stop: CancellationToken,
 }
 
 impl JudgeConversations {
-    /// The conversations with what the judge made of them, in the same order; `None` for those whose judgement was
-    /// interrupted, which have to be delivered again.
+    /// The judged outcomes, in the same order; `None` for a call that the shutdown interrupted: its event is redelivered.
     pub(crate) async fn run(
         &self,
         scored: Vec<(Transcript, EvaluationOutcome)>,
@@ -39,23 +37,23 @@ impl JudgeConversations {
     async fn judge(&self, transcript: &Transcript, outcome: EvaluationOutcome) -> Option<EvaluationOutcome> {
         let builtin = match outcome {
             EvaluationOutcome::Evaluated { evaluation } if evaluation.axis.is_some() => evaluation,
-            nothing_to_judge => return Some(nothing_to_judge),
+            unjudgeable => return Some(unjudgeable),
         };
         let evaluation = self.stop.run_until_cancelled(self.ask(transcript, *builtin)).await?;
         Some(EvaluationOutcome::Evaluated { evaluation: Box::new(evaluation) })
     }
 
-    /// A delivery that comes again changes nothing, whatever is made of it here: so nothing is asked for it.
+    /// A redelivery does not change a stored evaluation, so the judge is not called for it.
     async fn ask(&self, transcript: &Transcript, builtin: Evaluation) -> Evaluation {
-        if self.is_settled(transcript).await {
+        if self.is_finished(transcript).await {
             return builtin;
         }
         self.judge.evaluate(&self.scorer, &transcript.conversation, builtin).await
     }
 
-    /// A database that cannot say so will not store the result either: then it is asked again later, and paid again.
-    async fn is_settled(&self, transcript: &Transcript) -> bool {
-        let settled = self.store.settled(vec![transcript.ticket.id]).await;
-        settled.is_ok_and(|settled| !settled.is_empty())
+    /// False when the database fails: it will not store the result either, so the judge is called again on the retry.
+    async fn is_finished(&self, transcript: &Transcript) -> bool {
+        let finished = self.store.finished(vec![transcript.ticket.id]).await;
+        finished.is_ok_and(|finished| !finished.is_empty())
     }
 }

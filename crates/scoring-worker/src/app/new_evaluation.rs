@@ -1,20 +1,21 @@
-//! What is stored of an outcome, and told.
+//! Builds the stored evaluation and its events from the outcome of a scorer.
 
 use std::sync::Arc;
 
-use assay_contracts::announcement::{AnnouncedAudit, AnnouncedOutcome, EvaluationAnnounced};
 use assay_contracts::evaluation::{Evaluation, EvaluationStatus};
 use assay_contracts::event::{ConversationEvaluated, EvaluationOutcome, TicketFacts};
 use assay_contracts::ids::{EventId, OrganizationId};
+use assay_contracts::notification::{
+    EvaluationAnnounced, EvaluationNotificationAudit, EvaluationNotificationOutcome,
+};
 use assay_messaging::{EncodeError, OutgoingEvent};
 use assay_platform::runtime::{RequestContext, new_id, now};
 use assay_scoring::SCORER_VERSION;
 use serde_json::value::to_raw_value;
 
-use super::interest::Interest;
+use super::webhook_subscribers::WebhookSubscribers;
 use crate::store::{NewEvaluation, Status};
 
-/// An evaluation cannot be written as JSON.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("evaluation could not be written as JSON: {0}")]
 pub(crate) struct UnwritableEvaluation(Arc<dyn std::error::Error + Send + Sync>);
@@ -25,19 +26,19 @@ impl From<EncodeError> for UnwritableEvaluation {
     }
 }
 
-/// The evaluation that `event_id` led to, and that request before it.
+/// `event_id` and `context` identify the event and the request that led to the evaluation.
 pub(super) fn new_evaluation(
     event_id: EventId,
     context: Option<RequestContext>,
     organization_id: OrganizationId,
     ticket: TicketFacts,
     outcome: EvaluationOutcome,
-    interest: &Interest,
+    subscribers: &WebhookSubscribers,
 ) -> Result<NewEvaluation, UnwritableEvaluation> {
-    let told = interest.includes(organization_id).then(|| in_short(&outcome));
+    let summary = subscribers.includes(organization_id).then(|| summarize(&outcome));
     let (status, outcome) = match outcome {
         EvaluationOutcome::Evaluated { evaluation } => {
-            // Written once: for the table and for the event.
+            // Serialized once, for the table and for the event.
             let document =
                 to_raw_value(&evaluation).map_err(|error| UnwritableEvaluation(Arc::new(error)))?;
             (status_of(&evaluation), EvaluationOutcome::Evaluated { evaluation: document })
@@ -52,19 +53,27 @@ pub(super) fn new_evaluation(
         evaluation_id: new_id(),
         evaluated_at: now(),
         outcome,
-        // Known when it is stored.
+        // Assigned by the store.
         sequence: None,
     };
-    let announced = told.map(|outcome| announcement(context.clone(), &evaluated, outcome)).transpose()?;
+    let announced_event =
+        summary.map(|outcome| announced_event(context.clone(), &evaluated, outcome)).transpose()?;
     let scorer_version = SCORER_VERSION.to_owned();
-    Ok(NewEvaluation { asking_event_id: event_id, context, evaluated, status, scorer_version, announced })
+    Ok(NewEvaluation {
+        source_event_id: event_id,
+        context,
+        evaluated,
+        status,
+        scorer_version,
+        announced_event,
+    })
 }
 
-/// What webhooks is told of it: nothing that a customer wrote.
-fn announcement<E>(
+/// The event for webhooks. It contains no customer text.
+fn announced_event<E>(
     context: Option<RequestContext>,
     evaluated: &ConversationEvaluated<E>,
-    outcome: AnnouncedOutcome,
+    outcome: EvaluationNotificationOutcome,
 ) -> Result<OutgoingEvent, EncodeError> {
     let ticket = &evaluated.ticket;
     let announced = EvaluationAnnounced {
@@ -80,14 +89,14 @@ fn announcement<E>(
     OutgoingEvent::following(context, new_id(), evaluated.evaluated_at, &announced)
 }
 
-fn in_short(outcome: &EvaluationOutcome) -> AnnouncedOutcome {
+fn summarize(outcome: &EvaluationOutcome) -> EvaluationNotificationOutcome {
     let evaluation = match outcome {
         EvaluationOutcome::Evaluated { evaluation } => evaluation,
         EvaluationOutcome::Failed { error_message } => {
-            return AnnouncedOutcome::Failed { error_message: error_message.clone() };
+            return EvaluationNotificationOutcome::Failed { error_message: error_message.clone() };
         }
     };
-    let audit = AnnouncedAudit {
+    let audit = EvaluationNotificationAudit {
         resolution_status: evaluation.resolution.status,
         resolved_by: evaluation.resolution.resolved_by,
         charge_assessment: evaluation.charge.assessment,
@@ -95,8 +104,10 @@ fn in_short(outcome: &EvaluationOutcome) -> AnnouncedOutcome {
         scorer: evaluation.scorer.kind,
     };
     match &evaluation.axis {
-        Some(axis) => AnnouncedOutcome::Scored { axis_score: axis.score, axis_band: axis.band, audit },
-        None => AnnouncedOutcome::NotApplicable { audit },
+        Some(axis) => {
+            EvaluationNotificationOutcome::Scored { axis_score: axis.score, axis_band: axis.band, audit }
+        }
+        None => EvaluationNotificationOutcome::NotApplicable { audit },
     }
 }
 

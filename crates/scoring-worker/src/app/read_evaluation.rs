@@ -1,4 +1,4 @@
-//! Reading the evaluation of a ticket.
+//! Reads the evaluation of a ticket.
 
 use assay_contracts::evaluation::{TicketEvaluation, UnscoredStatus};
 use assay_contracts::ids::{OrganizationId, TicketId};
@@ -13,7 +13,7 @@ pub(crate) async fn read_evaluation(
     ticket_id: TicketId,
 ) -> Result<Option<TicketEvaluation>, DatabaseError> {
     let Some(stored) = store.find(organization_id, ticket_id).await? else { return Ok(None) };
-    let answer = match stored.document {
+    let evaluation = match stored.document {
         Some(document) => TicketEvaluation::Done {
             id: stored.id,
             ticket_id,
@@ -28,5 +28,5 @@ pub(crate) async fn read_evaluation(
             error_message: stored.error_message,
         },
     };
-    Ok(Some(answer))
+    Ok(Some(evaluation))
 }

@@ -6,20 +6,18 @@ use async_trait::async_trait;
 
 use crate::app::{Accepted, EvaluateConversations};
 
-/// The queue that all processes of the role share, without the namespace of the bus.
+/// Queue name, without the namespace of the bus. Shared by all processes of the role.
 pub const QUEUE: &str = "scoring-worker.conversation-accepted";
 
 const TOPICS: &[Topic] = &[ConversationAccepted::TOPIC];
 
-/// What the role subscribes to.
 pub(crate) fn subscription(max_batch: usize, max_in_flight: usize) -> Subscription {
     Subscription { queue: QUEUE, topics: TOPICS, max_batch, max_in_flight }
 }
 
-/// Evaluates the conversations of a batch of deliveries.
 pub(crate) struct ConversationAcceptedHandler {
     pub(crate) evaluate: EvaluateConversations,
-    /// Attempts at a delivery before the bus makes it a dead letter.
+    /// Delivery attempts before an event becomes a dead letter.
     pub(crate) max_attempts: u32,
 }
 
@@ -40,17 +38,17 @@ impl Handler for ConversationAcceptedHandler {
                 })
             })
             .collect();
-        let verdicts = self.evaluate.run(&accepted).await;
+        let results = self.evaluate.run(&accepted).await;
         deliveries
             .iter()
             .zip(decoded)
-            .map(|(delivery, event)| match (event, verdicts.get(&delivery.id)) {
+            .map(|(delivery, event)| match (event, results.get(&delivery.id)) {
                 (Err(error), _) => Outcome::Reject { reason: error.to_string() },
                 (Ok(_), Some(Ok(()))) => Outcome::Done,
-                // Whether it is an outage or a mistake of ours: a later attempt may succeed, and the last one makes it
-                // a dead letter that somebody looks at.
+                // Outage or bug: a later attempt may succeed, and after the last one the event is a dead letter for an
+                // operator.
                 (Ok(_), Some(Err(error))) => Outcome::Retry { reason: error.to_string() },
-                (Ok(_), None) => Outcome::Retry { reason: "the event was not looked at".to_owned() },
+                (Ok(_), None) => Outcome::Retry { reason: "the event was not handled".to_owned() },
             })
             .collect()
     }

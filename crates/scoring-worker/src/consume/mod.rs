@@ -1,4 +1,4 @@
-//! The events that this role takes from the bus.
+//! Event handlers.
 
 mod conversation_accepted;
 mod conversation_deleted;
@@ -21,9 +21,9 @@ pub(crate) use self::conversations_expired::{
 
 use crate::app::HandleError;
 
-/// Handles deliveries in one go. A batch that the database refuses for what it holds is taken apart, so that one event
-/// cannot hold up its neighbours.
-async fn one_by_one_on_failure<E: Event, F>(
+/// Handles a batch in one transaction. If the database refuses it permanently, the events are retried one by one, so that
+/// one bad event does not block the others.
+async fn handle_batch<E: Event, F>(
     deliveries: &[Delivery],
     work: impl Fn(Vec<(EventId, E)>) -> F,
 ) -> Vec<Outcome>
@@ -32,10 +32,10 @@ where
 {
     let decode = |delivery: &Delivery| delivery.decode::<E>().map(|event| (delivery.id, event));
     let events: Vec<_> = deliveries.iter().filter_map(|delivery| decode(delivery).ok()).collect();
-    let together = work(events).await;
+    let batch_result = work(events).await;
     let mut outcomes = Vec::with_capacity(deliveries.len());
     for delivery in deliveries {
-        outcomes.push(match (decode(delivery), &together) {
+        outcomes.push(match (decode(delivery), &batch_result) {
             (Err(error), _) => Outcome::Reject { reason: error.to_string() },
             (Ok(_), Ok(())) => Outcome::Done,
             (Ok(_), Err(error)) if error.is_transient() => Outcome::Retry { reason: error.to_string() },

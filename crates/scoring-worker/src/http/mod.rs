@@ -1,4 +1,4 @@
-//! The routes for our other services.
+//! The internal HTTP API.
 
 use std::sync::Arc;
 
@@ -14,7 +14,6 @@ use assay_platform::web::{Caller, ServiceAuth, WebError, resource, service_auth_
 use crate::app::read_evaluation;
 use crate::store::EvaluationStore;
 
-/// Every route.
 pub(crate) fn configure(
     store: Arc<dyn EvaluationStore>,
     auth: ServiceAuth,
@@ -44,8 +43,8 @@ async fn get_evaluation(
     evaluation.map(|evaluation| HttpResponse::Ok().json(evaluation)).ok_or_else(not_found)
 }
 
-/// How far an organization's evaluations are; for the export service, which waits for its read model to be as far.
+/// The latest evaluation sequence of an organization: the export role waits until its read model has reached it.
 async fn get_progress(store: Data<dyn EvaluationStore>, caller: Caller) -> Result<impl Responder, WebError> {
-    let evaluated = store.evaluated(caller.organization()?).await?;
+    let evaluated = store.evaluation_count(caller.organization()?).await?;
     Ok(HttpResponse::Ok().json(Progress { evaluated }))
 }

@@ -1,4 +1,4 @@
-//! Where evaluations are kept.
+//! The store of evaluations.
 
 mod postgres;
 mod schema;
@@ -11,23 +11,21 @@ use assay_contracts::event::{ConversationEvaluated, EvaluationOutcome};
 use assay_contracts::ids::{EvaluationId, EventId, OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
 use assay_messaging::OutgoingEvent;
-use assay_messaging::outbox::Handover;
+use assay_messaging::outbox::DirectDispatch;
 use assay_platform::db::{Database, DatabaseError};
 use assay_platform::runtime::{RequestContext, new_id};
 use async_trait::async_trait;
 use serde_json::value::RawValue;
 
-/// The inbox entry under which handled events are recorded.
+/// Consumer name in the inbox.
 pub(crate) const CONSUMER: &str = "scoring-worker";
 
-/// Status of a stored evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// With AXIS.
+    /// With an AXIS score.
     Scored,
-    /// Without AXIS, with an audit.
+    /// Audit only, without an AXIS score.
     NotApplicable,
-    /// Without anything.
     Failed,
 }
 
@@ -44,31 +42,28 @@ impl Status {
 /// A finished evaluation and the events around it.
 #[derive(Debug, Clone)]
 pub struct NewEvaluation {
-    /// The event that led to it.
-    pub asking_event_id: EventId,
-    /// The request that led to the event, and so to this.
+    pub source_event_id: EventId,
+    /// The import request, for tracing.
     pub context: Option<RequestContext>,
-    /// What the others are told; its sequence is set when it is stored.
+    /// The event to publish; the store sets its sequence.
     pub evaluated: EncodedEvaluation,
-    /// What came out.
     pub status: Status,
-    /// Version of the scorer.
     pub scorer_version: String,
-    /// What webhooks is told; absent when nobody wants to know.
-    pub announced: Option<OutgoingEvent>,
+    /// The event for webhooks; `None` when the organization has no webhook for evaluations.
+    pub announced_event: Option<OutgoingEvent>,
 }
 
-/// A stored evaluation, and the request that led to it.
+/// A newly inserted evaluation, before its sequence is assigned.
 struct Stored {
     evaluated: EncodedEvaluation,
     context: Option<RequestContext>,
 }
 
-/// What the others are told, with the evaluation as JSON: it is stored and sent as the same text.
+/// The event with the evaluation as JSON text: the same text is stored and published.
 pub type EncodedEvaluation = ConversationEvaluated<Box<RawValue>>;
 
 impl NewEvaluation {
-    /// The evaluation as JSON; absent when it failed.
+    /// JSON of the evaluation; `None` when it failed.
     fn document(&self) -> Option<&str> {
         match &self.evaluated.outcome {
             EvaluationOutcome::Evaluated { evaluation } => Some(evaluation.get()),
@@ -76,7 +71,6 @@ impl NewEvaluation {
         }
     }
 
-    /// Why it failed.
     fn error_message(&self) -> Option<&str> {
         match &self.evaluated.outcome {
             EvaluationOutcome::Evaluated { .. } => None,
@@ -85,85 +79,73 @@ impl NewEvaluation {
     }
 }
 
-/// A ticket that was deleted, and the events around it.
+/// A deleted ticket and the events to publish.
 #[derive(Debug, Clone)]
 pub struct DeletedEvaluation {
-    /// The event that said so.
+    /// The `conversation.deleted.v1` event.
     pub event_id: EventId,
-    /// The event that passes it on.
     pub deleted_event: OutgoingEvent,
-    /// The event that has webhooks forget what it was told; absent when there are none.
+    /// `None` when the installation has no webhooks.
     pub retracted_event: Option<OutgoingEvent>,
-    /// The tenant.
     pub organization_id: OrganizationId,
-    /// The ticket.
     pub ticket_id: TicketId,
-    /// When it was deleted.
     pub deleted_at: Timestamp,
 }
 
-/// An evaluation as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredEvaluation {
-    /// Its id.
     pub id: EvaluationId,
-    /// The evaluation as JSON; absent when it failed.
+    /// JSON of the evaluation; `None` when it failed.
     pub document: Option<String>,
-    /// Why it failed.
     pub error_message: Option<String>,
-    /// When it was made.
     pub created_at: Timestamp,
 }
 
-/// The use cases' view of the database.
 #[async_trait]
 pub trait EvaluationStore: Send + Sync {
-    /// Stores a batch in one transaction: inbox, evaluations, outbox. An event that was handled before and a ticket
-    /// that has an evaluation already or was deleted change nothing, and tell nobody anything. Answers the events, written
-    /// as `handover` says.
+    /// Stores a batch in one transaction: inbox, evaluations, outbox. Skips events that were handled before and tickets
+    /// that are evaluated already or deleted. Returns the events it enqueued, claimed according to `dispatch`.
     async fn record(
         &self,
         evaluations: Vec<NewEvaluation>,
-        handover: Handover,
+        dispatch: DirectDispatch,
     ) -> Result<Vec<OutgoingEvent>, DatabaseError>;
 
-    /// The evaluation of a ticket of this organization.
     async fn find(
         &self,
         organization_id: OrganizationId,
         ticket_id: TicketId,
     ) -> Result<Option<StoredEvaluation>, DatabaseError>;
 
-    /// Deletes the evaluations of tickets, those to come included, in one transaction: inbox, evaluations, outbox. An event
-    /// that was handled before changes nothing and tells nobody anything.
+    /// Replaces evaluations, present or future, with tombstones in one transaction: inbox, evaluations, outbox. Skips events
+    /// that were handled before.
     async fn delete(&self, deletions: Vec<DeletedEvaluation>) -> Result<(), DatabaseError>;
 
-    /// Those of these tickets for which there is nothing to be done any more: they have an evaluation, or were deleted.
-    async fn settled(&self, tickets: Vec<TicketId>) -> Result<HashSet<TicketId>, DatabaseError>;
+    /// The tickets among `tickets` that are evaluated already or deleted.
+    async fn finished(&self, tickets: Vec<TicketId>) -> Result<HashSet<TicketId>, DatabaseError>;
 
-    /// Removes the oldest evaluations of an organization whose tickets' ids lie before `before`, at most `limit`; answers
-    /// how many.
-    async fn remove_older(
+    /// Removes the oldest evaluations of an organization with ticket ids below `before`, at most `limit`; returns the
+    /// count.
+    async fn remove_older_than(
         &self,
         organization_id: OrganizationId,
         before: TicketId,
         limit: usize,
     ) -> Result<usize, DatabaseError>;
 
-    /// Forgets that tickets were deleted before `before`, at most `limit`; answers how many.
-    async fn forget_deletions(&self, before: Timestamp, limit: usize) -> Result<usize, DatabaseError>;
+    /// Removes tombstones of tickets deleted before `before`, at most `limit`; returns the count.
+    async fn prune_tombstones(&self, before: Timestamp, limit: usize) -> Result<usize, DatabaseError>;
 
-    /// How many evaluations of this organization were ever recorded.
-    async fn evaluated(&self, organization_id: OrganizationId) -> Result<i64, DatabaseError>;
+    /// Number of evaluations of this organization that were ever recorded; the latest sequence.
+    async fn evaluation_count(&self, organization_id: OrganizationId) -> Result<i64, DatabaseError>;
 
-    /// Prepares the tables for the time around `now`.
-    async fn prepare(&self, now: Timestamp) -> Result<(), DatabaseError>;
+    /// Creates the partitions around `now`.
+    async fn ensure_partitions(&self, now: Timestamp) -> Result<(), DatabaseError>;
 
-    /// Forgets some of the events that were handled long ago; answers how many.
-    async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError>;
+    /// Removes a batch of expired inbox entries; returns the count.
+    async fn prune_inbox(&self, now: Timestamp) -> Result<usize, DatabaseError>;
 }
 
-/// The store on whichever database is open.
 pub fn open(database: Database) -> Arc<dyn EvaluationStore> {
     match database {
         Database::Postgres(postgres) => Arc::new(postgres::PostgresStore::new(postgres)),
@@ -171,18 +153,18 @@ pub fn open(database: Database) -> Arc<dyn EvaluationStore> {
     }
 }
 
-/// The evaluations whose events were not handled before, one for each ticket (a batch may hold an event twice), in the order
-/// in which rows are locked. One event may lead to several.
-fn unhandled(evaluations: Vec<NewEvaluation>, fresh: &HashSet<EventId>) -> Vec<NewEvaluation> {
-    let is_fresh = |evaluation: &NewEvaluation| fresh.contains(&evaluation.asking_event_id);
+/// The evaluations of events that were not handled before, one for each ticket (a batch may contain an event twice), in lock
+/// order. One event may lead to several evaluations.
+fn new_evaluations(evaluations: Vec<NewEvaluation>, fresh: &HashSet<EventId>) -> Vec<NewEvaluation> {
+    let is_fresh = |evaluation: &NewEvaluation| fresh.contains(&evaluation.source_event_id);
     let mut evaluations: Vec<_> = evaluations.into_iter().filter(is_fresh).collect();
     evaluations.sort_by_key(|evaluation| evaluation.evaluated.ticket.id);
     evaluations.dedup_by_key(|evaluation| evaluation.evaluated.ticket.id);
     evaluations
 }
 
-/// The deletions whose events were not handled before, one for each event, in the order in which rows are locked.
-fn unhandled_deletions(
+/// The deletions of events that were not handled before, one for each event, in lock order.
+fn new_deletions(
     mut deletions: Vec<DeletedEvaluation>,
     mut fresh: HashSet<EventId>,
 ) -> Vec<DeletedEvaluation> {
@@ -191,8 +173,8 @@ fn unhandled_deletions(
     deletions
 }
 
-/// Stored evaluations of each organization, in the order in which the organizations' rows are locked.
-fn by_organization(stored: Vec<NewEvaluation>) -> BTreeMap<OrganizationId, Vec<Stored>> {
+/// Inserted evaluations by organization, in lock order.
+fn group_by_organization(stored: Vec<NewEvaluation>) -> BTreeMap<OrganizationId, Vec<Stored>> {
     let mut organizations: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for NewEvaluation { evaluated, context, .. } in stored {
         organizations.entry(evaluated.organization_id).or_default().push(Stored { evaluated, context });
@@ -200,13 +182,13 @@ fn by_organization(stored: Vec<NewEvaluation>) -> BTreeMap<OrganizationId, Vec<S
     organizations
 }
 
-/// The events that tell of evaluations after which the organization has `total`: they are the last ones.
-fn numbered(stored: Vec<Stored>, total: i64) -> Result<Vec<OutgoingEvent>, DatabaseError> {
+/// The events of the inserted evaluations, numbered so that the last one has the sequence `total`.
+fn assign_sequences(stored: Vec<Stored>, total: i64) -> Result<Vec<OutgoingEvent>, DatabaseError> {
     let before = total - i64::try_from(stored.len()).unwrap_or(i64::MAX);
     let events = stored.into_iter().zip(before + 1..).map(|(Stored { evaluated, context }, sequence)| {
         let evaluated = ConversationEvaluated { sequence: Some(sequence), ..evaluated };
         OutgoingEvent::following(context, new_id(), evaluated.evaluated_at, &evaluated)
     });
-    // What could not be encoded was refused when its document was.
+    // The document was encoded before: this does not fail.
     events.collect::<Result<_, _>>().map_err(|error| DatabaseError::Corrupt(error.to_string()))
 }

@@ -1,4 +1,4 @@
-//! The table, as diesel sees it in either database.
+//! The tables, as diesel sees them in either database.
 
 pub(super) mod postgres {
     diesel::table! {

@@ -1,11 +1,11 @@
-//! The role as its neighbours see it, on both databases.
+//! Integration tests of the role, on both databases.
 
-mod announcements;
 mod deletions;
-mod expiries;
-mod judged;
+mod expiry;
+mod judge;
+mod notifications;
 mod retention;
-mod stage;
+mod test_app;
 
 use std::sync::atomic::Ordering;
 
@@ -18,18 +18,18 @@ use assay_platform::runtime::{new_id, now};
 use assay_testkit::{eventually, on_both_databases};
 use serde_json::{Value, json};
 
-use crate::stage::Stage;
+use crate::test_app::TestApp;
 
-on_both_databases! { Stage {
-    an_accepted_conversation_is_evaluated_and_can_be_read,
-    a_conversation_without_an_ai_is_not_applicable_and_has_no_axis,
-    a_redelivered_event_changes_nothing_and_tells_nobody,
-    a_second_event_for_the_same_ticket_changes_nothing,
-    an_event_that_comes_twice_at_once_is_evaluated_and_told_once,
-    an_evaluation_waits_while_ingest_is_away,
-    a_missing_transcript_is_asked_for_again_and_keeps_no_other_from_being_evaluated,
-    transcripts_that_do_not_fit_into_one_answer_are_asked_for_again,
-    another_organization_and_another_scope_see_nothing,
+on_both_databases! { TestApp {
+    accepted_conversation_is_evaluated_and_readable,
+    conversation_without_ai_is_not_applicable,
+    redelivered_event_changes_and_publishes_nothing,
+    second_event_for_the_same_ticket_changes_nothing,
+    concurrent_duplicates_are_evaluated_and_published_once,
+    evaluation_is_retried_while_ingest_is_unavailable,
+    missing_transcript_is_retried_without_blocking_others,
+    transcripts_are_read_page_by_page,
+    evaluation_is_hidden_from_other_organizations_and_scopes,
     progress_counts_each_evaluation_once,
 } }
 
@@ -47,137 +47,132 @@ fn by_ai() -> Value {
     body(json!({"type": "ai", "external_id": "bot"}))
 }
 
-async fn read(stage: &Stage, ticket_id: impl ToString) -> Result<Value> {
-    let response = stage.read(stage.organization, Scope::Tickets, &ticket_id.to_string()).await?;
+async fn read(app: &TestApp, ticket_id: impl ToString) -> Result<Value> {
+    let response = app.read(app.organization, Scope::Tickets, &ticket_id.to_string()).await?;
     Ok(response.error_for_status()?.json().await?)
 }
 
-async fn an_accepted_conversation_is_evaluated_and_can_be_read(stage: Stage) -> Result<()> {
-    let (accepted, _) = stage.accept(&by_ai()).await?;
-    let evaluation = read(&stage, accepted.ticket_id).await?;
+async fn accepted_conversation_is_evaluated_and_readable(app: TestApp) -> Result<()> {
+    let (accepted, _) = app.accept(&by_ai()).await?;
+    let evaluation = read(&app, accepted.ticket_id).await?;
     assert_eq!(evaluation["status"], "scored");
     assert_eq!(evaluation["ticket_id"], accepted.ticket_id.to_string());
     assert_eq!(evaluation["external_ticket_id"], "T-1");
     assert_eq!(evaluation["resolution"]["status"], "resolved");
     assert!(evaluation["axis"]["score"].as_f64().context("no score")? >= 4.0);
-    eventually("the event", || async { Ok(stage.told(accepted.ticket_id)? == 1) }).await?;
-    let heard = stage.heard.lock().map_err(|_| anyhow::anyhow!("poisoned"))?;
-    assert_eq!(heard[0].evaluation_id.to_string(), evaluation["id"].as_str().context("no id")?);
-    assert!(matches!(&heard[0].outcome, EvaluationOutcome::Evaluated { .. }));
+    eventually("the event", || async { Ok(app.published(accepted.ticket_id)? == 1) }).await?;
+    let received = app.received_evaluations.lock().map_err(|_| anyhow::anyhow!("poisoned"))?;
+    assert_eq!(received[0].evaluation_id.to_string(), evaluation["id"].as_str().context("no id")?);
+    assert!(matches!(&received[0].outcome, EvaluationOutcome::Evaluated { .. }));
     Ok(())
 }
 
-async fn a_conversation_without_an_ai_is_not_applicable_and_has_no_axis(stage: Stage) -> Result<()> {
-    let (accepted, _) = stage.accept(&body(json!({"type": "teammate", "external_id": "bob"}))).await?;
-    let evaluation = read(&stage, accepted.ticket_id).await?;
+async fn conversation_without_ai_is_not_applicable(app: TestApp) -> Result<()> {
+    let (accepted, _) = app.accept(&body(json!({"type": "teammate", "external_id": "bob"}))).await?;
+    let evaluation = read(&app, accepted.ticket_id).await?;
     assert_eq!(evaluation["status"], "not_applicable");
     assert_eq!(evaluation["axis"], Value::Null);
     assert_eq!(evaluation["charge"]["assessment"], "not_applicable");
     Ok(())
 }
 
-async fn a_redelivered_event_changes_nothing_and_tells_nobody(stage: Stage) -> Result<()> {
-    let (accepted, event) = stage.accept(&by_ai()).await?;
-    let first = read(&stage, accepted.ticket_id).await?;
-    stage.publish(&event).await?;
-    assert_eq!(read(&stage, accepted.ticket_id).await?, first);
-    told_once_when_another_one_is_told(&stage, accepted.ticket_id).await
+async fn redelivered_event_changes_and_publishes_nothing(app: TestApp) -> Result<()> {
+    let (accepted, event) = app.accept(&by_ai()).await?;
+    let first = read(&app, accepted.ticket_id).await?;
+    app.publish(&event).await?;
+    assert_eq!(read(&app, accepted.ticket_id).await?, first);
+    assert_published_once(&app, accepted.ticket_id).await
 }
 
-async fn a_second_event_for_the_same_ticket_changes_nothing(stage: Stage) -> Result<()> {
-    let (accepted, _) = stage.accept(&by_ai()).await?;
-    let first = read(&stage, accepted.ticket_id).await?;
-    stage.publish(&OutgoingEvent::new(new_id(), now(), &accepted)?).await?;
-    assert_eq!(read(&stage, accepted.ticket_id).await?, first);
-    told_once_when_another_one_is_told(&stage, accepted.ticket_id).await
+async fn second_event_for_the_same_ticket_changes_nothing(app: TestApp) -> Result<()> {
+    let (accepted, _) = app.accept(&by_ai()).await?;
+    let first = read(&app, accepted.ticket_id).await?;
+    app.publish(&OutgoingEvent::new(new_id(), now(), &accepted)?).await?;
+    assert_eq!(read(&app, accepted.ticket_id).await?, first);
+    assert_published_once(&app, accepted.ticket_id).await
 }
 
-async fn an_event_that_comes_twice_at_once_is_evaluated_and_told_once(stage: Stage) -> Result<()> {
-    // So that a consumer is there.
-    stage.accept(&by_ai()).await?;
-    let accepted = stage.store(&by_ai())?;
+async fn concurrent_duplicates_are_evaluated_and_published_once(app: TestApp) -> Result<()> {
+    // Wait for the consumer.
+    app.accept(&by_ai()).await?;
+    let accepted = app.store(&by_ai())?;
     let event = OutgoingEvent::new(new_id(), now(), &accepted)?;
-    let results = stage.publish_together(&vec![event; 8]).await;
+    let results = app.publish_together(&vec![event; 8]).await;
     assert!(results.iter().all(Result::is_ok), "{results:?}");
-    assert_eq!(stage.progress(stage.organization).await?, 2);
-    told_once_when_another_one_is_told(&stage, accepted.ticket_id).await
+    assert_eq!(app.progress(app.organization).await?, 2);
+    assert_published_once(&app, accepted.ticket_id).await
 }
 
-/// Events are told in the order of their making here, so that one made later bounds the waiting.
-async fn told_once_when_another_one_is_told(
-    stage: &Stage,
-    ticket_id: assay_contracts::ids::TicketId,
-) -> Result<()> {
-    let (last, _) = stage.accept(&by_ai()).await?;
-    eventually("the last event", || async { Ok(stage.told(last.ticket_id)? == 1) }).await?;
-    assert_eq!(stage.told(ticket_id)?, 1);
+/// Events are published in order, so that a later one bounds the wait.
+async fn assert_published_once(app: &TestApp, ticket_id: assay_contracts::ids::TicketId) -> Result<()> {
+    let (last, _) = app.accept(&by_ai()).await?;
+    eventually("the last event", || async { Ok(app.published(last.ticket_id)? == 1) }).await?;
+    assert_eq!(app.published(ticket_id)?, 1);
     Ok(())
 }
 
-async fn an_evaluation_waits_while_ingest_is_away(stage: Stage) -> Result<()> {
-    stage.accept(&by_ai()).await?;
-    stage.ingest.away.store(true, Ordering::SeqCst);
-    let accepted = stage.store(&by_ai())?;
+async fn evaluation_is_retried_while_ingest_is_unavailable(app: TestApp) -> Result<()> {
+    app.accept(&by_ai()).await?;
+    app.ingest.away.store(true, Ordering::SeqCst);
+    let accepted = app.store(&by_ai())?;
     let event = OutgoingEvent::new(new_id(), now(), &accepted)?;
-    assert!(matches!(stage.try_publish(&event).await, Err(PublishError::Retry { .. })));
+    assert!(matches!(app.try_publish(&event).await, Err(PublishError::Retry { .. })));
     let id = accepted.ticket_id.to_string();
-    assert_eq!(stage.read(stage.organization, Scope::Tickets, &id).await?.status(), 404);
-    stage.ingest.away.store(false, Ordering::SeqCst);
-    stage.publish(&event).await?;
-    assert_eq!(read(&stage, id).await?["status"], "scored");
+    assert_eq!(app.read(app.organization, Scope::Tickets, &id).await?.status(), 404);
+    app.ingest.away.store(false, Ordering::SeqCst);
+    app.publish(&event).await?;
+    assert_eq!(read(&app, id).await?["status"], "scored");
     Ok(())
 }
 
-async fn a_missing_transcript_is_asked_for_again_and_keeps_no_other_from_being_evaluated(
-    stage: Stage,
-) -> Result<()> {
-    stage.accept(&by_ai()).await?;
-    let missing = stage.store(&by_ai())?;
-    stage.ingest.transcripts.lock().map_err(|_| anyhow::anyhow!("poisoned"))?.remove(&missing.ticket_id);
-    let there = stage.store(&by_ai())?;
+async fn missing_transcript_is_retried_without_blocking_others(app: TestApp) -> Result<()> {
+    app.accept(&by_ai()).await?;
+    let missing = app.store(&by_ai())?;
+    app.ingest.transcripts.lock().map_err(|_| anyhow::anyhow!("poisoned"))?.remove(&missing.ticket_id);
+    let there = app.store(&by_ai())?;
     let events = [&missing, &there].map(|accepted| OutgoingEvent::new(new_id(), now(), accepted));
     let [missing_event, event] = events;
-    let results = stage.publish_together(&[missing_event?, event?]).await;
+    let results = app.publish_together(&[missing_event?, event?]).await;
     assert!(
         matches!(&results[0], Err(PublishError::Retry { reason }) if reason.contains("no readable transcript"))
     );
     assert!(results[1].is_ok(), "{results:?}");
-    assert_eq!(read(&stage, there.ticket_id).await?["status"], "scored");
+    assert_eq!(read(&app, there.ticket_id).await?["status"], "scored");
     Ok(())
 }
 
-async fn transcripts_that_do_not_fit_into_one_answer_are_asked_for_again(stage: Stage) -> Result<()> {
-    stage.accept(&by_ai()).await?;
-    let accepted: Vec<_> = (0..5).map(|_| stage.store(&by_ai())).collect::<Result<_>>()?;
+async fn transcripts_are_read_page_by_page(app: TestApp) -> Result<()> {
+    app.accept(&by_ai()).await?;
+    let accepted: Vec<_> = (0..5).map(|_| app.store(&by_ai())).collect::<Result<_>>()?;
     let events: Vec<_> = accepted
         .iter()
         .map(|accepted| Ok(OutgoingEvent::new(new_id(), now(), accepted)?))
         .collect::<Result<_>>()?;
-    for result in stage.publish_together(&events).await {
+    for result in app.publish_together(&events).await {
         result?;
     }
     for accepted in accepted {
-        assert_eq!(read(&stage, accepted.ticket_id).await?["status"], "scored");
+        assert_eq!(read(&app, accepted.ticket_id).await?["status"], "scored");
     }
     Ok(())
 }
 
-async fn another_organization_and_another_scope_see_nothing(stage: Stage) -> Result<()> {
-    let (accepted, _) = stage.accept(&by_ai()).await?;
+async fn evaluation_is_hidden_from_other_organizations_and_scopes(app: TestApp) -> Result<()> {
+    let (accepted, _) = app.accept(&by_ai()).await?;
     let id = accepted.ticket_id.to_string();
-    assert_eq!(stage.read(new_id(), Scope::Tickets, &id).await?.status(), 404);
-    assert_eq!(stage.read(stage.organization, Scope::Exports, &id).await?.status(), 403);
-    assert_eq!(stage.read(stage.organization, Scope::Tickets, "not-an-id").await?.status(), 404);
+    assert_eq!(app.read(new_id(), Scope::Tickets, &id).await?.status(), 404);
+    assert_eq!(app.read(app.organization, Scope::Exports, &id).await?.status(), 403);
+    assert_eq!(app.read(app.organization, Scope::Tickets, "not-an-id").await?.status(), 404);
     Ok(())
 }
 
-async fn progress_counts_each_evaluation_once(stage: Stage) -> Result<()> {
-    assert_eq!(stage.progress(stage.organization).await?, 0);
-    let (_, event) = stage.accept(&by_ai()).await?;
-    let (accepted, _) = stage.accept(&by_ai()).await?;
-    stage.publish(&event).await?;
-    stage.publish(&OutgoingEvent::new(new_id(), now(), &accepted)?).await?;
-    assert_eq!(stage.progress(stage.organization).await?, 2);
-    assert_eq!(stage.progress(new_id()).await?, 0);
+async fn progress_counts_each_evaluation_once(app: TestApp) -> Result<()> {
+    assert_eq!(app.progress(app.organization).await?, 0);
+    let (_, event) = app.accept(&by_ai()).await?;
+    let (accepted, _) = app.accept(&by_ai()).await?;
+    app.publish(&event).await?;
+    app.publish(&OutgoingEvent::new(new_id(), now(), &accepted)?).await?;
+    assert_eq!(app.progress(app.organization).await?, 2);
+    assert_eq!(app.progress(new_id()).await?, 0);
     Ok(())
 }

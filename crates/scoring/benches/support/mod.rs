@@ -1,4 +1,4 @@
-//! What is measured: a corpus, and texts that were made to be slow.
+//! Benchmark inputs: a corpus, and adversarial texts.
 
 use std::fmt;
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::process::Command;
 
 use assay_contracts::conversation::Conversation;
 
-/// All 5,000 conversations of the load corpus would take minutes.
+/// Sampling rate: all 5,000 conversations of the load corpus would take minutes.
 const ONE_IN: usize = 20;
 
-/// Measured where it lies beside the checkout; it is no part of it.
+/// Used if present beside the checkout; not part of the project.
 const LOAD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/load_5000.jsonl.gz");
-/// Measured otherwise.
+/// Used otherwise.
 const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/samples");
 
 /// Messages of a long conversation: as many as an import may have.
@@ -59,7 +59,7 @@ pub struct Shape {
     text: &'static str,
 }
 
-/// Every kind of text that could make a careless pass over it slow.
+/// Texts that could make a naive pass slow.
 pub const SHAPES: &[Shape] = &[
     Shape {
         name: "prose",
@@ -120,7 +120,7 @@ impl Shape {
 
     fn content(&self) -> String {
         let mut content = self.text.repeat(LONG_MESSAGE_BYTES / self.text.len());
-        // A message of nothing but spaces is none.
+        // A blank message would be refused.
         content.push('x');
         content
     }

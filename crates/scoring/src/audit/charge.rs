@@ -7,8 +7,8 @@ use assay_contracts::evaluation::{
 
 use super::{Policy, Verdict};
 use crate::course::CustomerCourse;
-use crate::doubt::Doubts;
 use crate::handoff::HandoffFindings;
+use crate::reliability::Reliability;
 
 /// Assesses the charge.
 pub(crate) fn charge(
@@ -16,7 +16,7 @@ pub(crate) fn charge(
     verdict: &Verdict,
     course: &CustomerCourse,
     handoff: &HandoffFindings,
-    doubts: &Doubts,
+    reliability: &Reliability,
     policy: Policy,
 ) -> Charge {
     if involvement == AiInvolvement::NoAi {
@@ -24,10 +24,10 @@ pub(crate) fn charge(
     }
     let reasons = reasons(verdict, course, handoff);
     let silence = verdict.basis == ResolutionBasis::SilenceOnly && !policy.silence_is_resolved;
-    let unclear = silence || verdict.human_work_in_notes || doubts.calls_for_review();
+    let unclear = silence || verdict.human_work_in_notes || reliability.needs_review();
     let assessment = match (verdict.status, verdict.resolved_by) {
         (_, ResolvedBy::Human) => ChargeAssessment::Disputed,
-        (ResolutionStatus::NotResolved, _) if doubts.calls_for_review() => ChargeAssessment::Review,
+        (ResolutionStatus::NotResolved, _) if reliability.needs_review() => ChargeAssessment::Review,
         (ResolutionStatus::NotResolved, _) => ChargeAssessment::Disputed,
         (ResolutionStatus::Resolved, ResolvedBy::Ai) if !unclear => ChargeAssessment::Supported,
         (ResolutionStatus::Resolved, ResolvedBy::Customer) => ChargeAssessment::Disputed,
@@ -41,7 +41,7 @@ fn reasons(verdict: &Verdict, course: &CustomerCourse, handoff: &HandoffFindings
     let passed_on = state == HandoffState::Completed
         || (state == HandoffState::RequestedNotCompleted && handoff.promised)
         || verdict.basis == ResolutionBasis::Escalated;
-    let ignored = state == HandoffState::RequestedNotCompleted && handoff.customer_asked();
+    let ignored = state == HandoffState::RequestedNotCompleted && handoff.requested_by_customer();
     let planned = state == HandoffState::Completed
         && handoff.handoff.requested_by == Some(HandoffRequester::System)
         && !course.end.is_unhappy();

@@ -1,4 +1,4 @@
-//! The resolution audit, for someone who checks an AI vendor's bill.
+//! The resolution audit: supports checking an AI vendor's bill.
 
 mod charge;
 mod resolution;
@@ -12,6 +12,6 @@ pub struct Policy {
     /// Whether a customer who does not write again after a substantive AI answer counts as resolved. Vendors
     /// often bill it; by default it is `partial` and the charge goes to `review`.
     pub silence_is_resolved: bool,
-    /// Whether a conversation that was passed on to a human counts as not resolved even when the human solved it.
+    /// Whether a conversation with a completed handoff counts as not resolved even when the human solved it.
     pub escalation_counts_as_not_resolved: bool,
 }

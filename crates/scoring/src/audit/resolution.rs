@@ -1,7 +1,7 @@
-//! Was the customer's issue solved, by whom, and what does the verdict rest on?
+//! Whether the issue was solved, by whom, and on which basis.
 //!
-//! The reader says what it thinks most probable; facts limit it: a human who never wrote solved nothing, and items with
-//! several actors prove nothing about who did.
+//! The most probable verdict of the reader within the limits of fact: a human who never wrote cannot be the solver, and
+//! items with several authors do not prove who solved it.
 
 use assay_contracts::evaluation::{
     ChargeAssessment, HandoffState, ResolutionBasis as Basis, ResolutionStatus as Status, ResolvedBy,
@@ -10,20 +10,20 @@ use assay_contracts::evaluation::{
 use super::Policy;
 use crate::course::{CustomerCourse, EndState};
 use crate::handoff::HandoffFindings;
-use crate::reader::{Act, Calibration, Reading, exponential, logarithm};
+use crate::reader::{Act, Calibration, Reading, exp, ln};
 use crate::transcript::{Role, Transcript};
 
-/// The verdict, before it is put into words.
+/// Status, solver and basis of the resolution.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Verdict {
     pub status: Status,
     pub resolved_by: ResolvedBy,
     pub basis: Basis,
-    /// How often verdicts like this one are right, 0–1.
+    /// Calibrated probability that the status is right, 0–1.
     pub certainty: f64,
-    /// The item that the verdict rests on.
+    /// The item that supports the basis.
     pub item: Option<usize>,
-    /// Whether notes may hold human work that the customer did not see.
+    /// Whether internal notes may show human work that the customer did not see.
     pub human_work_in_notes: bool,
 }
 
@@ -35,10 +35,10 @@ const CHARGES: [ChargeAssessment; 4] = [
     ChargeAssessment::Disputed,
     ChargeAssessment::NotApplicable,
 ];
-/// From this probability on a complaint is plain.
-const PLAIN: f32 = 0.9;
-/// What the reader's view of the charge counts for beside those of state and solver.
-const CHARGE_COUNTS: f64 = 0.5;
+/// Minimum probability of a clear complaint.
+const CLEAR: f32 = 0.9;
+/// Weight of the predicted charge relative to status and solver.
+const CHARGE_WEIGHT: f64 = 0.5;
 const SOLVERS: [ResolvedBy; 5] =
     [ResolvedBy::Ai, ResolvedBy::Human, ResolvedBy::Customer, ResolvedBy::None, ResolvedBy::Unknown];
 
@@ -52,13 +52,13 @@ impl Verdict {
         calibration: &Calibration,
     ) -> Self {
         let (status, resolved_by, certainty) = most_probable(transcript, reading, handoff, calibration);
-        let evidence = Evidence { transcript, reading, course, handoff };
-        let (basis, item) = evidence.of(status, resolved_by);
-        let human_work_in_notes = notes_may_hold_work(transcript, resolved_by);
+        let basis = BasisFinder { transcript, reading, course, handoff };
+        let (basis, item) = basis.find(status, resolved_by);
+        let human_work_in_notes = may_hide_human_work(transcript, resolved_by);
         Self { status, resolved_by, basis, certainty, item, human_work_in_notes }
     }
 
-    /// The verdict that another reader's `status` and `basis` amount to: the solver is who this reader takes for it.
+    /// The verdict for the `status` and `basis` of an LLM judge; the solver is the most probable one of this reader.
     pub(crate) fn of_opinion(
         transcript: &Transcript<'_>,
         reading: &Reading,
@@ -66,12 +66,12 @@ impl Verdict {
         basis: Basis,
     ) -> Self {
         let resolved_by = solver(transcript, reading, status);
-        let human_work_in_notes = notes_may_hold_work(transcript, resolved_by);
+        let human_work_in_notes = may_hide_human_work(transcript, resolved_by);
         Self { status, resolved_by, basis, certainty: 0.0, item: None, human_work_in_notes }
     }
 
-    /// The verdict under the rules that buyers and vendors agreed on.
-    pub(crate) fn under(mut self, policy: Policy, handoff: &HandoffFindings) -> Self {
+    /// The verdict under the policy that buyer and vendor agreed on.
+    pub(crate) fn with_policy(mut self, policy: Policy, handoff: &HandoffFindings) -> Self {
         if policy.silence_is_resolved && self.basis == Basis::SilenceOnly {
             self.status = Status::Resolved;
         }
@@ -83,9 +83,9 @@ impl Verdict {
     }
 }
 
-/// The state and the solver that together with the charge that follows from them are most probable, and how often such a
-/// state is right. What facts rule out is not considered, nor that an issue is solved whose customer has the last word and
-/// complains, or waits for a person who was asked for or promised.
+/// The most probable combination of status, solver and resulting charge, and the calibrated probability of the status.
+/// Excluded are combinations that facts rule out, and `resolved` where the customer complains last or waits for a human
+/// who was requested or promised.
 fn most_probable(
     transcript: &Transcript<'_>,
     reading: &Reading,
@@ -93,56 +93,53 @@ fn most_probable(
     calibration: &Calibration,
 ) -> (Status, ResolvedBy, f64) {
     let is_open = handoff.handoff.state == HandoffState::RequestedNotCompleted
-        || complains_plainly_at_the_end(transcript, reading);
-    let states = logarithms(&reading.status.map(|logit| logit / calibration.temperature));
-    let (solvers, charges) = (logarithms(&reading.solver), logarithms(&reading.charge));
+        || ends_with_clear_complaint(transcript, reading);
+    let states = log_softmax(&reading.status.map(|logit| logit / calibration.temperature));
+    let (solvers, charges) = (log_softmax(&reading.solver), log_softmax(&reading.charge));
     let mut best = (Status::NotResolved, ResolvedBy::None, f64::MIN);
     for (status, state) in STATUSES.into_iter().zip(states) {
         for (solver, of_solver) in SOLVERS.into_iter().zip(solvers) {
             if (status == Status::Resolved && is_open) || !is_possible(transcript, status, solver) {
                 continue;
             }
-            let charge = usual_charge(transcript.has_role(Role::Ai), status, solver);
+            let charge = default_charge(transcript.has_role(Role::Ai), status, solver);
             let of_charge = CHARGES
                 .into_iter()
                 .zip(charges)
                 .find(|(of, _)| *of == charge)
                 .map_or(0.0, |(_, value)| value);
-            let sum = state + of_solver + CHARGE_COUNTS * of_charge;
+            let sum = state + of_solver + CHARGE_WEIGHT * of_charge;
             if sum > best.2 {
                 best = (status, solver, sum);
             }
         }
     }
     let (status, solver, _) = best;
-    let certainty = STATUSES
-        .into_iter()
-        .zip(states)
-        .find(|(of, _)| *of == status)
-        .map_or(0.0, |(_, value)| exponential(value));
+    let certainty =
+        STATUSES.into_iter().zip(states).find(|(of, _)| *of == status).map_or(0.0, |(_, value)| exp(value));
     (status, solver, certainty)
 }
 
-/// Whether the last word is a plain complaint of the customer's. What is meant ironically is left to the reader.
-fn complains_plainly_at_the_end(transcript: &Transcript<'_>, reading: &Reading) -> bool {
+/// Whether the last message is a clear complaint of the customer. Irony is left to the reader.
+fn ends_with_clear_complaint(transcript: &Transcript<'_>, reading: &Reading) -> bool {
     let Some(last) = transcript.customer.last().filter(|last| Some(*last) > transcript.answers.last()) else {
         return false;
     };
     let acts = reading.acts(*last);
     let complaint = acts.strongest(&[Act::Reject, Act::Return, Act::AskPerson, Act::GiveUp]);
-    complaint.is_some_and(|(_, probability)| probability >= PLAIN)
-        && acts.probability(Act::Confirm) < 1.0 - PLAIN
+    complaint.is_some_and(|(_, probability)| probability >= CLEAR)
+        && acts.probability(Act::Confirm) < 1.0 - CLEAR
 }
 
-/// Logarithms of the probabilities of these logits.
-fn logarithms<const COUNT: usize>(logits: &[f64; COUNT]) -> [f64; COUNT] {
+/// Logarithms of the probabilities of the logits.
+fn log_softmax<const COUNT: usize>(logits: &[f64; COUNT]) -> [f64; COUNT] {
     let highest = logits.iter().copied().fold(f64::MIN, f64::max);
-    let sum: f64 = logits.iter().map(|logit| exponential(logit - highest)).sum();
-    logits.map(|logit| logit - highest - logarithm(sum))
+    let sum: f64 = logits.iter().map(|logit| exp(logit - highest)).sum();
+    logits.map(|logit| logit - highest - ln(sum))
 }
 
-/// What state and solver mean for a charge where nothing else speaks against it.
-const fn usual_charge(has_ai: bool, status: Status, solver: ResolvedBy) -> ChargeAssessment {
+/// The charge that follows from status and solver where nothing else speaks against it.
+const fn default_charge(has_ai: bool, status: Status, solver: ResolvedBy) -> ChargeAssessment {
     if !has_ai {
         return ChargeAssessment::NotApplicable;
     }
@@ -155,14 +152,13 @@ const fn usual_charge(has_ai: bool, status: Status, solver: ResolvedBy) -> Charg
     }
 }
 
-/// Whether what was solved, in whole or in part, may be a human's work that shows in internal notes alone: one wrote notes,
-/// and nothing that the customer saw.
-fn notes_may_hold_work(transcript: &Transcript<'_>, resolved_by: ResolvedBy) -> bool {
-    let somebody_else = matches!(resolved_by, ResolvedBy::None | ResolvedBy::Customer);
-    transcript.has_human_note() && !somebody_else && !transcript.has_role(Role::Human)
+/// Whether the solution may be human work that only internal notes show: a human wrote notes, and no public message.
+fn may_hide_human_work(transcript: &Transcript<'_>, resolved_by: ResolvedBy) -> bool {
+    let by_other = matches!(resolved_by, ResolvedBy::None | ResolvedBy::Customer);
+    transcript.has_human_note() && !by_other && !transcript.has_role(Role::Human)
 }
 
-/// Who solved it where the state is given, as far as facts allow.
+/// The most probable solver for a status, within the limits of fact.
 fn solver(transcript: &Transcript<'_>, reading: &Reading, status: Status) -> ResolvedBy {
     let mut best = (ResolvedBy::Unknown, f64::MIN);
     for (solver, logit) in SOLVERS.into_iter().zip(reading.solver) {
@@ -173,7 +169,7 @@ fn solver(transcript: &Transcript<'_>, reading: &Reading, status: Status) -> Res
     best.0
 }
 
-/// Whether facts allow this solver: who never wrote solved nothing.
+/// Whether facts allow this solver: it must have written.
 fn is_possible(transcript: &Transcript<'_>, status: Status, solver: ResolvedBy) -> bool {
     let has = |role| transcript.has_role(role);
     match (status, solver) {
@@ -186,19 +182,19 @@ fn is_possible(transcript: &Transcript<'_>, status: Status, solver: ResolvedBy) 
     }
 }
 
-struct Evidence<'t, 'a> {
+struct BasisFinder<'t, 'a> {
     transcript: &'t Transcript<'a>,
     reading: &'t Reading,
     course: &'t CustomerCourse,
     handoff: &'t HandoffFindings,
 }
 
-impl Evidence<'_, '_> {
-    /// What the verdict rests on, and the item that shows it.
-    fn of(&self, status: Status, resolved_by: ResolvedBy) -> (Basis, Option<usize>) {
+impl BasisFinder<'_, '_> {
+    /// The basis of the verdict, and the item that shows it.
+    fn find(&self, status: Status, resolved_by: ResolvedBy) -> (Basis, Option<usize>) {
         let decided_by = self.course.decided_by;
         match status {
-            Status::NotResolved => self.of_failure(),
+            Status::NotResolved => self.for_unresolved(),
             Status::Resolved if resolved_by == ResolvedBy::Human => {
                 let confirmed = decided_by.filter(|_| self.course.end.is_content());
                 (Basis::HumanResolved, confirmed.or_else(|| self.last_of_role(Role::Human)).or(decided_by))
@@ -210,14 +206,14 @@ impl Evidence<'_, '_> {
                 Some(_) => (Basis::ActionCompleted, decided_by),
                 None => (Basis::AnswerGiven, decided_by),
             },
-            Status::Partial => self.of_open_end(),
+            Status::Partial => self.for_partial(),
         }
     }
 
-    fn of_failure(&self) -> (Basis, Option<usize>) {
+    fn for_unresolved(&self) -> (Basis, Option<usize>) {
         let decided_by = self.course.decided_by;
         if self.handoff.handoff.state == HandoffState::RequestedNotCompleted && self.handoff.promised {
-            return (Basis::Escalated, self.handoff.opened_by);
+            return (Basis::Escalated, self.handoff.opening_item);
         }
         if self.course.end.is_unhappy() || self.course.end == EndState::Doubting {
             return (Basis::CustomerRejected, decided_by);
@@ -225,8 +221,8 @@ impl Evidence<'_, '_> {
         (Basis::NoAnswer, decided_by)
     }
 
-    fn of_open_end(&self) -> (Basis, Option<usize>) {
-        let after = self.answer_behind_the_customer();
+    fn for_partial(&self) -> (Basis, Option<usize>) {
+        let after = self.first_answer_after_customer();
         if self.handoff.handoff.state == HandoffState::Completed && !self.course.end.is_content() {
             return (Basis::Escalated, self.last_of_role(Role::Human).or(after));
         }
@@ -252,8 +248,8 @@ impl Evidence<'_, '_> {
         self.transcript.answers.iter().rev().copied().find(|index| self.has(*index, act))
     }
 
-    /// The first answer behind the customer's last message.
-    fn answer_behind_the_customer(&self) -> Option<usize> {
+    /// The first answer after the customer's last message.
+    fn first_answer_after_customer(&self) -> Option<usize> {
         let last = self.transcript.customer.last().copied()?;
         self.transcript.answers.iter().copied().find(|answer| *answer > last)
     }

@@ -4,28 +4,28 @@ use std::ops::Range;
 
 use assay_contracts::evaluation::Evidence;
 
-use crate::transcript::{Role, Transcript, earlier_messages, splits_word};
+use crate::transcript::{Role, Transcript, quotes_and_signatures, splits_word};
 
-/// A quote is at most so many bytes: enough for a sentence.
-const LONGEST_QUOTE: usize = 200;
-/// A quote that would be shorter than this at a sentence is cut at a word.
-const SHORTEST_SENTENCE: usize = 60;
+/// Maximum length of a quote: enough for a sentence.
+const MAX_QUOTE_BYTES: usize = 200;
+/// A quote that would be shorter at a sentence end is cut at a word.
+const MIN_SENTENCE_BYTES: usize = 60;
 
 /// Collects quotes and hands out their indices.
 #[derive(Debug)]
-pub(crate) struct EvidenceBook<'t, 'a> {
+pub(crate) struct EvidenceCollector<'t, 'a> {
     transcript: &'t Transcript<'a>,
     quotes: Vec<Evidence>,
 }
 
-impl<'t, 'a> EvidenceBook<'t, 'a> {
-    /// An empty book.
+impl<'t, 'a> EvidenceCollector<'t, 'a> {
+    /// An empty collector.
     pub(crate) const fn new(transcript: &'t Transcript<'a>) -> Self {
         Self { transcript, quotes: Vec::new() }
     }
 
-    /// Quotes the item at `index`: whole where it is short, else its last sentences for a customer, who comes to the
-    /// point at the end, and its first ones for everybody else.
+    /// Quotes the item at `index`: in full if short; else the last sentences of a customer, who comes to the point
+    /// at the end, and the first sentences of all others.
     pub(crate) fn quote(&mut self, index: usize) -> Option<usize> {
         let item = self.transcript.item(index)?;
         let content = item.message.content.as_str();
@@ -54,12 +54,12 @@ impl<'t, 'a> EvidenceBook<'t, 'a> {
     }
 }
 
-/// The part of a text to be quoted, without outer spaces: at most [`LONGEST_QUOTE`] bytes, cut at a sentence where that
+/// The part of a text to be quoted, without outer spaces: at most [`MAX_QUOTE_BYTES`] bytes, cut at a sentence where that
 /// leaves enough of it, else at a word. Only a word that is longer than a quote is cut in the middle.
 fn passage(content: &str, from_the_end: bool) -> (usize, usize) {
     let (start, end) = own_part(content);
     let text = content.get(start..end).unwrap_or("");
-    if text.len() <= LONGEST_QUOTE {
+    if text.len() <= MAX_QUOTE_BYTES {
         return (start, end);
     }
     let (from, to) = if from_the_end { (last_part(text), text.len()) } else { (0, first_part(text)) };
@@ -70,18 +70,18 @@ fn passage(content: &str, from_the_end: bool) -> (usize, usize) {
 
 /// Where the last part of a text begins.
 fn last_part(text: &str) -> usize {
-    let earliest = text.ceil_char_boundary(text.len() - LONGEST_QUOTE);
+    let earliest = text.ceil_char_boundary(text.len() - MAX_QUOTE_BYTES);
     let rest = text.get(earliest..).unwrap_or("");
-    let at_sentence = sentence_ends(rest).find(|at| *at + SHORTEST_SENTENCE <= rest.len());
+    let at_sentence = sentence_ends(rest).find(|at| *at + MIN_SENTENCE_BYTES <= rest.len());
     let at_word = || word_bounds(text, earliest..text.len()).next().map(|at| at - earliest);
     earliest + at_sentence.or_else(at_word).unwrap_or(0)
 }
 
 /// Where the first part of a text ends.
 fn first_part(text: &str) -> usize {
-    let latest = text.floor_char_boundary(LONGEST_QUOTE);
+    let latest = text.floor_char_boundary(MAX_QUOTE_BYTES);
     let part = text.get(..latest).unwrap_or("");
-    let at_sentence = sentence_ends(part).filter(|at| *at >= SHORTEST_SENTENCE).last();
+    let at_sentence = sentence_ends(part).filter(|at| *at >= MIN_SENTENCE_BYTES).last();
     let at_word = || word_bounds(text, 1..latest + 1).next_back();
     at_sentence.or_else(at_word).unwrap_or(latest)
 }
@@ -101,7 +101,7 @@ fn word_bounds(text: &str, range: Range<usize>) -> impl DoubleEndedIterator<Item
 
 /// The text without outer spaces, and without the quoted messages and the signature behind it.
 fn own_part(content: &str) -> (usize, usize) {
-    let behind = earlier_messages(content).into_iter().next().map_or(content.len(), |(start, _)| start);
+    let behind = quotes_and_signatures(content).into_iter().next().map_or(content.len(), |(start, _)| start);
     let own = content.get(..behind).filter(|own| !own.trim().is_empty()).unwrap_or(content);
     let start = own.len() - own.trim_start().len();
     (start, start + own.trim().len())
@@ -131,24 +131,26 @@ mod tests {
     }
 
     #[test]
-    fn a_short_message_is_quoted_whole_without_its_signature() {
+    fn short_message_is_quoted_without_signature() {
         assert_eq!(quoted("  No, that did not fix it! \n", true), "No, that did not fix it!");
         assert_eq!(quoted("It works.\n\nKind regards,\nAnn", true), "It works.");
         assert_eq!(quoted("> only a quote", false), "> only a quote");
     }
 
     #[test]
-    fn a_long_message_is_quoted_at_whole_sentences() {
+    fn long_message_is_quoted_at_sentence_ends() {
         let text = format!("First things first. {} And so it works now.", "Something happened. ".repeat(30));
         assert!(
             quoted(&text, true).starts_with("Something happened.") && quoted(&text, true).ends_with("now.")
         );
         assert!(quoted(&text, false).starts_with("First") && quoted(&text, false).ends_with("happened."));
-        assert!(quoted(&text, false).len() <= LONGEST_QUOTE && quoted(&text, true).len() <= LONGEST_QUOTE);
+        assert!(
+            quoted(&text, false).len() <= MAX_QUOTE_BYTES && quoted(&text, true).len() <= MAX_QUOTE_BYTES
+        );
     }
 
     #[test]
-    fn without_a_sentence_a_quote_ends_at_a_word_and_without_words_at_a_character() {
+    fn quote_without_sentences_ends_at_word_or_character() {
         let words = "word ".repeat(100);
         assert!(quoted(&words, false).ends_with("word") && quoted(&words, true).starts_with("word"));
         let answer = "Thanks! But the printer ".to_owned() + &"still prints nothing ".repeat(9) + "at all";
@@ -156,6 +158,6 @@ mod tests {
         let chinese = "打印机还是不能用".repeat(40);
         assert!(quoted(&chinese, true).len() > 150 && chinese.ends_with(quoted(&chinese, true)));
         let letters = "é".repeat(1_000);
-        assert!(quoted(&letters, true).len() <= LONGEST_QUOTE && !quoted(&letters, false).is_empty());
+        assert!(quoted(&letters, true).len() <= MAX_QUOTE_BYTES && !quoted(&letters, false).is_empty());
     }
 }

@@ -1,9 +1,9 @@
-//! Why a score is what it is: exact quotes, signals with their effect, and sentences for people.
+//! Explanations of scores: exact quotes, signals with their effects, and reasons in plain sentences.
 
 mod evidence;
 mod reasons;
 mod signals;
 
-pub(crate) use self::evidence::EvidenceBook;
+pub(crate) use self::evidence::EvidenceCollector;
 pub(crate) use self::reasons::Narrator;
 pub(crate) use self::signals::{handoff_signals, signals};

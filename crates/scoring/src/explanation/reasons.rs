@@ -1,4 +1,4 @@
-//! One or two plain sentences for each verdict, as a customer-support manager would say them.
+//! Reasons: one or two plain sentences for each score and verdict.
 
 use assay_contracts::evaluation::{
     AiInvolvement, Effort, Flag, HandoffState, ResolutionBasis, ResolutionStatus, ResolvedBy, Signal,
@@ -6,21 +6,21 @@ use assay_contracts::evaluation::{
 
 use crate::audit::Verdict;
 use crate::course::{CustomerCourse, EndState};
-use crate::doubt::Doubts;
 use crate::effort::EffortFindings;
-use crate::handoff::{Fault, HandoffFindings};
+use crate::handoff::{HandoffFindings, HandoffFlaw};
+use crate::reliability::Reliability;
 
-/// Puts findings into words.
+/// Writes the reasons of an evaluation.
 pub(crate) struct Narrator<'t> {
     pub course: &'t CustomerCourse,
     pub effort: &'t EffortFindings,
     pub handoff: &'t HandoffFindings,
-    pub doubts: &'t Doubts,
+    pub reliability: &'t Reliability,
     pub involvement: AiInvolvement,
 }
 
 impl Narrator<'_> {
-    /// Why resolution accuracy is what it is; `signals` are those of the score, the strongest first.
+    /// The reason of resolution accuracy; `signals` are those of the score, the strongest first.
     pub(crate) fn resolution_accuracy(&self, signals: &[Signal]) -> String {
         let ending = match self.course.end {
             EndState::Absent => "The customer did not write.",
@@ -42,7 +42,7 @@ impl Narrator<'_> {
         second.map_or_else(|| ending.to_owned(), |second| format!("{ending} {second}"))
     }
 
-    /// Why interaction effort is what it is.
+    /// The reason of interaction effort.
     pub(crate) fn interaction_effort(&self) -> String {
         let Effort { customer_turns, repeated_information, clarifications } = self.effort.effort;
         let turns = times(customer_turns);
@@ -64,7 +64,7 @@ impl Narrator<'_> {
         }
     }
 
-    /// Why handoff smoothness is what it is.
+    /// The reason of handoff smoothness.
     pub(crate) fn handoff_smoothness(&self) -> String {
         match self.handoff.handoff.state {
             HandoffState::None if self.handoff.score < 4.5 => {
@@ -74,25 +74,25 @@ impl Narrator<'_> {
             HandoffState::OfferedNotTaken => {
                 "A human was offered and the customer did not take the offer.".to_owned()
             }
-            HandoffState::RequestedNotCompleted if self.handoff.customer_asked() => {
+            HandoffState::RequestedNotCompleted if self.handoff.requested_by_customer() => {
                 "The customer asked for a human and none came.".to_owned()
             }
             HandoffState::RequestedNotCompleted => "A human was promised and none came.".to_owned(),
-            HandoffState::Completed if self.handoff.faults.is_empty() && self.handoff.score < 4.5 => {
+            HandoffState::Completed if self.handoff.flaws.is_empty() && self.handoff.score < 4.5 => {
                 "A human took over, but not smoothly.".to_owned()
             }
-            HandoffState::Completed if self.handoff.faults.is_empty() => {
+            HandoffState::Completed if self.handoff.flaws.is_empty() => {
                 "A human took over without the customer having to ask or say anything twice.".to_owned()
             }
             HandoffState::Completed => {
-                let mut faults: Vec<&str> = self.handoff.faults.iter().map(fault_sentence).collect();
-                faults.dedup();
-                format!("A human took over, but {}.", join(&faults))
+                let mut flaws: Vec<&str> = self.handoff.flaws.iter().map(flaw_sentence).collect();
+                flaws.dedup();
+                format!("A human took over, but {}.", join(&flaws))
             }
         }
     }
 
-    /// Why the audit says what it says.
+    /// The reason of the resolution.
     pub(crate) fn resolution(&self, verdict: &Verdict) -> String {
         let who = match verdict.resolved_by {
             ResolvedBy::Ai => "the AI agent",
@@ -156,7 +156,7 @@ impl Narrator<'_> {
         if self.involvement == AiInvolvement::NoAi {
             return Some("No AI agent wrote to the customer.");
         }
-        self.doubts.flags.iter().find_map(|flag| match flag {
+        self.reliability.flags.iter().find_map(|flag| match flag {
             Flag::PossiblePromptInjection => Some("A message talks to the evaluator and was not believed."),
             Flag::UnsupportedLanguage => Some("The language is not covered, so a person should look."),
             Flag::MixedAuthors => Some("Some items have several authors and prove nothing."),
@@ -169,7 +169,7 @@ impl Narrator<'_> {
     }
 }
 
-/// What else weighed, if it is not the ending itself.
+/// The strongest other signal.
 fn second_sentence(code: &str) -> Option<&'static str> {
     match code {
         "CUSTOMER_REPEATED" => Some("They had to repeat themselves."),
@@ -187,9 +187,9 @@ fn second_sentence(code: &str) -> Option<&'static str> {
     }
 }
 
-/// What made the handoff rough, as a clause.
-fn fault_sentence(fault: &Fault) -> &'static str {
-    match fault.code {
+/// A flaw of the handoff, as a clause.
+fn flaw_sentence(flaw: &HandoffFlaw) -> &'static str {
+    match flaw.code {
         "HUMAN_REQUESTED_AGAIN" => "the customer had to ask more than once",
         "CUSTOMER_REPEATED" => "the customer had to repeat themselves",
         _ => "the customer had to wait",

@@ -1,8 +1,8 @@
-//! What moved a score: what the messages do, each with the effect that such messages have on readers' scores.
+//! Signals: what the messages do, each with the mean effect of such messages on the raters' scores.
 
 use assay_contracts::evaluation::Signal;
 
-use super::EvidenceBook;
+use super::EvidenceCollector;
 use crate::course::CustomerCourse;
 use crate::effort::EffortFindings;
 use crate::facts::hundredths;
@@ -10,17 +10,17 @@ use crate::handoff::HandoffFindings;
 use crate::reader::{Act, ActEffects, Reading};
 use crate::transcript::Transcript;
 
-/// Effects below this are noise to a reader.
-const SMALLEST_EFFECT: f64 = 0.05;
-/// At most so many signals a dimension.
-const MOST_SIGNALS: usize = 8;
-/// At most so many quotes a signal.
-const MOST_QUOTES: usize = 2;
+/// Smaller effects are not reported.
+const MIN_EFFECT: f64 = 0.05;
+/// Signals per dimension.
+const MAX_SIGNALS: usize = 8;
+/// Quotes per signal.
+const MAX_QUOTES: usize = 2;
 
-/// Points of an answer that was given before. Set by hand: the corpus has no act for it but that of missing the point.
+/// Effect of a repeated answer, in points. Set by hand: in the corpus it has no act of its own.
 const REPEATED_ANSWER: f64 = -0.3;
 
-/// What an act did to a score, and the items that show it.
+/// Effect of an act on a score, and the items that show it.
 #[derive(Debug)]
 struct Effect {
     code: &'static str,
@@ -34,7 +34,7 @@ pub(crate) fn signals(
     transcript: &Transcript<'_>,
     reading: &Reading,
     effort: &EffortFindings,
-    book: &mut EvidenceBook<'_, '_>,
+    collector: &mut EvidenceCollector<'_, '_>,
 ) -> Vec<Signal> {
     let last_customer = transcript.customer.last().copied().unwrap_or(0);
     let mut found: Vec<Effect> = Vec::new();
@@ -45,7 +45,7 @@ pub(crate) fn signals(
         let is_last = items.iter().any(|item| *item >= last_customer);
         let is_earlier = items.iter().any(|item| *item < last_customer);
         let points = if is_last { *last } else { 0.0 } + if is_earlier { *earlier } else { 0.0 };
-        if points.abs() >= SMALLEST_EFFECT {
+        if points.abs() >= MIN_EFFECT {
             found.push(Effect { code: act.code(), points, items });
         }
     }
@@ -58,41 +58,42 @@ pub(crate) fn signals(
     }
     found
         .sort_by(|one, other| other.points.abs().total_cmp(&one.points.abs()).then(one.code.cmp(other.code)));
-    found.truncate(MOST_SIGNALS);
+    found.truncate(MAX_SIGNALS);
     let signal = |effect: Effect| {
-        // The latest words are the ones that count.
-        let skipped = effect.items.len().saturating_sub(MOST_QUOTES);
-        let evidence = effect.items.into_iter().skip(skipped).filter_map(|item| book.quote(item)).collect();
+        // The latest items are the most relevant.
+        let skipped = effect.items.len().saturating_sub(MAX_QUOTES);
+        let evidence =
+            effect.items.into_iter().skip(skipped).filter_map(|item| collector.quote(item)).collect();
         Signal { code: effect.code.to_owned(), effect: hundredths(effect.points), evidence }
     };
     found.into_iter().map(signal).collect()
 }
 
-/// What made the handoff rough.
+/// Signals of handoff smoothness.
 pub(crate) fn handoff_signals(
     handoff: &HandoffFindings,
     course: &CustomerCourse,
-    book: &mut EvidenceBook<'_, '_>,
+    collector: &mut EvidenceCollector<'_, '_>,
 ) -> Vec<Signal> {
     let lost = 5.0 - handoff.score;
-    if !handoff.applicable || lost < SMALLEST_EFFECT {
+    if !handoff.applicable || lost < MIN_EFFECT {
         return Vec::new();
     }
-    if handoff.faults.is_empty() {
-        let code = match (handoff.handoff.first_human_reply_at, handoff.customer_asked()) {
+    if handoff.flaws.is_empty() {
+        let code = match (handoff.handoff.first_human_reply_at, handoff.requested_by_customer()) {
             (Some(_), _) => "HANDOFF_NOT_SMOOTH",
             (None, true) => "HUMAN_REQUEST_IGNORED",
             (None, false) => "PROMISED_HUMAN_MISSING",
         };
-        let item = handoff.opened_by.or(course.decided_by);
-        let evidence = item.and_then(|item| book.quote(item)).into_iter().collect();
+        let item = handoff.opening_item.or(course.decided_by);
+        let evidence = item.and_then(|item| collector.quote(item)).into_iter().collect();
         return vec![Signal { code: code.to_owned(), effect: -hundredths(lost), evidence }];
     }
-    let share = lost / handoff.faults.len() as f64;
-    let signal = |fault: &crate::handoff::Fault| Signal {
-        code: fault.code.to_owned(),
+    let share = lost / handoff.flaws.len() as f64;
+    let signal = |flaw: &crate::handoff::HandoffFlaw| Signal {
+        code: flaw.code.to_owned(),
         effect: -hundredths(share),
-        evidence: book.quote(fault.item).into_iter().collect(),
+        evidence: collector.quote(flaw.item).into_iter().collect(),
     };
-    handoff.faults.iter().map(signal).collect()
+    handoff.flaws.iter().map(signal).collect()
 }

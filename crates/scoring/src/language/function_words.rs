@@ -1,13 +1,13 @@
-//! Function words, by which languages are told apart.
+//! Language detection by function words.
 
 use std::collections::HashMap;
 
 const LISTS: &str = include_str!("../../lists/function_words.txt");
 
-/// What a function word of one language alone is worth; one of several languages is shared out.
-pub(super) const WORD_WORTH: u32 = 12;
+/// Weight of a function word of a single language; one of several languages is divided among them.
+pub(super) const WORD_WEIGHT: u32 = 12;
 
-/// The languages that function words tell apart, in the order of the file.
+/// Languages with function words, in the order of the file.
 pub(super) const CODES: [&str; 7] = ["en", "es", "de", "fr", "pt", "it", "nl"];
 
 /// The words of all languages, in lower case, with accents and without.
@@ -18,7 +18,7 @@ pub(crate) struct FunctionWords {
 }
 
 impl FunctionWords {
-    /// Of the list that ships with the crate.
+    /// From the list that ships with the crate.
     pub(crate) fn builtin() -> Self {
         let mut words: HashMap<String, u8> = HashMap::new();
         for (code, list) in LISTS.lines().filter_map(|line| line.split_once(": ")) {
@@ -35,34 +35,34 @@ impl FunctionWords {
     /// Counts a word in lower case.
     pub(super) fn add(&self, tally: &mut Tally, word: &str) {
         let Some(languages) = self.words.get(word).copied() else { return };
-        let worth = WORD_WORTH / languages.count_ones().max(1);
+        let weight = WORD_WEIGHT / languages.count_ones().max(1);
         for (number, sum) in tally.0.iter_mut().enumerate() {
-            *sum += if languages & (1 << number) == 0 { 0 } else { worth };
+            *sum += if languages & (1 << number) == 0 { 0 } else { weight };
         }
     }
 }
 
-/// How strongly words speak for each language.
+/// Sum of weights for each language.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Tally([u32; CODES.len()]);
 
 impl Tally {
-    /// How strongly the words speak for the language with this code; 0 when none does.
+    /// The sum for a language code; 0 for an unknown one.
     pub(super) fn of(&self, code: &str) -> u32 {
         CODES.iter().position(|known| *known == code).and_then(|at| self.0.get(at).copied()).unwrap_or(0)
     }
 
-    /// The language that most speaks for, if it is at least `enough` and `lead` times what speaks for the second.
-    pub(super) fn clear_best(&self, enough: u32, lead: f64) -> Option<&'static str> {
+    /// The language with the highest sum, if that is at least `minimum` and `lead` times the second.
+    pub(super) fn clear_best(&self, minimum: u32, lead: f64) -> Option<&'static str> {
         let mut sums: Vec<(u32, &'static str)> = self.0.into_iter().zip(CODES).collect();
         sums.sort_by_key(|(sum, _)| std::cmp::Reverse(*sum));
         let (best, code) = *sums.first()?;
         let second = sums.get(1).map_or(0, |(sum, _)| *sum);
-        (best >= enough && f64::from(best) >= lead * f64::from(second)).then_some(code)
+        (best >= minimum && f64::from(best) >= lead * f64::from(second)).then_some(code)
     }
 }
 
-/// The word as it is typed on a keyboard without accents: "não" is "nao", "für" is "fuer".
+/// The word without accents, as typed on a plain keyboard: "não" is "nao", "für" is "fuer".
 fn without_accents(word: &str) -> String {
     let mut plain = String::with_capacity(word.len());
     for character in word.chars() {

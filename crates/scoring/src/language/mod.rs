@@ -1,39 +1,38 @@
-//! Which language the customer writes, and in which one each text is read: by script, else by function words, else
-//! by `whichlang`.
+//! Language detection: by script, else by function words, else by `whichlang`.
 //!
 //! Measured on the short texts of `tests/samples/languages.tsv`: 180 in eight languages, 8 in none, 22 in others.
-//! `whichlang` (a linear model over n-grams) names 178 of the 180 rightly, but names one for each of the other 30,
-//! too ("iPhone 14 Pro", Polish). Function words alone name 157, leave 22 open, name one of the 180 and 4 of the 30 wrongly, and
-//! cost next to nothing. Together 171 are right, 8 open and 1 wrong, and 26 of the 30 stay open: function words decide
-//! where there are enough of them, as in nearly every conversation; else `whichlang` is asked, and believed where a
-//! function word agrees. Texts that are too short or mixed stay open.
+//! `whichlang` (a linear model over n-grams) detects 178 of the 180, but also assigns a language
+//! to each of the other 30 ("iPhone 14 Pro", Polish). Function words alone detect 157, leave 22 undetermined, are wrong on one of
+//! the 180 and on 4 of the 30, and cost almost nothing. Combined, 171 are right, 8 undetermined, 1 wrong, and 26 of the 30
+//! undetermined: function words decide if there are enough of them, as in nearly every conversation; else `whichlang`
+//! decides if a function word agrees. Texts that are too short or mixed stay undetermined.
 
 mod function_words;
 
 use std::borrow::Cow;
 
 pub(crate) use self::function_words::FunctionWords;
-use self::function_words::{Tally, WORD_WORTH};
+use self::function_words::{Tally, WORD_WEIGHT};
 use crate::transcript::{Item, Role};
 
-/// So much worth of function words decides alone.
-const ENOUGH_TO_DECIDE: u32 = 4 * WORD_WORTH;
-/// A language that decides alone has so many times what speaks for the second.
-const LEAD_TO_DECIDE: f64 = 1.5;
-/// In texts too short for `whichlang` more than one function word must speak for a language,
-const ENOUGH_TO_REPORT: u32 = WORD_WORTH * 4 / 3;
-/// and clearly more than for any other.
-const LEAD_TO_REPORT: f64 = 1.2;
-/// With fewer words `whichlang` is not asked.
-const ENOUGH_TO_GUESS: usize = 3;
-/// In so many words of a language that can be told, it is told.
-const WORDS_THAT_TELL: u32 = 12;
-/// Bytes that `whichlang` looks at: more would say little more.
-const GUESSED_FROM: usize = 200;
-/// Words of each text that are looked at.
+/// Minimum weight of function words that decide alone.
+const MIN_WEIGHT_TO_DECIDE: u32 = 4 * WORD_WEIGHT;
+/// Minimum ratio to the second language for function words that decide alone.
+const MIN_LEAD_TO_DECIDE: f64 = 1.5;
+/// Minimum weight in texts too short for `whichlang`: more than one function word.
+const MIN_WEIGHT_IN_SHORT_TEXT: u32 = WORD_WEIGHT * 4 / 3;
+/// Minimum ratio to the second language in texts too short for `whichlang`.
+const MIN_LEAD_IN_SHORT_TEXT: f64 = 1.2;
+/// With fewer words `whichlang` is not used.
+const MIN_WORDS_FOR_WHICHLANG: usize = 3;
+/// With this many words a supported language is always detected.
+const MIN_WORDS_TO_DETECT: u32 = 12;
+/// Bytes that `whichlang` gets; more hardly help.
+const WHICHLANG_BYTES: usize = 200;
+/// Words of each text that are used.
 const SAMPLE_WORDS: usize = 64;
-/// Characters of each text that are looked at.
-const SAMPLE: usize = 400;
+/// Characters of each text that are used.
+const SAMPLE_CHARACTERS: usize = 400;
 /// The languages of the corpus that the reader was fitted on.
 const COVERED: [&str; 6] = ["en", "es", "de", "fr", "pt", "zh"];
 
@@ -41,8 +40,8 @@ const COVERED: [&str; 6] = ["en", "es", "de", "fr", "pt", "zh"];
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Language {
     code: Option<String>,
-    /// Whether so much was written that a language that can be told would have been.
-    is_telling: bool,
+    /// Whether the text is long enough to detect every supported language.
+    is_detectable: bool,
 }
 
 impl Language {
@@ -51,30 +50,30 @@ impl Language {
         self.code.as_deref().unwrap_or("und")
     }
 
-    /// Whether the reader was fitted on the language. A text too short to tell its language is not called foreign.
+    /// Whether the reader was fitted on the language. A text too short for detection counts as covered.
     pub(crate) fn is_covered(&self) -> bool {
-        self.code.as_deref().map_or(!self.is_telling, |code| COVERED.contains(&code))
+        self.code.as_deref().map_or(!self.is_detectable, |code| COVERED.contains(&code))
     }
 
-    /// The language of the customer's items; of the answers where the customer wrote too little.
+    /// The language of the customer's items, or of the answers where the customer wrote too little.
     pub(crate) fn of(words: &FunctionWords, items: &[Item<'_>]) -> Self {
         let side = |keep: fn(Role) -> bool| items.iter().filter(move |item| keep(item.role));
-        let customer = told(words, || side(|role| role == Role::Customer));
-        let code = customer.or_else(|| told(words, || side(Role::answers)));
+        let customer = detect(words, || side(|role| role == Role::Customer));
+        let code = customer.or_else(|| detect(words, || side(Role::answers)));
         let written: u32 = side(|role| role == Role::Customer).map(|item| item.words).sum();
-        Self { code, is_telling: written >= WORDS_THAT_TELL }
+        Self { code, is_detectable: written >= MIN_WORDS_TO_DETECT }
     }
 }
 
-fn by_script<'t>(texts: impl Iterator<Item = &'t str>) -> Option<&'static str> {
+fn detect_by_script<'t>(texts: impl Iterator<Item = &'t str>) -> Option<&'static str> {
     let (mut han, mut kana, mut hangul, mut cyrillic, mut arabic, mut other) =
         (0usize, 0usize, 0usize, 0usize, 0usize, 0usize);
     for text in texts {
         if text.is_ascii() {
-            other += text.len().min(SAMPLE);
+            other += text.len().min(SAMPLE_CHARACTERS);
             continue;
         }
-        for character in text.chars().take(SAMPLE) {
+        for character in text.chars().take(SAMPLE_CHARACTERS) {
             match character {
                 '\u{3040}'..='\u{30FF}' => kana += 1,
                 '\u{3400}'..='\u{9FFF}' => han += 1,
@@ -86,7 +85,7 @@ fn by_script<'t>(texts: impl Iterator<Item = &'t str>) -> Option<&'static str> {
             }
         }
     }
-    // A character of these scripts stands for more than a letter does.
+    // A character of these scripts carries more than a letter.
     let (count, code) = if kana > 0 && kana * 4 >= han {
         ((kana + han) * 2, "ja")
     } else {
@@ -97,12 +96,12 @@ fn by_script<'t>(texts: impl Iterator<Item = &'t str>) -> Option<&'static str> {
     (count > other).then_some(code)
 }
 
-/// The language of one side of the conversation.
-fn told<'i, 'a: 'i, I>(words: &FunctionWords, items: impl Fn() -> I) -> Option<String>
+/// Detects the language of one side of the conversation.
+fn detect<'i, 'a: 'i, I>(words: &FunctionWords, items: impl Fn() -> I) -> Option<String>
 where
     I: Iterator<Item = &'i Item<'a>>,
 {
-    if let Some(code) = by_script(items().map(|item| item.message.content.as_str())) {
+    if let Some(code) = detect_by_script(items().map(|item| item.message.content.as_str())) {
         return Some(code.to_owned());
     }
     let mut tally = Tally::default();
@@ -110,15 +109,15 @@ where
         let text = item.own_text();
         let chunks = text.split(|character: char| !character.is_alphanumeric() && !is_apostrophe(character));
         for word in chunks.filter(|word| !word.is_empty()).take(SAMPLE_WORDS) {
-            words.add(&mut tally, &in_lower_case(word));
+            words.add(&mut tally, &lowercase(word));
         }
     }
-    let language = tally.clear_best(ENOUGH_TO_DECIDE, LEAD_TO_DECIDE).or_else(|| {
+    let language = tally.clear_best(MIN_WEIGHT_TO_DECIDE, MIN_LEAD_TO_DECIDE).or_else(|| {
         let text = beginning(items().map(|item| item.message.content.as_str()));
-        if text.split_whitespace().filter(|chunk| is_plain_word(chunk)).count() < ENOUGH_TO_GUESS {
-            return tally.clear_best(ENOUGH_TO_REPORT, LEAD_TO_REPORT);
+        if text.split_whitespace().filter(|chunk| is_plain_word(chunk)).count() < MIN_WORDS_FOR_WHICHLANG {
+            return tally.clear_best(MIN_WEIGHT_IN_SHORT_TEXT, MIN_LEAD_IN_SHORT_TEXT);
         }
-        let guess = guessed(&text)?;
+        let guess = detect_with_whichlang(&text)?;
         (tally.of(guess) > 0).then_some(guess)
     });
     language.map(str::to_owned)
@@ -128,7 +127,7 @@ const fn is_apostrophe(character: char) -> bool {
     matches!(character, '\'' | '\u{2019}')
 }
 
-fn in_lower_case(word: &str) -> Cow<'_, str> {
+fn lowercase(word: &str) -> Cow<'_, str> {
     if word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         Cow::Borrowed(word)
     } else {
@@ -145,9 +144,9 @@ fn is_plain_word(chunk: &str) -> bool {
 
 /// The first bytes of the texts, one after the other.
 fn beginning<'t>(texts: impl Iterator<Item = &'t str>) -> String {
-    let mut beginning = String::with_capacity(GUESSED_FROM);
+    let mut beginning = String::with_capacity(WHICHLANG_BYTES);
     for text in texts {
-        let room = GUESSED_FROM.saturating_sub(beginning.len() + 1);
+        let room = WHICHLANG_BYTES.saturating_sub(beginning.len() + 1);
         if room == 0 {
             break;
         }
@@ -157,8 +156,8 @@ fn beginning<'t>(texts: impl Iterator<Item = &'t str>) -> String {
     beginning
 }
 
-/// What `whichlang` takes the text for, as far as its function words are listed.
-fn guessed(text: &str) -> Option<&'static str> {
+/// The language by `whichlang`, if it has a list of function words.
+fn detect_with_whichlang(text: &str) -> Option<&'static str> {
     match whichlang::detect_language(text) {
         whichlang::Lang::Eng => Some("en"),
         whichlang::Lang::Spa => Some("es"),
@@ -186,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_language_is_told_by_script_and_function_words() {
+    fn language_is_detected_by_script_and_function_words() {
         let cases = [
             ("My router is dead and I need help with it.", "en"),
             ("No puedo iniciar sesión en mi cuenta.", "es"),

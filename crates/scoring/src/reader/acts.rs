@@ -1,4 +1,4 @@
-//! What a message does, as the reader tells it: the labels of the corpus (`corpus/PROTOCOL.md`).
+//! Acts: what a message does, the labels of the corpus (`corpus/PROTOCOL.md`).
 
 /// What a message does. A message may do several things.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) enum Act {
     Return,
     /// … writes off topic.
     OffTopic,
-    /// … says the opposite of what is meant.
+    /// … is ironic.
     Irony,
     // The agent or a human teammate …
     /// … answers fittingly.
@@ -39,7 +39,7 @@ pub(crate) enum Act {
     AskBack,
     /// … carries something out.
     CarryOut,
-    /// … says that something was done that was not.
+    /// … claims falsely that something was done.
     ClaimFalsely,
     /// … promises something.
     Promise,
@@ -47,11 +47,11 @@ pub(crate) enum Act {
     Decline,
     /// … refuses without help.
     Refuse,
-    /// … passes the conversation on to a person or team.
+    /// … hands the conversation over to a person or team.
     HandOver,
     /// … apologises.
     Apologise,
-    /// … greets, takes leave, asks whether there is anything else.
+    /// … greets, says goodbye, asks whether there is anything else.
     Close,
 }
 
@@ -84,12 +84,12 @@ impl Act {
         Self::Close,
     ];
 
-    /// Whether the customer is unhappy with what they got.
+    /// Acts of an unhappy customer.
     pub(crate) const COMPLAINTS: [Self; 6] =
         [Self::Reject, Self::Repeat, Self::AskPerson, Self::GiveUp, Self::Return, Self::Irony];
 
-    /// Acts by which a customer takes a stand on what they got.
-    pub(crate) const STANDS: [Self; 10] = [
+    /// Acts that show the customer's stance on the answers.
+    pub(crate) const STANCES: [Self; 10] = [
         Self::Confirm,
         Self::Accept,
         Self::Thank,
@@ -102,7 +102,7 @@ impl Act {
         Self::Irony,
     ];
 
-    /// Whether a customer does it; all others are an agent's or a human teammate's.
+    /// Whether it is an act of the customer; all others are of an AI agent or a human.
     pub(crate) const fn by_customer(self) -> bool {
         (self as usize) < Self::Answer as usize
     }
@@ -138,15 +138,15 @@ impl Act {
     }
 }
 
-/// From this probability on a message is said to do something.
+/// Minimum probability of an act that counts as present.
 const LIKELY: f32 = 0.5;
 
-/// What one message does: a probability for each act, in the order of [`Act::ALL`].
+/// Acts of one message: a probability for each act, in the order of [`Act::ALL`].
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct MessageActs([f32; Act::ALL.len()]);
 
 impl MessageActs {
-    /// With these probabilities.
+    /// From probabilities.
     pub(crate) const fn new(probabilities: [f32; Act::ALL.len()]) -> Self {
         Self(probabilities)
     }

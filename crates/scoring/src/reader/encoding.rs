@@ -1,4 +1,4 @@
-//! What each message does and where the conversation stands at it, by the encoder and its heads.
+//! Step 1: the encoder and its heads predict the acts of each message and an impression of the conversation.
 
 use std::borrow::Cow;
 
@@ -6,22 +6,22 @@ use assay_encoder::{Model, Workspace};
 
 use super::acts::{Act, MessageActs};
 use super::error::ReaderError;
-use super::exponential;
-use super::layout::{Layout, MARKERS, MOST_IDS, with_texts};
+use super::exp;
+use super::layout::{Layout, MARKERS, MAX_IDS, with_texts};
 use super::linear::Linear;
-use super::view::{Placed, messages_read};
+use super::selection::{SelectedMessage, selected_messages};
 use crate::transcript::{Role, Transcript};
 
-/// What the encoder says of a whole conversation: three scores, then logits of three states, five solvers and four charges.
+/// Outputs of the impression head: three scores, then logits of three statuses, five solvers and four charges.
 pub(super) const IMPRESSIONS: usize = 3 + 3 + 5 + 4;
-/// Up to this probability of any stand a paragraph takes none.
-const NO_STAND: f32 = 0.35;
-/// Inner numbers of the head of impressions.
-const INNER: usize = 192;
-/// What that head sees: the last message, the mean of the customer's, their last one, and the last answer.
-const VIEWS: usize = 4;
-/// A message is the encoder's vector at its marker, and the mean of those of its segment.
-const PARTS: usize = 2;
+/// Maximum probability of any stance in a paragraph that counts as a signature.
+const MAX_STANCE_OF_SIGNATURE: f32 = 0.35;
+/// Hidden units of the impression head.
+const HIDDEN_UNITS: usize = 192;
+/// Inputs of the impression head: the last message, the mean of the customer's, their last one, and the last answer.
+const POOLED_VECTORS: usize = 4;
+/// Vectors of a message: the one at its marker, and the mean of its segment.
+const VECTORS_PER_MESSAGE: usize = 2;
 
 /// The encoder with its heads.
 pub(super) struct MessageReader {
@@ -41,84 +41,85 @@ impl MessageReader {
     /// The tensors `acts.*` and `impression.*` beside the encoder.
     pub(super) fn new(encoder: Model) -> Result<Self, ReaderError> {
         check_encoder(&encoder)?;
-        let width = PARTS * encoder.header().hidden;
+        let width = VECTORS_PER_MESSAGE * encoder.header().hidden;
         Ok(Self {
             acts: Linear::read(&encoder, "acts", width, Act::ALL.len())?,
-            inner: Linear::read(&encoder, "impression.inner", VIEWS * width, INNER)?,
-            impression: Linear::read(&encoder, "impression", INNER, IMPRESSIONS)?,
+            inner: Linear::read(&encoder, "impression.inner", POOLED_VECTORS * width, HIDDEN_UNITS)?,
+            impression: Linear::read(&encoder, "impression", HIDDEN_UNITS, IMPRESSIONS)?,
             encoder,
         })
     }
 
-    /// Reads the messages of the transcript. A message is read in the light of those before it alone, so later ones change
-    /// nothing of it, as long as there is room for all of them.
+    /// Encodes the messages of the transcript. A message is encoded with its predecessors only, so later messages do
+    /// not change it as long as all fit.
     pub(super) fn read(&self, transcript: &Transcript<'_>) -> EncodedMessages {
-        let mut texts = with_texts(transcript, &messages_read(transcript, transcript.items.len()));
+        let mut texts = with_texts(transcript, &selected_messages(transcript, transcript.items.len()));
         let mut workspace = Workspace::default();
         self.drop_signatures(transcript, &mut texts, &mut workspace);
         let mut messages = vec![None; transcript.items.len()];
-        for ((placed, _), message) in texts.iter().zip(self.encode(transcript, &texts, &mut workspace)) {
-            if let Some(slot) = messages.get_mut(placed.item) {
+        for ((selected, _), message) in texts.iter().zip(self.encode(transcript, &texts, &mut workspace)) {
+            if let Some(slot) = messages.get_mut(selected.item) {
                 *slot = Some(message);
             }
         }
         EncodedMessages { messages }
     }
 
-    /// A customer's last paragraph that takes no stand is a signature or a remark, and is not what the message ends with.
+    /// Drops the last paragraph of a customer's message if it shows no stance: then it is a signature or a remark.
     fn drop_signatures(
         &self,
         transcript: &Transcript<'_>,
-        texts: &mut [(Placed, Cow<'_, str>)],
+        texts: &mut [(SelectedMessage, Cow<'_, str>)],
         workspace: &mut Workspace,
     ) {
         let ends: Vec<Option<usize>> =
-            texts.iter().map(|(placed, text)| last_paragraph(placed.role, text)).collect();
+            texts.iter().map(|(selected, text)| last_paragraph(selected.role, text)).collect();
         if ends.iter().all(Option::is_none) {
             return;
         }
-        let mut apart = Vec::with_capacity(texts.len() * 2);
-        for ((placed, text), end) in texts.iter().zip(&ends) {
+        let mut split_texts = Vec::with_capacity(texts.len() * 2);
+        for ((selected, text), end) in texts.iter().zip(&ends) {
             let (before, last) = text.split_at(end.unwrap_or(text.len()));
-            apart.push((*placed, Cow::Borrowed(before)));
+            split_texts.push((*selected, Cow::Borrowed(before)));
             if end.is_some() {
-                apart.push((*placed, Cow::Borrowed(last)));
+                split_texts.push((*selected, Cow::Borrowed(last)));
             }
         }
-        let mut encoded = self.encode(transcript, &apart, workspace).into_iter();
-        let stays: Vec<bool> = ends
+        let mut encoded = self.encode(transcript, &split_texts, workspace).into_iter();
+        let keeps: Vec<bool> = ends
             .iter()
             .map(|end| {
                 let alone = encoded.next();
                 let last = if end.is_some() { encoded.next() } else { alone };
                 last.is_none_or(|last| {
-                    last.acts.strongest(&Act::STANDS).is_none_or(|(_, stand)| stand > NO_STAND)
+                    last.acts
+                        .strongest(&Act::STANCES)
+                        .is_none_or(|(_, stance)| stance > MAX_STANCE_OF_SIGNATURE)
                 })
             })
             .collect();
-        drop(apart);
-        for (((_, text), end), stays) in texts.iter_mut().zip(ends).zip(stays) {
-            if let (Some(end), false) = (end, stays) {
+        drop(split_texts);
+        for (((_, text), end), keep) in texts.iter_mut().zip(ends).zip(keeps) {
+            if let (Some(end), false) = (end, keep) {
                 *text = Cow::Owned(text.get(..end).unwrap_or_default().to_owned());
             }
         }
     }
 
-    /// What each of these messages is to the encoder.
+    /// Vector and acts of each message.
     fn encode(
         &self,
         transcript: &Transcript<'_>,
-        texts: &[(Placed, Cow<'_, str>)],
+        texts: &[(SelectedMessage, Cow<'_, str>)],
         workspace: &mut Workspace,
     ) -> Vec<EncodedMessage> {
         let layout = Layout::of(&self.encoder, transcript, texts);
-        // The ids are the model's own, and never more than it has positions: nothing is refused.
+        // The ids come from the model's own tokenizer and fit its positions: encoding cannot fail.
         let rows = self.encoder.encode(&layout.ids, &layout.segments, workspace);
         debug_assert!(rows.is_ok(), "{rows:?}");
         let vectors = message_vectors(&rows.unwrap_or_default(), &layout, self.encoder.header().hidden);
-        let message = |((placed, _), vector): (&(Placed, Cow<'_, str>), Vec<f32>)| EncodedMessage {
-            acts: self.acts_of(placed.role, &vector),
-            vector,
+        let message = |((selected, _), vector): (&(SelectedMessage, Cow<'_, str>), Vec<f32>)| {
+            EncodedMessage { acts: self.acts_of(selected.role, &vector), vector }
         };
         texts.iter().zip(vectors).map(message).collect()
     }
@@ -127,25 +128,25 @@ impl MessageReader {
         let mut probabilities = [0.0; Act::ALL.len()];
         let logits = self.acts.apply(vector);
         for ((probability, logit), act) in probabilities.iter_mut().zip(logits).zip(Act::ALL) {
-            let can = match role {
+            let is_allowed = match role {
                 Role::Customer => act.by_customer(),
                 Role::Ai | Role::Human => !act.by_customer(),
                 Role::Mixed => true,
                 Role::System | Role::Note => false,
             };
-            if can {
-                *probability = (1.0 / (1.0 + exponential(-f64::from(logit)))) as f32;
+            if is_allowed {
+                *probability = (1.0 / (1.0 + exp(-f64::from(logit)))) as f32;
             }
         }
         MessageActs::new(probabilities)
     }
 
-    /// What the conversation was like up to the last of the messages `read`.
-    pub(super) fn impression(&self, read: &[Placed], encoded: &EncodedMessages) -> Vec<f32> {
-        let width = PARTS * self.encoder.header().hidden;
-        let of = |keep: fn(Role) -> bool| read.iter().filter(move |placed| keep(placed.role));
+    /// The impression of the conversation up to the last of the messages `read`.
+    pub(super) fn impression(&self, read: &[SelectedMessage], encoded: &EncodedMessages) -> Vec<f32> {
+        let width = VECTORS_PER_MESSAGE * self.encoder.header().hidden;
+        let of = |keep: fn(Role) -> bool| read.iter().filter(move |selected| keep(selected.role));
         let is_customer = |role: Role| role == Role::Customer;
-        let mut seen = Vec::with_capacity(VIEWS * width);
+        let mut seen = Vec::with_capacity(POOLED_VECTORS * width);
         seen.extend(encoded.mean(read.iter().rev().take(1), width));
         seen.extend(encoded.mean(of(is_customer), width));
         seen.extend(encoded.mean(of(is_customer).rev().take(1), width));
@@ -158,7 +159,7 @@ impl MessageReader {
     }
 }
 
-/// Where the last paragraph of a customer's message begins, if there is one that asks nothing.
+/// Start of the last paragraph of a customer's message, if it has several and the last asks nothing.
 fn last_paragraph(role: Role, text: &str) -> Option<usize> {
     let text = text.trim_end();
     let blank = |(start, line): &(usize, &str)| *start > 0 && line.trim().is_empty();
@@ -172,13 +173,13 @@ fn last_paragraph(role: Role, text: &str) -> Option<usize> {
     (role == Role::Customer && !before.trim().is_empty() && !last.contains(['?', '？'])).then_some(end)
 }
 
-/// Whether the encoder has room for a conversation and the markers.
+/// Checks that the encoder has enough positions and ids for the markers.
 pub(crate) fn check_encoder(encoder: &Model) -> Result<(), ReaderError> {
     let header = encoder.header();
-    if header.max_positions < MOST_IDS {
+    if header.max_positions < MAX_IDS {
         return Err(ReaderError::Tensor {
             name: "embedding.position".to_owned(),
-            expected: vec![MOST_IDS],
+            expected: vec![MAX_IDS],
             found: vec![header.max_positions],
         });
     }
@@ -213,7 +214,7 @@ fn message_vectors(rows: &[f32], layout: &Layout, hidden: usize) -> Vec<Vec<f32>
         .collect()
 }
 
-/// What was read of each item; nothing of those that are not read.
+/// Encoded messages by item; `None` for items that were not selected.
 pub(super) struct EncodedMessages {
     messages: Vec<Option<EncodedMessage>>,
 }
@@ -225,21 +226,21 @@ struct EncodedMessage {
 }
 
 impl EncodedMessages {
-    /// What these messages do.
-    pub(super) fn acts(&self, read: &[Placed]) -> Vec<MessageActs> {
+    /// Acts of these messages.
+    pub(super) fn acts(&self, read: &[SelectedMessage]) -> Vec<MessageActs> {
         read.iter()
-            .map(|placed| self.message(placed).map_or_else(MessageActs::default, |message| message.acts))
+            .map(|selected| self.message(selected).map_or_else(MessageActs::default, |message| message.acts))
             .collect()
     }
 
-    fn message(&self, placed: &Placed) -> Option<&EncodedMessage> {
-        self.messages.get(placed.item)?.as_ref()
+    fn message(&self, selected: &SelectedMessage) -> Option<&EncodedMessage> {
+        self.messages.get(selected.item)?.as_ref()
     }
 
     /// The mean of the vectors of these messages; zeros where there are none.
-    fn mean<'p>(&self, read: impl Iterator<Item = &'p Placed>, width: usize) -> Vec<f32> {
+    fn mean<'p>(&self, read: impl Iterator<Item = &'p SelectedMessage>, width: usize) -> Vec<f32> {
         let (mut sums, mut count) = (vec![0.0f32; width], 0.0f32);
-        for message in read.filter_map(|placed| self.message(placed)) {
+        for message in read.filter_map(|selected| self.message(selected)) {
             count += 1.0;
             for (sum, value) in sums.iter_mut().zip(&message.vector) {
                 *sum += value;

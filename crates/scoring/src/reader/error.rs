@@ -1,13 +1,13 @@
-//! Why a file cannot be used as the reader's model.
+//! Errors of loading the reader's model.
 
-/// Why a file cannot be used as the reader's model.
+/// A file cannot be used as the reader's model.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReaderError {
-    /// The file is no model, is damaged, or has no encoder.
+    /// The file is not a model, is damaged, or has no encoder.
     #[error(transparent)]
     Model(#[from] assay_encoder::ModelError),
-    /// What the file says beside its tensors cannot be read.
+    /// The metadata cannot be parsed.
     #[error("the header of the model file cannot be read ({0}); fit the model again with this version")]
     Metadata(String),
     /// Fitted for another version of Assay.
@@ -15,9 +15,9 @@ pub enum ReaderError {
         "the model was fitted for features {found}, this version of Assay computes features {expected}; fit it again"
     )]
     Features {
-        /// As the model says.
+        /// Version of the model.
         found: u32,
-        /// What this version computes.
+        /// Version of this crate.
         expected: u32,
     },
     /// A tensor is missing or has another shape.
@@ -25,14 +25,14 @@ pub enum ReaderError {
         "the tensor {name} of the model file has the shape {found:?}, expected {expected:?}; fit the model again"
     )]
     Tensor {
-        /// Of the tensor.
+        /// Name of the tensor.
         name: String,
-        /// The shape that is needed.
+        /// Required shape.
         expected: Vec<usize>,
-        /// The shape that is there; empty where the tensor is missing.
+        /// Shape in the file; empty if the tensor is missing.
         found: Vec<usize>,
     },
-    /// A tensor holds something that no fit gives.
+    /// A tensor or table has values out of range.
     #[error("the tensor {0} of the model file holds impossible numbers; fit the model again")]
     Values(&'static str),
 }

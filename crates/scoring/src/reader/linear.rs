@@ -4,10 +4,10 @@ use assay_encoder::Model;
 
 use super::error::ReaderError;
 
-/// Sums of products, in the order of the inputs: the same bytes on every machine.
+/// Weights and biases. Sums run in the order of the inputs: the same bytes on every machine.
 #[derive(Debug)]
 pub(super) struct Linear {
-    /// For each input a weight for each output.
+    /// `[inputs, outputs]`, row-major.
     weights: Vec<f32>,
     bias: Vec<f32>,
 }
@@ -31,7 +31,7 @@ impl Linear {
         Ok(Self { weights: tensor("weight", &[inputs, outputs])?, bias: tensor("bias", &[outputs])? })
     }
 
-    /// The outputs.
+    /// Computes the outputs.
     pub(super) fn apply(&self, inputs: &[f32]) -> Vec<f32> {
         let mut sums = self.bias.clone();
         for (input, weights) in inputs.iter().zip(self.weights.chunks_exact(sums.len().max(1))) {

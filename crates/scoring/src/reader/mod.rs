@@ -1,9 +1,10 @@
-//! Reads what a conversation means, in two steps that were fitted on the project's corpus (`corpus/`).
+//! The reader: predicts what messages do and how a conversation went, in two steps fitted on the project's corpus
+//! (`corpus/`).
 //!
-//! First what each message does (`encoding`): whether a customer confirms, rejects or gives up, whether an answer helps or
-//! misses the point. A small transformer reads the messages in order (`layout`); heads over its vectors say what each does,
-//! and what the conversation is like so far. Then how the conversation went and how it ended: a linear model (`linear`) sees
-//! all of this, and what was done by whom, when and in which order (`course_features`, `structure`).
+//! Step 1 (`encoding`): a small transformer encodes the messages in order (`layout`); heads over its vectors predict the acts
+//! of each message (confirms, rejects, helps, misses the point, …) and an impression of the conversation so far.
+//! Step 2 (`linear`): a linear model predicts scores and verdicts from the acts, the impression, and who did what when and
+//! in which order (`course_features`, `structure`). `score_rules` constrains the scores message by message.
 
 mod acts;
 mod course_features;
@@ -11,9 +12,9 @@ mod encoding;
 mod error;
 mod layout;
 mod linear;
-mod steps;
+mod score_rules;
+mod selection;
 mod structure;
-mod view;
 
 use crate::adjustment::INPUTS;
 use assay_encoder::Model;
@@ -26,32 +27,32 @@ use self::encoding::{EncodedMessages, MessageReader};
 pub use self::error::ReaderError;
 use self::layout::{Layout, with_texts};
 use self::linear::Linear;
-use self::steps::{Scores, Steps};
+use self::score_rules::{ScoreRules, Scores};
+use self::selection::{SelectedMessage, selected_messages};
 use self::structure::{FACTS, Unseen, facts};
-use self::view::{Placed, messages_read};
 use crate::transcript::{Role, Transcript};
 
-/// Version of what is computed of a conversation; a model that was fitted on another one is refused.
+/// Version of the features; a model fitted on another version is refused.
 pub const FEATURES_VERSION: u32 = 2;
-/// Scores, states, solvers, charges.
+/// Scores, statuses, solvers, charges.
 const OUTPUTS: usize = 3 + 3 + 5 + 4;
 
-/// What the model file says beside its tables.
+/// Metadata of the model file.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Metadata {
     features: u32,
-    /// From what the model says to how often it is right.
+    /// Calibration of confidences.
     pub calibration: Calibration,
-    /// Points that an act moves a score by, for explanations.
+    /// Effects of acts on scores, for explanations.
     pub effects: Effects,
 }
 
-/// From what the model says to how often it is right, fitted on conversations held back.
+/// Calibration of confidences, fitted on held-out conversations.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Calibration {
-    /// The logits of the state are divided by it.
+    /// Temperature of the status logits.
     pub temperature: f64,
-    /// Intercept and slope over the state's confidence: share of scores within a point of the readers'.
+    /// Intercept and slope, over the confidence of the status, of the logit that a score is within a point of the raters'.
     pub resolution_accuracy: [f64; 2],
     /// The same for interaction effort.
     pub interaction_effort: [f64; 2],
@@ -75,11 +76,11 @@ pub(crate) struct ActEffects {
     pub earlier: Vec<f64>,
 }
 
-/// What was read of a conversation.
+/// Predictions for a conversation.
 #[derive(Debug, Clone)]
 pub(crate) struct Reading {
     messages: Vec<MessageActs>,
-    /// Indices of the items that were read.
+    /// Indices of the items that the reader saw.
     read: Vec<usize>,
     /// Resolution accuracy, in points, 1–5; an adjusted one may lie outside.
     pub resolution_accuracy: f64,
@@ -96,49 +97,49 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// What an adjusted score is a sum of.
+    /// Inputs of an adjustment.
     pub(crate) fn inputs(&self) -> [f64; INPUTS] {
         let highest = self.status.iter().copied().fold(f64::MIN, f64::max);
-        let powers = self.status.map(|logit| exponential(logit - highest));
+        let powers = self.status.map(|logit| exp(logit - highest));
         let sum: f64 = powers.iter().sum();
         let scores = [self.resolution_accuracy, self.interaction_effort, self.handoff_smoothness];
         [scores[0], scores[1], scores[2], powers[0] / sum, powers[2] / sum]
     }
 
-    /// Whether the item at `index` was read.
+    /// Whether the reader saw the item at `index`.
     pub(crate) fn has_read(&self, index: usize) -> bool {
         self.read.contains(&index)
     }
 
-    /// What the item at `index` does; nothing where it was not read.
+    /// Acts of the item at `index`; none if the reader did not see it.
     pub(crate) fn acts(&self, index: usize) -> MessageActs {
         self.messages.get(index).copied().unwrap_or_default()
     }
 }
 
-/// A conversation as the models see it, for fitting them.
+/// Inputs of the models for one conversation, for training.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReaderInput {
-    /// For each message that is read, its index in the conversation.
+    /// Index in the conversation of each selected message.
     pub messages: Vec<usize>,
-    /// For each of them the letter of who speaks: C customer, A AI, H human, M several.
+    /// Role of each selected message: C customer, A AI, H human, M several.
     pub roles: String,
-    /// The encoder's ids.
+    /// Token ids of the encoder's input.
     pub ids: Vec<u32>,
-    /// For each message the place of its marker among them.
+    /// Position of the marker of each message.
     pub markers: Vec<usize>,
-    /// Where each segment of the ids ends.
+    /// End of each segment.
     pub segments: Vec<usize>,
-    /// The facts of what the customer saw.
+    /// Structural features without notes and events.
     pub facts: Vec<f32>,
-    /// The facts with notes and events.
+    /// Structural features with notes and events.
     pub facts_with_unseen: Vec<f32>,
 }
 
 impl ReaderInput {
-    /// Of a transcript, for this encoder.
+    /// The inputs for a transcript.
     pub(crate) fn of(encoder: &Model, transcript: &Transcript<'_>) -> Self {
-        let read = messages_read(transcript, transcript.items.len());
+        let read = selected_messages(transcript, transcript.items.len());
         let Layout { ids, markers, segments } =
             Layout::of(encoder, transcript, &with_texts(transcript, &read));
         let letter = |role: Role| match role {
@@ -148,18 +149,18 @@ impl ReaderInput {
             Role::Mixed | Role::System | Role::Note => 'M',
         };
         Self {
-            messages: read.iter().map(|placed| placed.item).collect(),
-            roles: read.iter().map(|placed| letter(placed.role)).collect(),
+            messages: read.iter().map(|selected| selected.item).collect(),
+            roles: read.iter().map(|selected| letter(selected.role)).collect(),
             ids,
             markers,
             segments,
-            facts: facts(transcript, &read, Unseen::IsLeftOut).to_vec(),
-            facts_with_unseen: facts(transcript, &read, Unseen::Counts).to_vec(),
+            facts: facts(transcript, &read, Unseen::Excluded).to_vec(),
+            facts_with_unseen: facts(transcript, &read, Unseen::Included).to_vec(),
         }
     }
 }
 
-/// Reads conversations.
+/// The two-step model.
 #[derive(Debug)]
 pub(crate) struct Reader {
     metadata: Metadata,
@@ -169,7 +170,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// With this model.
+    /// Loads the heads and the linear model.
     pub(crate) fn new(model: Model) -> Result<Self, ReaderError> {
         let unreadable = |error: serde_json::Error| ReaderError::Metadata(error.to_string());
         let metadata: Metadata = serde_json::from_value(model.metadata().clone()).map_err(unreadable)?;
@@ -202,19 +203,19 @@ impl Reader {
         })
     }
 
-    /// What the model says about itself.
+    /// Metadata of the model.
     pub(crate) const fn metadata(&self) -> &Metadata {
         &self.metadata
     }
 
-    /// The checksum that names the model.
+    /// SHA-256 of the model.
     pub(crate) fn sha256(&self) -> &str {
         &self.sha256
     }
 
-    /// Reads a conversation. Notes and events count for who solved the issue and how the handoff went, for nothing else.
+    /// Predicts everything for a conversation. Notes and events affect only the solver, the charge and handoff smoothness.
     pub(crate) fn read(&self, transcript: &Transcript<'_>) -> Reading {
-        let read = messages_read(transcript, transcript.items.len());
+        let read = selected_messages(transcript, transcript.items.len());
         let encoded = self.messages.read(transcript);
         let read_acts = encoded.acts(&read);
         let impression = self.messages.impression(&read, &encoded);
@@ -222,19 +223,19 @@ impl Reader {
             let facts = facts(transcript, &read, unseen);
             self.outcome(&course_features::features(&read, &read_acts, &facts, &impression))
         };
-        let (whole, seen) = (outputs(Unseen::Counts), outputs(Unseen::IsLeftOut));
-        let steps = Steps { reader: self, transcript, encoded: &encoded };
-        let Scores { resolution_accuracy, interaction_effort } = steps.to_the_end();
+        let (whole, seen) = (outputs(Unseen::Included), outputs(Unseen::Excluded));
+        let rules = ScoreRules { reader: self, transcript, encoded: &encoded };
+        let Scores { resolution_accuracy, interaction_effort } = rules.final_scores();
         let mut messages = vec![MessageActs::default(); transcript.items.len()];
-        for (placed, acts) in read.iter().zip(&read_acts) {
-            if let Some(slot) = messages.get_mut(placed.item) {
+        for (selected, acts) in read.iter().zip(&read_acts) {
+            if let Some(slot) = messages.get_mut(selected.item) {
                 *slot = *acts;
             }
         }
         let at = |outputs: &[f64], index: usize| outputs.get(index).copied().unwrap_or(0.0);
         Reading {
             messages,
-            read: read.iter().map(|placed| placed.item).collect(),
+            read: read.iter().map(|selected| selected.item).collect(),
             resolution_accuracy,
             interaction_effort,
             handoff_smoothness: at(&whole, 2).clamp(1.0, 5.0),
@@ -244,8 +245,8 @@ impl Reader {
         }
     }
 
-    /// What the second step says of the messages `read`.
-    fn outputs(&self, read: &[Placed], encoded: &EncodedMessages, facts: &[f32; FACTS]) -> Vec<f64> {
+    /// Outputs of step 2 for the messages `read`.
+    fn outputs(&self, read: &[SelectedMessage], encoded: &EncodedMessages, facts: &[f32; FACTS]) -> Vec<f64> {
         let impression = self.messages.impression(read, encoded);
         self.outcome(&course_features::features(read, &encoded.acts(read), facts, &impression))
     }
@@ -255,8 +256,8 @@ impl Reader {
     }
 }
 
-/// eˣ by additions and multiplications alone: the library's function differs between processors in the last bit.
-pub(crate) fn exponential(value: f64) -> f64 {
+/// eˣ by additions and multiplications only: the library's function differs between processors in the last bit.
+pub(crate) fn exp(value: f64) -> f64 {
     let halvings = 10;
     let small = value.clamp(-700.0, 700.0) / f64::from(1 << halvings);
     let (mut power, mut term) = (1.0, 1.0);
@@ -270,11 +271,11 @@ pub(crate) fn exponential(value: f64) -> f64 {
     power
 }
 
-/// The natural logarithm of a number from 1 to some hundreds, by the exponential above and Halley's method.
-pub(crate) fn logarithm(value: f64) -> f64 {
+/// The natural logarithm of a number from 1 to some hundreds, by [`exp`] and Halley's method.
+pub(crate) fn ln(value: f64) -> f64 {
     let mut guess = 0.0;
     for _ in 0..40 {
-        let power = exponential(guess);
+        let power = exp(guess);
         guess += 2.0 * (value - power) / (value + power);
     }
     guess
@@ -285,17 +286,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_logarithm_is_that_of_the_library() {
+    fn ln_matches_std() {
         for value in [1.0, 1.001, 2.0, 2.9, 14.7, 300.0] {
-            assert!((logarithm(value) - f64::ln(value)).abs() < 1e-9, "{value}");
+            assert!((ln(value) - f64::ln(value)).abs() < 1e-9, "{value}");
         }
     }
 
     #[test]
-    fn the_exponential_is_that_of_the_library() {
+    fn exp_matches_std() {
         for value in [-30.0, -3.3, -0.1, 0.0, 0.5, 1.0, 10.0, 80.0] {
             let exact = f64::exp(value);
-            assert!((exponential(value) - exact).abs() <= 1e-9 * exact, "{value}");
+            assert!((exp(value) - exact).abs() <= 1e-9 * exact, "{value}");
         }
     }
 }

@@ -1,51 +1,55 @@
-//! Facts about a conversation that its words do not say: who wrote how much and when, and how often the same was said.
-//! Sums, square roots and one quotient only, so that the same bytes come out everywhere.
+//! Structural features: who wrote how much and when, and repetitions. Only sums, square roots and one quotient, so that the
+//! result is the same bytes on every machine.
 
-use super::view::Placed;
+use super::selection::SelectedMessage;
 use crate::transcript::{Role, Transcript};
 
-/// How many facts there are.
+/// Number of structural features.
 pub(crate) const FACTS: usize = 20;
 
-/// Waits that are told apart, in milliseconds.
+/// Thresholds of waits, in milliseconds.
 const WAITS: [i64; 5] = [2 * 60_000, 15 * 60_000, 3_600_000, 8 * 3_600_000, 2 * 86_400_000];
 const ROLES: [Role; 6] = [Role::Customer, Role::Ai, Role::Human, Role::Mixed, Role::Note, Role::System];
 
-/// Whether facts that the customer never saw count.
+/// Whether items that the customer never saw are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unseen {
-    /// Notes and events are counted.
-    Counts,
-    /// They are not, so that they move nothing.
-    IsLeftOut,
+    /// Notes and events count.
+    Included,
+    /// Notes and events do not count.
+    Excluded,
 }
 
-/// The facts, in a fixed order.
-pub(crate) fn facts(transcript: &Transcript<'_>, read: &[Placed], unseen: Unseen) -> [f32; FACTS] {
-    let placed = |role: Role| read.iter().filter(|placed| placed.role == role).count();
+/// The features, in a fixed order.
+pub(crate) fn facts(transcript: &Transcript<'_>, read: &[SelectedMessage], unseen: Unseen) -> [f32; FACTS] {
+    let selected = |role: Role| read.iter().filter(|selected| selected.role == role).count();
     let submitted = |role: Role| transcript.items.iter().filter(|item| item.role == role).count();
     let count = |role: Role| match role {
-        Role::Note | Role::System if unseen == Unseen::IsLeftOut => 0,
+        Role::Note | Role::System if unseen == Unseen::Excluded => 0,
         Role::Note | Role::System => submitted(role),
-        _ => placed(role),
+        _ => selected(role),
     };
-    let speaks_last = |role: Role| flag(read.last().is_some_and(|placed| placed.role == role));
+    let speaks_last = |role: Role| flag(read.last().is_some_and(|selected| selected.role == role));
     let waits = Waits::of(transcript, read);
     let words = |answers: bool| -> u32 {
         let items =
-            read.iter().filter(|placed| placed.role.answers() == answers && placed.role != Role::Mixed);
-        items.filter_map(|placed| transcript.item(placed.item)).map(|item| item.words).sum()
+            read.iter().filter(|selected| selected.role.answers() == answers && selected.role != Role::Mixed);
+        items.filter_map(|selected| transcript.item(selected.item)).map(|item| item.words).sum()
     };
     let most = |answers: bool| -> f32 {
         let side =
-            read.iter().filter(|placed| placed.role.answers() == answers && placed.role != Role::Mixed);
-        side.map(|placed| transcript.likeness(placed.item)).fold(0.0, f64::max) as f32
+            read.iter().filter(|selected| selected.role.answers() == answers && selected.role != Role::Mixed);
+        side.map(|selected| transcript.similarity(selected.item)).fold(0.0, f64::max) as f32
     };
     let values = ROLES
         .map(|role| root(count(role) as u32))
         .into_iter()
         .chain([speaks_last(Role::Customer), speaks_last(Role::Ai), speaks_last(Role::Human)])
-        .chain([flag(placed(Role::Human) > 0), flag(placed(Role::Ai) > 0), flag(placed(Role::Customer) > 0)])
+        .chain([
+            flag(selected(Role::Human) > 0),
+            flag(selected(Role::Ai) > 0),
+            flag(selected(Role::Customer) > 0),
+        ])
         .chain([level(waits.whole), level(waits.longest), level(waits.for_human)])
         .chain([most(false), most(true)])
         .chain([root(words(false)) / 8.0, root(words(true)) / 12.0])
@@ -57,7 +61,7 @@ pub(crate) fn facts(transcript: &Transcript<'_>, read: &[Placed], unseen: Unseen
     facts
 }
 
-/// Times between the messages that are read, in milliseconds.
+/// Waits between the selected messages, in milliseconds.
 #[derive(Debug, Default)]
 struct Waits {
     whole: i64,
@@ -66,11 +70,11 @@ struct Waits {
 }
 
 impl Waits {
-    fn of(transcript: &Transcript<'_>, read: &[Placed]) -> Self {
+    fn of(transcript: &Transcript<'_>, read: &[SelectedMessage]) -> Self {
         let mut waits = Self::default();
         let mut before: Option<i64> = None;
         let mut human_came = false;
-        for item in read.iter().filter_map(|placed| transcript.item(placed.item)) {
+        for item in read.iter().filter_map(|selected| transcript.item(selected.item)) {
             let at = item.message.timestamp.as_millis();
             let waited = before.map_or(0, |before| at - before);
             before = Some(at);
@@ -93,7 +97,7 @@ fn root(count: u32) -> f32 {
     (count.min(1_000_000) as f32).sqrt()
 }
 
-/// How many of the waits a time reaches.
+/// Number of thresholds that a wait reaches.
 fn level(millis: i64) -> f32 {
     WAITS.iter().filter(|wait| millis >= **wait).count() as f32
 }

@@ -1,36 +1,35 @@
-//! What is read of very long conversations: the beginning and the end of every message.
+//! Excerpts of very long conversations: the start and the end of every message.
 //!
-//! A pasted log of megabytes tells no more about a customer than its first and last pages do, and must not hold up
-//! the conversations behind it.
+//! Bounds the time: the middle of a pasted log of megabytes adds nothing about the customer.
 
 use std::borrow::Cow;
 
-/// Bytes of a conversation up to which every message is read as a whole; beyond it each gets an equal share.
-const READ_AS_A_WHOLE: usize = 112 * 1024;
+/// Bytes of a conversation up to which every message is read in full; above it each message gets an equal budget.
+const MAX_BYTES_IN_FULL: usize = 112 * 1024;
 
-/// So many bytes are left out at most, so that no word is cut.
-const LONGEST_CUT_WORD: usize = 64;
+/// Maximum bytes that are dropped to end an excerpt at a word boundary.
+const MAX_TRIMMED_WORD: usize = 64;
 
-/// A text, or its beginning and its end with a line break between them.
+/// A text, or its start and its end with a line break between them.
 #[derive(Debug)]
 pub(super) struct Excerpt<'a> {
     pub text: Cow<'a, str>,
 }
 
-/// Bytes that may be read of each message of a conversation.
-pub(super) fn share(texts: impl Iterator<Item = usize>) -> usize {
+/// Byte budget of each message of a conversation.
+pub(super) fn byte_budget(texts: impl Iterator<Item = usize>) -> usize {
     let (count, total) = texts.fold((0, 0), |(count, total), length| (count + 1, total + length));
-    if total <= READ_AS_A_WHOLE { usize::MAX } else { READ_AS_A_WHOLE / count }
+    if total <= MAX_BYTES_IN_FULL { usize::MAX } else { MAX_BYTES_IN_FULL / count }
 }
 
 impl<'a> Excerpt<'a> {
-    /// At most `most` bytes of `text`: three quarters from its beginning, the rest from its end.
-    pub(super) fn of(text: &'a str, most: usize) -> Self {
-        if text.len() <= most {
+    /// At most `max_bytes` bytes of `text`: three quarters from its start, the rest from its end.
+    pub(super) fn of(text: &'a str, max_bytes: usize) -> Self {
+        if text.len() <= max_bytes {
             return Self { text: Cow::Borrowed(text) };
         }
-        let head = text.get(..text.floor_char_boundary(most / 4 * 3)).unwrap_or("");
-        let tail = text.get(text.ceil_char_boundary(text.len() - most / 4)..).unwrap_or("");
+        let head = text.get(..text.floor_char_boundary(max_bytes / 4 * 3)).unwrap_or("");
+        let tail = text.get(text.ceil_char_boundary(text.len() - max_bytes / 4)..).unwrap_or("");
         let parts = [without_last_word(head), without_first_word(tail)];
         Self { text: Cow::Owned(parts.join("\n")) }
     }
@@ -48,9 +47,9 @@ fn without_first_word(text: &str) -> &str {
     cut.and_then(|at| text.get(at..)).map_or(text, str::trim_start)
 }
 
-/// Whether little of the text is lost by leaving out so many bytes.
+/// Whether dropping this many bytes loses little of the text.
 fn is_near(bytes: usize, text: &str) -> bool {
-    bytes <= LONGEST_CUT_WORD && bytes <= text.len() / 2
+    bytes <= MAX_TRIMMED_WORD && bytes <= text.len() / 2
 }
 
 #[cfg(test)]
@@ -58,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_text_is_read_at_its_beginning_and_its_end() {
+    fn excerpt_keeps_start_and_end() {
         let text = format!("début {} fin", "é".repeat(1_000));
         let excerpt = Excerpt::of(&text, 40);
         assert!(excerpt.text.starts_with("début é") && excerpt.text.ends_with(" fin"));
@@ -66,20 +65,20 @@ mod tests {
     }
 
     #[test]
-    fn no_word_is_cut() {
+    fn excerpt_cuts_no_word() {
         let text = "order 123456 ".repeat(100);
-        for most in 60..90 {
-            let excerpt = Excerpt::of(&text, most);
+        for max_bytes in 60..90 {
+            let excerpt = Excerpt::of(&text, max_bytes);
             assert!(
                 excerpt.text.split_whitespace().all(|word| word == "order" || word == "123456"),
-                "{most}"
+                "{max_bytes}"
             );
         }
     }
 
     #[test]
-    fn conversations_of_ordinary_length_are_read_as_a_whole() {
-        assert_eq!(share([80 * 1024, 20 * 1024].into_iter()), usize::MAX);
-        assert_eq!(share([80 * 1024; 50].into_iter()), READ_AS_A_WHOLE / 50);
+    fn ordinary_conversations_are_read_in_full() {
+        assert_eq!(byte_budget([80 * 1024, 20 * 1024].into_iter()), usize::MAX);
+        assert_eq!(byte_budget([80 * 1024; 50].into_iter()), MAX_BYTES_IN_FULL / 50);
     }
 }

@@ -1,9 +1,9 @@
 //! Order numbers, e-mail addresses and the like.
 
-/// An identifier has at least so many digits.
-const IDENTIFIER_DIGITS: usize = 3;
+/// Minimum digits of an identifier.
+const MIN_IDENTIFIER_DIGITS: usize = 3;
 
-/// What was seen of the text between two spaces.
+/// A chunk of text between two spaces.
 #[derive(Debug, Default)]
 struct Chunk {
     start: usize,
@@ -13,8 +13,8 @@ struct Chunk {
 
 /// Calls `found` for each identifier, without the marks around it, and the byte offset of the text between spaces
 /// that it stands in, in order, until it returns false.
-pub(super) fn each_identifier<'t>(text: &'t str, mut found: impl FnMut(usize, &'t str) -> bool) {
-    if digits(text) < IDENTIFIER_DIGITS && !text.contains('@') {
+pub(super) fn for_each_identifier<'t>(text: &'t str, mut found: impl FnMut(usize, &'t str) -> bool) {
+    if digits(text) < MIN_IDENTIFIER_DIGITS && !text.contains('@') {
         return;
     }
     let mut chunk = Chunk::default();
@@ -46,7 +46,7 @@ fn digits(text: &str) -> usize {
 
 impl Chunk {
     fn identifier<'t>(&self, text: &'t str, end: usize) -> Option<&'t str> {
-        let has_enough_digits = self.digits >= IDENTIFIER_DIGITS;
+        let has_enough_digits = self.digits >= MIN_IDENTIFIER_DIGITS;
         if !has_enough_digits && !self.at_sign {
             return None;
         }
@@ -74,7 +74,7 @@ mod tests {
 
     fn identifiers(text: &str) -> Vec<(usize, &str)> {
         let mut all = Vec::new();
-        each_identifier(text, |start, bare| {
+        for_each_identifier(text, |start, bare| {
             all.push((start, bare));
             all.len() < 3
         });
@@ -89,12 +89,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_looked_for_behind_the_last_one_wanted() {
+    fn search_stops_when_callback_returns_false() {
         assert_eq!(identifiers("111 222 333 444"), [(0, "111"), (4, "222"), (8, "333")]);
     }
 
     #[test]
-    fn white_space_is_what_it_is_elsewhere() {
+    fn space_width_agrees_with_char_is_whitespace() {
         for character in ('\0'..=char::MAX).filter(|character| !character.is_ascii_digit()) {
             let text = format!("{character}");
             let width = space_width(&text, 0, text.as_bytes()[0]);

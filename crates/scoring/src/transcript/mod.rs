@@ -1,4 +1,4 @@
-//! A conversation as the scorer sees it: who speaks, what is the author's own text, and what items share.
+//! The parsed conversation: roles, the author's own text, and similarity of items.
 
 mod excerpt;
 mod identifiers;
@@ -10,22 +10,22 @@ use std::borrow::Cow;
 
 use assay_contracts::conversation::{Author, AuthorType, Conversation, Message, MessageKind};
 
-pub(crate) use self::own_text::earlier_messages;
+pub(crate) use self::own_text::quotes_and_signatures;
 pub(crate) use self::similarity::shares_any;
-pub(crate) use self::words::{composed, splits_word};
+pub(crate) use self::words::{nfc, splits_word};
 
-use self::excerpt::{Excerpt, share};
+use self::excerpt::{Excerpt, byte_budget};
 use self::similarity::overlap;
 use self::words::Words;
 use crate::injection::InjectionDetector;
 use crate::language::{FunctionWords, Language};
 
-/// A first message with fewer content words may be a greeting, which is no request.
-const FEWEST_WORDS_OF_REQUEST: usize = 4;
-/// From this share of common words on two messages are the same.
-const SAME_WORDS: f64 = 0.8;
+/// Minimum content words of a request: a shorter first message may be a greeting.
+const MIN_REQUEST_WORDS: usize = 4;
+/// Minimum word overlap of a repeated request.
+const SAME_REQUEST_OVERLAP: f64 = 0.8;
 
-/// What an item is to the scorer. A comment is a note whoever wrote it.
+/// Role of an item. Every internal comment is a note, whoever the author.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Customer,
@@ -53,7 +53,7 @@ impl Role {
         matches!(self, Self::Ai | Self::Human)
     }
 
-    /// Whether the item ends what the customer has to say at once: an answer, or an item of several actors.
+    /// Whether the item ends a turn of the customer: an answer, or an item of several authors.
     pub(crate) const fn speaks_to_customer(self) -> bool {
         matches!(self, Self::Ai | Self::Human | Self::Mixed)
     }
@@ -64,37 +64,37 @@ impl Role {
     }
 }
 
-/// One item with what can be counted in it.
+/// One item with its text statistics.
 #[derive(Debug)]
 pub(crate) struct Item<'a> {
-    /// What it is to the scorer.
+    /// Role of the author.
     pub role: Role,
     /// As it was submitted.
     pub message: &'a Message,
-    /// Its text, or the beginning and the end of a very long one.
+    /// Its text, or the start and the end of a very long one.
     excerpt: Cow<'a, str>,
-    /// Byte ranges of `excerpt` that quote earlier messages or sign the message.
-    earlier: Vec<(usize, usize)>,
+    /// Byte ranges of `excerpt` that are quotes or signatures.
+    excluded: Vec<(usize, usize)>,
     /// Words of its own text.
     pub words: u32,
     content_words: Vec<u64>,
     /// Hashes of order numbers, e-mail addresses and the like, sorted.
     pub identifiers: Vec<u64>,
-    /// Whether the text talks to an evaluator; nothing in it is ever good evidence.
+    /// Whether the text is a prompt injection, which is never evidence in favour.
     pub is_injected: bool,
 }
 
 impl<'a> Item<'a> {
-    /// Reads at most `most` bytes of the message.
-    pub(crate) fn read(message: &'a Message, most: usize, is_injected: bool) -> Self {
-        let excerpt = Excerpt::of(&message.content, most).text;
-        let earlier = earlier_messages(&excerpt);
-        let words = Words::of(&own(&excerpt, &earlier));
+    /// Parses at most `max_bytes` bytes of the message.
+    pub(crate) fn read(message: &'a Message, max_bytes: usize, is_injected: bool) -> Self {
+        let excerpt = Excerpt::of(&message.content, max_bytes).text;
+        let excluded = quotes_and_signatures(&excerpt);
+        let words = Words::of(&without_ranges(&excerpt, &excluded));
         Self {
             role: Role::of(message),
             message,
             excerpt,
-            earlier,
+            excluded,
             words: words.count,
             content_words: words.content,
             identifiers: words.identifiers,
@@ -104,17 +104,17 @@ impl<'a> Item<'a> {
 
     /// The author's own text, without quoted earlier messages and signatures.
     pub(crate) fn own_text(&self) -> Cow<'_, str> {
-        own(&self.excerpt, &self.earlier)
+        without_ranges(&self.excerpt, &self.excluded)
     }
 }
 
-fn own<'t>(text: &'t str, earlier: &[(usize, usize)]) -> Cow<'t, str> {
-    if earlier.is_empty() {
+fn without_ranges<'t>(text: &'t str, excluded: &[(usize, usize)]) -> Cow<'t, str> {
+    if excluded.is_empty() {
         return Cow::Borrowed(text);
     }
     let mut rest = String::with_capacity(text.len());
     let mut from = 0;
-    for (start, end) in earlier {
+    for (start, end) in excluded {
         rest.push_str(text.get(from..*start).unwrap_or(""));
         from = *end;
     }
@@ -127,52 +127,52 @@ fn own<'t>(text: &'t str, earlier: &[(usize, usize)]) -> Cow<'t, str> {
 pub(crate) struct Transcript<'a> {
     /// As it was submitted.
     pub conversation: &'a Conversation,
-    /// Whether the subject talks to an evaluator; then it is not read.
+    /// Whether the subject is a prompt injection; then it is not read.
     is_subject_injected: bool,
     /// Every item, in order.
     pub items: Vec<Item<'a>>,
-    /// Indices of the customer's items, without those that talk to an evaluator.
+    /// Indices of the customer's items, without prompt injections.
     pub customer: Vec<usize>,
-    /// Indices of the answers that the customer saw, without those that talk to an evaluator.
+    /// Indices of the answers that the customer saw, without prompt injections.
     pub answers: Vec<usize>,
-    /// For each item the share of its words that it has in common with the closest earlier one of the same side, 0–1.
-    pub likeness: Vec<f64>,
+    /// For each item the word overlap with the most similar earlier one of the same side, 0–1.
+    pub similarity: Vec<f64>,
     /// Language of the customer's text.
     pub language: Language,
 }
 
 impl<'a> Transcript<'a> {
-    /// Reads every item once.
+    /// Parses every item once.
     pub(crate) fn read(
         injections: &InjectionDetector,
         words: &FunctionWords,
         conversation: &'a Conversation,
     ) -> Self {
-        // Notes and events have a share of their own: what the customer never saw takes no room from what they said.
-        let share_of = |unseen: bool| {
+        // Notes and events have a budget of their own, so that they never displace text that the customer saw.
+        let budget_of = |unseen: bool| {
             let texts =
                 conversation.messages.iter().filter(|message| Role::of(message).is_unseen() == unseen);
-            share(texts.map(|message| message.content.len()))
+            byte_budget(texts.map(|message| message.content.len()))
         };
-        let (of_seen, of_unseen) = (share_of(false), share_of(true));
+        let (of_seen, of_unseen) = (budget_of(false), budget_of(true));
         let items: Vec<Item<'a>> = conversation
             .messages
             .iter()
             .map(|message| {
-                let most = if Role::of(message).is_unseen() { of_unseen } else { of_seen };
-                Item::read(message, most, injections.finds(&message.content))
+                let max_bytes = if Role::of(message).is_unseen() { of_unseen } else { of_seen };
+                Item::read(message, max_bytes, injections.finds(&message.content))
             })
             .collect();
         let language = Language::of(words, &items);
         let customer = indices(&items, |role| role == Role::Customer);
         let answers = indices(&items, Role::answers);
-        let mut likeness = vec![0.0; items.len()];
+        let mut similarity = vec![0.0; items.len()];
         for side in [&customer, &answers] {
-            add_likeness(&items, side, &mut likeness);
+            fill_similarity(&items, side, &mut similarity);
         }
         let is_subject_injected =
             conversation.subject.as_deref().is_some_and(|subject| injections.finds(subject));
-        Self { conversation, is_subject_injected, items, customer, answers, likeness, language }
+        Self { conversation, is_subject_injected, items, customer, answers, similarity, language }
     }
 
     /// The item at `index`, which comes from this transcript.
@@ -185,21 +185,22 @@ impl<'a> Transcript<'a> {
         self.customer.iter().filter_map(|index| self.items.get(*index))
     }
 
-    /// The share of its words that the item has in common with the closest earlier one of the same side, 0–1.
-    pub(crate) fn likeness(&self, index: usize) -> f64 {
-        self.likeness.get(index).copied().unwrap_or(0.0)
+    /// Word overlap of the item with the most similar earlier one of the same side, 0–1.
+    pub(crate) fn similarity(&self, index: usize) -> f64 {
+        self.similarity.get(index).copied().unwrap_or(0.0)
     }
 
-    /// Whether the customer's item at `index` says over again what they wrote first.
-    pub(crate) fn says_first_request_again(&self, index: usize) -> bool {
+    /// Whether the customer's item at `index` repeats their first request.
+    pub(crate) fn repeats_first_request(&self, index: usize) -> bool {
         let first = self.customer.first().copied().filter(|first| *first < index);
         let words = |index: usize| self.item(index).map_or(&[][..], |item| &item.content_words);
         first.is_some_and(|first| {
-            words(first).len() >= FEWEST_WORDS_OF_REQUEST && overlap(words(index), words(first)) > SAME_WORDS
+            words(first).len() >= MIN_REQUEST_WORDS
+                && overlap(words(index), words(first)) > SAME_REQUEST_OVERLAP
         })
     }
 
-    /// Whether an item of this role is there.
+    /// Whether any item has this role.
     pub(crate) fn has_role(&self, role: Role) -> bool {
         self.items.iter().any(|item| item.role == role)
     }
@@ -210,12 +211,12 @@ impl<'a> Transcript<'a> {
         self.items.iter().any(|item| item.role == Role::Note && by_human(item))
     }
 
-    /// Whether the subject or any item talks to an evaluator.
+    /// Whether the subject or any item is a prompt injection.
     pub(crate) fn has_injection(&self) -> bool {
         self.is_subject_injected || self.items.iter().any(|item| item.is_injected)
     }
 
-    /// The subject, unless it talks to an evaluator.
+    /// The subject, unless it is a prompt injection.
     pub(crate) fn subject(&self) -> Option<&str> {
         self.conversation.subject.as_deref().filter(|_| !self.is_subject_injected)
     }
@@ -234,13 +235,13 @@ fn indices(items: &[Item<'_>], keep: impl Fn(Role) -> bool) -> Vec<usize> {
     kept.map(|(index, _)| index).collect()
 }
 
-/// How much each of these items shares with the closest earlier one of them.
-fn add_likeness(items: &[Item<'_>], side: &[usize], likeness: &mut [f64]) {
+/// Fills in the overlap of each item with the most similar earlier one of its side.
+fn fill_similarity(items: &[Item<'_>], side: &[usize], similarity: &mut [f64]) {
     let words = |index: usize| items.get(index).map_or(&[][..], |item| &item.content_words);
     for (position, index) in side.iter().enumerate() {
         let earlier = side.iter().take(position);
         let closest = earlier.map(|earlier| overlap(words(*index), words(*earlier))).fold(0.0, f64::max);
-        if let Some(slot) = likeness.get_mut(*index) {
+        if let Some(slot) = similarity.get_mut(*index) {
             *slot = closest;
         }
     }

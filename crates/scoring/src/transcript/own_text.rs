@@ -1,8 +1,8 @@
-//! Which parts of a message are new and its author's own: quoted earlier text is not new evidence.
+//! Quotes and signatures in a message: they are not the author's own text and not evidence.
 
-use super::words::composed;
+use super::words::nfc;
 
-/// Beginnings of lines behind which an e-mail client puts the earlier message, in lower case.
+/// Prefixes of lines that an e-mail client puts above the quoted message, in lower case.
 const REPLY_SEPARATORS: [&str; 9] = [
     "-----original message",
     "-----mensaje original",
@@ -15,7 +15,7 @@ const REPLY_SEPARATORS: [&str; 9] = [
     "begin forwarded message",
 ];
 
-/// How a line begins and ends in which an e-mail client says whose message follows ("On Monday, Support wrote:").
+/// Prefix and suffix of reply headers ("On Monday, Support wrote:").
 const REPLY_HEADERS: [(&str, &str); 6] = [
     ("on ", "wrote:"),
     ("el ", "escribió:"),
@@ -25,7 +25,7 @@ const REPLY_HEADERS: [(&str, &str); 6] = [
     ("在", "写道："),
 ];
 
-/// Short lines with which a letter ends: what follows is a name, a telephone number or a legal notice.
+/// Sign-offs: a name, a telephone number or a legal notice follows.
 const SIGN_OFFS: [&str; 22] = [
     "--",
     "regards",
@@ -50,8 +50,8 @@ const SIGN_OFFS: [&str; 22] = [
     "atenciosamente",
     "此致",
 ];
-/// Whether a line that begins with the byte can be one; blanks beyond ASCII may stand before it.
-const BEGINS_A_SIGN_OFF: [bool; 256] = {
+/// Whether a line that starts with the byte can be a sign-off; non-ASCII blanks may precede it.
+const MAY_START_SIGN_OFF: [bool; 256] = {
     let mut table = [false; 256];
     let mut at = 0;
     while at < SIGN_OFFS.len() {
@@ -67,22 +67,22 @@ const BEGINS_A_SIGN_OFF: [bool; 256] = {
     }
     table
 };
-/// A sign-off stands in a line of at most so many bytes.
-const LONGEST_SIGN_OFF: usize = 40;
-/// Blanks around it are expected to be at most so many.
-const LONGEST_BLANKS: usize = 20;
+/// Maximum bytes of a line with a sign-off.
+const MAX_SIGN_OFF_BYTES: usize = 40;
+/// Maximum bytes of blanks around it.
+const MAX_BLANK_BYTES: usize = 20;
 
-/// Byte ranges of `text` that quote earlier messages or sign the message, in order.
-pub(crate) fn earlier_messages(text: &str) -> Vec<(usize, usize)> {
+/// Byte ranges of `text` that are quotes of earlier messages or signatures, in order.
+pub(crate) fn quotes_and_signatures(text: &str) -> Vec<(usize, usize)> {
     let mut ranges = Vec::new();
     let mut start = 0;
     while start < text.len() {
         let end = text.get(start..).and_then(|rest| rest.find('\n')).map_or(text.len(), |at| start + at + 1);
-        match line_kind(text.get(start..end).unwrap_or("")) {
-            Line::Own => {}
-            Line::Quoted => add_range(&mut ranges, start, end),
-            Line::SignOff if start == 0 => {}
-            Line::Separator | Line::SignOff => {
+        match classify_line(text.get(start..end).unwrap_or("")) {
+            LineKind::Own => {}
+            LineKind::Quoted => add_range(&mut ranges, start, end),
+            LineKind::SignOff if start == 0 => {}
+            LineKind::Separator | LineKind::SignOff => {
                 add_range(&mut ranges, start, text.len());
                 return ranges;
             }
@@ -92,19 +92,19 @@ pub(crate) fn earlier_messages(text: &str) -> Vec<(usize, usize)> {
     ranges
 }
 
-/// What a line is.
-enum Line {
+/// Kind of a line.
+enum LineKind {
     Own,
     Quoted,
     /// Everything from here on is an earlier message.
     Separator,
-    /// Everything from here on is a signature, unless nothing stands before it.
+    /// Everything from here on is a signature, unless it is the first line.
     SignOff,
 }
 
-fn line_kind(line: &str) -> Line {
+fn classify_line(line: &str) -> LineKind {
     let first = line.trim_ascii_start().as_bytes().first().copied().unwrap_or(b' ');
-    // Most lines show by their first character or by their length that they are their author's own.
+    // Fast path: first byte or length show that most lines are the author's own.
     let may_separate = matches!(
         first,
         b'>' | b'-'
@@ -123,20 +123,20 @@ fn line_kind(line: &str) -> Line {
             | 0x80..
     );
     let may_sign_off =
-        line.len() <= LONGEST_SIGN_OFF + LONGEST_BLANKS && BEGINS_A_SIGN_OFF[usize::from(first)];
+        line.len() <= MAX_SIGN_OFF_BYTES + MAX_BLANK_BYTES && MAY_START_SIGN_OFF[usize::from(first)];
     if !may_separate && !may_sign_off {
-        return Line::Own;
+        return LineKind::Own;
     }
     let bare = line.trim();
     match bare {
-        _ if bare.starts_with('>') => Line::Quoted,
-        _ if may_separate && is_separator(bare) => Line::Separator,
-        _ if bare.len() <= LONGEST_SIGN_OFF && is_sign_off(&composed(bare)) => Line::SignOff,
-        _ => Line::Own,
+        _ if bare.starts_with('>') => LineKind::Quoted,
+        _ if may_separate && is_separator(bare) => LineKind::Separator,
+        _ if bare.len() <= MAX_SIGN_OFF_BYTES && is_sign_off(&nfc(bare)) => LineKind::SignOff,
+        _ => LineKind::Own,
     }
 }
 
-/// A sign-off is the whole line but for marks; "sent from" and the like may name a device.
+/// A sign-off fills the line except for punctuation; "sent from" and the like may name a device.
 fn is_sign_off(line: &str) -> bool {
     let first = line.as_bytes().first().copied().unwrap_or(b' ').to_ascii_lowercase();
     SIGN_OFFS.iter().filter(|sign_off| sign_off.as_bytes().first() == Some(&first)).any(|sign_off| {
@@ -172,15 +172,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quoted_lines_and_everything_behind_a_reply_header_are_earlier_text() {
+    fn quoted_lines_and_text_after_reply_header_are_excluded() {
         let text = "still broken\n> Thanks, it works\nbye\nOn Monday, Support wrote:\nGreat!";
         let parts: Vec<&str> =
-            earlier_messages(text).into_iter().map(|(start, end)| &text[start..end]).collect();
+            quotes_and_signatures(text).into_iter().map(|(start, end)| &text[start..end]).collect();
         assert_eq!(parts, ["> Thanks, it works\n", "On Monday, Support wrote:\nGreat!"]);
     }
 
     #[test]
-    fn reply_headers_are_known_in_other_languages() {
+    fn reply_headers_are_known_in_all_languages() {
         for header in [
             "El lunes, Soporte escribió:",
             "Am 3. März um 10:15 Uhr Support <a@example.com> schrieb:",
@@ -190,22 +190,22 @@ mod tests {
             "-----Ursprüngliche Nachricht-----",
         ] {
             let text = format!("x\n{header}\n123");
-            assert_eq!(earlier_messages(&text), [(2, text.len())], "{header}");
+            assert_eq!(quotes_and_signatures(&text), [(2, text.len())], "{header}");
         }
     }
 
     #[test]
-    fn a_signature_is_nobodys_message() {
+    fn signatures_are_excluded() {
         let text = "It works now.\n\nKind regards,\nDr. Ann Bad, Helpful Ltd.";
-        assert_eq!(earlier_messages(text), [(15, text.len())]);
+        assert_eq!(quotes_and_signatures(text), [(15, text.len())]);
         for own in [
             "Regards to the team, it still fails",
             "Kind regards",
             "Sent from the wrong address again and again and again",
         ] {
-            assert_eq!(earlier_messages(own), [], "{own}");
+            assert_eq!(quotes_and_signatures(own), [], "{own}");
         }
         let sent = "No luck\nSent from my phone";
-        assert_eq!(earlier_messages(sent), [(8, sent.len())]);
+        assert_eq!(quotes_and_signatures(sent), [(8, sent.len())]);
     }
 }

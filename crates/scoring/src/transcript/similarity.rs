@@ -1,6 +1,6 @@
-//! How much two texts share.
+//! Similarity of texts by common words.
 
-/// Share of common words among all words of two sorted sets, 0–1 (Jaccard index); 0 when either is empty.
+/// Jaccard index of two sorted sets, 0–1; 0 when either is empty.
 pub(super) fn overlap(one: &[u64], other: &[u64]) -> f64 {
     if one.is_empty() || other.is_empty() {
         return 0.0;
@@ -14,7 +14,7 @@ pub(crate) fn shares_any(one: &[u64], other: &[u64]) -> bool {
     common(one, other) > 0
 }
 
-/// How many elements two sorted sets have in common.
+/// Number of common elements of two sorted sets.
 pub(crate) fn common(one: &[u64], other: &[u64]) -> usize {
     let (mut left, mut right, mut common) = (0, 0, 0);
     while let (Some(a), Some(b)) = (one.get(left), other.get(right)) {
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_overlap_is_the_share_of_common_words() {
+    fn overlap_is_jaccard_index() {
         assert_eq!(overlap(&[1, 2, 3], &[2, 3, 4]), 0.5);
         assert_eq!(overlap(&[], &[1]), 0.0);
         assert!(shares_any(&[1, 5], &[5]) && !shares_any(&[1], &[2]));

@@ -1,4 +1,4 @@
-//! The words of a text, by which messages are compared.
+//! Word statistics of a text, for comparing messages.
 
 use std::borrow::Cow;
 use std::collections::hash_map::DefaultHasher;
@@ -6,20 +6,20 @@ use std::hash::{Hash, Hasher};
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 
-use super::identifiers::each_identifier;
+use super::identifiers::for_each_identifier;
 
-/// At most so many words of a text are compared with other texts: bounds the work on long texts.
-const COMPARED_WORDS: usize = 64;
-/// Words and identifiers are told apart by so many characters: bounds the work on texts without spaces.
-const COMPARED_CHARACTERS: usize = 256;
-/// Words too common to show that two messages say the same.
+/// Words of a text that are compared: bounds the time on long texts.
+const MAX_COMPARED_WORDS: usize = 64;
+/// Characters of a word or identifier that are hashed: bounds the time on texts without spaces.
+const MAX_HASHED_CHARACTERS: usize = 256;
+/// Words too common to indicate similarity.
 const STOP_WORDS: [&str; 38] = [
     "a", "an", "the", "i", "you", "to", "of", "and", "in", "is", "it", "for", "on", "my", "me", "that",
     "this", "with", "be", "do", "can", "at", "we", "your", "so", "have", "are", "was", "if", "or", "not",
     "but", "please", "would", "like", "just", "as", "am",
 ];
 
-/// What was counted in a text.
+/// Word count and hashes of a text.
 #[derive(Debug, Default)]
 pub(super) struct Words {
     /// Words; in scripts without spaces two characters count as one.
@@ -31,9 +31,9 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// Of the text.
+    /// Analyses a text.
     pub(super) fn of(text: &str) -> Self {
-        let text = &composed(text);
+        let text = &nfc(text);
         let mut words = Self::default();
         let mut unspaced: Option<char> = None;
         let mut unspaced_length = 0u32;
@@ -59,9 +59,9 @@ impl Words {
                 start = Some(at);
             }
         }
-        each_identifier(text, |_, identifier| {
+        for_each_identifier(text, |_, identifier| {
             words.identifiers.push(hash_beginning(identifier));
-            words.identifiers.len() < COMPARED_WORDS
+            words.identifiers.len() < MAX_COMPARED_WORDS
         });
         for hashes in [&mut words.content, &mut words.identifiers] {
             hashes.sort_unstable();
@@ -72,20 +72,20 @@ impl Words {
 
     fn add_word(&mut self, word: &str) {
         self.count += 1;
-        if self.content.len() < COMPARED_WORDS && !STOP_WORDS.contains(&word.to_lowercase().as_str()) {
+        if self.content.len() < MAX_COMPARED_WORDS && !STOP_WORDS.contains(&word.to_lowercase().as_str()) {
             self.add_content(hash_beginning(word));
         }
     }
 
     fn add_content(&mut self, hash: u64) {
-        if self.content.len() < COMPARED_WORDS {
+        if self.content.len() < MAX_COMPARED_WORDS {
             self.content.push(hash);
         }
     }
 }
 
-/// The text with letters and their accents in one character each (Unicode's form C): some systems send them apart.
-pub(crate) fn composed(text: &str) -> Cow<'_, str> {
+/// The text in Unicode normalisation form C: some systems send letters and accents as separate characters.
+pub(crate) fn nfc(text: &str) -> Cow<'_, str> {
     ComposingNormalizerBorrowed::new_nfc().normalize(text)
 }
 
@@ -94,7 +94,7 @@ const fn is_unspaced(character: char) -> bool {
     matches!(character, '\u{2E80}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}')
 }
 
-/// Whether a word goes on where `left` ends and `right` begins. In a script without spaces every character is a word.
+/// Whether the boundary between `left` and `right` is inside a word. In a script without spaces every character is a word.
 pub(crate) fn splits_word(left: &str, right: &str) -> bool {
     let in_word = |character: Option<char>| {
         character.is_some_and(|character| character.is_alphanumeric() && !is_unspaced(character))
@@ -104,7 +104,7 @@ pub(crate) fn splits_word(left: &str, right: &str) -> bool {
 
 fn hash_beginning(word: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
-    for character in word.chars().take(COMPARED_CHARACTERS).flat_map(char::to_lowercase) {
+    for character in word.chars().take(MAX_HASHED_CHARACTERS).flat_map(char::to_lowercase) {
         character.hash(&mut hasher);
     }
     hasher.finish()
@@ -121,14 +121,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_and_identifiers_are_counted_in_any_script() {
+    fn words_and_identifiers_are_counted_in_all_scripts() {
         let words = Words::of("My order 88123 isn't here");
         assert_eq!((words.count, words.content.len(), words.identifiers.len()), (5, 4, 1));
         assert_eq!(Words::of("订单还没到").count, 3);
         assert_eq!(Words::of("order order").content.len(), 1);
         assert_eq!(Words::of("").count, 0);
-        // Accents beside their letters.
-        let (composed, apart) = (Words::of("café fermé"), Words::of("cafe\u{301} ferme\u{301}"));
-        assert_eq!((composed.count, &composed.content), (2, &apart.content));
+        // Decomposed accents.
+        let (composed, decomposed) = (Words::of("café fermé"), Words::of("cafe\u{301} ferme\u{301}"));
+        assert_eq!((composed.count, &composed.content), (2, &decomposed.content));
     }
 }

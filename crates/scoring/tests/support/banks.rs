@@ -1,4 +1,4 @@
-//! Phrase banks added to the samples of their language: how often the scores move as they must.
+//! Phrase banks: adds their phrases to samples of their language and measures how often the relation holds.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use assay_contracts::conversation::{Author, Conversation, MessageKind};
 use assay_scoring::Scorer;
 
-use super::dressing::Dressing;
+use super::variants::Variant;
 use super::{Speaker, all_samples, golden, read, with};
 
 /// The languages with banks.
@@ -15,31 +15,30 @@ pub const LANGUAGES: [&str; 6] = ["en", "es", "de", "fr", "pt", "zh"];
 /// Languages that samples name and no bank covers.
 const WITHOUT_BANKS: [&str; 7] = ["it", "nl", "pl", "ja", "ru", "tr", "ko"];
 
-/// The only sample outside of the golden folder that is not in English.
+/// The only non-English sample outside the golden folder.
 const SPANISH_SAMPLE: &str = "another-language";
 
-/// A dress is tried on a part of the samples: the phrase matters, not the conversation.
-const EVERY_SO_MANY: usize = 40;
+/// Sampling rate for variants: the phrase matters, not the conversation.
+const SAMPLE_EVERY: usize = 40;
 
-/// A phrase is tried on so many samples of its language, other phrases on others.
-const SAMPLES_OF_PHRASE: usize = 2;
+/// Samples per phrase; different phrases get different samples.
+const SAMPLES_PER_PHRASE: usize = 2;
 
-/// Of a language with many samples so many are used.
-const MOST_SAMPLES: usize = 30;
+/// Maximum samples of a language.
+const MAX_SAMPLES: usize = 30;
 
-/// Scores come in tenths; half of one is no change.
+/// Scores are rounded to tenths: half of one is no change.
 const ROUNDING: f64 = 0.05;
 
-/// So much may a score change by what says nothing about the issue.
-const NEUTRAL: f64 = 0.25;
+/// Maximum change of a score by a neutral text.
+const MAX_NEUTRAL_CHANGE: f64 = 0.25;
 
 /// A collection of phrases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bank {
-    /// Phrases that changed conversations were fitted on.
+    /// Phrases that the reader was fitted on.
     Known,
-    /// Phrases that nothing was fitted on and that whoever works on the reader does not look at: their shares tell how well
-    /// the rest of the world is understood.
+    /// Phrases that nothing is fitted on and no developer looks at: they measure generalisation.
     HeldOut,
 }
 
@@ -52,7 +51,7 @@ impl Bank {
     }
 }
 
-/// A change to a conversation and what it must do to the scores.
+/// A change to a conversation and the required change of the scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
     Rejections,
@@ -68,7 +67,7 @@ pub enum Relation {
 }
 
 impl Relation {
-    /// The name of its files.
+    /// Stem of its file names.
     pub const fn stem(self) -> &'static str {
         match self {
             Self::Rejections => "rejections",
@@ -95,7 +94,7 @@ impl Relation {
         match self {
             Self::AgentClaims | Self::AgentInjections => with_same_author(sample, Speaker::Ai, phrase),
             Self::SystemNotes => with(sample, Speaker::System, phrase),
-            Self::NeutralAdditions => below_the_last_words(sample, phrase),
+            Self::NeutralAdditions => below_last_message(sample, phrase),
             Self::ComplaintRepetitions => {
                 with_same_author(sample, Speaker::Customer, &format!("{phrase} {}", first_request(sample)))
             }
@@ -118,13 +117,13 @@ impl Relation {
                 accuracy <= ROUNDING && effort <= ROUNDING
             }
             Self::SystemNotes | Self::NeutralAdditions => {
-                accuracy.abs() <= NEUTRAL && effort.abs() <= NEUTRAL
+                accuracy.abs() <= MAX_NEUTRAL_CHANGE && effort.abs() <= MAX_NEUTRAL_CHANGE
             }
         }
     }
 }
 
-/// What the relations compare.
+/// Values that the relations compare.
 #[derive(Debug, Clone, Copy)]
 struct Reading {
     accuracy: f64,
@@ -143,16 +142,16 @@ fn reading(scorer: &Scorer, conversation: &Conversation) -> Option<Reading> {
     })
 }
 
-/// How one phrase fares over all samples of its language.
+/// Result of one phrase.
 #[derive(Debug)]
 pub struct PhraseOutcome {
     pub phrase: String,
     pub tried: usize,
-    /// The tickets where the relation does not hold.
+    /// Tickets for which the relation fails.
     pub broken: Vec<String>,
 }
 
-/// How one bank fares.
+/// Result of one bank.
 #[derive(Debug)]
 pub struct BankOutcome {
     /// The worst phrase first.
@@ -168,7 +167,7 @@ impl BankOutcome {
         (tried - broken) as f64 / tried as f64
     }
 
-    /// The tickets where most phrases fail, the worst first, with how many do.
+    /// Tickets with the most failing phrases, the worst first.
     pub fn worst_samples(&self) -> Vec<(usize, &str)> {
         let mut broken: BTreeMap<&str, usize> = BTreeMap::new();
         for ticket_id in self.phrases.iter().flat_map(|phrase| &phrase.broken) {
@@ -186,16 +185,16 @@ pub fn measure(scorer: &Scorer, bank: Bank, relation: Relation, language: &str) 
     let samples: Vec<(Conversation, Reading)> = samples_in(language)
         .into_iter()
         .filter_map(|sample| reading(scorer, &sample).map(|before| (sample, before)))
-        .take(MOST_SAMPLES)
+        .take(MAX_SAMPLES)
         .collect();
     assert!(samples.len() >= 5, "too few samples in {language}");
     let outcome = |(at, phrase): (usize, String)| {
-        let tried = samples.iter().cycle().skip(at * SAMPLES_OF_PHRASE).take(SAMPLES_OF_PHRASE);
+        let tried = samples.iter().cycle().skip(at * SAMPLES_PER_PHRASE).take(SAMPLES_PER_PHRASE);
         let breaks = |(sample, before): &(Conversation, Reading)| {
             let after = reading(scorer, &relation.apply(sample, &phrase)).unwrap();
             (!relation.holds(*before, after)).then(|| sample.ticket_id.clone())
         };
-        PhraseOutcome { broken: tried.filter_map(breaks).collect(), tried: SAMPLES_OF_PHRASE, phrase }
+        PhraseOutcome { broken: tried.filter_map(breaks).collect(), tried: SAMPLES_PER_PHRASE, phrase }
     };
     let mut phrases: Vec<PhraseOutcome> =
         relation.phrases(bank, language).into_iter().enumerate().map(outcome).collect();
@@ -203,12 +202,11 @@ pub fn measure(scorer: &Scorer, bank: Bank, relation: Relation, language: &str) 
     BankOutcome { phrases }
 }
 
-/// Of the English phrases and samples for which a relation holds: the share for which it also holds for the phrase in
-/// another dress, and the phrases that lose most.
-pub fn measure_dressed(scorer: &Scorer, relation: Relation, dressing: Dressing) -> BankOutcome {
+/// Measures a variant on the English phrases and samples for which the relation holds without it.
+pub fn measure_variant(scorer: &Scorer, relation: Relation, variant: Variant) -> BankOutcome {
     let samples: Vec<(Conversation, Reading)> = samples_in("en")
         .into_iter()
-        .step_by(EVERY_SO_MANY)
+        .step_by(SAMPLE_EVERY)
         .filter_map(|sample| reading(scorer, &sample).map(|before| (sample, before)))
         .collect();
     let holds = |(sample, before): &(Conversation, Reading), text: &str| {
@@ -216,7 +214,7 @@ pub fn measure_dressed(scorer: &Scorer, relation: Relation, dressing: Dressing) 
     };
     let outcome = |phrase: String| {
         let plain: Vec<_> = samples.iter().filter(|sample| holds(sample, &phrase)).collect();
-        let broken = plain.iter().filter(|sample| !holds(sample, &dressing.dress(&sample.0, &phrase)));
+        let broken = plain.iter().filter(|sample| !holds(sample, &variant.apply(&sample.0, &phrase)));
         let broken = broken.map(|(sample, _)| sample.ticket_id.clone()).collect();
         PhraseOutcome { broken, tried: plain.len(), phrase }
     };
@@ -226,7 +224,7 @@ pub fn measure_dressed(scorer: &Scorer, relation: Relation, dressing: Dressing) 
     BankOutcome { phrases }
 }
 
-/// Golden conversations name their language after the number; without one they are in English.
+/// Samples of a language: the id of a golden conversation has the language after the number, or none for English.
 fn samples_in(language: &str) -> Vec<Conversation> {
     let golden = read(&golden("conversations.jsonl")).into_iter();
     let golden = golden.map(|sample| (golden_language(&sample.ticket_id), sample));
@@ -256,7 +254,7 @@ fn with_same_author(sample: &Conversation, speaker: Speaker, phrase: &str) -> Co
     longer
 }
 
-fn below_the_last_words(sample: &Conversation, phrase: &str) -> Conversation {
+fn below_last_message(sample: &Conversation, phrase: &str) -> Conversation {
     let mut signed = sample.clone();
     let last = signed.messages.iter_mut().rfind(|message| {
         matches!(message.author, Author::Contact { .. }) && message.kind == MessageKind::Message

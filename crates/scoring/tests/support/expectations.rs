@@ -1,4 +1,4 @@
-//! What a careful reader expects of an evaluation, as ranges, and what of it does not hold.
+//! Human expectations of evaluations, as ranges, and their violations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,12 +13,12 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub struct Expectation {
     pub ticket_id: String,
-    /// What a reader sees in the conversation.
+    /// Reason of the expectation.
     pub why: String,
     pub expect: Expected,
 }
 
-/// What must hold; what is absent is left open.
+/// Allowed values; an absent field allows everything.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(non_snake_case, reason = "the names of the file")]
@@ -39,8 +39,8 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// What does not hold, in words; empty when all is well.
-    pub fn faults(&self, evaluation: &Evaluation) -> Vec<String> {
+    /// Violations, in words.
+    pub fn violations(&self, evaluation: &Evaluation) -> Vec<String> {
         let dimensions = evaluation.axis.as_ref().map(|axis| &axis.dimensions);
         let accuracy = dimensions.map(|dimensions| dimensions.resolution_accuracy.score.value());
         let effort = dimensions.map(|dimensions| dimensions.interaction_effort.score.value());
@@ -48,7 +48,7 @@ impl Expected {
         let confidence = dimensions.map(|dimensions| dimensions.resolution_accuracy.confidence.value());
         let surest = confidence.unwrap_or(0.0).max(evaluation.resolution.confidence.value());
         let lacking = self.flags.iter().flatten().filter(|flag| !evaluation.flags.contains(flag));
-        let mut faults: Vec<String> = [
+        let mut violations: Vec<String> = [
             one_of("status", evaluation.resolution.status, self.resolution.as_ref()),
             one_of("by", evaluation.resolution.resolved_by, self.resolved_by.as_ref()),
             one_of("charge", evaluation.charge.assessment, self.charge.as_ref()),
@@ -62,8 +62,8 @@ impl Expected {
         .into_iter()
         .flatten()
         .collect();
-        faults.extend(lacking.map(|flag| format!("{flag:?} is not flagged")));
-        faults
+        violations.extend(lacking.map(|flag| format!("{flag:?} is not flagged")));
+        violations
     }
 }
 
@@ -84,15 +84,15 @@ fn within(name: &str, value: Option<f64>, least: Option<f64>, most: Option<f64>)
     too_low.or(too_high)
 }
 
-/// A sample whose evaluation is not what was expected.
+/// A conversation whose evaluation violates its expectation.
 #[derive(Debug)]
 pub struct Violation {
     pub ticket_id: String,
-    /// The reader's opinion and what contradicts it.
+    /// The reason of the expectation and the violations.
     pub description: String,
 }
 
-/// How a file of expectations fares.
+/// Result of a file of expectations.
 #[derive(Debug)]
 pub struct Outcome {
     pub expected: usize,
@@ -113,15 +113,12 @@ pub fn check(scorer: &Scorer, conversations: &str, expectations: &str) -> Outcom
         .collect();
     let named: BTreeSet<&str> =
         expectations.iter().map(|expectation| expectation.ticket_id.as_str()).collect();
-    assert!(evaluations.keys().eq(named.iter()), "conversations and expectations name different tickets");
-    assert!(
-        named.len() == conversations.len() && named.len() == expectations.len(),
-        "a ticket is there twice"
-    );
+    assert!(evaluations.keys().eq(named.iter()), "conversations and expectations have different tickets");
+    assert!(named.len() == conversations.len() && named.len() == expectations.len(), "duplicate ticket");
     let violations = expectations.iter().filter_map(|expectation| {
-        let faults = expectation.expect.faults(&evaluations[expectation.ticket_id.as_str()]);
-        let description = format!("{}: {}", expectation.why, faults.join("; "));
-        (!faults.is_empty()).then(|| Violation { ticket_id: expectation.ticket_id.clone(), description })
+        let violations = expectation.expect.violations(&evaluations[expectation.ticket_id.as_str()]);
+        let description = format!("{}: {}", expectation.why, violations.join("; "));
+        (!violations.is_empty()).then(|| Violation { ticket_id: expectation.ticket_id.clone(), description })
     });
     Outcome { expected: expectations.len(), violations: violations.collect() }
 }

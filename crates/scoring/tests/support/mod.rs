@@ -1,4 +1,4 @@
-//! What the tests share: the samples written for the project, and ways to change a conversation.
+//! Shared by the tests: the samples, and changes of conversations.
 #![allow(dead_code, reason = "every test binary uses a part")]
 #![allow(
     clippy::unwrap_used,
@@ -7,8 +7,8 @@
 )]
 
 pub mod banks;
-pub mod dressing;
 pub mod expectations;
+pub mod variants;
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ pub fn scorer() -> &'static Scorer {
     &SCORER
 }
 
-/// Who speaks an added message.
+/// Author of an added message.
 #[derive(Debug, Clone, Copy)]
 pub enum Speaker {
     Customer,

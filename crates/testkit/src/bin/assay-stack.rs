@@ -10,7 +10,7 @@ use anyhow::Result;
 use assay_testkit::stack::{self, StackSettings, UpOptions};
 use clap::{Parser, Subcommand};
 
-/// Runs every role of Assay as a process of its own on PostgreSQL and RabbitMQ.
+/// Runs every role of Assay as its own process on PostgreSQL and RabbitMQ.
 ///
 /// ASSAY_STACK_DIR names the folder (.local/stack), ASSAY_GATEWAY__LISTEN the address (127.0.0.1:8080).
 /// ASSAY_POSTGRES_URL (an administrator's) and ASSAY_AMQP_URL name servers to use instead of private ones, ASSAY_OBJECTS__URL
@@ -20,7 +20,7 @@ use clap::{Parser, Subcommand};
 struct Arguments {
     #[command(subcommand)]
     command: Command,
-    /// The assay executable; by default the one beside this executable.
+    /// The assay executable; by default the one next to this executable.
     #[arg(long, global = true, value_name = "PATH")]
     assay: Option<PathBuf>,
 }

@@ -1,6 +1,6 @@
 //! Runs a command, usually the whole test suite, with one PostgreSQL and one RabbitMQ for all of it.
 //!
-//! Without it every test process starts servers of its own, which is correct but slow.
+//! Without it every test process starts its own servers, which is correct but slow.
 
 use std::{
     ffi::OsString,
@@ -76,10 +76,10 @@ fn command(
     Ok(spec)
 }
 
-/// Waits for the command; passes a request to stop on to it, unless the terminal has sent it that already.
+/// Waits for the command and forwards stop signals, except those that the terminal has sent to it as well.
 fn wait_for_end(process: &Process, events: &mpsc::Receiver<Event>) -> Result<ExitStatus> {
     loop {
-        match events.recv().context("nobody reports the end of the command any longer")? {
+        match events.recv().context("the watcher of the command has ended")? {
             Event::Ended(status) => return Ok(status),
             Event::Interrupted(interruption) if interruption.from_terminal => {}
             Event::Interrupted(interruption) => process.signal(interruption.signal),
@@ -87,7 +87,7 @@ fn wait_for_end(process: &Process, events: &mpsc::Receiver<Event>) -> Result<Exi
     }
 }
 
-/// The command's code, or 128 and the number of the signal that ended it, as shells have it.
+/// The command's code, or 128 and the number of the signal that ended it, as in shells.
 fn exit_code(status: ExitStatus) -> ExitCode {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))

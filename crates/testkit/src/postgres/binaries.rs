@@ -1,4 +1,4 @@
-//! The PostgreSQL programs of this machine.
+//! Locates the PostgreSQL programs of this machine.
 
 use std::{
     fs,
@@ -21,8 +21,8 @@ pub(super) struct PostgresBinaries {
 }
 
 impl PostgresBinaries {
-    /// The newest version that is installed, or the very version that wrote the existing data of `cluster`: another
-    /// one refuses to open it. Installs a missing one when it may.
+    /// The version that wrote the existing data of `cluster` (no other one opens it), else the newest installed version.
+    /// Installs a missing one if permitted.
     pub(super) fn for_cluster(cluster: &Path) -> Result<Self> {
         let version_file = cluster.join("PG_VERSION");
         if !version_file.exists() {
@@ -36,7 +36,7 @@ impl PostgresBinaries {
             .with_context(|| format!("{} was written by PostgreSQL {wanted}", cluster.display()))
     }
 
-    /// The newest version that is installed. Installs one when it may and there is none.
+    /// The newest installed version. Installs one if there is none and it is permitted.
     pub(super) fn newest_installed() -> Result<Self> {
         install::find_or_install("postgresql", || Self::newest(|_major| true))
     }
@@ -55,12 +55,12 @@ impl PostgresBinaries {
                 }
             }
         }
-        // Of equal versions the first candidate: the last maximum of the reversed list.
+        // For equal versions the first candidate: the last maximum of the reversed list.
         Ok(found.into_iter().rev().max_by_key(|binaries| binaries.major))
     }
 }
 
-/// Debian keeps every version beside the others; elsewhere `pg_config` or the search path knows.
+/// Debian installs versions side by side; elsewhere `pg_config` or the search path finds one.
 fn candidates() -> Vec<PathBuf> {
     let mut folders = search_path::folders_between("/usr/lib/postgresql/", "bin");
     if let Some(pg_config) = search_path::find("pg_config")
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_major_version_is_read_from_releases_and_betas() {
+    fn major_version_is_parsed_from_releases_and_betas() {
         for (text, major) in [
             ("postgres (PostgreSQL) 15.13 (Debian 15.13-0+deb12u1)\n", Some(15)),
             ("postgres (PostgreSQL) 18beta1\n", Some(18)),

@@ -1,4 +1,4 @@
-//! The database cluster on disk: where it lies, whom it belongs to, and making it once.
+//! The database cluster on disk: its location, its owner, and its initialisation.
 
 use std::{
     env,
@@ -35,7 +35,8 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    /// Uses the cluster in `folder`, or makes one: `folder/data` holds it, `folder/password` its administrator's word.
+    /// Opens or creates the cluster in `folder`: its data in `folder/data`, the administrator's password in
+    /// `folder/password`.
     pub(super) fn open_or_create(folder: &Path, log: &Path) -> Result<Self> {
         fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
         let folder = folder.canonicalize().with_context(|| format!("cannot resolve {}", folder.display()))?;
@@ -55,7 +56,7 @@ impl Cluster {
     fn create(folder: &Path, log: &Path) -> Result<Self> {
         let binaries = PostgresBinaries::for_cluster(&folder.join("data"))?;
         let account = Account::unprivileged()?;
-        let data = place_of_data(folder, account.as_ref())?;
+        let data = data_location(folder, account.as_ref())?;
         let cluster = Self { binaries, data, account, password: random::hex_secret(24)? };
         write_private(&folder.join("password"), &cluster.password)?;
         cluster.initialise(log)?;
@@ -73,7 +74,7 @@ impl Cluster {
             .account(self.account.clone())
     }
 
-    /// Runs `initdb` beside the final place and moves the result there: a cluster is complete or absent.
+    /// Runs `initdb` in a temporary folder and renames it, so a cluster is complete or absent.
     fn initialise(&self, log: &Path) -> Result<()> {
         let unfinished = self.data.with_extension("new");
         if unfinished.exists() {
@@ -119,7 +120,7 @@ impl Cluster {
 
 /// `folder/data`, or a folder elsewhere with a symbolic link to it when the server's account cannot reach `folder`:
 /// below `/root`, for example, nobody else can.
-fn place_of_data(folder: &Path, account: Option<&Account>) -> Result<PathBuf> {
+fn data_location(folder: &Path, account: Option<&Account>) -> Result<PathBuf> {
     let data = folder.join("data");
     if fs::symlink_metadata(&data).is_ok() {
         // Neither a complete cluster nor an unfinished one of ours, which has another name.

@@ -1,4 +1,4 @@
-//! A PostgreSQL server of our own: its own folder, a free loopback port, our child process.
+//! A private PostgreSQL server: its own folder, a free loopback port, our child process.
 
 mod binaries;
 mod cluster;
@@ -16,7 +16,7 @@ use crate::{
     wait::wait_for,
 };
 
-/// A program that talks to the server, of the newest version that is installed: the one that tests run.
+/// Path of a client program, from the newest installed version (the one that tests run).
 ///
 /// # Errors
 /// When none is installed.
@@ -24,21 +24,21 @@ pub fn client_program(name: &str) -> Result<PathBuf> {
     binaries::PostgresBinaries::newest_installed().map(|binaries| binaries.program(name))
 }
 
-/// From the start of the server to its first answer; recovery after a crash is part of it.
+/// From the start of the server to its first answer, crash recovery included.
 pub(crate) const START_LIMIT: Duration = Duration::from_secs(60);
 
 /// How long the server may take to finish its last checkpoint.
 const STOP_LIMIT: Duration = Duration::from_secs(15);
 
-/// How often another port is tried when somebody took the one that was free a moment ago.
+/// Attempts when another process takes the free port first.
 const PORTS_TRIED: usize = 3;
 
 /// Where a private server keeps its data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
-    /// A fresh temporary folder that goes away with the server or this process, whichever ends first.
+    /// A fresh temporary folder, removed with the server or this process, whichever ends first.
     Temporary,
-    /// A folder that stays and is used again by the next server that is started there.
+    /// A persistent folder, reused by the next server started there.
     Folder(PathBuf),
 }
 
@@ -54,20 +54,20 @@ pub struct PostgresOptions {
 }
 
 impl PostgresOptions {
-    /// A fast server for tests, of which nothing remains.
+    /// A fast server for tests that leaves nothing behind.
     #[must_use]
     pub fn for_tests() -> Self {
         Self { location: Location::Temporary, durable: false, dies_with_us: true }
     }
 
-    /// A durable server in a folder that stays.
+    /// A durable server in a persistent folder.
     #[must_use]
     pub fn durable_in(folder: impl Into<PathBuf>) -> Self {
         Self { location: Location::Folder(folder.into()), durable: true, dies_with_us: false }
     }
 }
 
-/// A running PostgreSQL server that belongs to this process alone. Dropping it kills and reaps it.
+/// A running private PostgreSQL server. Dropping it kills and reaps it.
 #[derive(Debug)]
 pub struct PrivatePostgres {
     // In this order: the server must be gone before its folder.
@@ -80,7 +80,7 @@ impl PrivatePostgres {
     /// Starts a server and waits until it answers. Installs PostgreSQL first when it is missing and we are root.
     ///
     /// # Errors
-    /// When PostgreSQL cannot be had, or when the server does not start; the message holds the end of its log.
+    /// When PostgreSQL is not available, or the server does not start; the message holds the end of its log.
     pub fn start(options: &PostgresOptions) -> Result<Self> {
         let (folder, scratch) = match &options.location {
             Location::Folder(folder) => (folder.clone(), None),

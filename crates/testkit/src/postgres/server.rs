@@ -1,4 +1,4 @@
-//! How the server process is run, and how we know that the one that answers is ours.
+//! Runs the server process and verifies that the server that answers is ours.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::{
     process::{ProcessSpec, Signal},
 };
 
-/// A server that is ready to be run, again and again, on the same port and data.
+/// A prepared server, which can be started repeatedly on the same port and data.
 #[derive(Debug)]
 pub(crate) struct PostgresServer {
     cluster: Cluster,
@@ -86,13 +86,13 @@ impl PostgresServer {
         Ok(Some(()))
     }
 
-    /// Whether the last start failed because somebody listens on the port.
+    /// Whether the last start failed because the port was in use.
     pub(crate) fn found_its_port_taken(&self) -> bool {
         self.end_of_log().contains("could not bind")
     }
 
-    /// Whether nobody works on the data, so that a postmaster may start. One that was killed leaves its other
-    /// processes behind; they are told to go, because as long as they live the next postmaster refuses to start.
+    /// Whether no process works on the data, so that a postmaster may start. A killed postmaster leaves child processes
+    /// behind, and the next one refuses to start while they live: they are sent SIGQUIT.
     ///
     /// Call it only while our own postmaster does not run.
     pub(crate) fn clear_leftovers(&self) -> Result<bool> {

@@ -1,7 +1,7 @@
-//! Child processes that are watched: each is spawned, waited for and reaped by one thread of its own.
+//! Supervised child processes. One thread per child spawns it, waits for it and reaps it.
 //!
-//! One thread per child, because the kernel sends the parent death signal when the *thread* that spawned the
-//! child ends, and because whoever wants to restart a server after `kill -9` must have reaped it first.
+//! One thread per child, because the kernel sends the parent death signal when the *thread* that spawned the child ends,
+//! and because a server must be reaped before it can be restarted after `kill -9`.
 
 mod spec;
 
@@ -111,7 +111,7 @@ impl Process {
         if exit.is_some() {
             return;
         }
-        // While the lock is held the child is not reaped, so that its id cannot belong to anybody else.
+        // While the lock is held the child is not reaped, so its pid cannot have been reused.
         if let Err(error) = signal::kill(as_pid(self.pid), signal) {
             tracing::warn!(process = self.name, pid = self.pid, %signal, %error, "cannot send a signal");
         }
@@ -150,7 +150,7 @@ pub(crate) fn as_pid(pid: u32) -> Pid {
     Pid::from_raw(pid.cast_signed())
 }
 
-/// Waits for the child and reaps it. The exit is noticed first and reaped under the lock, see [`Process::signal`].
+/// Waits for the child and reaps it. The exit is detected first and reaped under the lock, see [`Process::signal`].
 fn watch(mut child: Child, shared: &Shared) -> Option<ExitStatus> {
     let pid = as_pid(child.id());
     while waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT) == Err(Errno::EINTR) {}
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_ends_is_reaped_and_reported() {
+    fn ended_process_is_reaped_and_reported() {
         let (sender, receiver) = mpsc::channel();
         let process =
             Process::spawn_observed(&shell("exit 7"), move |exit| sender.send(exit).unwrap()).unwrap();
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_ignores_the_polite_signal_is_killed() {
+    fn process_that_ignores_sigterm_is_killed() {
         let folder = tempfile::tempdir().unwrap();
         let ready = folder.path().join("ready");
         let script = format!("trap '' TERM; touch {}; while :; do sleep 1; done", ready.display());
@@ -196,14 +196,14 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_does_not_exist_is_named_in_the_error() {
+    fn missing_program_is_named_in_the_error() {
         let spec = ProcessSpec::new("nothing", "/no/such/program", Output::File("/dev/null".into()));
         let error = Process::spawn(&spec).unwrap_err();
         assert!(format!("{error:#}").contains("/no/such/program"), "{error:#}");
     }
 
     #[test]
-    fn a_dropped_process_is_gone() {
+    fn dropped_process_is_reaped() {
         let process = Process::spawn(&shell("sleep 600")).unwrap();
         let pid = process.pid();
         drop(process);

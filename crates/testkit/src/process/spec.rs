@@ -1,4 +1,4 @@
-//! What to run, as whom, with which environment and where its output goes.
+//! Specification of a process: program, user, environment and output.
 
 use std::{
     collections::BTreeMap,
@@ -33,7 +33,7 @@ pub enum Output {
     Inherit,
 }
 
-/// What to run, and as whom.
+/// Specification of a process.
 #[derive(Clone)]
 pub struct ProcessSpec {
     name: String,
@@ -106,14 +106,14 @@ impl ProcessSpec {
         self
     }
 
-    /// Has the kernel send this signal to the process when we die, however that happens.
+    /// Has the kernel send this signal to the process when we die.
     #[must_use]
     pub fn on_parent_death(mut self, signal: Option<Signal>) -> Self {
         self.on_parent_death = signal;
         self
     }
 
-    /// What the process is called in messages.
+    /// The name used in messages.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -123,7 +123,7 @@ impl ProcessSpec {
         &self.program
     }
 
-    /// The file that takes the output, if it is one.
+    /// The log file, if the output goes to one.
     #[must_use]
     pub fn log(&self) -> Option<&Path> {
         match &self.output {

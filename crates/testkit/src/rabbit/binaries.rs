@@ -1,4 +1,4 @@
-//! The RabbitMQ and Erlang programs of this machine.
+//! Locates the RabbitMQ and Erlang programs of this machine.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::{install, search_path};
 
-/// Debian's command in this folder changes to the user `rabbitmq` and to the system's own configuration.
+/// Debian's wrapper in this folder switches to the user `rabbitmq` and the system's configuration.
 const FOLDER_OF_WRAPPERS: &str = "/usr/sbin";
 
 /// The broker's own start script and the Erlang port mapper.
@@ -17,7 +17,7 @@ pub(super) struct RabbitBinaries {
 }
 
 impl RabbitBinaries {
-    /// Finds the programs; installs the package when they are missing and it may.
+    /// Finds the programs; installs the package if they are missing and it is permitted.
     pub(super) fn find_or_install() -> Result<Self> {
         install::find_or_install("rabbitmq-server", || Ok(Self::find()))
     }

@@ -1,4 +1,4 @@
-//! Asking a broker for its name: the first message of AMQP 0-9-1 comes before any login.
+//! Reads a broker's name from the first frame of AMQP 0-9-1, which it sends before any login.
 
 use std::{
     io::{Read as _, Write as _},
@@ -13,12 +13,12 @@ const PROTOCOL_HEADER: &[u8] = b"AMQP\x00\x00\x09\x01";
 const FRAME_HEADER: usize = 7;
 
 /// `Connection.Start` is about 500 bytes; more than this is not one.
-const LARGEST_FRAME: usize = 64 * 1024;
+const MAX_FRAME: usize = 64 * 1024;
 
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The `Connection.Start` method of the broker on a loopback port, which holds its cluster's name. `None` when nobody
-/// answers, or not in AMQP.
+/// The `Connection.Start` method of the broker on a loopback port, which holds its cluster's name. `None` without an
+/// answer in AMQP.
 pub(super) fn connection_start(port: u16) -> Option<Vec<u8>> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let mut stream = TcpStream::connect_timeout(&address, TIMEOUT).ok()?;
@@ -27,7 +27,7 @@ pub(super) fn connection_start(port: u16) -> Option<Vec<u8>> {
     let mut header = [0; FRAME_HEADER];
     stream.read_exact(&mut header).ok()?;
     let [1, 0, 0, size @ ..] = header else { return None };
-    let size = usize::try_from(u32::from_be_bytes(size)).ok().filter(|size| *size <= LARGEST_FRAME)?;
+    let size = usize::try_from(u32::from_be_bytes(size)).ok().filter(|size| *size <= MAX_FRAME)?;
     let mut method = vec![0; size];
     stream.read_exact(&mut method).ok()?;
     // Class connection (10), method start (10).

@@ -1,4 +1,4 @@
-//! A RabbitMQ broker of our own: its own node name, ports, cookie, port mapper and folder.
+//! A private RabbitMQ broker: its own node name, ports, cookie, port mapper and folder.
 
 mod binaries;
 mod handshake;
@@ -28,7 +28,7 @@ const KILL_LIMIT: Duration = Duration::from_secs(10);
 /// The port mapper answers within milliseconds.
 pub(crate) const EPMD_LIMIT: Duration = Duration::from_secs(10);
 
-/// How often other ports are tried when somebody took those that were free a moment ago.
+/// Attempts when another process takes a free port first.
 const PORTS_TRIED: usize = 3;
 
 /// How to run a [`PrivateRabbit`].
@@ -41,20 +41,20 @@ pub struct RabbitOptions {
 }
 
 impl RabbitOptions {
-    /// A broker for tests, of which nothing remains.
+    /// A broker for tests that leaves nothing behind.
     #[must_use]
     pub fn for_tests() -> Self {
         Self { location: Location::Temporary, dies_with_us: true }
     }
 
-    /// A broker whose messages stay in a folder.
+    /// A broker with a persistent folder.
     #[must_use]
     pub fn durable_in(folder: impl Into<PathBuf>) -> Self {
         Self { location: Location::Folder(folder.into()), dies_with_us: false }
     }
 }
 
-/// A running RabbitMQ broker without plugins that belongs to this process alone. Dropping it kills and reaps it.
+/// A running private RabbitMQ broker without plugins. Dropping it kills and reaps it.
 #[derive(Debug)]
 pub struct PrivateRabbit {
     // In this order: the broker first, then the port mapper it is registered with, then their folder.
@@ -68,7 +68,7 @@ impl PrivateRabbit {
     /// Starts a broker and waits until it answers. Installs RabbitMQ first when it is missing and we are root.
     ///
     /// # Errors
-    /// When RabbitMQ cannot be had, or when the broker does not start; the message names its log.
+    /// When RabbitMQ is not available, or the broker does not start; the message names its log.
     pub fn start(options: &RabbitOptions) -> Result<Self> {
         let (folder, scratch) = match &options.location {
             Location::Folder(folder) => (folder.clone(), None),

@@ -1,4 +1,4 @@
-//! How the broker and its port mapper are run, and how we know that the broker that answers is ours.
+//! Runs the broker and its port mapper, and verifies that the broker that answers is ours.
 
 use std::{
     env,
@@ -21,13 +21,13 @@ use crate::{
     search_path,
 };
 
-/// The broker's user for our services. The well-known `guest` would let every user of the machine in.
+/// The broker's user. The well-known `guest` would give access to every user of the machine.
 const USER: &str = "assay";
 
-/// Names the file into which the broker writes its process id. The value is also the mark of everything it starts.
+/// Names the file into which the broker writes its process id. Its value also identifies every process that the broker starts.
 const PID_FILE: &str = "RABBITMQ_PID_FILE";
 
-/// A broker that is ready to be run, again and again, on the same ports and data.
+/// A prepared broker, which can be started repeatedly on the same ports and data.
 #[derive(Debug)]
 pub(crate) struct RabbitNode {
     binaries: RabbitBinaries,
@@ -39,7 +39,7 @@ pub(crate) struct RabbitNode {
     epmd_port: u16,
 }
 
-/// What must stay the same as long as the data lives: the data belongs to the node's name, the user is made once.
+/// Constant for the life of the data: the data belongs to the node's name, the user is created once.
 #[derive(Debug)]
 struct NodeIdentity {
     name: String,
@@ -68,7 +68,7 @@ impl RabbitNode {
         Ok(node)
     }
 
-    /// The Erlang port mapper, in the foreground. Were it missing, Erlang would start one that outlives everything.
+    /// The Erlang port mapper, in the foreground. Without it Erlang would start one that outlives the test.
     pub(crate) fn epmd(&self) -> ProcessSpec {
         ProcessSpec::new("epmd", &self.binaries.epmd, Output::File(self.log.clone()))
             .arguments(["-port", &self.epmd_port.to_string(), "-address", "127.0.0.1"])
@@ -141,15 +141,15 @@ impl RabbitNode {
         Ok(Some(()))
     }
 
-    /// Whether no process of an earlier run is left. Erlang's machine runs a few small programs, which notice its end a
-    /// moment later; those that are found are killed.
+    /// Whether no process of an earlier run is left. The Erlang VM runs a few helper programs that outlive it briefly;
+    /// they are killed.
     ///
     /// Call it only while our own broker does not run.
     pub(crate) fn clear_leftovers(&self) -> Result<bool> {
         clear_leftovers(&self.folder)
     }
 
-    /// Whether the last start failed because somebody listens on one of the ports.
+    /// Whether the last start failed because a port was in use.
     pub(crate) fn found_a_port_taken(&self) -> bool {
         let end = self.end_of_log();
         end.contains("eaddrinuse") || end.contains("Address already in use") || end.contains("port in use")

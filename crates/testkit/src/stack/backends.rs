@@ -1,4 +1,4 @@
-//! PostgreSQL and RabbitMQ of the stack: private ones that are supervised, or the caller's, which are left alone.
+//! PostgreSQL and RabbitMQ of the stack: private and supervised, or the caller's own.
 
 use std::rc::Rc;
 
@@ -30,7 +30,7 @@ pub(super) struct Backends {
 }
 
 impl Backends {
-    /// Starts what the caller does not name, and waits until it answers.
+    /// Starts the servers that the caller does not provide, and waits until they answer.
     pub(super) fn start(
         supervisor: &mut Supervisor,
         folder: &StackFolder,
@@ -51,7 +51,7 @@ impl Backends {
 fn start_postgres(supervisor: &mut Supervisor, folder: &StackFolder) -> Result<DatabaseUrl> {
     let server = Rc::new(PostgresServer::prepare(&folder.postgres(), &folder.log(POSTGRES), true)?);
     let restarted = Rc::clone(&server);
-    let unit = Unit::with_clearing(server.process(), move || restarted.clear_leftovers());
+    let unit = Unit::with_cleanup(server.process(), move || restarted.clear_leftovers());
     supervisor.start(unit)?;
     let is_up = supervisor.wait_until(postgres::START_LIMIT, |_| Ok(server.answers()?.is_some()))?;
     if !is_up {
@@ -70,7 +70,7 @@ fn start_rabbitmq(supervisor: &mut Supervisor, folder: &StackFolder) -> Result<S
     let node = Rc::new(RabbitNode::prepare(&folder.rabbitmq(), &folder.log(RABBITMQ))?);
     supervisor.start(Unit::new(node.epmd()))?;
     let restarted = Rc::clone(&node);
-    let unit = Unit::with_clearing(node.broker(), move || restarted.clear_leftovers());
+    let unit = Unit::with_cleanup(node.broker(), move || restarted.clear_leftovers());
     // A broker that finds no port mapper gives up.
     let is_up = supervisor.wait_until(rabbit::EPMD_LIMIT, |_| Ok(node.epmd_answers()))?;
     if !is_up {

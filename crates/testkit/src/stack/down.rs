@@ -1,4 +1,4 @@
-//! `assay-stack down`: stops a stack from outside, above all one whose supervisor crashed.
+//! `assay-stack down`: stops a stack from another process, mainly after its supervisor crashed.
 
 use std::{path::Path, time::Duration};
 
@@ -20,7 +20,7 @@ const KILL_LIMIT: Duration = Duration::from_secs(10);
 
 /// Stops every process of the stack in `folder` and returns the names of those that still ran.
 ///
-/// Only processes whose start time matches the record are touched: an id alone may belong to somebody else by now.
+/// Only processes whose start time matches the record are signalled: a pid alone may have been reused.
 ///
 /// # Errors
 /// When a process belongs to another user or does not end.
@@ -31,7 +31,7 @@ pub fn down(folder: &Path) -> Result<Vec<String>> {
     let folder = StackFolder::open(folder)?;
     let ledger = Ledger::new(folder.clone());
     let mut stopped = Vec::new();
-    // Held until the end, so that nobody starts a stack here meanwhile.
+    // Held until the end, so that no stack can be started here meanwhile.
     let _lock = take_lock(&folder, &ledger, &mut stopped)?;
     let names = ledger.names()?;
     for phase in Phase::ALL {
@@ -45,7 +45,7 @@ pub fn down(folder: &Path) -> Result<Vec<String>> {
     Ok(stopped)
 }
 
-/// Asks a living supervisor to stop the stack, and takes the lock that its end releases.
+/// Stops a running supervisor and takes the lock that it releases.
 fn take_lock(folder: &StackFolder, ledger: &Ledger, stopped: &mut Vec<String>) -> Result<StackLock> {
     if let Some(lock) = folder.try_lock()? {
         return Ok(lock);
@@ -74,7 +74,7 @@ fn stop_all<'a>(ledger: &Ledger, names: impl Iterator<Item = &'a String>) -> Res
         }
     }
     let all_ended = || Ok((!running.iter().any(|(_, process)| process.is_alive())).then_some(()));
-    // Whoever is left when the time is over is killed.
+    // Processes that are still running after the grace period are killed.
     let _ = wait_for("processes to stop", GRACE, all_ended);
     for (name, process) in &running {
         if process.is_alive() {
@@ -97,7 +97,7 @@ fn ends_within(process: &ProcessIdentity, limit: Duration) -> bool {
     wait_for("a process to end", limit, || Ok((!process.is_alive()).then_some(()))).is_ok()
 }
 
-/// A killed backend leaves processes behind that no record names.
+/// Child processes of a killed backend are in no record.
 fn clear_leftovers(folder: &StackFolder) -> Result<()> {
     let data = folder.postgres().join("data");
     wait_for("the orphans of PostgreSQL to end", GRACE, || {

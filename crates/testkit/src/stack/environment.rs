@@ -1,4 +1,4 @@
-//! The settings that every process of the stack gets.
+//! Settings of the stack's processes.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{ports::free_port, process::ProcessSpec};
 
-/// All settings: where the backends are, where everybody listens and finds the others, and the secrets.
+/// All settings: addresses of backends and services, and secrets.
 pub(super) fn settings(
     folder: &StackFolder,
     backends: &Backends,

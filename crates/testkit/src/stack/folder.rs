@@ -1,4 +1,4 @@
-//! The folder of a stack and the lock that says whether somebody supervises it.
+//! The folder of a stack and the lock of its supervisor.
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
@@ -18,7 +18,7 @@ pub(super) struct StackLock {
 }
 
 impl StackFolder {
-    /// Makes the folder where it is missing.
+    /// Creates the folder if it is missing.
     pub(super) fn create(path: &Path) -> Result<Self> {
         for name in ["logs", "pids", "processes", "objects"] {
             let folder = path.join(name);
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lock_of_a_supervised_stack_cannot_be_taken_and_is_free_afterwards() {
+    fn stack_lock_is_exclusive_until_dropped() {
         let folder = tempfile::tempdir().unwrap();
         let stack = StackFolder::create(folder.path()).unwrap();
         let lock = stack.try_lock().unwrap();

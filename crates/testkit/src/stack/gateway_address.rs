@@ -1,4 +1,4 @@
-//! The address of the gateway, the only one that the caller chooses and that may therefore be taken.
+//! The gateway's address: the only one that the caller chooses, so it may be in use.
 
 use std::{
     io::ErrorKind,
@@ -17,7 +17,7 @@ pub(super) struct GatewayAddress {
 }
 
 impl GatewayAddress {
-    /// Parses `HOST:PORT`, replaces port 0 by a free one, and makes sure that nobody listens there.
+    /// Parses `HOST:PORT`, replaces port 0 by a free one, and checks that the address is free.
     pub(super) fn claim(text: &str) -> Result<Self> {
         let addresses = text.to_socket_addrs();
         let addresses =
@@ -36,12 +36,12 @@ impl GatewayAddress {
         }
     }
 
-    /// What the gateway is told.
+    /// The address the gateway listens on.
     pub(super) fn listen(&self) -> SocketAddr {
         self.listen
     }
 
-    /// Where to reach it from this machine: "all addresses" is none that one can connect to.
+    /// The address to connect to from this machine: loopback for the wildcard address.
     pub(super) fn reachable(&self) -> SocketAddr {
         let host = match self.listen.ip() {
             IpAddr::V4(address) if address.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_taken_address_is_refused_with_the_way_out() {
+    fn address_in_use_is_refused_with_advice() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let taken = listener.local_addr().unwrap().to_string();
         let error = GatewayAddress::claim(&taken).unwrap_err().to_string();
@@ -70,13 +70,13 @@ mod tests {
     }
 
     #[test]
-    fn all_addresses_are_reached_on_loopback() {
+    fn wildcard_address_is_reached_on_loopback() {
         let address = GatewayAddress::claim("0.0.0.0:0").unwrap();
         assert_eq!(address.reachable().ip(), IpAddr::V4(Ipv4Addr::LOCALHOST));
     }
 
     #[test]
-    fn text_that_is_no_address_is_refused() {
+    fn invalid_address_is_refused() {
         for text in ["", "8080", "127.0.0.1", "127.0.0.1:99999"] {
             assert!(GatewayAddress::claim(text).is_err(), "{text}");
         }

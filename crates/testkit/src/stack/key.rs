@@ -18,7 +18,7 @@ use super::{
 pub fn print_key(settings: &StackSettings, assay: Option<&Path>, organization: &str) -> Result<()> {
     let assay = executable(assay)?;
     let folder = StackFolder::open(&settings.folder)?;
-    // With nobody there, the ports in the file may belong to other programs by now.
+    // Without a supervisor the ports in the file may belong to other programs.
     if folder.try_lock()?.is_some() {
         bail!("no stack runs in {}: start one with `make stack`", folder.path().display());
     }

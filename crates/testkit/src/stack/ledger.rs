@@ -1,4 +1,4 @@
-//! Which processes of the stack run: pid files for people and tests, identities for `assay-stack down`.
+//! Records of the stack's running processes: pid files for people and tests, identities for `assay-stack down`.
 
 use std::{fs, io::ErrorKind, path::Path};
 
@@ -21,7 +21,7 @@ impl Ledger {
         Self { folder }
     }
 
-    /// Notes that the process `name` now runs as `pid`.
+    /// Records that the process `name` runs as `pid`.
     pub(super) fn record(&self, name: &str, pid: u32) -> Result<()> {
         // A process that is gone already needs no record; its pid file says what was tried.
         if let Some(identity) = ProcessIdentity::of(pid) {
@@ -33,7 +33,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Forgets a process that was stopped.
+    /// Removes the record of a stopped process.
     pub(super) fn remove(&self, name: &str) -> Result<()> {
         remove_if_there(&self.folder.processes().join(name))?;
         remove_if_there(&self.folder.pid_file(name))
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_recorded_process_is_found_until_it_is_removed() {
+    fn recorded_process_is_found_until_removed() {
         let folder = tempfile::tempdir().unwrap();
         let stack = StackFolder::create(folder.path()).unwrap();
         let ledger = Ledger::new(stack.clone());
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_whose_id_belongs_to_another_process_by_now_is_not_living() {
+    fn record_with_a_reused_pid_is_not_living() {
         let folder = tempfile::tempdir().unwrap();
         let stack = StackFolder::create(folder.path()).unwrap();
         let text = format!("{} 1 some-earlier-boot\n", std::process::id());

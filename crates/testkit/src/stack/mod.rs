@@ -1,4 +1,4 @@
-//! The local stack: every role as a process of its own on PostgreSQL and RabbitMQ, supervised in the foreground.
+//! The local stack: every role as its own process on PostgreSQL and RabbitMQ, supervised in the foreground.
 //!
 //! [`up`] starts and supervises, [`down`] cleans up after a supervisor that crashed, [`print_key`] makes an API key.
 //! What they share is a folder, by default `.local/stack`:
@@ -8,7 +8,7 @@
 //! | `postgres/`, `rabbitmq/`, `objects/` | data |
 //! | `logs/NAME.log` | the output of each process |
 //! | `pids/NAME.pid` | the process id of each service, of `postgres` and of `rabbitmq` |
-//! | `processes/NAME` | the same with the start time, for `down`: an id alone may belong to somebody else by now |
+//! | `processes/NAME` | the same with the start time, for `down`: a pid alone may have been reused |
 //! | `secrets`, `env` | generated once; rewritten at every start. Readable by the owner alone |
 //! | `lock` | held by the supervisor while it lives |
 
@@ -39,5 +39,5 @@ pub use self::{
     up::{UpOptions, up},
 };
 
-/// How long a process usually may take to stop before it is killed.
+/// Default grace period before a process is killed.
 pub const GRACE: Duration = Duration::from_secs(15);

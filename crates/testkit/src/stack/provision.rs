@@ -32,7 +32,7 @@ pub(super) fn ensure_services(administrator: &DatabaseUrl, secrets: &Secrets) ->
     Ok(())
 }
 
-/// The settings that tell every service its database.
+/// The database settings of every service.
 pub(super) fn settings(administrator: &DatabaseUrl, secrets: &Secrets) -> Result<Variables> {
     let mut settings = Variables::new();
     for database in DATABASES {

@@ -1,4 +1,4 @@
-//! Waiting until the gateway is ready, and saying who is to blame when it is not.
+//! Waits until the gateway is ready; the timeout error names the processes that are not.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::http;
 
-/// Where every role answers whether it can do its work.
+/// Readiness endpoint of every role.
 const PATH: &str = "/readyz";
 
 /// Supervises until the gateway answers that it is ready.
@@ -31,22 +31,17 @@ pub(super) fn wait(
     if supervisor.wait_until(limit, |_| Ok(http::status_of(address, PATH) == Some(200)))? {
         return Ok(());
     }
-    let mut complaints = Vec::new();
+    let mut failures = Vec::new();
     for service in SERVICES {
         let address = settings.get(service.listen).context("every service has an address")?.parse()?;
-        complaints.extend(complaint(supervisor, folder, service.name, address));
+        failures.extend(failure(supervisor, folder, service.name, address));
     }
-    complaints.extend(complaint(supervisor, folder, GATEWAY, address));
-    bail!("the stack is not ready after {} s:\n{}", limit.as_secs_f32(), complaints.join("\n"))
+    failures.extend(failure(supervisor, folder, GATEWAY, address));
+    bail!("the stack is not ready after {} s:\n{}", limit.as_secs_f32(), failures.join("\n"))
 }
 
 /// Why a process is not ready; `None` when it is.
-fn complaint(
-    supervisor: &Supervisor,
-    folder: &StackFolder,
-    name: &str,
-    address: SocketAddr,
-) -> Option<String> {
+fn failure(supervisor: &Supervisor, folder: &StackFolder, name: &str, address: SocketAddr) -> Option<String> {
     let reason = match (supervisor.pid_of(name), http::status_of(address, PATH)) {
         (Some(_), Some(200)) => return None,
         (Some(pid), Some(status)) => format!("process {pid} answers {PATH} with {status}"),

@@ -1,4 +1,4 @@
-//! What is generated once and then stays: passwords of the database roles and the keys of the services.
+//! Generated secrets of a stack: passwords of the database roles and keys of the services.
 
 use std::{collections::btree_map::Entry, path::Path};
 
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_generated_once_and_differ_between_stacks() {
+    fn secrets_are_stable_and_differ_between_stacks() {
         let folder = tempfile::tempdir().unwrap();
         let load = |name: &str| Secrets::load_or_generate(&folder.path().join(name)).unwrap().0;
         assert_eq!(load("one"), load("one"));

@@ -1,8 +1,8 @@
-//! Which processes make up the stack, and which databases they own.
+//! The processes of the stack and the databases they own.
 
 use crate::roles::ServiceRole;
 
-/// A role of the executable that runs as a process of its own; the subcommand, the log and the pid file bear its name.
+/// A role that runs as its own process; subcommand, log and pid file have its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Service {
     pub(super) name: &'static str,
@@ -30,7 +30,7 @@ pub(super) const SERVICES: [Service; 6] = [
     Service { name: "webhooks", listen: "ASSAY_WEBHOOKS__LISTEN", url: Some("ASSAY_SERVICES__WEBHOOKS_URL") },
 ];
 
-/// The name of the service that the outside talks to.
+/// The public service.
 pub(super) const GATEWAY: &str = "gateway";
 
 /// The names of the backends' processes.

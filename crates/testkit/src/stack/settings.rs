@@ -1,4 +1,4 @@
-//! What the caller's environment says about the stack.
+//! Settings of the stack from the caller's environment.
 
 use std::{env, ffi::OsString, path::PathBuf};
 
@@ -13,10 +13,10 @@ const AMQP_URL: &str = "ASSAY_AMQP_URL";
 /// The address on which the gateway listens: a setting of the executable that the stack shares.
 pub(super) const GATEWAY_LISTEN: &str = "ASSAY_GATEWAY__LISTEN";
 
-/// Where files of exports are kept: another one.
+/// Location of export files: likewise.
 pub(super) const OBJECTS_URL: &str = "ASSAY_OBJECTS__URL";
 
-/// Variables for us alone. The `assay` executable refuses settings that it does not know.
+/// Variables of the stack only: the `assay` executable refuses unknown settings.
 pub(super) const NOT_FOR_THE_EXECUTABLE: [&str; 5] =
     [FOLDER, POSTGRES_URL, AMQP_URL, POSTGRES_URL_VARIABLE, AMQP_URL_VARIABLE];
 
@@ -52,7 +52,7 @@ impl StackSettings {
     }
 }
 
-/// An empty variable counts as unset: that is what `VARIABLE= make stack` means.
+/// An empty variable counts as unset, as in `VARIABLE= make stack`.
 fn value(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
 }

@@ -1,8 +1,7 @@
 //! Keeps the processes of the stack running, and stops them in order.
 //!
-//! One thread does it all: it waits for an event (a process ended, somebody asks us to stop) or for the next start
-//! that is due. Each step of starting the stack waits through [`Supervisor::wait_until`], so that processes are
-//! restarted and requests to stop are heard at any time.
+//! A single thread waits for events (a process ended, a stop signal) and for due restarts. Every step of the start-up
+//! waits through [`Supervisor::wait_until`], so restarts and stop signals are handled at any time.
 
 use std::{
     error::Error,
@@ -24,28 +23,27 @@ use crate::{
     wait::wait_for,
 };
 
-/// How long processes that were left behind may take to end.
+/// Time limit for leftover processes to end.
 const CLEAR_LIMIT: Duration = Duration::from_secs(10);
 
-/// How often conditions are looked at while nothing happens.
+/// Poll interval for conditions.
 const TICK: Duration = Duration::from_millis(50);
 
-/// What the supervisor waits for.
 #[derive(Debug)]
 pub(super) enum Event {
     /// The process of the unit with this name ended.
     Ended { name: String, exit: Exit },
-    /// Somebody asks us to stop.
+    /// A stop signal.
     Interrupted(Interruption),
 }
 
-/// Why a step of starting or supervising was left: somebody asked us to stop.
+/// Error of a step that a stop signal interrupted.
 #[derive(Debug)]
 pub(super) struct StopRequested;
 
 impl Display for StopRequested {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("somebody asked the stack to stop")
+        formatter.write_str("the stack received a stop signal")
     }
 }
 
@@ -72,7 +70,7 @@ impl Supervisor {
         Self { units: Vec::new(), ledger, events, reporter, grace }
     }
 
-    /// Starts a process that is started again whenever it ends.
+    /// Starts a process and restarts it whenever it ends.
     ///
     /// # Errors
     /// When its program cannot be executed; later failures to start it are logged and tried again.
@@ -82,7 +80,7 @@ impl Supervisor {
         self.try_start(position)
     }
 
-    /// Runs a process to its end. It is stopped when somebody asks us to stop meanwhile.
+    /// Runs a process to its end. A stop signal stops it.
     pub(super) fn run_to_end(&mut self, spec: &ProcessSpec) -> Result<ExitStatus> {
         let process = Process::spawn(spec)?;
         self.ledger.record(spec.name(), process.pid())?;
@@ -102,7 +100,7 @@ impl Supervisor {
     /// Supervises until the condition holds; `false` when `limit` has passed.
     ///
     /// # Errors
-    /// [`StopRequested`] when somebody asks us to stop, or what the condition returns.
+    /// [`StopRequested`] after a stop signal, or the error of the condition.
     pub(super) fn wait_until(
         &mut self,
         limit: Duration,
@@ -118,7 +116,7 @@ impl Supervisor {
         Ok(true)
     }
 
-    /// Supervises until somebody asks us to stop.
+    /// Supervises until a stop signal.
     pub(super) fn supervise(&mut self) -> Result<()> {
         loop {
             match self.tick() {
@@ -133,16 +131,16 @@ impl Supervisor {
         self.units.iter().find(|unit| unit.name() == name)?.process().map(Process::pid)
     }
 
-    /// Stops everything in order. A second request to stop kills what is left at once.
+    /// Stops everything in order. A second stop signal kills the remaining processes.
     pub(super) fn stop(&mut self) {
-        let mut patience = Patience::Full;
+        let mut mode = StopMode::Graceful;
         for phase in Phase::ALL {
-            self.signal_phase(phase, patience);
+            self.signal_phase(phase, mode);
             let deadline = Instant::now() + self.grace;
-            while patience == Patience::Full && self.phase_runs(phase) && Instant::now() < deadline {
+            while mode == StopMode::Graceful && self.phase_runs(phase) && Instant::now() < deadline {
                 if let Ok(Event::Interrupted(_)) = self.events.recv_timeout(TICK) {
                     tracing::warn!("asked to stop a second time: killing what still runs");
-                    patience = Patience::None;
+                    mode = StopMode::Kill;
                 }
             }
             self.end_phase(phase);
@@ -156,9 +154,9 @@ impl Supervisor {
                 tracing::info!(signal = %interruption.signal, "stopping; ask again to kill at once");
                 return Err(StopRequested.into());
             }
-            Ok(Event::Ended { name, exit }) => self.note_end(&name, exit),
+            Ok(Event::Ended { name, exit }) => self.handle_exit(&name, exit),
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => bail!("nobody reports events any longer"),
+            Err(RecvTimeoutError::Disconnected) => bail!("the sources of events have ended"),
         }
         for position in 0..self.units.len() {
             if self.units[position].is_due() {
@@ -168,9 +166,9 @@ impl Supervisor {
         Ok(())
     }
 
-    /// The end of a process that was dropped, because it could not be recorded, may be heard of when its successor
-    /// runs already.
-    fn note_end(&mut self, name: &str, exit: Exit) {
+    /// The end of a process that was dropped because it could not be recorded may be reported when its successor is
+    /// already running.
+    fn handle_exit(&mut self, name: &str, exit: Exit) {
         let is_current = |unit: &Unit| unit.process().is_some_and(|process| process.pid() == exit.pid);
         let mut units = self.units.iter_mut();
         let Some(unit) = units.find(|unit| unit.name() == name && is_current(unit)) else { return };
@@ -190,13 +188,13 @@ impl Supervisor {
     fn try_start(&mut self, position: usize) -> Result<()> {
         let unit = &mut self.units[position];
         if !unit.is_clear()? {
-            unit.ask_again();
+            unit.recheck_soon();
             return Ok(());
         }
         let name = unit.name().to_owned();
         let reporter = self.reporter.clone();
         let report = move |exit| {
-            // Nobody listens any more once the supervisor has gone.
+            // The receiver is gone when the supervisor is.
             let _ = reporter.send(Event::Ended { name, exit });
         };
         let process = Process::spawn_observed(&unit.spec, report)?;
@@ -206,12 +204,12 @@ impl Supervisor {
         self.ledger.record(unit.name(), pid)
     }
 
-    fn signal_phase(&self, phase: Phase, patience: Patience) {
+    fn signal_phase(&self, phase: Phase, mode: StopMode) {
         for unit in self.units_of(phase) {
             if let Some(process) = unit.process() {
-                process.signal(match patience {
-                    Patience::Full => stop_signal(unit.name()),
-                    Patience::None => Signal::SIGKILL,
+                process.signal(match mode {
+                    StopMode::Graceful => stop_signal(unit.name()),
+                    StopMode::Kill => Signal::SIGKILL,
                 });
             }
         }
@@ -221,7 +219,7 @@ impl Supervisor {
         self.units_of(phase).filter_map(Unit::process).any(|process| process.exit_status().is_none())
     }
 
-    /// Kills what is left of a phase and forgets its processes.
+    /// Kills the remaining processes of a phase and removes their records.
     fn end_phase(&mut self, phase: Phase) {
         for unit in self.units.iter_mut().filter(|unit| Phase::of(unit.name()) == phase) {
             if unit.process().is_some_and(|process| process.exit_status().is_none()) {
@@ -230,7 +228,7 @@ impl Supervisor {
             // Dropping a process kills and reaps it.
             unit.state = State::Stopped;
             let cleared = || Ok(unit.is_clear()?.then_some(()));
-            if let Err(error) = wait_for("what a process left behind to end", CLEAR_LIMIT, cleared) {
+            if let Err(error) = wait_for("leftover processes to end", CLEAR_LIMIT, cleared) {
                 tracing::warn!(process = unit.name(), error = %format!("{error:#}"), "processes stay behind");
             }
             if let Err(error) = self.ledger.remove(unit.name()) {
@@ -244,11 +242,10 @@ impl Supervisor {
     }
 }
 
-/// Whether processes get time to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Patience {
-    Full,
-    None,
+enum StopMode {
+    Graceful,
+    Kill,
 }
 
 #[cfg(test)]
@@ -259,7 +256,7 @@ mod tests {
     use crate::{process::Output, stack::folder::StackFolder};
 
     #[test]
-    fn the_late_end_of_an_earlier_process_leaves_its_successor_alone() {
+    fn late_exit_of_a_predecessor_does_not_affect_the_successor() {
         let folder = tempfile::tempdir().unwrap();
         let ledger = Ledger::new(StackFolder::create(folder.path()).unwrap());
         let (reporter, events) = mpsc::channel();

@@ -1,4 +1,4 @@
-//! One supervised process: what to run, when it may start again, and in which order it is stopped.
+//! One supervised process: its specification, restart delay and stop phase.
 
 use std::{
     fmt::{self, Debug},
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::process::{Process, ProcessSpec, Signal};
 
-/// The order in which processes are stopped: whoever takes work goes before whoever does it or keeps it.
+/// Stop order: processes that accept work first, then those that do it, then those that store it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Phase {
     /// Takes requests from outside.
@@ -49,37 +49,39 @@ pub(super) fn stop_signal(name: &str) -> Signal {
     }
 }
 
-/// Says whether nothing is left of an earlier run, and tells what is left to go.
-type Clearing = Box<dyn Fn() -> Result<bool>>;
+/// Signals leftover processes of an earlier run; returns whether none is left.
+type Cleanup = Box<dyn Fn() -> Result<bool>>;
 
-/// A process and its life so far.
 pub(super) struct Unit {
     pub(super) spec: ProcessSpec,
     pub(super) state: State,
-    clear: Clearing,
+    clean_up: Cleanup,
     backoff: Backoff,
 }
 
-/// What a unit does now.
 #[derive(Debug)]
 pub(super) enum State {
-    /// It runs, since when.
-    Running { process: Process, since: Instant },
-    /// It died and is started again at this time.
-    Waiting { until: Instant },
-    /// It is not to run any more.
+    Running {
+        process: Process,
+        since: Instant,
+    },
+    /// Ended; restarts at this time.
+    Waiting {
+        until: Instant,
+    },
+    /// Not restarted any more.
     Stopped,
 }
 
 impl Unit {
     pub(super) fn new(spec: ProcessSpec) -> Self {
-        Self::with_clearing(spec, || Ok(true))
+        Self::with_cleanup(spec, || Ok(true))
     }
 
     /// A unit that may leave processes behind when it is killed, and must not start again before they are gone.
-    pub(super) fn with_clearing(spec: ProcessSpec, clear: impl Fn() -> Result<bool> + 'static) -> Self {
+    pub(super) fn with_cleanup(spec: ProcessSpec, clean_up: impl Fn() -> Result<bool> + 'static) -> Self {
         let state = State::Waiting { until: Instant::now() };
-        Self { spec, state, clear: Box::new(clear), backoff: Backoff::new() }
+        Self { spec, state, clean_up: Box::new(clean_up), backoff: Backoff::new() }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -88,7 +90,7 @@ impl Unit {
 
     /// Whether nothing is left of an earlier run. Call it only while the process does not run.
     pub(super) fn is_clear(&self) -> Result<bool> {
-        (self.clear)()
+        (self.clean_up)()
     }
 
     pub(super) fn process(&self) -> Option<&Process> {
@@ -106,7 +108,7 @@ impl Unit {
         self.state = State::Running { process, since: Instant::now() };
     }
 
-    /// Schedules the next start and returns how long it is away.
+    /// Schedules the next start and returns the delay.
     pub(super) fn retry(&mut self) -> Duration {
         let lifetime = match &self.state {
             State::Running { since, .. } => since.elapsed(),
@@ -117,13 +119,13 @@ impl Unit {
         wait
     }
 
-    /// Looks again soon whether it is clear, without counting it as a failure.
-    pub(super) fn ask_again(&mut self) {
+    /// Checks for leftovers again soon, without increasing the delay.
+    pub(super) fn recheck_soon(&mut self) {
         self.state = State::Waiting { until: Instant::now() + Duration::from_millis(100) };
     }
 }
 
-// Not derived: the clearing is a closure.
+// Not derived: the cleanup is a closure.
 impl Debug for Unit {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter

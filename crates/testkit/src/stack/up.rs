@@ -33,7 +33,7 @@ use crate::{
 /// How to start the stack.
 #[derive(Clone, Debug)]
 pub struct UpOptions {
-    /// The `assay` executable; by default the one beside this executable.
+    /// The `assay` executable; by default the one next to this executable.
     pub assay: Option<PathBuf>,
     /// How long the gateway may take to become ready once it is started.
     pub ready_within: Duration,
@@ -52,7 +52,7 @@ pub struct UpOptions {
 pub fn up(settings: &StackSettings, options: &UpOptions) -> Result<()> {
     let (reporter, events) = mpsc::channel();
     let interruptions = reporter.clone();
-    // Nobody listens any more once the supervisor has gone.
+    // The receiver is gone when the supervisor is.
     signals::listen(move |interruption| drop(interruptions.send(Event::Interrupted(interruption))))?;
 
     let assay = executable(options.assay.as_deref())?;
@@ -67,7 +67,7 @@ pub fn up(settings: &StackSettings, options: &UpOptions) -> Result<()> {
     ledger.refuse_leftovers()?;
     let gateway = GatewayAddress::claim(&settings.gateway_listen)?;
     ledger.record(SUPERVISOR, std::process::id())?;
-    // Until it is written anew: `key` must not use the addresses of the last run.
+    // `key` must not use the addresses of the last run.
     variables::remove(&folder.environment())?;
 
     let mut supervisor = Supervisor::new(ledger.clone(), events, reporter, options.grace);
@@ -81,7 +81,7 @@ pub fn up(settings: &StackSettings, options: &UpOptions) -> Result<()> {
     }
 }
 
-/// The `assay` executable to run: a given one, or the one beside this executable.
+/// The `assay` executable to run: a given one, or the one next to this executable.
 pub(super) fn executable(given: Option<&Path>) -> Result<PathBuf> {
     let path = match given {
         Some(path) => path.to_owned(),
@@ -136,7 +136,7 @@ impl Stack<'_> {
         environment::apply(spec, settings)
     }
 
-    /// A reader that has gone is no reason to stop the stack.
+    /// A closed standard output must not stop the stack.
     fn announce(&self) {
         let _ = writeln!(
             io::stdout(),

@@ -9,7 +9,7 @@ use crate::files::write_private;
 /// Variables by name.
 pub(super) type Variables = BTreeMap<String, String>;
 
-/// Reads a file; `None` when there is none. Empty lines and lines that start with `#` say nothing.
+/// Reads a file; `None` when there is none. Empty lines and lines that start with `#` are skipped.
 pub(super) fn read(path: &Path) -> Result<Option<Variables>> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn variables_survive_writing_and_reading() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("env");
         let variables = Variables::from([
@@ -66,13 +66,13 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_file_is_not_an_empty_one() {
+    fn missing_file_is_none() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(read(&folder.path().join("env")).unwrap(), None);
     }
 
     #[test]
-    fn a_damaged_line_is_named() {
+    fn invalid_line_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("env");
         fs::write(&path, "# words\nA=1\nnonsense\n").unwrap();

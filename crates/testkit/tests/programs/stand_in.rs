@@ -1,5 +1,5 @@
-//! Plays the `assay` executable in the supervisor's tests: it records its environment, serves `/readyz` and misbehaves
-//! as told.
+//! Stub of the `assay` executable for the supervisor's tests: records its environment, serves `/readyz` and simulates
+//! failures.
 //!
 //! `STAND_IN_FOLDER` takes one file of settings per subcommand. `STAND_IN_FAILS`, `STAND_IN_NOT_READY` and
 //! `STAND_IN_STUBBORN` name the subcommand that fails, answers 503 or ignores SIGTERM.
@@ -24,8 +24,8 @@ fn main() -> Result<ExitCode> {
     let [name, rest @ ..] = words.as_slice() else { bail!("name a subcommand") };
     record_settings(name)?;
     writeln!(io::stderr(), "{name} starts")?;
-    if is_told("STAND_IN_FAILS", name) {
-        writeln!(io::stderr(), "{name} fails as told")?;
+    if is_set_for("STAND_IN_FAILS", name) {
+        writeln!(io::stderr(), "{name} fails as configured")?;
         return Ok(ExitCode::from(3));
     }
     match (*name, rest) {
@@ -58,18 +58,18 @@ fn record_settings(name: &str) -> Result<()> {
 }
 
 fn serve(name: &str, setting: &str) -> Result<()> {
-    if is_told("STAND_IN_STUBBORN", name) {
+    if is_set_for("STAND_IN_STUBBORN", name) {
         let mut ignored = SigSet::empty();
         ignored.add(Signal::SIGTERM);
         ignored.thread_block()?;
     }
-    let status = if is_told("STAND_IN_NOT_READY", name) { "503 Service Unavailable" } else { "200 OK" };
+    let status = if is_set_for("STAND_IN_NOT_READY", name) { "503 Service Unavailable" } else { "200 OK" };
     let address = env::var_os(setting).and_then(|value| value.into_string().ok());
     let address = address.with_context(|| format!("{setting} is not set"))?;
     let listener = TcpListener::bind(&address).with_context(|| format!("cannot listen on {address}"))?;
     for stream in listener.incoming() {
         let mut stream = stream?;
-        // To its end: closing a connection with unread bytes resets it, and the answer may be lost.
+        // Read the whole head: closing a connection with unread bytes resets it and may lose the response.
         let request: Vec<String> = BufReader::new(&stream)
             .lines()
             .map_while(Result::ok)
@@ -77,12 +77,12 @@ fn serve(name: &str, setting: &str) -> Result<()> {
             .collect();
         let is_known = request.first().is_some_and(|line| line.starts_with("GET /readyz "));
         let status = if is_known { status } else { "404 Not Found" };
-        // A client that has gone is its own affair.
+        // The client may have disconnected.
         let _ = write!(stream, "HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     }
     Ok(())
 }
 
-fn is_told(variable: &str, name: &str) -> bool {
+fn is_set_for(variable: &str, name: &str) -> bool {
     env::var_os(variable).is_some_and(|value| value == name)
 }

@@ -1,4 +1,4 @@
-//! Running the supervisor and looking at what it leaves.
+//! Runs the supervisor and inspects its processes and files.
 
 use std::{
     fs,
@@ -42,7 +42,7 @@ pub struct TestStack {
     _postgres: Option<PrivatePostgres>,
 }
 
-/// A supervisor in the foreground; killed, and the stack taken down, when the test is over.
+/// A supervisor in the foreground; killed, and the stack taken down, when dropped.
 pub struct Supervisor<'a> {
     stack: &'a TestStack,
     child: Child,
@@ -51,7 +51,7 @@ pub struct Supervisor<'a> {
 }
 
 impl TestStack {
-    /// A stack on private servers of its own.
+    /// A stack on private servers.
     pub fn on_private_servers() -> Result<Self> {
         let home = tempfile::Builder::new().prefix("assay-stack-test-").tempdir()?;
         // The user of PostgreSQL must be able to reach the data inside.
@@ -60,11 +60,11 @@ impl TestStack {
         Ok(Self { home, variables: Vec::new(), _postgres: None })
     }
 
-    /// A stack on servers that somebody else runs, with an administrator who is no superuser, as on rented servers.
+    /// A stack on external servers, with an administrator without superuser rights, as on hosted servers.
     ///
-    /// Not on the server that tests share: a stack sets the passwords of roles that other tests log in with. The
-    /// stand-in never talks to the broker.
-    pub fn on_named_servers() -> Result<Self> {
+    /// Not on the server that tests share: a stack sets the passwords of roles that other tests log in with. The stub
+    /// never connects to the broker.
+    pub fn on_external_servers() -> Result<Self> {
         let postgres = PrivatePostgres::start(&PostgresOptions::for_tests())?;
         PgConnection::establish(&postgres.url())?
             .batch_execute("CREATE ROLE owner LOGIN CREATEROLE PASSWORD 'word'")?;
@@ -73,7 +73,7 @@ impl TestStack {
         ensure!(url.set_username("owner").is_ok() && url.set_password(Some("word")).is_ok());
         let mut stack = Self::on_private_servers()?
             .with("ASSAY_POSTGRES_URL", url.as_str())
-            .with("ASSAY_AMQP_URL", "amqp://somebody:else@broker.example/%2f");
+            .with("ASSAY_AMQP_URL", "amqp://user:password@broker.example/%2f");
         stack._postgres = Some(postgres);
         Ok(stack)
     }
@@ -101,12 +101,12 @@ impl TestStack {
         command
     }
 
-    /// Runs the supervisor to its end, which must come by itself.
+    /// Runs the supervisor until it exits by itself.
     pub fn run(&self, arguments: &[&str]) -> Result<Output> {
         Ok(self.command(arguments).output()?)
     }
 
-    /// Starts the stack and waits until it says that it is ready.
+    /// Starts the stack and waits until it is ready.
     pub fn up(&self) -> Result<Supervisor<'_>> {
         self.up_with(&[])
     }
@@ -145,7 +145,7 @@ impl TestStack {
         Ok(names)
     }
 
-    /// The settings that the stand-in saw as this subcommand.
+    /// The settings that the stub recorded for this subcommand.
     pub fn recorded(&self, subcommand: &str) -> Result<Vec<(String, String)>> {
         read_variables(&self.home.path().join("recorded").join(subcommand))
     }
@@ -179,7 +179,7 @@ impl TestStack {
         Ok(found)
     }
 
-    pub fn ensure_nothing_is_left(&self) -> Result<()> {
+    pub fn ensure_no_processes_left(&self) -> Result<()> {
         let left = self.processes()?;
         ensure!(left.is_empty(), "still running: {left:?}");
         let files = self.pid_files()?;
@@ -217,7 +217,7 @@ impl Drop for Supervisor<'_> {
 }
 
 /// Kills a process of the stack and waits for its successor.
-pub fn kill_and_wait_for_the_next(stack: &TestStack, name: &str) -> Result<u32> {
+pub fn kill_and_await_restart(stack: &TestStack, name: &str) -> Result<u32> {
     let killed = stack.pid(name)?;
     kill(Pid::from_raw(killed.cast_signed()), Signal::SIGKILL)?;
     wait_for(&format!("another {name}"), Duration::from_secs(30), || {

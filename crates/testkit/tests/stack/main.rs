@@ -1,4 +1,4 @@
-//! The supervisor with real PostgreSQL and RabbitMQ and a stand-in for the executable.
+//! The supervisor with real PostgreSQL and RabbitMQ and a stub of the executable.
 
 mod harness;
 mod refusals;

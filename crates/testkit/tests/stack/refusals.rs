@@ -1,4 +1,4 @@
-//! When the stack does not start, it says why and leaves nothing behind.
+//! A failed start of the stack: the error names the reason, and nothing is left running.
 
 use std::net::TcpListener;
 
@@ -6,8 +6,8 @@ use anyhow::{Result, ensure};
 
 use crate::harness::TestStack;
 
-/// Runs `assay-stack` with the arguments, which must fail, and returns what it says.
-fn complaint(stack: &TestStack, arguments: &[&str]) -> Result<String> {
+/// Runs `assay-stack`, which must fail, and returns its error output.
+fn failure(stack: &TestStack, arguments: &[&str]) -> Result<String> {
     let output = stack.run(arguments)?;
     ensure!(!output.status.success(), "expected a failure: {output:?}");
     ensure!(output.stdout.is_empty(), "standard output is for results: {output:?}");
@@ -15,49 +15,52 @@ fn complaint(stack: &TestStack, arguments: &[&str]) -> Result<String> {
 }
 
 #[test]
-fn a_second_stack_in_the_same_folder_is_refused() -> Result<()> {
-    let stack = TestStack::on_named_servers()?;
+fn second_stack_in_one_folder_is_refused() -> Result<()> {
+    let stack = TestStack::on_external_servers()?;
     let _supervisor = stack.up()?;
-    let text = complaint(&stack, &["up"])?;
+    let text = failure(&stack, &["up"])?;
     ensure!(text.contains("a stack already runs in"), "{text}");
     Ok(())
 }
 
 #[test]
-fn a_taken_gateway_address_is_refused_before_anything_starts() -> Result<()> {
+fn gateway_address_in_use_is_refused_before_start() -> Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?.to_string();
     let stack = TestStack::on_private_servers()?.with("ASSAY_GATEWAY__LISTEN", &address);
-    let text = complaint(&stack, &["up"])?;
+    let text = failure(&stack, &["up"])?;
     ensure!(text.contains(&address) && text.contains("ASSAY_GATEWAY__LISTEN"), "{text}");
     ensure!(!stack.folder().join("postgres").exists());
-    stack.ensure_nothing_is_left()
+    stack.ensure_no_processes_left()
 }
 
 #[test]
-fn a_failed_migration_is_shown_and_everything_stopped() -> Result<()> {
-    let stack = TestStack::on_named_servers()?.with("STAND_IN_FAILS", "migrate");
-    let text = complaint(&stack, &["up"])?;
-    ensure!(text.contains("`assay migrate` ended with") && text.contains("migrate fails as told"), "{text}");
-    stack.ensure_nothing_is_left()
+fn failed_migration_is_shown_and_stops_everything() -> Result<()> {
+    let stack = TestStack::on_external_servers()?.with("STAND_IN_FAILS", "migrate");
+    let text = failure(&stack, &["up"])?;
+    ensure!(
+        text.contains("`assay migrate` ended with") && text.contains("migrate fails as configured"),
+        "{text}"
+    );
+    stack.ensure_no_processes_left()
 }
 
 #[test]
-fn a_service_that_does_not_get_ready_is_named_with_its_log() -> Result<()> {
+fn unready_service_is_named_with_its_log() -> Result<()> {
     for (variable, reason) in
         [("STAND_IN_NOT_READY", "answers /readyz with 503"), ("STAND_IN_FAILS", "does not")]
     {
-        let stack = TestStack::on_named_servers()?.with(variable, "gateway");
-        let text = complaint(&stack, &["up", "--ready-within", "5"])?;
+        let stack = TestStack::on_external_servers()?.with(variable, "gateway");
+        let text = failure(&stack, &["up", "--ready-within", "5"])?;
         ensure!(text.contains("not ready after 5 s") && text.contains(reason), "{text}");
         ensure!(text.contains("logs/gateway.log") && !text.contains("logs/ingest.log"), "{text}");
-        stack.ensure_nothing_is_left()?;
+        stack.ensure_no_processes_left()?;
     }
     Ok(())
 }
 
 #[test]
-fn a_missing_executable_is_named() -> Result<()> {
+fn missing_executable_is_named() -> Result<()> {
     let stack = TestStack::on_private_servers()?;
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_assay-stack"))
         .args(["up", "--assay", "/no/such/assay"])
@@ -69,21 +72,21 @@ fn a_missing_executable_is_named() -> Result<()> {
 }
 
 #[test]
-fn a_url_that_names_no_database_is_refused() -> Result<()> {
+fn url_without_database_is_refused() -> Result<()> {
     let stack =
         TestStack::on_private_servers()?.with("ASSAY_POSTGRES_URL", "postgres://admin:secret@db.example");
-    let text = complaint(&stack, &["up"])?;
+    let text = failure(&stack, &["up"])?;
     ensure!(text.contains("ASSAY_POSTGRES_URL") && !text.contains("secret"), "{text}");
-    stack.ensure_nothing_is_left()
+    stack.ensure_no_processes_left()
 }
 
 #[test]
-fn no_key_is_made_where_no_stack_runs() -> Result<()> {
-    let stack = TestStack::on_named_servers()?;
-    let text = complaint(&stack, &["key", "--organization", "acme"])?;
+fn key_needs_a_running_stack() -> Result<()> {
+    let stack = TestStack::on_external_servers()?;
+    let text = failure(&stack, &["key", "--organization", "acme"])?;
     ensure!(text.contains("make stack"), "{text}");
     drop(stack.up()?);
-    let text = complaint(&stack, &["key", "--organization", "acme"])?;
+    let text = failure(&stack, &["key", "--organization", "acme"])?;
     ensure!(text.contains("no stack runs in"), "{text}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What a running stack offers, and what happens when one of its processes dies.
+//! A running stack: its files and settings, and the restart of dead processes.
 
 use std::{
     collections::BTreeMap, fs, net::TcpStream, os::unix::fs::PermissionsExt as _, path::Path, time::Duration,
@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use assay_testkit::wait::wait_for;
 use diesel::{Connection as _, PgConnection, RunQueryDsl as _, connection::SimpleConnection as _, sql_query};
 
-use crate::harness::{PROCESSES, TestStack, kill_and_wait_for_the_next, read_variables};
+use crate::harness::{PROCESSES, TestStack, kill_and_await_restart, read_variables};
 
 const ROLES: [&str; 7] =
     ["agent-registry", "ingest", "scoring-worker", "export", "export-worker", "webhooks", "gateway"];
@@ -20,7 +20,7 @@ fn allowed(stack: &TestStack, setting: &str, statement: &str) -> Result<bool> {
 }
 
 #[test]
-fn every_process_runs_and_has_a_pid_file_and_a_log() -> Result<()> {
+fn every_process_has_a_pid_file_and_a_log() -> Result<()> {
     let stack = TestStack::on_private_servers()?;
     let _supervisor = stack.up()?;
     ensure!(stack.pid_files()? == PROCESSES);
@@ -35,8 +35,8 @@ fn every_process_runs_and_has_a_pid_file_and_a_log() -> Result<()> {
 }
 
 #[test]
-fn every_role_gets_all_settings_and_none_that_are_meant_for_the_stack() -> Result<()> {
-    let stack = TestStack::on_named_servers()?.with("ASSAY_BOOTSTRAP_API_KEY", "a key of the caller");
+fn every_role_gets_all_settings_but_the_stacks_own() -> Result<()> {
+    let stack = TestStack::on_external_servers()?.with("ASSAY_BOOTSTRAP_API_KEY", "a key of the caller");
     let supervisor = stack.up()?;
     let expected = [
         "ASSAY_BOOTSTRAP_API_KEY",
@@ -66,7 +66,7 @@ fn every_role_gets_all_settings_and_none_that_are_meant_for_the_stack() -> Resul
         let settings: BTreeMap<String, String> = stack.recorded(role)?.into_iter().collect();
         ensure!(settings.keys().eq(expected), "{role} has {:?}", settings.keys());
     }
-    ensure!(stack.setting("ASSAY_BUS__URL")? == "amqp://somebody:else@broker.example/%2f");
+    ensure!(stack.setting("ASSAY_BUS__URL")? == "amqp://user:password@broker.example/%2f");
     ensure!(stack.setting("ASSAY_OBJECTS__URL")? == format!("file://{}/objects", stack.folder().display()));
     ensure!(supervisor.address == format!("http://{}", stack.setting("ASSAY_GATEWAY__LISTEN")?));
     let ingest = format!("http://{}", stack.setting("ASSAY_INGEST__LISTEN")?);
@@ -75,8 +75,8 @@ fn every_role_gets_all_settings_and_none_that_are_meant_for_the_stack() -> Resul
 }
 
 #[test]
-fn secrets_stay_the_same_and_only_their_owner_may_read_them() -> Result<()> {
-    let stack = TestStack::on_named_servers()?;
+fn secrets_are_stable_and_private() -> Result<()> {
+    let stack = TestStack::on_external_servers()?;
     drop(stack.up()?);
     let first = read_variables(&stack.folder().join("secrets"))?;
     drop(stack.up()?);
@@ -89,7 +89,7 @@ fn secrets_stay_the_same_and_only_their_owner_may_read_them() -> Result<()> {
 }
 
 #[test]
-fn every_service_owns_its_schema_and_no_other() -> Result<()> {
+fn every_service_can_use_its_own_schema_only() -> Result<()> {
     let stack = TestStack::on_private_servers()?;
     let _supervisor = stack.up()?;
     let own = "CREATE TABLE ingest.proof (n int); INSERT INTO ingest.proof VALUES (1)";
@@ -106,8 +106,8 @@ fn every_service_owns_its_schema_and_no_other() -> Result<()> {
 }
 
 #[test]
-fn named_servers_are_used_and_not_supervised() -> Result<()> {
-    let stack = TestStack::on_named_servers()?;
+fn external_servers_are_used_and_not_supervised() -> Result<()> {
+    let stack = TestStack::on_external_servers()?;
     let _supervisor = stack.up()?;
     let files = stack.pid_files()?;
     ensure!(!files.contains(&"postgres".to_owned()) && !files.contains(&"rabbitmq".to_owned()), "{files:?}");
@@ -118,11 +118,11 @@ fn named_servers_are_used_and_not_supervised() -> Result<()> {
 }
 
 #[test]
-fn a_killed_service_is_started_again_on_the_same_port() -> Result<()> {
-    let stack = TestStack::on_named_servers()?;
+fn killed_service_restarts_on_the_same_port() -> Result<()> {
+    let stack = TestStack::on_external_servers()?;
     let supervisor = stack.up()?;
     for name in ["gateway", "ingest", "export-worker"] {
-        kill_and_wait_for_the_next(&stack, name)?;
+        kill_and_await_restart(&stack, name)?;
     }
     let address = supervisor.address.trim_start_matches("http://").to_owned();
     wait_for("the gateway to listen again", Duration::from_secs(10), || {
@@ -132,13 +132,13 @@ fn a_killed_service_is_started_again_on_the_same_port() -> Result<()> {
 }
 
 #[test]
-fn killed_servers_are_started_again_with_their_data() -> Result<()> {
+fn killed_servers_restart_with_their_data() -> Result<()> {
     let stack = TestStack::on_private_servers()?;
     let _supervisor = stack.up()?;
     let own = "CREATE TABLE ingest.kept (n int); INSERT INTO ingest.kept VALUES (1)";
     ensure!(allowed(&stack, "ASSAY_INGEST__DATABASE_URL", own)?);
 
-    kill_and_wait_for_the_next(&stack, "postgres")?;
+    kill_and_await_restart(&stack, "postgres")?;
     let url = stack.setting("ASSAY_INGEST__DATABASE_URL")?;
     let rows = wait_for("PostgreSQL to answer again", Duration::from_secs(30), || {
         let Ok(mut connection) = PgConnection::establish(&url) else { return Ok(None) };
@@ -148,7 +148,7 @@ fn killed_servers_are_started_again_with_their_data() -> Result<()> {
 
     let broker = url::Url::parse(&stack.setting("ASSAY_BUS__URL")?)?;
     let port = broker.port().context("the broker has a port")?;
-    kill_and_wait_for_the_next(&stack, "rabbitmq")?;
+    kill_and_await_restart(&stack, "rabbitmq")?;
     wait_for("RabbitMQ to listen again", Duration::from_secs(60), || {
         Ok(TcpStream::connect(("127.0.0.1", port)).ok())
     })?;
@@ -156,8 +156,8 @@ fn killed_servers_are_started_again_with_their_data() -> Result<()> {
 }
 
 #[test]
-fn a_key_is_printed_alone_on_standard_output() -> Result<()> {
-    let stack = TestStack::on_named_servers()?;
+fn key_is_the_only_standard_output() -> Result<()> {
+    let stack = TestStack::on_external_servers()?;
     let _supervisor = stack.up()?;
     let output = stack.run(&["key", "--organization", "acme"])?;
     ensure!(output.status.success(), "{output:?}");

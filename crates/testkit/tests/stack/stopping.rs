@@ -1,4 +1,4 @@
-//! How a stack ends: asked, asked twice, or crashed.
+//! The end of a stack: by one stop signal, by two, or by a crash.
 
 use std::time::Duration;
 
@@ -12,32 +12,32 @@ use crate::harness::{PROCESSES, TestStack};
 const STOP_LIMIT: Duration = Duration::from_secs(75);
 
 #[test]
-fn a_request_to_stop_stops_everything_and_succeeds() -> Result<()> {
+fn stop_signal_stops_everything() -> Result<()> {
     let stack = TestStack::on_private_servers()?;
     let mut supervisor = stack.up()?;
     ensure!(stack.processes()?.len() > PROCESSES.len(), "the test sees the processes that must go");
     supervisor.signal(Signal::SIGTERM)?;
     let status = supervisor.wait(STOP_LIMIT)?;
     ensure!(status.success(), "{status}");
-    stack.ensure_nothing_is_left()
+    stack.ensure_no_processes_left()
 }
 
 #[test]
-fn ctrl_c_and_a_closed_terminal_stop_like_a_request() -> Result<()> {
+fn sigint_and_sighup_stop_the_stack() -> Result<()> {
     for signal in [Signal::SIGINT, Signal::SIGHUP] {
-        let stack = TestStack::on_named_servers()?;
+        let stack = TestStack::on_external_servers()?;
         let mut supervisor = stack.up()?;
         supervisor.signal(signal)?;
         ensure!(supervisor.wait(STOP_LIMIT)?.success(), "{signal}");
-        stack.ensure_nothing_is_left()?;
+        stack.ensure_no_processes_left()?;
     }
     Ok(())
 }
 
 #[test]
-fn a_second_request_kills_at_once() -> Result<()> {
-    let stack = TestStack::on_named_servers()?.with("STAND_IN_STUBBORN", "ingest");
-    // Without a second request it would take longer than anybody waits here.
+fn second_stop_signal_kills_at_once() -> Result<()> {
+    let stack = TestStack::on_external_servers()?.with("STAND_IN_STUBBORN", "ingest");
+    // Without a second signal it would take longer than the limit.
     let mut supervisor = stack.up_with(&["--grace", "3600"])?;
     supervisor.signal(Signal::SIGTERM)?;
     wait_for("the gateway to stop", STOP_LIMIT, || {
@@ -46,21 +46,21 @@ fn a_second_request_kills_at_once() -> Result<()> {
     ensure!(stack.pid_files()?.contains(&"ingest".to_owned()), "the stubborn service still runs");
     supervisor.signal(Signal::SIGTERM)?;
     supervisor.wait(STOP_LIMIT)?;
-    stack.ensure_nothing_is_left()
+    stack.ensure_no_processes_left()
 }
 
 #[test]
-fn down_stops_a_stack_that_is_supervised() -> Result<()> {
-    let stack = TestStack::on_named_servers()?;
+fn down_stops_a_supervised_stack() -> Result<()> {
+    let stack = TestStack::on_external_servers()?;
     let mut supervisor = stack.up()?;
     let output = stack.run(&["down"])?;
     ensure!(output.status.success(), "{output:?}");
     ensure!(supervisor.wait(Duration::from_secs(5))?.success());
-    stack.ensure_nothing_is_left()
+    stack.ensure_no_processes_left()
 }
 
 #[test]
-fn down_cleans_up_after_a_crashed_supervisor_and_the_stack_can_start_again() -> Result<()> {
+fn down_cleans_up_after_a_crashed_supervisor() -> Result<()> {
     let stack = TestStack::on_private_servers()?;
     let mut supervisor = stack.up()?;
     supervisor.crash()?;
@@ -72,16 +72,16 @@ fn down_cleans_up_after_a_crashed_supervisor_and_the_stack_can_start_again() -> 
 
     let output = stack.run(&["down"])?;
     ensure!(output.status.success(), "{output:?}");
-    stack.ensure_nothing_is_left()?;
+    stack.ensure_no_processes_left()?;
 
     let mut again = stack.up()?;
     again.signal(Signal::SIGTERM)?;
     ensure!(again.wait(STOP_LIMIT)?.success());
-    stack.ensure_nothing_is_left()
+    stack.ensure_no_processes_left()
 }
 
 #[test]
-fn down_where_nothing_runs_succeeds() -> Result<()> {
+fn down_without_a_stack_succeeds() -> Result<()> {
     let stack = TestStack::on_private_servers()?;
     let output = stack.run(&["down"])?;
     ensure!(output.status.success(), "{output:?}");

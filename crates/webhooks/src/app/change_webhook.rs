@@ -10,16 +10,12 @@ use uuid::Uuid;
 use super::RequestError;
 use crate::domain::address::AddressRules;
 use crate::domain::endpoint::Endpoint;
-use crate::domain::position::{List, Position};
+use crate::domain::position::{CursorScope, Position};
 use crate::store::WebhookStore;
 
-/// A request for a page of endpoints.
 pub(crate) struct ListWebhooks {
-    /// The tenant.
     pub(crate) organization_id: OrganizationId,
-    /// As the client sent it.
     pub(crate) cursor: Option<String>,
-    /// Items at most.
     pub(crate) limit: u32,
 }
 
@@ -30,17 +26,21 @@ pub(crate) async fn list_webhooks(
     request: ListWebhooks,
 ) -> Result<Page<Webhook>, RequestError> {
     let ListWebhooks { organization_id, cursor, limit } = request;
-    let list = List { organization_id, endpoint: Uuid::nil() };
-    let after = cursor.map(|cursor| Position::open(keys, list, &cursor)).transpose()?;
+    let scope = CursorScope { organization_id, endpoint: Uuid::nil() };
+    let after = cursor.map(|cursor| Position::open(keys, scope, &cursor)).transpose()?;
     let found = store.page(organization_id, after, limit.saturating_add(1)).await?;
     let position =
         |endpoint: &Endpoint| Position { created_at: endpoint.created_at, id: endpoint.id.as_uuid() };
-    let (found, page_info) = cut(found, limit, |last| position(last).seal(keys, list));
+    let (found, page_info) = paginate(found, limit, |last| position(last).seal(keys, scope));
     Ok(Page { data: found.into_iter().map(Webhook::from).collect(), page_info })
 }
 
-/// One more than wanted tells whether there is a next page.
-pub(super) fn cut<T>(mut found: Vec<T>, limit: u32, cursor: impl Fn(&T) -> String) -> (Vec<T>, PageInfo) {
+/// Cuts a result of at most `limit + 1` items to a page: the extra item shows that there is a next page.
+pub(super) fn paginate<T>(
+    mut found: Vec<T>,
+    limit: u32,
+    cursor: impl Fn(&T) -> String,
+) -> (Vec<T>, PageInfo) {
     let wanted = usize::try_from(limit).unwrap_or(usize::MAX);
     let has_next_page = found.len() > wanted;
     found.truncate(wanted);
@@ -48,7 +48,6 @@ pub(super) fn cut<T>(mut found: Vec<T>, limit: u32, cursor: impl Fn(&T) -> Strin
     (found, PageInfo { has_next_page, limit, next_cursor })
 }
 
-/// An endpoint.
 pub(crate) async fn read_webhook(
     store: &dyn WebhookStore,
     organization_id: OrganizationId,
@@ -57,7 +56,6 @@ pub(crate) async fn read_webhook(
     store.find(organization_id, id).await?.ok_or(RequestError::NotFound)
 }
 
-/// Changes an endpoint.
 pub(crate) async fn change_webhook(
     store: &dyn WebhookStore,
     rules: &AddressRules,
@@ -65,7 +63,7 @@ pub(crate) async fn change_webhook(
     id: WebhookId,
     change: WebhookChange,
 ) -> Result<Webhook, RequestError> {
-    // Who may not see it learns nothing of it, whatever was sent.
+    // Existence first: an invalid address must not reveal whether another organization's endpoint exists.
     read_webhook(store, organization_id, id).await?;
     if let Some(url) = &change.url {
         rules.check_url(url)?;
@@ -74,7 +72,7 @@ pub(crate) async fn change_webhook(
     changed.map(Webhook::from).ok_or(RequestError::NotFound)
 }
 
-/// Deletes an endpoint, with all that it was told and was to be told.
+/// Deletes an endpoint together with its messages.
 pub(crate) async fn delete_webhook(
     store: &dyn WebhookStore,
     organization_id: OrganizationId,

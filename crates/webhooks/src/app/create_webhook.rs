@@ -1,32 +1,29 @@
-//! Makes an endpoint.
+//! Creates an endpoint.
 
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::webhook::{CreatedWebhook, NewWebhook, Webhook};
 use assay_platform::auth::SigningKeys;
-use assay_platform::db::idempotency::{Earlier, Fingerprint, IdempotencyKey, Record, StoredAnswer};
+use assay_platform::db::idempotency::{Fingerprint, IdempotencyKey, KeyReuse, Record, RecordedResponse};
 use assay_platform::runtime::{new_id, now, random_bytes};
 
 use super::RequestError;
 use crate::domain::address::AddressRules;
 use crate::domain::endpoint::Endpoint;
 use crate::domain::secret::{SealedSecrets, Secret};
-use crate::store::{Created, Creation, WebhookStore};
+use crate::store::{CreateOutcome, Creation, WebhookStore};
 
 const CREATED: u16 = 201;
 
-/// A request to make an endpoint.
 pub(crate) struct CreateWebhook {
-    /// The tenant.
     pub(crate) organization_id: OrganizationId,
-    /// What is wanted.
     pub(crate) webhook: NewWebhook,
-    /// The request's idempotency key and the fingerprint of its body.
+    /// Idempotency key and fingerprint of the body.
     pub(crate) idempotency: Option<(IdempotencyKey, Fingerprint)>,
-    /// How many endpoints the organization may have.
+    /// Maximum number of endpoints of the organization.
     pub(crate) limit: u32,
 }
 
-/// Makes an endpoint and answers with it and its secret; the same request again gets the same endpoint.
+/// Creates an endpoint and returns it with its secret. A repeated request returns the same endpoint.
 ///
 /// # Errors
 /// [`RequestError`]; nothing is stored then.
@@ -35,7 +32,7 @@ pub(crate) async fn create_webhook(
     keys: &SigningKeys,
     rules: &AddressRules,
     request: CreateWebhook,
-) -> Result<StoredAnswer, RequestError> {
+) -> Result<RecordedResponse, RequestError> {
     let CreateWebhook { organization_id, webhook, idempotency, limit } = request;
     rules.check_url(&webhook.url)?;
     let (id, now) = (new_id(), now());
@@ -54,8 +51,8 @@ pub(crate) async fn create_webhook(
         created_at: now,
         updated_at: now,
     };
-    // The stored answer holds no secret: it lies in the database unencrypted for a day.
-    let stored = StoredAnswer {
+    // The recorded response has no secret: it stays in the database unencrypted for a day.
+    let stored = RecordedResponse {
         status: CREATED,
         location: Some(format!("/v1/webhooks/{id}")),
         body: serde_json::to_string(&Webhook::from(endpoint.clone()))?,
@@ -64,23 +61,25 @@ pub(crate) async fn create_webhook(
         organization_id,
         key,
         fingerprint,
-        answer: stored.clone(),
+        response: stored.clone(),
     });
     match store.create(Creation { endpoint, record, limit }).await? {
-        Created::New => with_secret(stored, &secret),
-        Created::Earlier(Earlier::SameRequest(first)) => again(store, keys, organization_id, first).await,
-        Created::Earlier(Earlier::OtherRequest) => Err(RequestError::IdempotencyConflict),
-        Created::TooMany => Err(RequestError::LimitReached(limit)),
+        CreateOutcome::Created => with_secret(stored, &secret),
+        CreateOutcome::KeyReused(KeyReuse::Replay(first)) => {
+            replay_response(store, keys, organization_id, first).await
+        }
+        CreateOutcome::KeyReused(KeyReuse::Conflict) => Err(RequestError::IdempotencyConflict),
+        CreateOutcome::LimitReached => Err(RequestError::LimitReached(limit)),
     }
 }
 
-/// The first answer with the secret that the endpoint has now; without one when it is deleted.
-async fn again(
+/// The recorded response with the current secret of the endpoint; without a secret when the endpoint was deleted.
+async fn replay_response(
     store: &dyn WebhookStore,
     keys: &SigningKeys,
     organization_id: OrganizationId,
-    first: StoredAnswer,
-) -> Result<StoredAnswer, RequestError> {
+    first: RecordedResponse,
+) -> Result<RecordedResponse, RequestError> {
     let webhook: Webhook = serde_json::from_str(&first.body)?;
     match store.find(organization_id, webhook.id).await? {
         Some(endpoint) => with_secret(first, &endpoint.secrets.current.open(keys, endpoint.id)?),
@@ -88,8 +87,8 @@ async fn again(
     }
 }
 
-fn with_secret(answer: StoredAnswer, secret: &Secret) -> Result<StoredAnswer, RequestError> {
+fn with_secret(answer: RecordedResponse, secret: &Secret) -> Result<RecordedResponse, RequestError> {
     let webhook = serde_json::from_str(&answer.body)?;
     let body = serde_json::to_string(&CreatedWebhook { webhook, secret: secret.reveal() })?;
-    Ok(StoredAnswer { body, ..answer })
+    Ok(RecordedResponse { body, ..answer })
 }

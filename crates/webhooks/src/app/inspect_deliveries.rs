@@ -1,30 +1,24 @@
-//! The log of what an endpoint was told.
+//! The delivery log of an endpoint.
 
 use assay_contracts::ids::{OrganizationId, WebhookDeliveryId, WebhookId};
 use assay_contracts::page::Page;
 use assay_contracts::webhook::{DeliveryStatus, WebhookDelivery, WebhookDeliveryDetails};
 use assay_platform::auth::SigningKeys;
 
-use super::change_webhook::cut;
+use super::change_webhook::paginate;
 use super::{RequestError, read_webhook};
-use crate::domain::position::{List, Position};
+use crate::domain::position::{CursorScope, Position};
 use crate::store::{LogPage, LoggedDelivery, WebhookStore};
 
-/// A request for a page of the log.
 pub(crate) struct ListDeliveries {
-    /// The tenant.
     pub(crate) organization_id: OrganizationId,
-    /// The endpoint.
     pub(crate) endpoint_id: WebhookId,
-    /// Only messages in this state.
     pub(crate) status: Option<DeliveryStatus>,
-    /// As the client sent it.
     pub(crate) cursor: Option<String>,
-    /// Items at most.
     pub(crate) limit: u32,
 }
 
-/// A page of the log, newest first.
+/// A page of the delivery log, newest first.
 pub(crate) async fn list_deliveries(
     store: &dyn WebhookStore,
     keys: &SigningKeys,
@@ -32,13 +26,13 @@ pub(crate) async fn list_deliveries(
 ) -> Result<Page<WebhookDelivery>, RequestError> {
     let ListDeliveries { organization_id, endpoint_id, status, cursor, limit } = request;
     read_webhook(store, organization_id, endpoint_id).await?;
-    let list = List { organization_id, endpoint: endpoint_id.as_uuid() };
-    let after = cursor.map(|cursor| Position::open(keys, list, &cursor)).transpose()?;
+    let scope = CursorScope { organization_id, endpoint: endpoint_id.as_uuid() };
+    let after = cursor.map(|cursor| Position::open(keys, scope, &cursor)).transpose()?;
     let page = LogPage { organization_id, endpoint_id, status, after, limit: limit.saturating_add(1) };
     let found = store.log(page).await?;
     let position =
         |delivery: &WebhookDelivery| Position { created_at: delivery.created_at, id: delivery.id.as_uuid() };
-    let (data, page_info) = cut(found, limit, |last| position(last).seal(keys, list));
+    let (data, page_info) = paginate(found, limit, |last| position(last).seal(keys, scope));
     Ok(Page { data, page_info })
 }
 

@@ -1,4 +1,4 @@
-//! Messages that their owner asks for: one that was sent before, and a trial.
+//! Messages queued on request: a replay of an earlier one, or a test message.
 
 use assay_contracts::ids::{OrganizationId, WebhookDeliveryId, WebhookId};
 use assay_contracts::webhook::WebhookDelivery;
@@ -7,9 +7,9 @@ use assay_platform::runtime::{new_id, now};
 use super::{RequestError, read_webhook};
 use crate::domain::endpoint::Endpoint;
 use crate::domain::message::test_message;
-use crate::store::{Replayed, WebhookStore};
+use crate::store::{ReplayOutcome, WebhookStore};
 
-/// Has a message sent again, under its id.
+/// Queues a message again, under the same id.
 pub(crate) async fn replay_delivery(
     store: &dyn WebhookStore,
     organization_id: OrganizationId,
@@ -21,28 +21,28 @@ pub(crate) async fn replay_delivery(
     if found.is_none() {
         return Err(RequestError::DeliveryNotFound);
     }
-    is_enabled(&endpoint)?;
+    require_enabled(&endpoint)?;
     match store.replay(organization_id, endpoint_id, id, now()).await? {
-        Replayed::Queued => queued(store, &endpoint, id).await,
-        Replayed::NotFound => Err(RequestError::DeliveryNotFound),
-        Replayed::Erased => Err(RequestError::Erased),
+        ReplayOutcome::Queued => queued(store, &endpoint, id).await,
+        ReplayOutcome::NotFound => Err(RequestError::DeliveryNotFound),
+        ReplayOutcome::Erased => Err(RequestError::Erased),
     }
 }
 
-/// Has a trial message sent.
+/// Queues a test message.
 pub(crate) async fn send_test(
     store: &dyn WebhookStore,
     organization_id: OrganizationId,
     endpoint_id: WebhookId,
 ) -> Result<WebhookDelivery, RequestError> {
     let endpoint = read_webhook(store, organization_id, endpoint_id).await?;
-    is_enabled(&endpoint)?;
+    require_enabled(&endpoint)?;
     let (id, now) = (new_id(), now());
     store.add(&endpoint, id, test_message(endpoint_id, now)?, now).await?;
     queued(store, &endpoint, id).await
 }
 
-fn is_enabled(endpoint: &Endpoint) -> Result<(), RequestError> {
+fn require_enabled(endpoint: &Endpoint) -> Result<(), RequestError> {
     if endpoint.enabled { Ok(()) } else { Err(RequestError::Disabled) }
 }
 

@@ -1,4 +1,4 @@
-//! Sends what is due: many messages at the same time, to no endpoint more than its share.
+//! Sends due messages concurrently, with a limit for each endpoint.
 
 use std::collections::HashMap;
 use std::future::{pending, ready};
@@ -8,50 +8,47 @@ use std::time::{Duration, Instant};
 
 use assay_contracts::ids::WebhookId;
 use assay_platform::db::DatabaseError;
-use assay_platform::runtime::{BoxError, new_id, now, random_bytes, within};
+use assay_platform::runtime::{BoxError, new_id, now, random_bytes, timeout};
 use futures_util::future::join;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{Stream, StreamExt};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::Poster;
+use super::WebhookClient;
 use crate::domain::attempt::Claim;
-use crate::domain::schedule::{Schedule, Verdict};
+use crate::domain::schedule::{RetryDecision, Schedule};
 use crate::metrics;
-use crate::store::{ClaimTerms, Settlement, WebhookStore};
+use crate::store::{AttemptResult, ClaimTerms, WebhookStore};
 
-/// A hold lasts so much longer than an attempt can take, for the database to be told of it.
+/// A lease outlasts the attempt deadline by this margin, which leaves time to record the result.
 const LEASE_MARGIN: Duration = Duration::from_secs(15);
 
-/// How long a process that was asked to stop waits for the attempts under way, while it hands back what it took last. Attempts
-/// that take longer are dropped, and made again by others when their holds end. Well below `shutdown.phase_seconds`.
-const LAST_DEADLINE: Duration = Duration::from_secs(12);
+/// How long a shutdown waits for attempts in flight. Attempts that take longer are dropped and repeated by another process
+/// when their leases expire. Well below `shutdown.phase_seconds`.
+const DRAIN_DEADLINE: Duration = Duration::from_secs(12);
 
-/// Attempts at recording an attempt: a short outage of the database must not cost a second delivery.
-const SETTLE_ATTEMPTS: u32 = 3;
-const SETTLE_PAUSE: Duration = Duration::from_millis(500);
+/// Tries to record a result: a short database outage must not cause a second delivery.
+const RECORD_TRIES: u32 = 3;
+const RECORD_PAUSE: Duration = Duration::from_millis(500);
 
-/// How much is sent at the same time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SenderLimits {
-    /// Attempts under way at most.
+    /// Maximum number of attempts in flight.
     pub(crate) concurrency: usize,
-    /// At one endpoint at most.
+    /// Maximum number of attempts in flight to one endpoint.
     pub(crate) per_endpoint: usize,
-    /// How long one may take.
     pub(crate) attempt_deadline: Duration,
-    /// How often due messages are looked for that nobody told of.
+    /// Interval between two polls for due messages.
     pub(crate) poll_interval: Duration,
 }
 
-/// What messages are sent with.
 pub(crate) struct Sender {
     pub(crate) store: Arc<dyn WebhookStore>,
-    pub(crate) poster: Poster,
+    pub(crate) client: WebhookClient,
     pub(crate) schedule: Schedule,
     pub(crate) limits: SenderLimits,
-    pub(crate) news: Arc<Notify>,
+    pub(crate) wakeup: Arc<Notify>,
 }
 
 type Claiming = Pin<Box<dyn Future<Output = Result<Vec<Claim>, DatabaseError>> + Send>>;
@@ -59,11 +56,11 @@ type Claiming = Pin<Box<dyn Future<Output = Result<Vec<Claim>, DatabaseError>> +
 /// Sends until `stop`.
 ///
 /// # Errors
-/// None: every failure is a message's or is waited out.
+/// None: failures belong to a message, or the database is polled again.
 pub(crate) async fn send_messages(sender: Arc<Sender>, stop: CancellationToken) -> Result<(), BoxError> {
-    let mut under_way = FuturesUnordered::new();
-    let mut held: HashMap<WebhookId, usize> = HashMap::new();
-    let mut claiming: Option<Claiming> = Some(sender.claim(&held));
+    let mut attempts = FuturesUnordered::new();
+    let mut in_flight: HashMap<WebhookId, usize> = HashMap::new();
+    let mut claiming: Option<Claiming> = Some(sender.claim(&in_flight));
     while !stop.is_cancelled() {
         // The claim is polled beside the attempts, so that neither waits for the other.
         let claimed = async {
@@ -72,126 +69,128 @@ pub(crate) async fn send_messages(sender: Arc<Sender>, stop: CancellationToken) 
                 None => pending().await,
             }
         };
-        let is_to_be_looked_for = tokio::select! {
+        let should_claim = tokio::select! {
             () = stop.cancelled() => false,
             claimed = claimed => {
                 claiming = None;
                 let claims = claimed.unwrap_or_else(|error| {
-                    tracing::warn!(cause = %error, "messages cannot be looked for: tried again soon");
+                    tracing::warn!(cause = %error, "due messages cannot be claimed: trying again soon");
                     Vec::new()
                 });
                 let found = !claims.is_empty();
                 for claim in claims {
-                    *held.entry(claim.endpoint_id).or_default() += 1;
+                    *in_flight.entry(claim.endpoint_id).or_default() += 1;
                     let sender = sender.clone();
-                    under_way.push(async move { sender.deliver(claim).await });
+                    attempts.push(async move { sender.deliver(claim).await });
                 }
                 found
             }
-            Some(endpoint) = under_way.next(), if !under_way.is_empty() => {
-                release(&mut held, endpoint);
+            Some(endpoint) = attempts.next(), if !attempts.is_empty() => {
+                release_slot(&mut in_flight, endpoint);
                 true
             }
-            () = sender.news.notified() => true,
+            () = sender.wakeup.notified() => true,
             () = tokio::time::sleep(sender.limits.poll_interval) => true,
         };
-        if is_to_be_looked_for && claiming.is_none() && under_way.len() < sender.limits.concurrency {
-            claiming = Some(sender.claim(&held));
+        if should_claim && claiming.is_none() && attempts.len() < sender.limits.concurrency {
+            claiming = Some(sender.claim(&in_flight));
         }
     }
-    wind_up(sender.hand_back(claiming), under_way).await;
+    drain(sender.release_claimed(claiming), attempts).await;
     Ok(())
 }
 
-/// Both at the same time: attempts go on only while they are polled.
-async fn wind_up(hand_back: impl Future<Output = ()>, under_way: impl Stream<Item = WebhookId>) {
-    let last = join(hand_back, under_way.for_each(|_| ready(())));
-    if within(LAST_DEADLINE, last).await.is_none() {
-        tracing::warn!("webhooks were still being sent: they are sent again when their holds end");
+/// Releases the last claim and finishes the attempts, concurrently: attempts make progress only while they are polled.
+async fn drain(release: impl Future<Output = ()>, attempts: impl Stream<Item = WebhookId>) {
+    let finished = join(release, attempts.for_each(|_| ready(())));
+    if timeout(DRAIN_DEADLINE, finished).await.is_none() {
+        tracing::warn!("webhooks were still being sent: they are sent again when their leases expire");
     }
 }
 
-fn release(held: &mut HashMap<WebhookId, usize>, endpoint: WebhookId) {
-    if let Some(count) = held.get_mut(&endpoint) {
+fn release_slot(in_flight: &mut HashMap<WebhookId, usize>, endpoint: WebhookId) {
+    if let Some(count) = in_flight.get_mut(&endpoint) {
         *count = count.saturating_sub(1);
         if *count == 0 {
-            held.remove(&endpoint);
+            in_flight.remove(&endpoint);
         }
     }
 }
 
 impl Sender {
-    /// Takes what there is room for. An endpoint gets half of its share at a time, and nothing while it has more than the other
-    /// half: so it never has more than its share.
-    fn claim(&self, held: &HashMap<WebhookId, usize>) -> Claiming {
+    /// Claims as many messages as fit. One claim takes at most half of an endpoint's limit, and nothing while more than the
+    /// other half is in flight: so the limit is never exceeded.
+    fn claim(&self, in_flight: &HashMap<WebhookId, usize>) -> Claiming {
         let SenderLimits { concurrency, per_endpoint, attempt_deadline, .. } = self.limits;
-        let at_a_time = per_endpoint.div_ceil(2);
-        let room = concurrency.saturating_sub(held.values().sum());
-        let is_busy = |count: usize| count + at_a_time > per_endpoint;
-        let busy = held.iter().filter(|(_, count)| is_busy(**count)).map(|(id, _)| *id).collect();
+        let per_claim = per_endpoint.div_ceil(2);
+        let room = concurrency.saturating_sub(in_flight.values().sum());
+        let is_busy = |count: usize| count + per_claim > per_endpoint;
+        let busy = in_flight.iter().filter(|(_, count)| is_busy(**count)).map(|(id, _)| *id).collect();
         let lease = attempt_deadline + LEASE_MARGIN;
         let lease_millis = i64::try_from(lease.as_millis()).unwrap_or(i64::MAX);
         let now = now();
         let terms = ClaimTerms {
             lease: new_id(),
             now,
-            until: now.plus_millis(lease_millis),
+            lease_until: now.plus_millis(lease_millis),
             limit: room,
-            per_endpoint: at_a_time,
+            per_endpoint: per_claim,
             busy,
         };
         let store = self.store.clone();
         Box::pin(async move { store.claim(terms).await })
     }
 
-    /// A claim that is under way may be committed: what it took is handed back.
-    async fn hand_back(&self, claiming: Option<Claiming>) {
+    /// A claim in progress may have been committed: its messages are released.
+    async fn release_claimed(&self, claiming: Option<Claiming>) {
         let Some(claiming) = claiming else { return };
-        let handed_back = match claiming.await {
-            Ok(claims) => self.store.hand_back(claims, now()).await,
+        let released = match claiming.await {
+            Ok(claims) => self.store.release(claims, now()).await,
             Err(error) => Err(error),
         };
-        if let Err(error) = handed_back {
-            tracing::warn!(cause = %error, "messages could not be handed back: their holds end by themselves");
+        if let Err(error) = released {
+            tracing::warn!(cause = %error, "messages could not be released: their leases expire by themselves");
         }
     }
 
     async fn deliver(&self, claim: Claim) -> WebhookId {
         let endpoint_id = claim.endpoint_id;
         let began = Instant::now();
-        let attempt = self.poster.post(&claim).await;
+        let attempt = self.client.post(&claim).await;
         let now = now();
-        // Without randomness attempts are not spread, which is no reason not to make them.
-        let lot = random_bytes::<1>().map_or(0.0, |[byte]| f64::from(byte) / 255.0);
-        let verdict = self.schedule.verdict(&attempt, claim.number_in_round(), now, lot);
-        metrics::attempted(&verdict, began.elapsed());
-        tracing::debug!(delivery = %claim.id, webhook = %endpoint_id, ?attempt, ?verdict, "webhook attempted");
-        match verdict {
-            Verdict::Gone => tracing::warn!(webhook = %endpoint_id, "webhook disabled: it answered 410"),
-            Verdict::GivenUp => {
+        // Without randomness there is no jitter, and retries still work.
+        let jitter = random_bytes::<1>().map_or(0.0, |[byte]| f64::from(byte) / 255.0);
+        let decision = self.schedule.decide(&attempt, claim.attempt_in_cycle(), now, jitter);
+        metrics::attempted(&decision, began.elapsed());
+        tracing::debug!(delivery = %claim.id, webhook = %endpoint_id, ?attempt, ?decision, "webhook attempted");
+        match decision {
+            RetryDecision::Gone => {
+                tracing::warn!(webhook = %endpoint_id, "webhook disabled: it answered 410")
+            }
+            RetryDecision::GivenUp => {
                 tracing::warn!(webhook = %endpoint_id, delivery = %claim.id, "webhook message given up");
             }
-            Verdict::Delivered | Verdict::RetryAt(_) => {}
+            RetryDecision::Delivered | RetryDecision::RetryAt(_) => {}
         }
-        let failing_since_before = self.schedule.patience.failing_since_before(now);
-        self.settle(Settlement { claim, attempt, verdict, failing_since_before, now }).await;
+        let disable_cutoff = self.schedule.failure_policy.disable_cutoff(now);
+        self.record(AttemptResult { claim, attempt, decision, disable_cutoff, now }).await;
         endpoint_id
     }
 
-    /// What cannot be recorded is sent again when its hold has ended: a receiver knows it by its id.
-    async fn settle(&self, settlement: Settlement) {
-        for _ in 0..SETTLE_ATTEMPTS {
-            match self.store.settle(settlement.clone()).await {
+    /// A message whose result cannot be recorded is sent again when its lease expires: receivers deduplicate by its id.
+    async fn record(&self, result: AttemptResult) {
+        for _ in 0..RECORD_TRIES {
+            match self.store.record_attempt(result.clone()).await {
                 Ok(true) => return,
                 Ok(false) => {
-                    tracing::debug!(delivery = %settlement.claim.id, "attempt not recorded: the message is not held");
+                    tracing::debug!(delivery = %result.claim.id, "attempt not recorded: the lease was lost");
                     return;
                 }
-                Err(error) => tracing::warn!(cause = %error, "attempt at a webhook cannot be recorded yet"),
+                Err(error) => tracing::warn!(cause = %error, "webhook attempt cannot be recorded yet"),
             }
-            tokio::time::sleep(SETTLE_PAUSE).await;
+            tokio::time::sleep(RECORD_PAUSE).await;
         }
-        tracing::error!(delivery = %settlement.claim.id, "attempt at a webhook was not recorded: it is made again");
+        tracing::error!(delivery = %result.claim.id, "webhook attempt was not recorded: the message is sent again");
     }
 }
 
@@ -204,23 +203,23 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn attempts_come_to_their_end_while_the_database_does_not_answer() {
+    async fn drain_finishes_attempts_while_the_database_hangs() {
         let is_done = AtomicBool::new(false);
         let attempt = stream::once(async {
-            tokio::time::sleep(LAST_DEADLINE / 2).await;
+            tokio::time::sleep(DRAIN_DEADLINE / 2).await;
             is_done.store(true, Ordering::Relaxed);
             new_id()
         });
         let begun = tokio::time::Instant::now();
-        wind_up(pending(), attempt).await;
+        drain(pending(), attempt).await;
         assert!(is_done.load(Ordering::Relaxed));
         assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_attempt_without_an_answer_does_not_hold_up_the_process() {
+    async fn drain_gives_up_on_hanging_attempts() {
         let begun = tokio::time::Instant::now();
-        wind_up(ready(()), stream::pending()).await;
+        drain(ready(()), stream::pending()).await;
         assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
     }
 }

@@ -9,7 +9,6 @@ use super::{RequestError, read_webhook};
 use crate::domain::secret::Secret;
 use crate::store::WebhookStore;
 
-/// The secret that messages are signed with.
 pub(crate) async fn show_secret(
     store: &dyn WebhookStore,
     keys: &SigningKeys,
@@ -22,8 +21,8 @@ pub(crate) async fn show_secret(
     Ok(WebhookSecret { secret: secret.reveal(), previous_secret_expires_at: previous_until })
 }
 
-/// Gives an endpoint a new secret. The one that it has goes on signing beside it for `previous_millis`, so that its owner can
-/// change over without a gap; one from a rotation before that signs no more.
+/// Gives an endpoint a new secret. The current one keeps signing as well for `previous_millis`, so that the receiver can
+/// switch without a gap. A secret from an earlier rotation stops signing at once.
 pub(crate) async fn rotate_secret(
     store: &dyn WebhookStore,
     keys: &SigningKeys,

@@ -1,5 +1,5 @@
-//! The events that this role takes from the bus.
+//! The events that this role consumes.
 
-mod announcements;
+mod notifications;
 
-pub(crate) use self::announcements::{AnnouncementsHandler, subscription};
+pub(crate) use self::notifications::{NotificationsHandler, subscription};

@@ -1,38 +1,32 @@
-//! Where messages may be sent. An organization names the address and this service calls it, from inside the installation's
-//! network: whatever is not the public internet is refused, at the creation of an endpoint and again at every attempt.
+//! Which addresses may be called (protection against SSRF). A user chooses the address, and this service calls it from inside
+//! the installation's network: everything but the public internet is refused, at creation and again at every attempt.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use url::{Host, Url};
 
-/// Ports below this one are those of other protocols, but for the web's own.
-const FIRST_FREE_PORT: u16 = 1_024;
+/// Ports below this one belong to other protocols, except 80 and 443.
+const FIRST_UNPRIVILEGED_PORT: u16 = 1_024;
 
 /// `webhooks.allowed_networks` cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("webhooks.allowed_networks: `{0}` is no network such as 10.1.0.0/16 or fd00::/8")]
 pub struct InvalidNetwork(String);
 
-/// Why messages are not sent to an address; the text is for the one who chose it.
+/// Why an address is refused; the text is shown to the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RefusedAddress {
-    /// It cannot be understood.
     #[error("must be an absolute address such as https://hooks.example.com/assay")]
-    NoUrl,
-    /// It is no HTTPS.
+    InvalidUrl,
     #[error("must begin with https://")]
     Scheme,
-    /// It holds credentials.
-    #[error("must not hold a user name or a password: the signature tells who sends")]
+    #[error("must not contain a user name or a password: the signature authenticates the sender")]
     Credentials,
-    /// It holds a fragment.
-    #[error("must not hold a fragment (#…), which is never sent")]
+    #[error("must not contain a fragment (#…): it is never sent")]
     Fragment,
-    /// The port is that of another protocol.
     #[error("must use port 443, 80 or one from 1024 on")]
     Port,
-    /// The host is not on the public internet.
     #[error("must be an address on the public internet: loopback, private and reserved ones are refused")]
     Network,
 }
@@ -45,7 +39,7 @@ pub struct AddressRules {
 }
 
 impl AddressRules {
-    /// Reads `webhooks.allowed_networks`: networks separated by commas, or nothing.
+    /// Parses `webhooks.allowed_networks`: networks separated by commas, or nothing.
     ///
     /// # Errors
     /// When one of them is no network.
@@ -55,12 +49,12 @@ impl AddressRules {
         Ok(Self { allow_http, allowed: texts.map(parse).collect::<Result<_, _>>()? })
     }
 
-    /// Checks what can be known of an address without looking its host up.
+    /// Checks a URL without resolving its host name.
     ///
     /// # Errors
-    /// Why messages are not sent there.
+    /// When the address is refused.
     pub fn check_url(&self, text: &str) -> Result<Url, RefusedAddress> {
-        let url = Url::parse(text).map_err(|_| RefusedAddress::NoUrl)?;
+        let url = Url::parse(text).map_err(|_| RefusedAddress::InvalidUrl)?;
         match url.scheme() {
             "https" => {}
             "http" if self.allow_http => {}
@@ -73,27 +67,27 @@ impl AddressRules {
             return Err(RefusedAddress::Fragment);
         }
         let port = url.port_or_known_default().unwrap_or_default();
-        if port < FIRST_FREE_PORT && port != 443 && port != 80 {
+        if port < FIRST_UNPRIVILEGED_PORT && port != 443 && port != 80 {
             return Err(RefusedAddress::Port);
         }
         let is_allowed = match url.host() {
             Some(Host::Ipv4(address)) => self.allows(address.into()),
             Some(Host::Ipv6(address)) => self.allows(address.into()),
             Some(Host::Domain(name)) => self.allows_name(name),
-            None => return Err(RefusedAddress::NoUrl),
+            None => return Err(RefusedAddress::InvalidUrl),
         };
         if is_allowed { Ok(url) } else { Err(RefusedAddress::Network) }
     }
 
     /// Whether this address may be connected to.
     pub fn allows(&self, address: IpAddr) -> bool {
-        // An operator who opens 10.0.0.0/8 means it however the address is written.
+        // An allowed network such as 10.0.0.0/8 includes its IPv4-mapped IPv6 addresses.
         let plain = address.to_canonical();
         self.allowed.iter().any(|network| network.contains(&address) || network.contains(&plain))
             || is_public(plain)
     }
 
-    /// What every resolver knows as the loopback (RFC 6761, section 6.3). Other names are looked up at each attempt.
+    /// Refuses the names that always mean loopback (RFC 6761, section 6.3). Other names are resolved at each attempt.
     fn allows_name(&self, name: &str) -> bool {
         let name = name.trim_end_matches('.').to_ascii_lowercase();
         let is_loopback = name == "localhost" || name.ends_with(".localhost");
@@ -118,7 +112,7 @@ const fn v6(a: u16, b: u16, prefix: u8) -> Ipv6Net {
     Ipv6Net::new_assert(Ipv6Addr::new(a, b, 0, 0, 0, 0, 0, 0), prefix)
 }
 
-/// IANA's registry of special-purpose addresses (RFC 6890), multicast (RFC 5771) and what is reserved (RFC 1112).
+/// IANA's special-purpose addresses (RFC 6890), multicast (RFC 5771) and reserved addresses (RFC 1112).
 const SPECIAL_V4: [Ipv4Net; 15] = [
     // This network.
     v4(0, 0, 0, 0, 8),
@@ -148,11 +142,11 @@ const SPECIAL_V4: [Ipv4Net; 15] = [
     v4(240, 0, 0, 0, 4),
 ];
 
-/// What is assigned to the public internet (RFC 4291, section 2.4). Everything else is refused: loopback, unspecified,
+/// Global unicast (RFC 4291, section 2.4). Everything else is refused: loopback, unspecified,
 /// IPv4-mapped and -compatible, NAT64 (`64:ff9b::/96`), unique local, link-local, site-local, multicast.
 const GLOBAL_V6: Ipv6Net = v6(0x2000, 0, 3);
 
-/// What is special within it.
+/// Special-purpose ranges within it.
 const SPECIAL_V6: [Ipv6Net; 4] = [
     // Protocol assignments: Teredo, benchmarks, ORCHID.
     v6(0x2001, 0, 23),
@@ -172,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_the_public_internet_is_refused() {
+    fn non_public_addresses_are_refused() {
         for host in [
             "0.0.0.0",
             "10.0.0.1",
@@ -196,7 +190,7 @@ mod tests {
             "239.255.255.255",
             "240.0.0.1",
             "255.255.255.255",
-            // The same, as other programs write them.
+            // Other notations of the same addresses.
             "0x7f000001",
             "2130706433",
             "0177.0.0.1",
@@ -271,12 +265,12 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_of_an_address_is_checked_too() {
+    fn scheme_port_credentials_and_fragment_are_checked() {
         for (text, reason) in [
-            ("", RefusedAddress::NoUrl),
-            ("hooks.example.com/x", RefusedAddress::NoUrl),
-            ("https://", RefusedAddress::NoUrl),
-            ("https://hooks.example.com:99999/", RefusedAddress::NoUrl),
+            ("", RefusedAddress::InvalidUrl),
+            ("hooks.example.com/x", RefusedAddress::InvalidUrl),
+            ("https://", RefusedAddress::InvalidUrl),
+            ("https://hooks.example.com:99999/", RefusedAddress::InvalidUrl),
             ("http://hooks.example.com/", RefusedAddress::Scheme),
             ("ftp://hooks.example.com/", RefusedAddress::Scheme),
             ("file:///etc/passwd", RefusedAddress::Scheme),
@@ -292,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operator_may_open_networks_and_plain_http() {
+    fn private_networks_and_http_can_be_allowed() {
         let rules = AddressRules::new(true, " 127.0.0.0/8, fd00::/8 ").unwrap();
         for text in [
             "http://127.0.0.1:9000/",

@@ -1,4 +1,4 @@
-//! Endpoints, and which of them want to be told of what.
+//! Endpoints and their subscriptions.
 
 use std::collections::BTreeSet;
 
@@ -9,42 +9,33 @@ use assay_contracts::webhook::{DisabledReason, Webhook, WebhookChange, WebhookEv
 
 use super::secret::SealedSecrets;
 
-/// An endpoint of an organization.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Endpoint {
-    /// Its id.
     pub id: WebhookId,
-    /// The tenant.
     pub organization_id: OrganizationId,
-    /// Where messages are posted.
     pub url: String,
-    /// What it is for.
     pub description: Option<String>,
-    /// What it is told.
+    /// Subscribed events.
     pub events: BTreeSet<WebhookEvent>,
-    /// `axis.low_score` is told of scores below this one.
+    /// Threshold of `axis.low_score`.
     pub low_score_below: Score,
-    /// Whether it is told anything.
     pub enabled: bool,
-    /// Why the service disabled it.
+    /// Set when the service disabled the endpoint.
     pub disabled_reason: Option<DisabledReason>,
-    /// What its messages are signed with.
     pub secrets: SealedSecrets,
-    /// Since when its attempts fail.
+    /// Time of the first failure since the last success.
     pub failing_since: Option<Timestamp>,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// When it was last changed.
     pub updated_at: Timestamp,
 }
 
 impl Endpoint {
-    /// Whether it wants to be told of evaluations.
+    /// Whether it is subscribed to an event about evaluations.
     pub fn wants_evaluations(&self) -> bool {
-        self.events.iter().any(|event| event.is_of_evaluation())
+        self.events.iter().any(|event| event.is_evaluation_event())
     }
 
-    /// The endpoint after a change of its owner's.
+    /// The endpoint after a change by its owner.
     #[must_use]
     pub fn changed(mut self, change: WebhookChange, now: Timestamp) -> Self {
         let WebhookChange { url, description, events, axis_low_score_below, enabled } = change;
@@ -54,7 +45,7 @@ impl Endpoint {
         self.low_score_below = axis_low_score_below.unwrap_or(self.low_score_below);
         if let Some(enabled) = enabled {
             self.enabled = enabled;
-            // The owner's decision takes the place of the service's, and the days of failing are counted anew.
+            // The owner's decision overrides that of the service and restarts the count of failing days.
             self.disabled_reason = None;
             self.failing_since = None;
         }

@@ -1,42 +1,37 @@
-//! What endpoints are told: which of them, and in which words. The payload is Standard Webhooks' `type`, `timestamp`, `data`;
-//! `data` names what it is about and says the outcome in short, and the links lead to the rest.
+//! Messages to endpoints: which events an endpoint receives, and their payloads. A payload has the `type`, `timestamp` and
+//! `data` of Standard Webhooks; `data` identifies the ticket or export, summarizes the outcome and links to the details.
 
-use assay_contracts::announcement::{
-    AnnouncedAudit, AnnouncedOutcome, EvaluationAnnounced, ExportFinished, ExportOutcome,
-};
 use assay_contracts::evaluation::{
     AxisBand, ChargeAssessment, ChargeReason, ResolutionStatus, ResolvedBy, Score, ScorerKind,
 };
 use assay_contracts::export::ExportKind;
 use assay_contracts::ids::{EvaluationId, ExportId, OrganizationId, TicketId, WebhookId};
+use assay_contracts::notification::{
+    EvaluationAnnounced, EvaluationNotificationAudit, EvaluationNotificationOutcome, ExportFinished,
+    ExportOutcome,
+};
 use assay_contracts::time::Timestamp;
 use assay_contracts::webhook::WebhookEvent;
 use serde::Serialize;
 
 use super::endpoint::Endpoint;
 
-/// What was announced.
+/// An event that endpoints can be notified of.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Announcement {
-    /// An evaluation.
+pub enum Notification {
     Evaluation(EvaluationAnnounced),
-    /// The end of an export.
     Export(ExportFinished),
 }
 
-/// A message to an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// What it tells of.
     pub event: WebhookEvent,
-    /// The ticket that it tells of.
     pub ticket_id: Option<TicketId>,
-    /// What is sent, as JSON.
+    /// JSON body.
     pub payload: String,
 }
 
-impl Announcement {
-    /// The tenant.
+impl Notification {
     pub fn organization_id(&self) -> OrganizationId {
         match self {
             Self::Evaluation(announced) => announced.organization_id,
@@ -44,7 +39,6 @@ impl Announcement {
         }
     }
 
-    /// The ticket that it is about.
     pub fn ticket_id(&self) -> Option<TicketId> {
         match self {
             Self::Evaluation(announced) => Some(announced.ticket_id),
@@ -52,20 +46,20 @@ impl Announcement {
         }
     }
 
-    /// The messages that an endpoint gets; none when it wants none, is disabled, or belongs to another organization.
+    /// The messages for an endpoint; none when it is not subscribed, disabled, or of another organization.
     ///
     /// # Errors
-    /// When one cannot be written as JSON, which is a mistake in its type.
-    pub fn messages_to(&self, endpoint: &Endpoint) -> Result<Vec<Message>, serde_json::Error> {
+    /// When a payload cannot be serialized, which is a bug.
+    pub fn messages_for(&self, endpoint: &Endpoint) -> Result<Vec<Message>, serde_json::Error> {
         if !endpoint.enabled || endpoint.organization_id != self.organization_id() {
             return Ok(Vec::new());
         }
-        let told = self.events(endpoint.low_score_below);
-        let wanted = told.into_iter().filter(|event| endpoint.events.contains(event));
-        wanted.map(|event| self.message(event, endpoint.low_score_below)).collect()
+        let events = self.events(endpoint.low_score_below);
+        let subscribed = events.into_iter().filter(|event| endpoint.events.contains(event));
+        subscribed.map(|event| self.message(event, endpoint.low_score_below)).collect()
     }
 
-    /// What it means to an endpoint with this threshold.
+    /// The events for an endpoint with this threshold.
     fn events(&self, low_score_below: Score) -> Vec<WebhookEvent> {
         match self {
             Self::Evaluation(EvaluationAnnounced { outcome, .. }) => {
@@ -74,7 +68,7 @@ impl Announcement {
                 if audit.charge_assessment == ChargeAssessment::Disputed {
                     events.push(WebhookEvent::ResolutionDisputed);
                 }
-                if matches!(outcome, AnnouncedOutcome::Scored { axis_score, .. } if *axis_score < low_score_below)
+                if matches!(outcome, EvaluationNotificationOutcome::Scored { axis_score, .. } if *axis_score < low_score_below)
                 {
                     events.push(WebhookEvent::AxisLowScore);
                 }
@@ -101,10 +95,10 @@ impl Announcement {
     }
 }
 
-/// A trial message.
+/// The message of `webhook.test`.
 ///
 /// # Errors
-/// When it cannot be written as JSON, which is a mistake in its type.
+/// When it cannot be serialized, which is a bug.
 pub fn test_message(endpoint_id: WebhookId, now: Timestamp) -> Result<Message, serde_json::Error> {
     let event = WebhookEvent::Test;
     let payload = payload(event, now, TestData { webhook_id: endpoint_id })?;
@@ -119,10 +113,11 @@ fn payload(
     serde_json::to_string(&Payload { event, timestamp: timestamp.to_string(), data })
 }
 
-fn audit_of(outcome: &AnnouncedOutcome) -> Option<&AnnouncedAudit> {
+fn audit_of(outcome: &EvaluationNotificationOutcome) -> Option<&EvaluationNotificationAudit> {
     match outcome {
-        AnnouncedOutcome::Scored { audit, .. } | AnnouncedOutcome::NotApplicable { audit } => Some(audit),
-        AnnouncedOutcome::Failed { .. } => None,
+        EvaluationNotificationOutcome::Scored { audit, .. }
+        | EvaluationNotificationOutcome::NotApplicable { audit } => Some(audit),
+        EvaluationNotificationOutcome::Failed { .. } => None,
     }
 }
 
@@ -191,11 +186,13 @@ struct TicketLinks {
 impl<'a> EvaluationData<'a> {
     fn of(announced: &'a EvaluationAnnounced, axis_low_score_below: Option<Score>) -> Self {
         let (status, axis, error_message) = match &announced.outcome {
-            AnnouncedOutcome::Scored { axis_score, axis_band, .. } => {
+            EvaluationNotificationOutcome::Scored { axis_score, axis_band, .. } => {
                 ("scored", Some(AxisData { score: *axis_score, band: *axis_band }), None)
             }
-            AnnouncedOutcome::NotApplicable { .. } => ("not_applicable", None, None),
-            AnnouncedOutcome::Failed { error_message } => ("failed", None, Some(error_message.as_str())),
+            EvaluationNotificationOutcome::NotApplicable { .. } => ("not_applicable", None, None),
+            EvaluationNotificationOutcome::Failed { error_message } => {
+                ("failed", None, Some(error_message.as_str()))
+            }
         };
         let audit = audit_of(&announced.outcome);
         let ticket_id = announced.ticket_id;
@@ -288,7 +285,7 @@ mod tests {
 
     fn evaluated(score: f64, charge: ChargeAssessment) -> EvaluationAnnounced {
         let axis_score = Score::nearest(score);
-        let audit = AnnouncedAudit {
+        let audit = EvaluationNotificationAudit {
             resolution_status: ResolutionStatus::NotResolved,
             resolved_by: ResolvedBy::None,
             charge_assessment: charge,
@@ -303,51 +300,51 @@ mod tests {
             source_account_id: None,
             evaluation_id: new_id(),
             evaluated_at: Timestamp::saturating_from_millis(1_763_600_000_000),
-            // That of the evaluation, whatever the score alone would say.
-            outcome: AnnouncedOutcome::Scored { axis_score, axis_band: AxisBand::Mixed, audit },
+            // The band of the evaluation, not one derived from the score.
+            outcome: EvaluationNotificationOutcome::Scored { axis_score, axis_band: AxisBand::Mixed, audit },
         }
     }
 
-    fn told(announced: EvaluationAnnounced, wanted: &[WebhookEvent]) -> Vec<WebhookEvent> {
+    fn events_for(announced: EvaluationAnnounced, wanted: &[WebhookEvent]) -> Vec<WebhookEvent> {
         let endpoint = endpoint(announced.organization_id, wanted);
-        let messages = Announcement::Evaluation(announced).messages_to(&endpoint).unwrap();
+        let messages = Notification::Evaluation(announced).messages_for(&endpoint).unwrap();
         messages.into_iter().map(|message| message.event).collect()
     }
 
     #[test]
-    fn an_evaluation_means_up_to_three_events() {
+    fn evaluation_maps_to_up_to_three_events() {
         use WebhookEvent::{AxisLowScore, EvaluationCompleted, EvaluationFailed, ResolutionDisputed};
         let (all, disputed) = (WebhookEvent::SUBSCRIBABLE, ChargeAssessment::Disputed);
         let supported = ChargeAssessment::Supported;
         assert_eq!(
-            told(evaluated(2.9, disputed), &all),
+            events_for(evaluated(2.9, disputed), &all),
             [EvaluationCompleted, ResolutionDisputed, AxisLowScore]
         );
-        assert_eq!(told(evaluated(3.0, supported), &all), [EvaluationCompleted]);
-        assert_eq!(told(evaluated(1.0, supported), &[AxisLowScore]), [AxisLowScore]);
-        assert_eq!(told(evaluated(1.0, disputed), &[EvaluationFailed]), []);
-        let failed = AnnouncedOutcome::Failed { error_message: "no transcript".to_owned() };
+        assert_eq!(events_for(evaluated(3.0, supported), &all), [EvaluationCompleted]);
+        assert_eq!(events_for(evaluated(1.0, supported), &[AxisLowScore]), [AxisLowScore]);
+        assert_eq!(events_for(evaluated(1.0, disputed), &[EvaluationFailed]), []);
+        let failed = EvaluationNotificationOutcome::Failed { error_message: "no transcript".to_owned() };
         let failed = EvaluationAnnounced { outcome: failed, ..evaluated(1.0, disputed) };
-        assert_eq!(told(failed, &all), [EvaluationFailed]);
+        assert_eq!(events_for(failed, &all), [EvaluationFailed]);
     }
 
     #[test]
-    fn a_disabled_endpoint_and_that_of_another_organization_are_told_nothing() {
+    fn disabled_and_foreign_endpoints_get_no_messages() {
         let announced = evaluated(1.0, ChargeAssessment::Disputed);
         let mut mine = endpoint(announced.organization_id, &WebhookEvent::SUBSCRIBABLE);
         mine.enabled = false;
         let other = endpoint(new_id(), &WebhookEvent::SUBSCRIBABLE);
-        let announcement = Announcement::Evaluation(announced);
-        assert_eq!(announcement.messages_to(&mine).unwrap(), []);
-        assert_eq!(announcement.messages_to(&other).unwrap(), []);
+        let notification = Notification::Evaluation(announced);
+        assert_eq!(notification.messages_for(&mine).unwrap(), []);
+        assert_eq!(notification.messages_for(&other).unwrap(), []);
     }
 
     #[test]
-    fn a_payload_says_what_happened_and_where_the_rest_is() {
+    fn payload_has_outcome_and_links() {
         let announced = evaluated(2.1, ChargeAssessment::Disputed);
         let endpoint = endpoint(announced.organization_id, &[WebhookEvent::AxisLowScore]);
         let (ticket, evaluation) = (announced.ticket_id, announced.evaluation_id);
-        let message = Announcement::Evaluation(announced).messages_to(&endpoint).unwrap().remove(0);
+        let message = Notification::Evaluation(announced).messages_for(&endpoint).unwrap().remove(0);
         assert_eq!(message.ticket_id, Some(ticket));
         assert_eq!(
             serde_json::from_str::<Value>(&message.payload).unwrap(),
@@ -371,14 +368,14 @@ mod tests {
     }
 
     #[test]
-    fn a_finished_export_is_told_with_its_figures() {
+    fn export_payload_has_its_figures() {
         let outcome = ExportOutcome::Complete { rows: 3, bytes: 900, sha256: "ab".to_owned() };
         let (id, organization_id) = (new_id::<ExportId>(), new_id());
         let kind = ExportKind::Axis;
         let finished_at = Timestamp::saturating_from_millis(17);
         let finished = ExportFinished { organization_id, export_id: id, kind, finished_at, outcome };
         let endpoint = endpoint(organization_id, &WebhookEvent::SUBSCRIBABLE);
-        let message = Announcement::Export(finished).messages_to(&endpoint).unwrap().remove(0);
+        let message = Notification::Export(finished).messages_for(&endpoint).unwrap().remove(0);
         let payload: Value = serde_json::from_str(&message.payload).unwrap();
         assert_eq!((message.event, message.ticket_id), (WebhookEvent::ExportCompleted, None));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! A place in a list, and the cursor that carries it to the client and back.
+//! Positions in lists, and the signed cursors that carry them.
 
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::time::Timestamp;
@@ -6,39 +6,37 @@ use assay_platform::auth::SigningKeys;
 use uuid::Uuid;
 
 const PURPOSE: &str = "cursor of webhooks";
-/// Organization, list, moment, id.
+/// Organization, endpoint, creation time, id.
 const LENGTH: usize = 16 + 16 + 8 + 16;
 
-/// The last item of a page: the next page holds what was made before it. Key-set pagination: whatever is made meanwhile comes
-/// before the first page, so that nothing is skipped or repeated.
+/// The last item of a page (key-set pagination). Items created meanwhile sort before the first page, so that no item is
+/// skipped or repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
-    /// When the item was made.
     pub created_at: Timestamp,
-    /// Its id, which decides between items of the same moment.
+    /// Breaks ties between items with the same creation time.
     pub id: Uuid,
 }
 
-/// Which list a cursor belongs to: the endpoints of an organization, or the messages to one of them.
+/// The list that a cursor belongs to: the endpoints of an organization, or the messages of one endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct List {
-    /// The tenant.
+pub struct CursorScope {
     pub organization_id: OrganizationId,
-    /// The endpoint whose messages are listed; nil for the list of endpoints.
+    /// Nil for the list of endpoints.
     pub endpoint: Uuid,
 }
 
-/// A text that is no cursor of this list.
+/// Malformed, or signed for another list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the cursor was not made by this service for this list")]
 pub struct InvalidCursor;
 
 impl Position {
-    /// The position as an opaque text that nobody else can make.
-    pub fn seal(&self, keys: &SigningKeys, list: List) -> String {
+    /// Encodes the position as an opaque, signed cursor.
+    pub fn seal(&self, keys: &SigningKeys, scope: CursorScope) -> String {
         let mut content = Vec::with_capacity(LENGTH);
-        content.extend_from_slice(list.organization_id.as_uuid().as_bytes());
-        content.extend_from_slice(list.endpoint.as_bytes());
+        content.extend_from_slice(scope.organization_id.as_uuid().as_bytes());
+        content.extend_from_slice(scope.endpoint.as_bytes());
         content.extend_from_slice(&self.created_at.as_millis().to_be_bytes());
         content.extend_from_slice(self.id.as_bytes());
         keys.seal(PURPOSE, &content)
@@ -48,13 +46,13 @@ impl Position {
     ///
     /// # Errors
     /// For any text that [`Self::seal`] did not make for this list.
-    pub fn open(keys: &SigningKeys, list: List, cursor: &str) -> Result<Self, InvalidCursor> {
+    pub fn open(keys: &SigningKeys, scope: CursorScope, cursor: &str) -> Result<Self, InvalidCursor> {
         let content = keys.open(PURPOSE, cursor).map_err(|_| InvalidCursor)?;
         let content: [u8; LENGTH] = content.try_into().map_err(|_| InvalidCursor)?;
-        let (of_list, rest) = content.split_at(32);
+        let (scope_bytes, rest) = content.split_at(32);
         let (moment, id) = rest.split_at(8);
-        let expected = [list.organization_id.as_uuid().into_bytes(), list.endpoint.into_bytes()].concat();
-        if of_list != expected {
+        let expected = [scope.organization_id.as_uuid().into_bytes(), scope.endpoint.into_bytes()].concat();
+        if scope_bytes != expected {
             return Err(InvalidCursor);
         }
         let millis = i64::from_be_bytes(moment.try_into().map_err(|_| InvalidCursor)?);
@@ -72,17 +70,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_leads_back_to_its_position_in_its_list_only() {
+    fn cursor_is_valid_for_its_own_list_only() {
         let keys = SigningKeys::parse(&"k1:0123456789abcdef0123456789abcdef".to_owned().into()).unwrap();
-        let list = List { organization_id: new_id(), endpoint: new_id() };
+        let scope = CursorScope { organization_id: new_id(), endpoint: new_id() };
         let position = Position { created_at: Timestamp::saturating_from_millis(17), id: new_id() };
-        let cursor = position.seal(&keys, list);
-        assert_eq!(Position::open(&keys, list, &cursor), Ok(position));
-        for other in [List { organization_id: new_id(), ..list }, List { endpoint: new_id(), ..list }] {
+        let cursor = position.seal(&keys, scope);
+        assert_eq!(Position::open(&keys, scope, &cursor), Ok(position));
+        for other in
+            [CursorScope { organization_id: new_id(), ..scope }, CursorScope { endpoint: new_id(), ..scope }]
+        {
             assert_eq!(Position::open(&keys, other, &cursor), Err(InvalidCursor));
         }
         for text in ["", "x", &cursor[1..]] {
-            assert_eq!(Position::open(&keys, list, text), Err(InvalidCursor), "{text}");
+            assert_eq!(Position::open(&keys, scope, text), Err(InvalidCursor), "{text}");
         }
     }
 }

@@ -1,15 +1,15 @@
-//! When the next attempt is made, and when there is none: the schedule that Standard Webhooks 1.0 suggests ("Deliverability and
-//! reliability"), and what follows from each answer.
+//! The retry schedule suggested by Standard Webhooks 1.0 ("Deliverability and reliability"), and the decision after each
+//! attempt.
 
 use assay_contracts::time::Timestamp;
 
 use super::attempt::Attempt;
 
-/// A receiver that asks for patience gets at most so much, in seconds.
-const LONGEST_RETRY_AFTER: i64 = 24 * 60 * 60;
+/// Upper bound of `Retry-After`, in seconds.
+const MAX_RETRY_AFTER: i64 = 24 * 60 * 60;
 
-/// An endpoint is not disabled before so many messages to it were given up since the last success.
-pub const GIVEN_UP_AT_LEAST: u32 = 5;
+/// An endpoint is disabled only after this many given-up messages since its last success.
+pub const MIN_GIVEN_UP_TO_DISABLE: u32 = 5;
 
 const GONE: u16 = 410;
 const DAY_MILLIS: i64 = 24 * 60 * 60 * 1_000;
@@ -19,73 +19,69 @@ const DAY_MILLIS: i64 = 24 * 60 * 60 * 1_000;
 #[error("webhooks.retry_schedule_seconds must be whole seconds separated by commas, such as 0,5,300: {0}")]
 pub struct InvalidSchedule(String);
 
-/// How long an endpoint may fail.
+/// When a failing endpoint is disabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
-    /// Days; 0: for ever.
-    pub days: u32,
+pub struct FailurePolicy {
+    /// 0: never.
+    pub disable_after_days: u32,
 }
 
-impl Patience {
-    /// An endpoint that has failed since before this moment is disabled.
-    pub fn failing_since_before(self, now: Timestamp) -> Option<Timestamp> {
-        (self.days > 0).then(|| now.plus_millis(-i64::from(self.days) * DAY_MILLIS))
+impl FailurePolicy {
+    /// Endpoints that have been failing since before this time are disabled.
+    pub fn disable_cutoff(self, now: Timestamp) -> Option<Timestamp> {
+        let days = self.disable_after_days;
+        (days > 0).then(|| now.plus_millis(-i64::from(days) * DAY_MILLIS))
     }
 }
 
-/// The pauses before each attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
     pauses_seconds: Vec<i64>,
-    /// How long an endpoint may fail.
-    pub patience: Patience,
+    pub failure_policy: FailurePolicy,
 }
 
-/// What follows from an attempt.
+/// The decision after an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// The endpoint has the message.
+pub enum RetryDecision {
     Delivered,
-    /// Another attempt is made.
     RetryAt(Timestamp),
-    /// No further attempt is made.
+    /// The last attempt of the cycle failed.
     GivenUp,
-    /// The endpoint wants no messages any more.
+    /// The endpoint answered 410: it is disabled.
     Gone,
 }
 
 impl Schedule {
-    /// Reads `0,5,300,…`: the first pause is that before the first attempt.
+    /// Parses `0,5,300,…`, starting with the pause before the first attempt.
     ///
     /// # Errors
     /// When it is empty or holds anything but whole seconds.
-    pub fn parse(text: &str, patience: Patience) -> Result<Self, InvalidSchedule> {
+    pub fn parse(text: &str, failure_policy: FailurePolicy) -> Result<Self, InvalidSchedule> {
         let parse = |part: &str| {
             let seconds: Option<i64> = part.trim().parse().ok();
             seconds.filter(|seconds| *seconds >= 0).ok_or_else(|| InvalidSchedule(format!("`{part}`")))
         };
-        Ok(Self { pauses_seconds: text.split(',').map(parse).collect::<Result<_, _>>()?, patience })
+        Ok(Self { pauses_seconds: text.split(',').map(parse).collect::<Result<_, _>>()?, failure_policy })
     }
 
-    /// When a message that is made now is due.
+    /// Due time of the first attempt of a message created now.
     pub fn first_due(&self, now: Timestamp) -> Timestamp {
         now.plus_millis(self.pauses_seconds.first().copied().unwrap_or(0) * 1_000)
     }
 
-    /// What follows from an attempt, the `number`th of its round, from 1. `lot` (0 to 1) spreads attempts: up to a tenth of the
-    /// pause is added.
-    pub fn verdict(&self, attempt: &Attempt, number: u32, now: Timestamp, lot: f64) -> Verdict {
+    /// Decides after attempt `number` of the retry cycle, from 1. `jitter` (0 to 1) adds up to a tenth of the pause.
+    pub fn decide(&self, attempt: &Attempt, number: u32, now: Timestamp, jitter: f64) -> RetryDecision {
         match attempt.status_code {
-            Some(code) if (200..300).contains(&code) => return Verdict::Delivered,
-            Some(GONE) => return Verdict::Gone,
+            Some(code) if (200..300).contains(&code) => return RetryDecision::Delivered,
+            Some(GONE) => return RetryDecision::Gone,
             _ => {}
         }
         let next = usize::try_from(number).ok().and_then(|number| self.pauses_seconds.get(number));
-        let Some(pause) = next else { return Verdict::GivenUp };
-        let asked_for = attempt.retry_after_seconds.unwrap_or(0).clamp(0, LONGEST_RETRY_AFTER);
-        let pause = (*pause).max(asked_for) * 1_000;
-        let spread = (pause as f64 * 0.1 * lot.clamp(0.0, 1.0)) as i64;
-        Verdict::RetryAt(now.plus_millis(pause + spread))
+        let Some(pause) = next else { return RetryDecision::GivenUp };
+        let retry_after = attempt.retry_after_seconds.unwrap_or(0).clamp(0, MAX_RETRY_AFTER);
+        let pause = (*pause).max(retry_after) * 1_000;
+        let spread = (pause as f64 * 0.1 * jitter.clamp(0.0, 1.0)) as i64;
+        RetryDecision::RetryAt(now.plus_millis(pause + spread))
     }
 }
 
@@ -96,7 +92,7 @@ mod tests {
     const STANDARD: &str = "0,5,300,1800,7200,18000,36000,50400,72000,86400";
 
     fn schedule() -> Schedule {
-        Schedule::parse(STANDARD, Patience { days: 5 }).unwrap()
+        Schedule::parse(STANDARD, FailurePolicy { disable_after_days: 5 }).unwrap()
     }
 
     fn answered(status_code: u16, retry_after_seconds: Option<i64>) -> Attempt {
@@ -106,14 +102,14 @@ mod tests {
     }
 
     #[test]
-    fn attempts_follow_the_standards_schedule_over_three_days() {
+    fn standard_schedule_spans_three_days() {
         let mut now = schedule().first_due(Timestamp::MIN);
         let mut moments = vec![now.as_millis() / 1_000];
         for number in 1.. {
-            match schedule().verdict(&answered(500, None), number, now, 0.0) {
-                Verdict::RetryAt(due) => now = due,
-                verdict => {
-                    assert_eq!(verdict, Verdict::GivenUp);
+            match schedule().decide(&answered(500, None), number, now, 0.0) {
+                RetryDecision::RetryAt(due) => now = due,
+                decision => {
+                    assert_eq!(decision, RetryDecision::GivenUp);
                     break;
                 }
             }
@@ -124,32 +120,32 @@ mod tests {
     }
 
     #[test]
-    fn every_answer_has_its_consequence() {
-        let verdict = |code, after| schedule().verdict(&answered(code, after), 2, Timestamp::MIN, 0.0);
-        let at = |seconds: i64| Verdict::RetryAt(Timestamp::MIN.plus_millis(seconds * 1_000));
+    fn status_code_determines_retry_decision() {
+        let decision = |code, after| schedule().decide(&answered(code, after), 2, Timestamp::MIN, 0.0);
+        let at = |seconds: i64| RetryDecision::RetryAt(Timestamp::MIN.plus_millis(seconds * 1_000));
         for code in [200, 201, 202, 204, 299] {
-            assert_eq!(verdict(code, None), Verdict::Delivered, "{code}");
+            assert_eq!(decision(code, None), RetryDecision::Delivered, "{code}");
         }
         for code in [100, 199, 300, 301, 302, 307, 400, 404, 409, 429, 500, 502, 503, 504] {
-            assert_eq!(verdict(code, None), at(300), "{code}");
+            assert_eq!(decision(code, None), at(300), "{code}");
         }
-        assert_eq!(verdict(410, None), Verdict::Gone);
-        assert_eq!(verdict(429, Some(30)), at(300), "a shorter pause than ours is not asked for");
-        assert_eq!(verdict(503, Some(900)), at(900));
-        assert_eq!(verdict(503, Some(i64::MAX)), at(86_400));
+        assert_eq!(decision(410, None), RetryDecision::Gone);
+        assert_eq!(decision(429, Some(30)), at(300), "a Retry-After below our pause changes nothing");
+        assert_eq!(decision(503, Some(900)), at(900));
+        assert_eq!(decision(503, Some(i64::MAX)), at(86_400));
     }
 
     #[test]
-    fn pauses_are_spread_by_a_tenth_at_most() {
-        let due = |lot| schedule().verdict(&answered(500, None), 2, Timestamp::MIN, lot);
-        assert_eq!(due(1.0), Verdict::RetryAt(Timestamp::MIN.plus_millis(330_000)));
+    fn jitter_adds_at_most_a_tenth() {
+        let due = |jitter| schedule().decide(&answered(500, None), 2, Timestamp::MIN, jitter);
+        assert_eq!(due(1.0), RetryDecision::RetryAt(Timestamp::MIN.plus_millis(330_000)));
         assert_eq!(due(7.0), due(1.0));
     }
 
     #[test]
-    fn what_is_no_schedule_is_refused() {
+    fn invalid_schedule_is_refused() {
         for text in ["", "0,", "x", "-1", "0,1.5"] {
-            assert!(Schedule::parse(text, Patience { days: 0 }).is_err(), "{text}");
+            assert!(Schedule::parse(text, FailurePolicy { disable_after_days: 0 }).is_err(), "{text}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What messages are signed with, and the signatures: Standard Webhooks 1.0, symmetric (`v1`, HMAC-SHA256).
+//! Signing secrets and signatures: Standard Webhooks 1.0, symmetric (`v1`, HMAC-SHA256).
 
 use assay_contracts::ids::{WebhookDeliveryId, WebhookId};
 use assay_contracts::time::Timestamp;
@@ -8,13 +8,13 @@ use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// The standard asks for 24 to 64.
+/// The standard requires 24 to 64 bytes.
 pub const SECRET_BYTES: usize = 32;
 
 const PREFIX: &str = "whsec_";
 const PURPOSE: &str = "secret of a webhook";
 
-/// The secret of an endpoint. Its text is never in a log.
+/// The signing secret of an endpoint, redacted in `Debug`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Vec<u8>);
 
@@ -31,15 +31,15 @@ impl From<[u8; SECRET_BYTES]> for Secret {
 }
 
 impl Secret {
-    /// As its owner gets it: `whsec_` and base64.
+    /// As shown to the owner: `whsec_` and base64.
     pub fn reveal(&self) -> String {
         format!("{PREFIX}{}", STANDARD.encode(&self.0))
     }
 
-    /// As it is stored, readable for this endpoint only.
+    /// Encrypts the secret for storage, bound to this endpoint.
     ///
     /// # Errors
-    /// When the system has no randomness to give.
+    /// When the system has no randomness.
     pub fn seal(&self, keys: &SigningKeys, endpoint: WebhookId) -> Result<SealedSecret, UnreadableSecret> {
         Ok(SealedSecret(keys.encrypt(PURPOSE, endpoint.as_uuid().as_bytes(), &self.0)?))
     }
@@ -55,25 +55,24 @@ impl Secret {
     }
 }
 
-/// A secret as it is stored: encrypted.
+/// An encrypted secret, as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SealedSecret(String);
 
 impl SealedSecret {
-    /// What is stored.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The secret.
+    /// Decrypts the secret.
     ///
     /// # Errors
-    /// When the key that it was encrypted under is no longer among the keys.
+    /// When the encryption key is no longer configured.
     pub fn open(&self, keys: &SigningKeys, endpoint: WebhookId) -> Result<Secret, UnreadableSecret> {
         keys.decrypt(PURPOSE, endpoint.as_uuid().as_bytes(), &self.0).map(Secret)
     }
 
-    /// Whether it was encrypted under the key that is used now.
+    /// Whether it is encrypted with the first signing key.
     pub fn is_current(&self, keys: &SigningKeys) -> bool {
         keys.is_current(&self.0)
     }
@@ -85,17 +84,16 @@ impl From<String> for SealedSecret {
     }
 }
 
-/// The secrets of an endpoint: the one before a rotation goes on signing for a while.
+/// The secrets of an endpoint: after a rotation the previous one keeps signing for a while.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SealedSecrets {
-    /// The secret.
     pub current: SealedSecret,
-    /// The one before it, and until when it signs.
+    /// The previous secret, and until when it signs.
     pub previous: Option<(SealedSecret, Timestamp)>,
 }
 
 impl SealedSecrets {
-    /// Those that sign at `now`, the current one first.
+    /// The secrets that sign at `now`, the current one first.
     ///
     /// # Errors
     /// When one cannot be read.
@@ -110,7 +108,7 @@ impl SealedSecrets {
     }
 }
 
-/// The header `webhook-signature`: every secret's signature, separated by spaces.
+/// The header `webhook-signature`: one signature per secret, separated by spaces.
 pub fn signatures(secrets: &[Secret], id: WebhookDeliveryId, seconds: i64, payload: &str) -> String {
     let signatures: Vec<String> = secrets.iter().map(|secret| secret.sign(id, seconds, payload)).collect();
     signatures.join(" ")
@@ -128,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_is_the_one_that_the_official_library_makes() {
+    fn signature_matches_official_library() {
         let secret = Secret::from([7; SECRET_BYTES]);
         let official = Webhook::new(&secret.reveal()).unwrap();
         let (id, payload) = (new_id::<WebhookDeliveryId>(), r#"{"type":"webhook.test","data":{"ü":"–"}}"#);
@@ -139,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_official_library_accepts_what_one_of_two_secrets_signed_and_nothing_else() {
+    fn official_library_accepts_either_of_two_secrets_only() {
         let (old, new) = (Secret::from([1; SECRET_BYTES]), Secret::from([2; SECRET_BYTES]));
         let (id, seconds) = (new_id::<WebhookDeliveryId>(), now().as_millis() / 1_000);
         let header = signatures(&[new.clone(), old.clone()], id, seconds, "{}");
@@ -155,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_secret_is_readable_for_its_endpoint_alone() {
+    fn sealed_secret_is_bound_to_its_endpoint() {
         let (endpoint, secret) = (new_id(), Secret::from([7; SECRET_BYTES]));
         let sealed = secret.seal(&keys(), endpoint).unwrap();
         assert_eq!(sealed.open(&keys(), endpoint).unwrap(), secret);
@@ -164,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_secret_before_signs_until_its_time_is_over() {
+    fn previous_secret_signs_until_it_expires() {
         let (endpoint, at) = (new_id(), Timestamp::saturating_from_millis);
         let seal = |byte| Secret::from([byte; SECRET_BYTES]).seal(&keys(), endpoint).unwrap();
         let secrets = SealedSecrets { current: seal(1), previous: Some((seal(2), at(1_000))) };

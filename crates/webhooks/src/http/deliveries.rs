@@ -1,4 +1,4 @@
-//! `/internal/v1/webhooks/{id}/deliveries`: the log, and messages that are asked for.
+//! `/internal/v1/webhooks/{id}/deliveries`: the delivery log, replays and test messages.
 
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse};
@@ -12,7 +12,6 @@ use super::webhooks::webhook_id;
 use super::{Services, parameters};
 use crate::app::{ListDeliveries, list_deliveries, read_delivery, replay_delivery, send_test};
 
-/// A page of the log.
 pub(super) async fn list(
     caller: Caller,
     services: Data<Services>,
@@ -40,7 +39,7 @@ pub(super) async fn read(
     Ok(Json(read_delivery(services.store.as_ref(), organization_id, endpoint_id, id).await?))
 }
 
-/// Has a message sent again: 202 with the message.
+/// Queues a message again: 202 with the message.
 pub(super) async fn replay(
     caller: Caller,
     services: Data<Services>,
@@ -50,11 +49,11 @@ pub(super) async fn replay(
     let endpoint_id = webhook_id(&ids.0)?;
     let id = ids.1.parse().map_err(|_| delivery_not_found())?;
     let queued = replay_delivery(services.store.as_ref(), organization_id, endpoint_id, id).await?;
-    services.news.notify_one();
+    services.wakeup.notify_one();
     Ok(HttpResponse::Accepted().json(queued))
 }
 
-/// Has a trial message sent: 202 with the message.
+/// Queues a test message: 202 with the message.
 pub(super) async fn test(
     caller: Caller,
     services: Data<Services>,
@@ -62,6 +61,6 @@ pub(super) async fn test(
 ) -> Result<HttpResponse, WebError> {
     let organization_id = caller.tenant(Scope::Webhooks)?.organization_id;
     let queued = send_test(services.store.as_ref(), organization_id, webhook_id(&id)?).await?;
-    services.news.notify_one();
+    services.wakeup.notify_one();
     Ok(HttpResponse::Accepted().json(queued))
 }

@@ -1,7 +1,7 @@
-//! Which answer each failure gets.
+//! Maps errors to problems.
 
-use assay_contracts::fault::Fault;
 use assay_contracts::problem::{Problem, ProblemCode};
+use assay_contracts::validation::FieldError;
 use assay_platform::db::idempotency;
 use assay_platform::web::WebError;
 
@@ -14,16 +14,16 @@ impl From<RequestError> for WebError {
             RequestError::DeliveryNotFound => delivery_not_found(),
             RequestError::Erased => Self::new(
                 ProblemCode::WebhookPayloadErased,
-                "its ticket was deleted, and what was told of it with it: it cannot be sent again",
+                "the ticket was deleted, and the content of the message with it: it cannot be sent again",
             ),
             RequestError::Disabled => Self::new(
                 ProblemCode::WebhookDisabled,
                 "enable it first: send `{\"enabled\": true}` with PATCH",
             ),
             RequestError::Address(reason) => {
-                let fault = Fault { pointer: "/url".to_owned(), detail: reason.to_string() };
+                let error = FieldError { pointer: "/url".to_owned(), detail: reason.to_string() };
                 Problem::new(ProblemCode::WebhookAddressRefused, format!("/url {reason}"))
-                    .with_errors(vec![fault])
+                    .with_errors(vec![error])
                     .into()
             }
             RequestError::LimitReached(limit) => Self::new(

@@ -3,8 +3,8 @@
 
 mod deliveries;
 mod errors;
-mod interest;
 mod parameters;
+mod subscribers;
 mod webhooks;
 
 use std::sync::Arc;
@@ -18,28 +18,22 @@ use tokio::sync::Notify;
 use crate::domain::address::AddressRules;
 use crate::store::WebhookStore;
 
-/// What the handlers work with.
+/// Shared state of the handlers.
 pub(crate) struct Services {
-    /// Endpoints and messages.
     pub(crate) store: Arc<dyn WebhookStore>,
-    /// Signs cursors, encrypts secrets.
     pub(crate) keys: SigningKeys,
-    /// Where messages may be sent.
     pub(crate) rules: Arc<AddressRules>,
-    /// Wakes the sender.
-    pub(crate) news: Arc<Notify>,
-    /// Endpoints of an organization at most.
+    pub(crate) wakeup: Arc<Notify>,
     pub(crate) endpoints_per_organization: u32,
-    /// How long the secret before a rotation goes on signing.
+    /// How long the previous secret keeps signing after a rotation.
     pub(crate) previous_secret_millis: i64,
 }
 
-/// Adds the routes to an app.
 pub(crate) fn configure(app: &mut ServiceConfig, services: Data<Services>, auth: ServiceAuth) {
     app.app_data(services).app_data(Data::new(auth)).service(
         scope("/internal/v1")
             .wrap(from_fn(service_auth_middleware))
-            .service(resource("/interest", vec![("GET", get().to(interest::page))]))
+            .service(resource("/interest", vec![("GET", get().to(subscribers::page))]))
             .service(resource(
                 "/webhooks",
                 vec![("GET", get().to(webhooks::list)), ("POST", post().to(webhooks::create))],

@@ -1,4 +1,4 @@
-//! Parameters of queries.
+//! Query parameters.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `/internal/v1/webhooks`: what the gateway passes on of `/v1/webhooks`.
+//! `/internal/v1/webhooks`: forwarded by the gateway from `/v1/webhooks`.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use assay_contracts::tenant::Scope;
 use assay_contracts::webhook::{NewWebhook, Webhook, WebhookChange, WebhookSecret};
 use assay_platform::db::idempotency::{self, Fingerprint, IdempotencyKey};
 use assay_platform::web::{
-    BodyLimits, Caller, WebError, body_error, give_stored_answer, page_parameters, query_pairs, read_body,
+    BodyLimits, Caller, WebError, body_error, page_parameters, query_pairs, read_body, respond_with,
 };
 
 use super::Services;
@@ -21,10 +21,10 @@ use crate::app::{
     rotate_secret, show_secret,
 };
 
-/// Bodies here hold a few words. Larger ones that a client sends are refused by the gateway.
+/// Bodies are small. The gateway refuses larger ones.
 const BODY_LIMITS: BodyLimits = BodyLimits { max_bytes: 4 * 1024 * 1024, deadline: Duration::from_secs(10) };
 
-/// Makes an endpoint: 201 with the endpoint and its secret.
+/// 201 with the endpoint and its secret.
 pub(super) async fn create(
     caller: Caller,
     services: Data<Services>,
@@ -40,10 +40,9 @@ pub(super) async fn create(
     let limit = services.endpoints_per_organization;
     let request = CreateWebhook { organization_id, webhook, idempotency, limit };
     let created = create_webhook(services.store.as_ref(), &services.keys, &services.rules, request);
-    give_stored_answer(created.await?)
+    respond_with(created.await?)
 }
 
-/// A page of endpoints.
 pub(super) async fn list(
     caller: Caller,
     services: Data<Services>,
@@ -55,7 +54,6 @@ pub(super) async fn list(
     Ok(Json(list_webhooks(services.store.as_ref(), &services.keys, request).await?))
 }
 
-/// One endpoint.
 pub(super) async fn read(
     caller: Caller,
     services: Data<Services>,
@@ -65,7 +63,6 @@ pub(super) async fn read(
     Ok(Json(read_webhook(services.store.as_ref(), organization_id, webhook_id(&id)?).await?.into()))
 }
 
-/// Changes an endpoint.
 pub(super) async fn change(
     caller: Caller,
     services: Data<Services>,
@@ -79,12 +76,11 @@ pub(super) async fn change(
     let change = WebhookChange::parse(&body).map_err(body_error)?;
     let changed = change_webhook(services.store.as_ref(), &services.rules, organization_id, id, change);
     let changed = changed.await?;
-    // What waited while it was disabled may be sent now.
-    services.news.notify_one();
+    // A re-enabled endpoint may have pending messages.
+    services.wakeup.notify_one();
     Ok(Json(changed))
 }
 
-/// Deletes an endpoint.
 pub(super) async fn remove(
     caller: Caller,
     services: Data<Services>,
@@ -95,7 +91,6 @@ pub(super) async fn remove(
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// The secret of an endpoint.
 pub(super) async fn secret(
     caller: Caller,
     services: Data<Services>,
@@ -106,7 +101,6 @@ pub(super) async fn secret(
     Ok(Json(show_secret(services.store.as_ref(), &services.keys, organization_id, id).await?))
 }
 
-/// Gives an endpoint a new secret.
 pub(super) async fn rotate(
     caller: Caller,
     services: Data<Services>,
@@ -118,7 +112,7 @@ pub(super) async fn rotate(
     Ok(Json(rotated.await?))
 }
 
-/// A text that is no id is not found, like an id that nobody has.
+/// Malformed ids are answered like unknown ones.
 pub(super) fn webhook_id(text: &str) -> Result<WebhookId, WebError> {
     text.parse().map_err(|_| not_found())
 }

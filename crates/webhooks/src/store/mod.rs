@@ -1,4 +1,4 @@
-//! What is kept: endpoints, messages to them, and how those went. One trait with two plain implementations.
+//! The store of endpoints, messages and attempts: one trait, an implementation for each database.
 
 mod postgres;
 mod record;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use assay_contracts::ids::{EventId, OrganizationId, TicketId, WebhookDeliveryId, WebhookId};
 use assay_contracts::time::Timestamp;
 use assay_contracts::webhook::{DeliveryStatus, WebhookAttempt, WebhookChange, WebhookDelivery};
-use assay_platform::db::idempotency::{Earlier, Record};
+use assay_platform::db::idempotency::{KeyReuse, Record};
 use assay_platform::db::{Database, DatabaseError};
 use async_trait::async_trait;
 
@@ -17,132 +17,112 @@ use self::postgres::PostgresStore;
 use self::sqlite::SqliteStore;
 use crate::domain::attempt::{Attempt, Claim, Lease};
 use crate::domain::endpoint::Endpoint;
-use crate::domain::message::{Announcement, Message};
+use crate::domain::message::{Message, Notification};
 use crate::domain::position::Position;
-use crate::domain::schedule::Verdict;
+use crate::domain::schedule::RetryDecision;
 use crate::domain::secret::{SealedSecret, SealedSecrets};
 
-/// The name under which handled events are recorded.
+/// Queue name, and the consumer's name in the inbox.
 pub const CONSUMER: &str = "webhooks.announcements";
 
-/// Attempts of a message that are shown at most: the latest.
-pub const ATTEMPTS_SHOWN: i64 = 50;
+/// The log of a message lists at most this many attempts, the latest.
+pub const MAX_LISTED_ATTEMPTS: i64 = 50;
 
-/// Everything that changes when an endpoint is made: all of it or nothing.
+/// An endpoint to be created, in one transaction with the response of its idempotency key.
 #[derive(Debug, Clone)]
 pub struct Creation {
-    /// The endpoint.
     pub endpoint: Endpoint,
     /// For a request with an idempotency key: the answer it will get.
     pub record: Option<Record>,
-    /// How many endpoints the organization may have.
+    /// Maximum number of endpoints of the organization.
     pub limit: u32,
 }
 
-/// What became of a [`Creation`].
+/// The outcome of a [`Creation`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Created {
-    /// It took place.
-    New,
-    /// Nothing was changed: the request's idempotency key was used before.
-    Earlier(Earlier),
-    /// Nothing was changed: the organization has as many endpoints as it may have.
-    TooMany,
+pub enum CreateOutcome {
+    Created,
+    KeyReused(KeyReuse),
+    LimitReached,
 }
 
-/// Something that was announced, and the event that brought it.
+/// A received event with its id.
 #[derive(Debug, Clone)]
-pub enum Received {
-    /// To be told to whoever wants to know.
-    Announced(EventId, Announcement),
-    /// To be forgotten.
-    Retracted(EventId, TicketId, Timestamp),
+pub enum ReceivedEvent {
+    /// Sent to the subscribed endpoints.
+    Notification(EventId, Notification),
+    /// Erases the messages about a ticket.
+    Retraction(EventId, TicketId, Timestamp),
 }
 
-impl Received {
+impl ReceivedEvent {
     fn event_id(&self) -> EventId {
         match self {
-            Self::Announced(id, _) | Self::Retracted(id, ..) => *id,
+            Self::Notification(id, _) | Self::Retraction(id, ..) => *id,
         }
     }
 }
 
-/// Which messages are taken to be sent.
+/// Parameters of a claim.
 #[derive(Debug, Clone)]
 pub struct ClaimTerms {
-    /// The name of the hold.
     pub lease: Lease,
-    /// The moment of the claim.
     pub now: Timestamp,
-    /// When the hold ends by itself.
-    pub until: Timestamp,
-    /// Messages at most.
+    /// Expiry of the lease.
+    pub lease_until: Timestamp,
     pub limit: usize,
-    /// Messages to one endpoint at most.
+    /// Maximum number of messages to one endpoint.
     pub per_endpoint: usize,
-    /// Endpoints that get nothing more at present.
+    /// Endpoints at their limit, which are skipped.
     pub busy: Vec<WebhookId>,
 }
 
-/// How an attempt went, and what follows from it.
+/// The result of an attempt, to be recorded.
 #[derive(Debug, Clone)]
-pub struct Settlement {
-    /// The message and the hold on it.
+pub struct AttemptResult {
     pub claim: Claim,
-    /// How it went.
     pub attempt: Attempt,
-    /// What follows.
-    pub verdict: Verdict,
-    /// An endpoint that has been failing since before this moment is disabled, when enough was given up.
-    pub failing_since_before: Option<Timestamp>,
-    /// When.
+    pub decision: RetryDecision,
+    /// An endpoint that has been failing since before this time is disabled once enough messages were given up.
+    pub disable_cutoff: Option<Timestamp>,
     pub now: Timestamp,
 }
 
-/// A page of the log.
+/// A page of the delivery log.
 #[derive(Debug, Clone)]
 pub struct LogPage {
-    /// The tenant.
     pub organization_id: OrganizationId,
-    /// The endpoint.
     pub endpoint_id: WebhookId,
-    /// Only messages in this state.
     pub status: Option<DeliveryStatus>,
-    /// From behind this one on.
     pub after: Option<Position>,
-    /// Messages at most.
     pub limit: u32,
 }
 
-/// A message of the log with everything that is known of it.
+/// A message with its payload and attempts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoggedDelivery {
-    /// The message.
     pub delivery: WebhookDelivery,
-    /// What is sent; absent when it was erased.
+    /// `None` when it was erased.
     pub payload: Option<String>,
     /// The latest attempts, oldest first.
     pub attempts: Vec<WebhookAttempt>,
 }
 
-/// What became of a wish to send a message again.
+/// The outcome of a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Replayed {
-    /// It is sent soon.
+pub enum ReplayOutcome {
     Queued,
-    /// There is no such message.
     NotFound,
-    /// What it said was erased.
+    /// The payload was erased.
     Erased,
 }
 
-/// What the role asks of its database.
 #[async_trait]
 pub trait WebhookStore: Send + Sync {
     /// Stores an endpoint and the answer to its idempotency key, in one transaction.
-    async fn create(&self, creation: Creation) -> Result<Created, DatabaseError>;
+    async fn create(&self, creation: Creation) -> Result<CreateOutcome, DatabaseError>;
 
-    /// Endpoints of an organization, newest first, from behind `after` on, at most `limit`.
+    /// Endpoints of an organization after `after`, newest first.
     async fn page(
         &self,
         organization_id: OrganizationId,
@@ -150,14 +130,13 @@ pub trait WebhookStore: Send + Sync {
         limit: u32,
     ) -> Result<Vec<Endpoint>, DatabaseError>;
 
-    /// An endpoint of an organization.
     async fn find(
         &self,
         organization_id: OrganizationId,
         id: WebhookId,
     ) -> Result<Option<Endpoint>, DatabaseError>;
 
-    /// Changes an endpoint: what it is then, or none when there is none.
+    /// Changes an endpoint and returns it; `None` when it does not exist.
     async fn change(
         &self,
         organization_id: OrganizationId,
@@ -166,7 +145,7 @@ pub trait WebhookStore: Send + Sync {
         now: Timestamp,
     ) -> Result<Option<Endpoint>, DatabaseError>;
 
-    /// Deletes an endpoint with its address and secrets at once; its messages follow by [`Self::prune`]. Whether there was one.
+    /// Deletes an endpoint with its address and secrets; [`Self::prune`] removes its messages. `false` when it does not exist.
     async fn delete(
         &self,
         organization_id: OrganizationId,
@@ -174,7 +153,7 @@ pub trait WebhookStore: Send + Sync {
         now: Timestamp,
     ) -> Result<bool, DatabaseError>;
 
-    /// Gives an endpoint another secret; the one that it has goes on signing until `previous_until`. Whether there is one.
+    /// Replaces the secret; the current one keeps signing until `previous_until`. `false` when the endpoint does not exist.
     async fn rotate(
         &self,
         organization_id: OrganizationId,
@@ -183,23 +162,22 @@ pub trait WebhookStore: Send + Sync {
         previous_until: Timestamp,
     ) -> Result<bool, DatabaseError>;
 
-    /// Organizations that want to be told of evaluations, by id, from behind `after` on, at most `limit`.
-    async fn interested(
+    /// Organizations with an enabled endpoint for evaluations, by id, after `after`.
+    async fn evaluation_subscribers(
         &self,
         after: Option<OrganizationId>,
         limit: u32,
     ) -> Result<Vec<OrganizationId>, DatabaseError>;
 
-    /// Makes messages of what was announced, and forgets what was retracted, in one transaction with the inbox; what was
-    /// handled before changes nothing. Messages are due at `due`.
-    async fn take_in(
+    /// Stores the messages of events and erases those of retracted tickets, in one transaction with the inbox: an event that was
+    /// handled before changes nothing.
+    async fn enqueue(
         &self,
-        received: Vec<Received>,
+        received: Vec<ReceivedEvent>,
         due: Timestamp,
         now: Timestamp,
     ) -> Result<(), DatabaseError>;
 
-    /// Stores a message to an endpoint.
     async fn add(
         &self,
         endpoint: &Endpoint,
@@ -208,19 +186,18 @@ pub trait WebhookStore: Send + Sync {
         now: Timestamp,
     ) -> Result<(), DatabaseError>;
 
-    /// Takes messages that are due, of endpoints chosen by lot.
+    /// Leases due messages of endpoints in random order.
     async fn claim(&self, terms: ClaimTerms) -> Result<Vec<Claim>, DatabaseError>;
 
-    /// Records an attempt and what follows from it. `false` when the message is held by another, or gone.
-    async fn settle(&self, settlement: Settlement) -> Result<bool, DatabaseError>;
+    /// Records the result of an attempt. `false` when the lease was lost or the message is gone.
+    async fn record_attempt(&self, result: AttemptResult) -> Result<bool, DatabaseError>;
 
-    /// Lets go of messages that were not sent. They are due at once.
-    async fn hand_back(&self, claims: Vec<Claim>, now: Timestamp) -> Result<(), DatabaseError>;
+    /// Releases messages that were not sent; they are due at once.
+    async fn release(&self, claims: Vec<Claim>, now: Timestamp) -> Result<(), DatabaseError>;
 
-    /// A page of the log of an endpoint, newest first.
+    /// A page of an endpoint's delivery log, newest first.
     async fn log(&self, page: LogPage) -> Result<Vec<WebhookDelivery>, DatabaseError>;
 
-    /// A message to an endpoint.
     async fn find_delivery(
         &self,
         organization_id: OrganizationId,
@@ -228,36 +205,35 @@ pub trait WebhookStore: Send + Sync {
         id: WebhookDeliveryId,
     ) -> Result<Option<LoggedDelivery>, DatabaseError>;
 
-    /// Has a message sent again, with the schedule from its beginning.
+    /// Queues a message again, with a new retry cycle.
     async fn replay(
         &self,
         organization_id: OrganizationId,
         endpoint_id: WebhookId,
         id: WebhookDeliveryId,
         now: Timestamp,
-    ) -> Result<Replayed, DatabaseError>;
+    ) -> Result<ReplayOutcome, DatabaseError>;
 
-    /// Endpoints by id from behind `after` on, with their secrets.
+    /// The secrets of endpoints, by endpoint id, after `after`.
     async fn secrets(
         &self,
         after: Option<WebhookId>,
         limit: u32,
     ) -> Result<Vec<(WebhookId, SealedSecrets)>, DatabaseError>;
 
-    /// Replaces secrets by the same ones encrypted anew, unless they were changed meanwhile.
+    /// Stores re-encrypted secrets, unless they were changed meanwhile.
     async fn reseal(
         &self,
         id: WebhookId,
         before: SealedSecrets,
-        anew: SealedSecrets,
+        resealed: SealedSecrets,
     ) -> Result<(), DatabaseError>;
 
-    /// Removes some messages that were made before `before` or whose endpoint was deleted, some events that were handled long
-    /// ago, some answers that are not given again, and secrets that sign no more; answers how many.
+    /// Removes a batch of messages created before `before` or of deleted endpoints, of inbox and idempotency records, and of
+    /// expired secrets. Returns the number of rows.
     async fn prune(&self, before: Timestamp, now: Timestamp) -> Result<usize, DatabaseError>;
 }
 
-/// The store in `database`.
 pub fn webhook_store(database: &Database) -> Arc<dyn WebhookStore> {
     match database {
         Database::Postgres(postgres) => Arc::new(PostgresStore::new(postgres.clone())),

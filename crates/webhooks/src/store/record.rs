@@ -1,4 +1,4 @@
-//! Records as both databases hold them, and what they mean.
+//! Rows of both databases, and their conversion to domain types.
 
 use assay_contracts::evaluation::Score;
 use assay_contracts::time::Timestamp;
@@ -31,8 +31,8 @@ pub(super) struct EndpointRecord {
     updated_at: i64,
 }
 
-/// Names that this release does not know were written by a later one. They are passed over: endpoints are read many at a time, and
-/// one of them must not keep the others from their messages.
+/// Unknown event names were written by a later release. They are ignored: endpoints are read in batches, and one row must not
+/// block the messages of the others.
 impl From<EndpointRecord> for Endpoint {
     fn from(record: EndpointRecord) -> Self {
         Self {
@@ -52,7 +52,6 @@ impl From<EndpointRecord> for Endpoint {
     }
 }
 
-/// The secrets of an endpoint from their columns.
 pub(super) fn secrets(current: String, previous: Option<String>, until: Option<i64>) -> SealedSecrets {
     let previous = previous.zip(until);
     let previous = previous

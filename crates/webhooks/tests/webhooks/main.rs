@@ -2,6 +2,6 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-mod keeping;
+mod fixture;
 mod sending;
-mod stage;
+mod store;

@@ -1,4 +1,4 @@
-//! Taking messages to be sent, and what became of them.
+//! Claims of due messages, and the results of attempts.
 
 use std::collections::HashSet;
 
@@ -6,227 +6,232 @@ use anyhow::Result;
 use assay_contracts::webhook::{DeliveryStatus, DisabledReason, WebhookChange};
 use assay_platform::runtime::new_id;
 use assay_testkit::on_both_databases;
-use assay_webhooks::domain::schedule::Verdict;
-use assay_webhooks::store::Replayed;
+use assay_webhooks::domain::schedule::RetryDecision;
+use assay_webhooks::store::ReplayOutcome;
 
-use crate::stage::{NOW, Stage, later};
+use crate::fixture::{Fixture, NOW, later};
 
-on_both_databases! { Stage {
-    a_message_is_held_by_one_until_its_hold_ends,
-    no_two_claims_at_once_get_the_same_message,
-    an_endpoint_with_many_messages_leaves_room_for_the_others,
-    an_attempt_is_recorded_once_by_the_one_who_holds,
-    a_failed_message_is_due_again_later,
-    what_is_handed_back_is_due_at_once,
-    a_disabled_endpoint_is_sent_nothing_until_it_is_enabled,
-    an_endpoint_that_fails_for_days_is_disabled,
-    an_endpoint_that_answers_410_is_disabled,
-    a_replay_begins_the_schedule_anew_under_the_same_id,
-    a_message_without_words_is_not_sent,
-    a_late_answer_of_the_address_before_disables_nothing,
-    messages_given_up_at_the_address_before_count_no_more,
-    an_event_of_a_later_release_stops_nobodys_messages,
+on_both_databases! { Fixture {
+    message_is_leased_to_one_sender_until_expiry,
+    concurrent_claims_get_distinct_messages,
+    busy_endpoint_does_not_starve_others,
+    attempt_is_recorded_once_by_lease_owner,
+    failed_message_is_retried_later,
+    released_messages_are_due_at_once,
+    disabled_endpoint_gets_pending_messages_once_enabled,
+    endpoint_failing_for_days_is_disabled,
+    endpoint_answering_410_is_disabled,
+    replay_restarts_schedule_with_same_id,
+    message_without_payload_is_not_sent,
+    late_response_of_previous_url_does_not_disable,
+    given_up_messages_of_previous_url_do_not_count,
+    unknown_event_names_do_not_block_messages,
 } }
 
-async fn a_message_is_held_by_one_until_its_hold_ends(stage: Stage) -> Result<()> {
-    let endpoint = stage.create().await?;
-    stage.announce(1).await?;
-    assert!(stage.store.claim(stage.terms(later(-1), 9, 9)).await?.is_empty(), "it is not due yet");
-    let claim = stage.claim_one(NOW).await?;
+async fn message_is_leased_to_one_sender_until_expiry(fixture: Fixture) -> Result<()> {
+    let endpoint = fixture.create().await?;
+    fixture.announce(1).await?;
+    assert!(fixture.store.claim(fixture.terms(later(-1), 9, 9)).await?.is_empty(), "it is not due yet");
+    let claim = fixture.claim_one(NOW).await?;
     assert_eq!((claim.endpoint_id, claim.url.as_str()), (endpoint.id, "https://hooks.example.com/"));
-    assert!(claim.payload.contains("evaluation.completed") && claim.number_in_round() == 1);
-    assert!(stage.store.claim(stage.terms(later(29), 9, 9)).await?.is_empty());
-    let again = stage.claim_one(later(30)).await?;
+    assert!(claim.payload.contains("evaluation.completed") && claim.attempt_in_cycle() == 1);
+    assert!(fixture.store.claim(fixture.terms(later(29), 9, 9)).await?.is_empty());
+    let again = fixture.claim_one(later(30)).await?;
     assert_eq!(again.id, claim.id);
-    assert!(!stage.settle(claim, 204, Verdict::Delivered, later(31)).await?, "the hold was lost");
-    assert!(stage.settle(again, 204, Verdict::Delivered, later(31)).await?);
-    assert!(stage.store.claim(stage.terms(later(99_999), 9, 9)).await?.is_empty());
+    assert!(
+        !fixture.record_attempt(claim, 204, RetryDecision::Delivered, later(31)).await?,
+        "the lease expired"
+    );
+    assert!(fixture.record_attempt(again, 204, RetryDecision::Delivered, later(31)).await?);
+    assert!(fixture.store.claim(fixture.terms(later(99_999), 9, 9)).await?.is_empty());
     Ok(())
 }
 
-async fn no_two_claims_at_once_get_the_same_message(stage: Stage) -> Result<()> {
-    stage.create().await?;
-    stage.announce(40).await?;
-    let claims = (0..8).map(|_| stage.store.claim(stage.terms(NOW, 10, 10)));
+async fn concurrent_claims_get_distinct_messages(fixture: Fixture) -> Result<()> {
+    fixture.create().await?;
+    fixture.announce(40).await?;
+    let claims = (0..8).map(|_| fixture.store.claim(fixture.terms(NOW, 10, 10)));
     let claims: Vec<_> =
         futures_util::future::join_all(claims).await.into_iter().collect::<Result<_, _>>()?;
     let ids: Vec<_> = claims.iter().flatten().map(|claim| claim.id).collect();
-    assert_eq!(ids.iter().collect::<HashSet<_>>().len(), ids.len(), "a message was given out twice");
-    assert_eq!(ids.len() + stage.store.claim(stage.terms(NOW, 99, 99)).await?.len(), 40);
+    assert_eq!(ids.iter().collect::<HashSet<_>>().len(), ids.len(), "a message was claimed twice");
+    assert_eq!(ids.len() + fixture.store.claim(fixture.terms(NOW, 99, 99)).await?.len(), 40);
     Ok(())
 }
 
-async fn an_endpoint_with_many_messages_leaves_room_for_the_others(stage: Stage) -> Result<()> {
-    let slow = stage.create().await?;
-    stage.announce(50).await?;
-    let quick = stage.create().await?;
-    stage.announce(1).await?;
-    let claims = stage.store.claim(stage.terms(NOW, 8, 4)).await?;
+async fn busy_endpoint_does_not_starve_others(fixture: Fixture) -> Result<()> {
+    let slow = fixture.create().await?;
+    fixture.announce(50).await?;
+    let quick = fixture.create().await?;
+    fixture.announce(1).await?;
+    let claims = fixture.store.claim(fixture.terms(NOW, 8, 4)).await?;
     let of = |id| claims.iter().filter(|claim| claim.endpoint_id == id).count();
     assert_eq!((of(slow.id), of(quick.id)), (4, 1));
-    let busy = assay_webhooks::store::ClaimTerms { busy: vec![slow.id], ..stage.terms(NOW, 8, 4) };
-    assert!(stage.store.claim(busy).await?.is_empty(), "a busy endpoint was given more");
+    let busy = assay_webhooks::store::ClaimTerms { busy: vec![slow.id], ..fixture.terms(NOW, 8, 4) };
+    assert!(fixture.store.claim(busy).await?.is_empty(), "a busy endpoint is skipped");
     Ok(())
 }
 
-async fn an_attempt_is_recorded_once_by_the_one_who_holds(stage: Stage) -> Result<()> {
-    let endpoint = stage.create().await?;
-    stage.announce(1).await?;
-    let claim = stage.claim_one(NOW).await?;
-    assert!(stage.settle(claim.clone(), 204, Verdict::Delivered, later(1)).await?);
-    assert!(!stage.settle(claim.clone(), 500, Verdict::GivenUp, later(2)).await?);
-    let found = stage.store.find_delivery(stage.organization_id, endpoint.id, claim.id).await?.unwrap();
+async fn attempt_is_recorded_once_by_lease_owner(fixture: Fixture) -> Result<()> {
+    let endpoint = fixture.create().await?;
+    fixture.announce(1).await?;
+    let claim = fixture.claim_one(NOW).await?;
+    assert!(fixture.record_attempt(claim.clone(), 204, RetryDecision::Delivered, later(1)).await?);
+    assert!(!fixture.record_attempt(claim.clone(), 500, RetryDecision::GivenUp, later(2)).await?);
+    let found = fixture.store.find_delivery(fixture.organization_id, endpoint.id, claim.id).await?.unwrap();
     assert_eq!((found.delivery.status, found.delivery.attempts), (DeliveryStatus::Delivered, 1));
     assert_eq!(found.attempts.len(), 1);
     let attempt = &found.attempts[0];
     assert_eq!((attempt.number, attempt.status_code, attempt.duration_ms), (1, Some(204), 12));
-    assert!(stage.store.find_delivery(new_id(), endpoint.id, claim.id).await?.is_none());
-    assert!(stage.store.find_delivery(stage.organization_id, new_id(), claim.id).await?.is_none());
+    assert!(fixture.store.find_delivery(new_id(), endpoint.id, claim.id).await?.is_none());
+    assert!(fixture.store.find_delivery(fixture.organization_id, new_id(), claim.id).await?.is_none());
     Ok(())
 }
 
-async fn a_failed_message_is_due_again_later(stage: Stage) -> Result<()> {
-    let endpoint = stage.create().await?;
-    stage.announce(1).await?;
-    let claim = stage.claim_one(NOW).await?;
-    assert!(stage.settle(claim.clone(), 500, Verdict::RetryAt(later(5)), NOW).await?);
-    assert_eq!(stage.find(endpoint.id).await?.failing_since, Some(NOW));
-    assert!(stage.store.claim(stage.terms(later(4), 9, 9)).await?.is_empty());
-    let again = stage.claim_one(later(5)).await?;
-    assert_eq!((again.id, again.number_in_round()), (claim.id, 2));
-    stage.settle(again, 204, Verdict::Delivered, later(6)).await?;
-    assert_eq!(stage.find(endpoint.id).await?.failing_since, None);
+async fn failed_message_is_retried_later(fixture: Fixture) -> Result<()> {
+    let endpoint = fixture.create().await?;
+    fixture.announce(1).await?;
+    let claim = fixture.claim_one(NOW).await?;
+    assert!(fixture.record_attempt(claim.clone(), 500, RetryDecision::RetryAt(later(5)), NOW).await?);
+    assert_eq!(fixture.find(endpoint.id).await?.failing_since, Some(NOW));
+    assert!(fixture.store.claim(fixture.terms(later(4), 9, 9)).await?.is_empty());
+    let again = fixture.claim_one(later(5)).await?;
+    assert_eq!((again.id, again.attempt_in_cycle()), (claim.id, 2));
+    fixture.record_attempt(again, 204, RetryDecision::Delivered, later(6)).await?;
+    assert_eq!(fixture.find(endpoint.id).await?.failing_since, None);
     Ok(())
 }
 
-async fn what_is_handed_back_is_due_at_once(stage: Stage) -> Result<()> {
-    stage.create().await?;
-    stage.announce(3).await?;
-    let claims = stage.store.claim(stage.terms(NOW, 3, 3)).await?;
-    stage.store.hand_back(claims[..2].to_vec(), NOW).await?;
-    assert_eq!(stage.store.claim(stage.terms(NOW, 9, 9)).await?.len(), 2);
+async fn released_messages_are_due_at_once(fixture: Fixture) -> Result<()> {
+    fixture.create().await?;
+    fixture.announce(3).await?;
+    let claims = fixture.store.claim(fixture.terms(NOW, 3, 3)).await?;
+    fixture.store.release(claims[..2].to_vec(), NOW).await?;
+    assert_eq!(fixture.store.claim(fixture.terms(NOW, 9, 9)).await?.len(), 2);
     Ok(())
 }
 
-async fn a_disabled_endpoint_is_sent_nothing_until_it_is_enabled(stage: Stage) -> Result<()> {
-    let endpoint = stage.create().await?;
-    stage.announce(2).await?;
+async fn disabled_endpoint_gets_pending_messages_once_enabled(fixture: Fixture) -> Result<()> {
+    let endpoint = fixture.create().await?;
+    fixture.announce(2).await?;
     let set = |enabled| WebhookChange { enabled: Some(enabled), ..WebhookChange::default() };
-    stage.store.change(stage.organization_id, endpoint.id, set(false), NOW).await?;
-    stage.announce(1).await?;
-    assert!(stage.store.claim(stage.terms(NOW, 9, 9)).await?.is_empty());
-    stage.store.change(stage.organization_id, endpoint.id, set(true), NOW).await?;
-    assert_eq!(stage.store.claim(stage.terms(NOW, 9, 9)).await?.len(), 2, "those from before");
+    fixture.store.change(fixture.organization_id, endpoint.id, set(false), NOW).await?;
+    fixture.announce(1).await?;
+    assert!(fixture.store.claim(fixture.terms(NOW, 9, 9)).await?.is_empty());
+    fixture.store.change(fixture.organization_id, endpoint.id, set(true), NOW).await?;
+    assert_eq!(
+        fixture.store.claim(fixture.terms(NOW, 9, 9)).await?.len(),
+        2,
+        "those queued before it was disabled"
+    );
     Ok(())
 }
 
-async fn an_endpoint_that_fails_for_days_is_disabled(stage: Stage) -> Result<()> {
+async fn endpoint_failing_for_days_is_disabled(fixture: Fixture) -> Result<()> {
     let day = 24 * 60 * 60;
-    let endpoint = stage.create().await?;
-    stage.announce(6).await?;
-    let first = stage.claim_one(NOW).await?;
-    stage.settle(first, 500, Verdict::GivenUp, NOW).await?;
+    let endpoint = fixture.create().await?;
+    fixture.announce(6).await?;
+    let first = fixture.claim_one(NOW).await?;
+    fixture.record_attempt(first, 500, RetryDecision::GivenUp, NOW).await?;
     for _ in 0..3 {
-        let claim = stage.claim_one(later(6 * day)).await?;
-        stage.settle(claim, 500, Verdict::GivenUp, later(6 * day)).await?;
+        let claim = fixture.claim_one(later(6 * day)).await?;
+        fixture.record_attempt(claim, 500, RetryDecision::GivenUp, later(6 * day)).await?;
     }
-    assert!(stage.find(endpoint.id).await?.enabled, "four messages are too few");
-    let claim = stage.claim_one(later(6 * day)).await?;
-    stage.settle(claim, 500, Verdict::GivenUp, later(6 * day)).await?;
-    let found = stage.find(endpoint.id).await?;
+    assert!(fixture.find(endpoint.id).await?.enabled, "four messages are too few");
+    let claim = fixture.claim_one(later(6 * day)).await?;
+    fixture.record_attempt(claim, 500, RetryDecision::GivenUp, later(6 * day)).await?;
+    let found = fixture.find(endpoint.id).await?;
     assert_eq!((found.enabled, found.disabled_reason), (false, Some(DisabledReason::Failing)));
     Ok(())
 }
 
-async fn an_endpoint_that_answers_410_is_disabled(stage: Stage) -> Result<()> {
-    let endpoint = stage.create().await?;
-    stage.announce(1).await?;
-    let claim = stage.claim_one(NOW).await?;
-    stage.settle(claim.clone(), 410, Verdict::Gone, NOW).await?;
-    let found = stage.find(endpoint.id).await?;
+async fn endpoint_answering_410_is_disabled(fixture: Fixture) -> Result<()> {
+    let endpoint = fixture.create().await?;
+    fixture.announce(1).await?;
+    let claim = fixture.claim_one(NOW).await?;
+    fixture.record_attempt(claim.clone(), 410, RetryDecision::Gone, NOW).await?;
+    let found = fixture.find(endpoint.id).await?;
     assert_eq!((found.enabled, found.disabled_reason), (false, Some(DisabledReason::Gone)));
-    assert_eq!(stage.delivery(endpoint.id, claim.id).await?.status, DeliveryStatus::Failed);
-    assert!(stage.store.interested(None, 10).await?.is_empty());
+    assert_eq!(fixture.delivery(endpoint.id, claim.id).await?.status, DeliveryStatus::Failed);
+    assert!(fixture.store.evaluation_subscribers(None, 10).await?.is_empty());
     Ok(())
 }
 
-async fn a_replay_begins_the_schedule_anew_under_the_same_id(stage: Stage) -> Result<()> {
-    let endpoint = stage.create().await?;
-    stage.announce(1).await?;
-    let claim = stage.claim_one(NOW).await?;
-    stage.settle(claim.clone(), 500, Verdict::GivenUp, NOW).await?;
-    let replay = |id| stage.store.replay(stage.organization_id, endpoint.id, id, later(60));
-    assert_eq!(replay(new_id()).await?, Replayed::NotFound);
-    assert_eq!(replay(claim.id).await?, Replayed::Queued);
-    let again = stage.claim_one(later(60)).await?;
-    assert_eq!((again.id, again.attempts, again.number_in_round()), (claim.id, 1, 1));
-    // Who is sending it is not disturbed.
-    assert_eq!(replay(claim.id).await?, Replayed::Queued);
-    assert!(stage.settle(again, 204, Verdict::Delivered, later(61)).await?);
+async fn replay_restarts_schedule_with_same_id(fixture: Fixture) -> Result<()> {
+    let endpoint = fixture.create().await?;
+    fixture.announce(1).await?;
+    let claim = fixture.claim_one(NOW).await?;
+    fixture.record_attempt(claim.clone(), 500, RetryDecision::GivenUp, NOW).await?;
+    let replay = |id| fixture.store.replay(fixture.organization_id, endpoint.id, id, later(60));
+    assert_eq!(replay(new_id()).await?, ReplayOutcome::NotFound);
+    assert_eq!(replay(claim.id).await?, ReplayOutcome::Queued);
+    let again = fixture.claim_one(later(60)).await?;
+    assert_eq!((again.id, again.attempts, again.attempt_in_cycle()), (claim.id, 1, 1));
+    // A message in flight stays leased.
+    assert_eq!(replay(claim.id).await?, ReplayOutcome::Queued);
+    assert!(fixture.record_attempt(again, 204, RetryDecision::Delivered, later(61)).await?);
     Ok(())
 }
 
-async fn a_message_without_words_is_not_sent(stage: Stage) -> Result<()> {
-    stage.create().await?;
-    stage.announce(2).await?;
-    assert_eq!(stage.execute("UPDATE deliveries SET payload = NULL").await?, 2);
-    let claims = stage.store.claim(stage.terms(NOW, 9, 9)).await?;
+async fn message_without_payload_is_not_sent(fixture: Fixture) -> Result<()> {
+    fixture.create().await?;
+    fixture.announce(2).await?;
+    assert_eq!(fixture.execute("UPDATE deliveries SET payload = NULL").await?, 2);
+    let claims = fixture.store.claim(fixture.terms(NOW, 9, 9)).await?;
     assert!(claims.is_empty(), "{claims:?}");
     Ok(())
 }
 
-async fn a_late_answer_of_the_address_before_disables_nothing(stage: Stage) -> Result<()> {
-    let endpoint = stage.create().await?;
-    stage.announce(3).await?;
-    let [gone, failing, delivered] = [(); 3].map(|()| stage.claim_one(NOW));
+async fn late_response_of_previous_url_does_not_disable(fixture: Fixture) -> Result<()> {
+    let endpoint = fixture.create().await?;
+    fixture.announce(3).await?;
+    let [gone, failing, delivered] = [(); 3].map(|()| fixture.claim_one(NOW));
     let (gone, failing, delivered) = (gone.await?, failing.await?, delivered.await?);
-    let elsewhere =
-        WebhookChange { url: Some("https://new.example.com/".into()), ..WebhookChange::default() };
-    stage.store.change(stage.organization_id, endpoint.id, elsewhere, NOW).await?;
-    assert!(stage.settle(gone, 410, Verdict::Gone, later(1)).await?);
-    assert!(stage.settle(failing, 500, Verdict::RetryAt(later(9)), later(1)).await?);
-    let found = stage.find(endpoint.id).await?;
+    let new_url = WebhookChange { url: Some("https://new.example.com/".into()), ..WebhookChange::default() };
+    fixture.store.change(fixture.organization_id, endpoint.id, new_url, NOW).await?;
+    assert!(fixture.record_attempt(gone, 410, RetryDecision::Gone, later(1)).await?);
+    assert!(fixture.record_attempt(failing, 500, RetryDecision::RetryAt(later(9)), later(1)).await?);
+    let found = fixture.find(endpoint.id).await?;
     assert_eq!((found.enabled, found.disabled_reason, found.failing_since), (true, None, None));
-    // Nor does it say that the new address works.
-    let other = stage.claim_one(later(9)).await?;
-    stage.settle(other, 500, Verdict::RetryAt(later(20)), later(9)).await?;
-    assert!(stage.settle(delivered, 204, Verdict::Delivered, later(10)).await?);
-    assert_eq!(stage.find(endpoint.id).await?.failing_since, Some(later(9)));
+    // Nor does a success there count for the new URL.
+    let other = fixture.claim_one(later(9)).await?;
+    fixture.record_attempt(other, 500, RetryDecision::RetryAt(later(20)), later(9)).await?;
+    assert!(fixture.record_attempt(delivered, 204, RetryDecision::Delivered, later(10)).await?);
+    assert_eq!(fixture.find(endpoint.id).await?.failing_since, Some(later(9)));
     Ok(())
 }
 
-async fn messages_given_up_at_the_address_before_count_no_more(stage: Stage) -> Result<()> {
+async fn given_up_messages_of_previous_url_do_not_count(fixture: Fixture) -> Result<()> {
     let day = 24 * 60 * 60;
-    let endpoint = stage.create().await?;
-    stage.announce(6).await?;
-    let first = stage.claim_one(NOW).await?;
-    stage.settle(first, 500, Verdict::GivenUp, NOW).await?;
-    let late = stage.store.claim(stage.terms(later(6 * day), 9, 9)).await?;
+    let endpoint = fixture.create().await?;
+    fixture.announce(6).await?;
+    let first = fixture.claim_one(NOW).await?;
+    fixture.record_attempt(first, 500, RetryDecision::GivenUp, NOW).await?;
+    let late = fixture.store.claim(fixture.terms(later(6 * day), 9, 9)).await?;
     assert_eq!(late.len(), 5);
-    let elsewhere =
-        WebhookChange { url: Some("https://new.example.com/".into()), ..WebhookChange::default() };
-    stage.store.change(stage.organization_id, endpoint.id, elsewhere, later(6 * day)).await?;
+    let new_url = WebhookChange { url: Some("https://new.example.com/".into()), ..WebhookChange::default() };
+    fixture.store.change(fixture.organization_id, endpoint.id, new_url, later(6 * day)).await?;
     for claim in late {
-        assert!(stage.settle(claim, 500, Verdict::GivenUp, later(6 * day)).await?);
+        assert!(fixture.record_attempt(claim, 500, RetryDecision::GivenUp, later(6 * day)).await?);
     }
-    assert!(stage.find(endpoint.id).await?.enabled);
+    assert!(fixture.find(endpoint.id).await?.enabled);
     Ok(())
 }
 
-async fn an_event_of_a_later_release_stops_nobodys_messages(stage: Stage) -> Result<()> {
-    let endpoint = stage.create().await?;
+async fn unknown_event_names_do_not_block_messages(fixture: Fixture) -> Result<()> {
+    let endpoint = fixture.create().await?;
     let changed =
-        stage.execute("UPDATE endpoints SET events = 'evaluation.completed ticket.reopened'").await?;
+        fixture.execute("UPDATE endpoints SET events = 'evaluation.completed ticket.reopened'").await?;
     assert_eq!(changed, 1);
-    let other = stage.create().await?;
-    stage.announce(1).await?;
-    let claims = stage.store.claim(stage.terms(NOW, 9, 9)).await?;
-    let told: HashSet<_> = claims.iter().map(|claim| claim.endpoint_id).collect();
-    assert_eq!(told, HashSet::from([endpoint.id, other.id]));
-    // What this release does not know is not taken away by a change of something else.
+    let other = fixture.create().await?;
+    fixture.announce(1).await?;
+    let claims = fixture.store.claim(fixture.terms(NOW, 9, 9)).await?;
+    let endpoints: HashSet<_> = claims.iter().map(|claim| claim.endpoint_id).collect();
+    assert_eq!(endpoints, HashSet::from([endpoint.id, other.id]));
+    // A change of another field keeps the unknown names.
     let change = WebhookChange { description: Some("Support".into()), ..WebhookChange::default() };
-    stage.store.change(stage.organization_id, endpoint.id, change, NOW).await?;
+    fixture.store.change(fixture.organization_id, endpoint.id, change, NOW).await?;
     let kept = "UPDATE endpoints SET updated_at = 0 WHERE events LIKE '%ticket.reopened'";
-    assert_eq!(stage.execute(kept).await?, 1);
+    assert_eq!(fixture.execute(kept).await?, 1);
     Ok(())
 }

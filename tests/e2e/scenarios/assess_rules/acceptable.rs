@@ -1,10 +1,10 @@
-//! Bodies at the very edge of the rules, which are accepted.
+//! Boundary cases that are accepted.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Edit, messages, set, unset};
 
-/// Each a name, and what is changed in a good conversation.
+/// Name and edits of a valid conversation.
 pub fn all() -> Vec<(&'static str, Vec<Edit>)> {
     let author = |value: Value| vec![set("/messages/1/author", value)];
     let mut table = vec![
@@ -25,8 +25,8 @@ pub fn all() -> Vec<(&'static str, Vec<Edit>)> {
             "comment with a message's id",
             vec![set("/messages/1/kind", "comment"), set("/messages/1/external_id", "m-0")],
         ),
-        ("ai_tool of somebody who is no AI", vec![set("/messages/0/ai_tool", "zendesk")]),
-        ("a label that nobody knows of somebody who is no AI", vec![set("/messages/0/ai_tool", 7)]),
+        ("ai_tool of an author who is no AI", vec![set("/messages/0/ai_tool", "zendesk")]),
+        ("an unknown label of an author who is no AI", vec![set("/messages/0/ai_tool", 7)]),
         ("ai by external_id", author(json!({"type": "ai", "external_id": "bot", "name": "Bot"}))),
         ("system with nothing else", author(json!({"type": "system"}))),
         (

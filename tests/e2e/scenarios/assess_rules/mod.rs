@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 use crate::harness::{Api, Cases, Edit, Stack, conversation, edited, message, messages, set, unset};
 
-/// A refused body: what is changed in a good one, and where the fault must be found.
+/// A refused body: the edits of a valid one, and the pointer of the expected error.
 struct Refusal {
     name: &'static str,
     edits: Vec<Edit>,
     pointer: &'static str,
 }
 
-/// Every rule has a refusal that names the field, and the identity stays free for a good body.
+/// Every violated rule is refused with the field's pointer, and the identity stays free for a valid body.
 pub async fn run(stack: &mut Stack) -> Result<()> {
     let api = stack.api()?;
     api.register("bot").await?;
@@ -29,8 +29,8 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
         let body = edited(conversation(&format!("accepted-{number}")), &edits);
         cases.check(name, api.import(&body).await.map(drop));
     }
-    cases.check("all faults in one answer", all_faults_are_reported(&api).await);
-    cases.check("no more than twenty faults", twenty_faults_are_reported(&api).await);
+    cases.check("all faults in one answer", all_errors_are_reported(&api).await);
+    cases.check("no more than twenty faults", at_most_twenty_errors_are_reported(&api).await);
     cases.check("no object", no_object(&api).await);
     cases.finish()
 }
@@ -39,7 +39,7 @@ async fn is_refused(api: &Api, ticket: &str, refusal: &Refusal) -> Result<()> {
     let good = conversation(ticket);
     let bad = edited(good.clone(), &refusal.edits);
     ensure!(bad != good, "the case changes nothing");
-    api.post("/v1/assess", &bad).await?.fault_at(refusal.pointer)?;
+    api.post("/v1/assess", &bad).await?.error_at(refusal.pointer)?;
     // A refused request claims nothing, whatever identity it would have had.
     let same_identity =
         match (bad["ticket_id"].as_str(), bad["source"].as_str(), bad["source_account_id"].as_str()) {
@@ -53,7 +53,7 @@ fn refusal(name: &'static str, edits: impl IntoIterator<Item = Edit>, pointer: &
     Refusal { name, edits: edits.into_iter().collect(), pointer }
 }
 
-/// A refusal whose fault is where the change is.
+/// A refusal whose error is at the edited pointer.
 fn wrong(name: &'static str, pointer: &'static str, value: impl Into<Value>) -> Refusal {
     refusal(name, [set(pointer, value)], pointer)
 }
@@ -211,7 +211,7 @@ fn authors() -> Vec<Refusal> {
     ]
 }
 
-async fn all_faults_are_reported(api: &Api) -> Result<()> {
+async fn all_errors_are_reported(api: &Api) -> Result<()> {
     let edits = [
         unset("/ticket_id"),
         set("/source", ""),
@@ -220,15 +220,15 @@ async fn all_faults_are_reported(api: &Api) -> Result<()> {
     ];
     let reply = api.post("/v1/assess", &edited(conversation(""), &edits)).await?;
     for pointer in ["/ticket_id", "/source", "/messages/0/content", "/messages/2/kind"] {
-        reply.fault_at(pointer)?;
+        reply.error_at(pointer)?;
     }
     Ok(())
 }
 
-async fn twenty_faults_are_reported(api: &Api) -> Result<()> {
+async fn at_most_twenty_errors_are_reported(api: &Api) -> Result<()> {
     let bad: Value = (0..50).map(|number| message(number, &json!({"type": "contact"}), "")).collect();
     let body = edited(conversation("twenty"), &[set("/messages", bad)]);
-    let problem = api.post("/v1/assess", &body).await?.fault_at("/messages/0/content")?;
+    let problem = api.post("/v1/assess", &body).await?.error_at("/messages/0/content")?;
     let count = problem["errors"].as_array().map_or(0, Vec::len);
     ensure!(count == 20, "{count} faults");
     Ok(())
@@ -236,7 +236,7 @@ async fn twenty_faults_are_reported(api: &Api) -> Result<()> {
 
 async fn no_object(api: &Api) -> Result<()> {
     for body in [json!([]), json!("x"), json!(null), json!(1), json!([conversation("inside a list")])] {
-        api.post("/v1/assess", &body).await?.fault_at("")?;
+        api.post("/v1/assess", &body).await?.error_at("")?;
     }
     Ok(())
 }

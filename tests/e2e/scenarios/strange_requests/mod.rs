@@ -1,5 +1,5 @@
-//! Requests that nobody sends by accident: strange paths, queries, headers and bodies, made at random from scraps that
-//! have broken servers before. Whatever comes, the answer is one of ours, soon, and nothing panics.
+//! Rng hostile requests: paths, queries, headers and bodies from fragments that have broken servers before. Every
+//! response is well-formed and fast, and nothing panics.
 
 mod random;
 
@@ -8,18 +8,18 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use self::random::Random;
+use self::random::Rng;
 use crate::harness::{Api, Cases, RawConnection, Reply, Stack, conversation, documented_operations};
 
-/// Every run makes the same requests. Another seed makes others.
+/// The same requests in every run.
 const SEED: u64 = 20_261_120;
 const REQUESTS: usize = 800;
 const HEADS: usize = 150;
 
-/// Answers come in milliseconds; this is for a machine under heavy load.
+/// Responses take milliseconds; this is for a machine under heavy load.
 const SOON: Duration = Duration::from_secs(5);
 
-/// Heads that are no HTTP: some are refused by the parser, without a problem object, all of them at once.
+/// Invalid HTTP heads: some are refused by the parser, without a problem object.
 const NO_HTTP: [&[u8]; 16] = [
     b"GET /healthz HTTP/1.1\r\n\r\n",
     b"GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
@@ -39,22 +39,22 @@ const NO_HTTP: [&[u8]; 16] = [
     b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
 ];
 
-/// Strange requests, one on each connection; then the service is asked a sane one.
+/// Sends hostile requests, one per connection, then a valid one.
 pub async fn run(stack: &mut Stack) -> Result<()> {
     let document = stack.api_with(None)?.get("/openapi.json").await?.expect(200)?;
     let paths: Vec<String> =
         documented_operations(&document)?.into_iter().map(|operation| operation.path).collect();
-    let mut random = Random::new(SEED);
+    let mut random = Rng::new(SEED);
     let mut cases = Cases::default();
     for number in 0..REQUESTS {
         let request = random.request(&paths, stack.bootstrap_key());
         let name =
             format!("request {number} {:?}", String::from_utf8_lossy(&request[..request.len().min(200)]));
         let answer = exchange(stack, &request).await;
-        cases.check(name, answer.and_then(|reply| is_one_of_ours(&reply)));
+        cases.check(name, answer.and_then(|reply| is_valid_response(&reply)));
     }
     for number in 0..HEADS {
-        let head = random.spoiled(NO_HTTP[number % NO_HTTP.len()], number >= NO_HTTP.len());
+        let head = random.mutated(NO_HTTP[number % NO_HTTP.len()], number >= NO_HTTP.len());
         let name = format!("head {number} {:?}", String::from_utf8_lossy(&head));
         cases.check(name, is_answered_or_closed(stack, &head).await);
     }
@@ -77,8 +77,8 @@ async fn exchange(stack: &Stack, request: &[u8]) -> Result<Reply> {
     Ok(reply)
 }
 
-/// No failure of the service; and every refusal is a problem object (RFC 9457) with the request's id.
-fn is_one_of_ours(reply: &Reply) -> Result<()> {
+/// Not a server error; and every refusal is a problem object (RFC 9457) with the request's id.
+fn is_valid_response(reply: &Reply) -> Result<()> {
     ensure!(reply.status < 500, "{}: {}", reply.status, reply.text());
     ensure!(reply.headers.get("x-injected").is_none(), "a header of the client's: {:?}", reply.headers);
     let request_id = reply.header("x-request-id");

@@ -1,6 +1,6 @@
-//! Requests made at random, by a seed.
+//! Seeded generator of random requests.
 
-/// A long one is still shorter than what is refused before anybody looks at it.
+/// Long, but below the limit of the HTTP parser.
 const LONG: usize = 6_000;
 
 const METHODS: [&str; 8] = ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "PROPFIND"];
@@ -134,15 +134,14 @@ const BODIES: [&str; 14] = [
 ];
 
 /// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
-pub struct Random(u64);
+pub struct Rng(u64);
 
-impl Random {
-    /// The same numbers for the same seed.
+impl Rng {
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// A request of the right grammar, with one `Host`: nothing that the HTTP parser refuses by itself.
+    /// A syntactically valid request with one `Host`, which the HTTP parser accepts.
     pub fn request(&mut self, paths: &[String], key: &str) -> Vec<u8> {
         let method = if self.one_in(3) { self.pick(&METHODS) } else { self.pick(&["GET", "POST"]) };
         let mut request = format!("{method} {} HTTP/1.1\r\n", self.target(paths)).into_bytes();
@@ -165,8 +164,8 @@ impl Random {
         request
     }
 
-    /// A head with some bytes of it changed; its end stays, so that nobody waits for it.
-    pub fn spoiled(&mut self, head: &[u8], change: bool) -> Vec<u8> {
+    /// A head with some bytes changed; its end is kept, so the server does not wait for more.
+    pub fn mutated(&mut self, head: &[u8], change: bool) -> Vec<u8> {
         let mut head = head.to_vec();
         let end = head.windows(4).position(|window| window == b"\r\n\r\n").unwrap_or(head.len());
         for _ in 0..if change { 1 + self.below(4) } else { 0 } {
@@ -209,7 +208,7 @@ impl Random {
             4 => path = format!("{path}/"),
             _ => {}
         }
-        // Braces are no part of an address.
+        // Braces are not valid in a URL.
         path = path.replace(['{', '}'], "");
         match self.below(3) {
             0 => path,
@@ -233,7 +232,7 @@ impl Random {
         for _ in 0..times {
             request.extend(format!("{name}: ").bytes());
             match self.below(4) {
-                // Visible characters, spaces and what is not ASCII: all that a header may hold (RFC 9110, section 5.5).
+                // Visible characters, spaces and non-ASCII bytes: everything a header may hold (RFC 9110, section 5.5).
                 0 => (0..self.below(200)).for_each(|_| {
                     let byte = u8::try_from(self.below(256)).unwrap_or_default();
                     request.push(if byte < 0x20 || byte == 0x7F { b' ' } else { byte });

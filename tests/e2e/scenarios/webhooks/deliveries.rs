@@ -1,4 +1,4 @@
-//! What becomes of messages that are not taken at once.
+//! Retries, replays and other cases after a failed first attempt.
 
 use anyhow::{Context, Result, ensure};
 use reqwest::Method;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{EVENTS, Hook, good};
 use crate::harness::{Message, Receiver, Stack};
 
-/// Failures are tried again and logged; messages are replayed, secrets rotated; 410 ends it.
+/// Failures are retried and logged; messages are replayed, secrets rotated; 410 disables the endpoint.
 pub async fn retries(stack: &mut Stack) -> Result<()> {
     let receiver = Receiver::start()?;
     let hook = Hook::new(stack.api()?, &receiver, &EVENTS).await?;
@@ -75,7 +75,7 @@ async fn rotation(hook: &Hook, receiver: &Receiver) -> Result<()> {
     let message = receiver.await_messages("a message after the rotation", 1, of_it).await?.remove(0);
     let signatures: Vec<&str> = message.header("webhook-signature").split(' ').collect();
     ensure!(signatures.len() == 2 && signatures[0] != signatures[1], "{signatures:?}");
-    // Each of them alone verifies with its own secret.
+    // Each signature verifies with its own secret.
     for (secret, signature) in [(new, signatures[0]), (hook.secret.as_str(), signatures[1])] {
         let mut alone = message.clone();
         alone.headers.insert("webhook-signature", signature.parse()?);
@@ -95,7 +95,7 @@ async fn log(hook: &Hook, first: &str) -> Result<()> {
     ensure!(failed["data"] == json!([]), "{failed}");
     let delivered = page("?status=delivered").await?.expect(200)?;
     ensure!(delivered["data"].as_array().is_some_and(|data| data.len() == 2), "{delivered}");
-    page("?status=lost").await?.fault_at("status")?;
+    page("?status=lost").await?.error_at("status")?;
     page("?cursor=x").await?.problem(400, "invalid-cursor")?;
     Ok(())
 }
@@ -115,7 +115,7 @@ async fn gone(hook: &Hook, receiver: &Receiver) -> Result<()> {
     Ok(())
 }
 
-/// What waits while an endpoint is disabled is sent when it is enabled again.
+/// Deliveries pending while an endpoint is disabled are sent when it is enabled again.
 async fn pause(hook: &Hook, receiver: &Receiver) -> Result<()> {
     receiver.answer_next(&["503 Service Unavailable\r\nretry-after: 1"]);
     let before = receiver.messages().len();
@@ -148,13 +148,13 @@ impl Hook {
     }
 }
 
-/// A receiver that is away, and a service that dies meanwhile: what was to be told is told when both are back.
-pub async fn receiver_away(stack: &mut Stack) -> Result<()> {
+/// A receiver outage and a crash of the service: pending messages are delivered afterwards.
+pub async fn receiver_outage(stack: &mut Stack) -> Result<()> {
     let receiver = Receiver::start()?;
     let api = stack.api()?;
     api.register("hooked-bot").await?;
     let hook = Hook::new(api.clone(), &receiver, &["evaluation.completed"]).await?;
-    hook.await_interest(&receiver).await?;
+    hook.await_subscription(&receiver).await?;
     let address = receiver.address();
     drop(receiver);
     let ticket = api.import(&good("T-away")).await?;
@@ -170,7 +170,7 @@ pub async fn receiver_away(stack: &mut Stack) -> Result<()> {
     let receiver = Receiver::at(address)?;
     stack.start().await?;
     let is_it = |message: &Message| message.payload()["data"]["ticket_id"] == ticket;
-    let message = receiver.await_messages("what was to be told meanwhile", 1, is_it).await?.remove(0);
+    let message = receiver.await_messages("the pending message", 1, is_it).await?.remove(0);
     message.verified(&hook.secret)?;
     let delivery = hook.await_status(message.header("webhook-id"), "delivered").await?;
     let errors = delivery["attempt_log"][0]["error"].as_str();

@@ -1,4 +1,4 @@
-//! Making, listing and refusing endpoints.
+//! Creating, listing and refusing endpoints.
 
 use anyhow::{Context, Result, ensure};
 use reqwest::Method;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{EVENTS, good};
 use crate::harness::{Api, Cases, Stack};
 
-/// What an endpoint may not be, and how many there may be.
+/// Refused URLs, and the limit of endpoints.
 pub async fn refusals(stack: &mut Stack) -> Result<()> {
     let api = stack.api()?;
     let mut cases = Cases::default();
@@ -46,15 +46,15 @@ async fn faults(api: &Api) -> Result<()> {
     let body = json!({"events": ["evaluation.completed", "webhook.test"], "axis_low_score_below": 7});
     let reply = api.post("/v1/webhooks", &body).await?;
     for pointer in ["/url", "/events/1", "/axis_low_score_below"] {
-        reply.fault_at(pointer)?;
+        reply.error_at(pointer)?;
     }
     api.post("/v1/webhooks", &json!({"url": "https://hooks.example.com/", "events": []}))
         .await?
-        .fault_at("/events")?;
+        .error_at("/events")?;
     let created = create(api, "https://hooks.example.com/").await?;
     let path = format!("/v1/webhooks/{}", created["id"].as_str().context("no id")?);
     let change = |body: Value| api.reply(api.request(Method::PATCH, &path).json(&body));
-    change(json!({"enabled": 1})).await?.fault_at("/enabled")?;
+    change(json!({"enabled": 1})).await?.error_at("/enabled")?;
     change(json!({"url": "https://10.0.0.1/"})).await?.problem(400, "webhook-address-refused")?;
     let read = api.get(&path).await?.expect(200)?;
     ensure!(read["url"] == "https://hooks.example.com/" && read.get("secret").is_none(), "{read}");
@@ -101,7 +101,7 @@ async fn limit(api: &Api) -> Result<()> {
     let list = api.get("/v1/webhooks?limit=1").await?.expect(200)?;
     let id = list["data"][0]["id"].as_str().context("no id")?;
     api.delete(&format!("/v1/webhooks/{id}")).await?.expect_status(204)?;
-    // What was refused claimed nothing, not even its key.
+    // A refused request has no effect; its idempotency key stays free.
     send().await?.expect(201)?;
     Ok(())
 }
@@ -110,7 +110,7 @@ async fn create(api: &Api, url: &str) -> Result<Value> {
     api.post("/v1/webhooks", &json!({"url": url, "events": EVENTS})).await?.expect(201)
 }
 
-/// An installation without webhooks says so, and evaluates and exports as ever.
+/// With webhooks turned off their routes say so, and the rest works.
 pub async fn turned_off(stack: &mut Stack) -> Result<()> {
     let setting = [("ASSAY_SERVICES__WEBHOOKS_URL", "")];
     for role in ["scoring-worker", "export-worker", "gateway"] {

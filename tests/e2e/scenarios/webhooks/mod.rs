@@ -1,20 +1,19 @@
-//! Webhooks, received by a real HTTP server and checked with the official library: what is told, to whom, and what happens when
-//! it cannot be told.
+//! Webhooks, received by a real HTTP server and verified with the official library.
 
 mod deliveries;
 mod management;
-mod telling;
+mod notifications;
 
 use anyhow::{Context, Result};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-pub use self::deliveries::{receiver_away, retries};
+pub use self::deliveries::{receiver_outage, retries};
 pub use self::management::{refusals, turned_off};
-pub use self::telling::run as telling;
+pub use self::notifications::run as notifications;
 use crate::harness::{Api, Receiver, Reply, message, until};
 
-/// What an endpoint may subscribe to.
+/// The event types an endpoint may subscribe to.
 const EVENTS: [&str; 6] = [
     "evaluation.completed",
     "evaluation.failed",
@@ -57,7 +56,7 @@ impl Hook {
         self.api.reply(self.api.request(Method::POST, &self.path(rest))).await
     }
 
-    /// Sends a trial: its delivery id.
+    /// Sends a test message and returns its delivery id.
     async fn test(&self) -> Result<String> {
         let queued = self.post("/test").await?.expect(202)?;
         Ok(queued["id"].as_str().context("no id")?.to_owned())
@@ -67,7 +66,7 @@ impl Hook {
         self.api.get(&self.path(&format!("/deliveries/{id}"))).await?.expect(200)
     }
 
-    /// A delivery, once it is in this state.
+    /// Waits until a delivery has this status.
     async fn await_status(&self, id: &str, status: &str) -> Result<Value> {
         until(&format!("delivery {id} to be {status}"), async || {
             let delivery = self.delivery(id).await?;
@@ -76,14 +75,14 @@ impl Hook {
         .await
     }
 
-    /// Waits until evaluations are announced to it: scoring-worker asks for that now and then.
-    async fn await_interest(&self, receiver: &Receiver) -> Result<()> {
+    /// Waits until evaluations are sent to it: scoring-worker polls the subscribers.
+    async fn await_subscription(&self, receiver: &Receiver) -> Result<()> {
         let mut probe = 0;
-        until("the first evaluation to be told", async || {
+        until("the first evaluation message", async || {
             probe += 1;
             let id = self.api.import(&good(&format!("probe-{probe}"))).await?;
             self.api.evaluation(&id).await?;
-            // Some have come when the one before was announced.
+            // Time for the message of the previous probe.
             tokio::time::sleep(std::time::Duration::from_millis(300)).await;
             Ok((!receiver.of_type("evaluation.completed").is_empty()).then_some(()))
         })
@@ -91,7 +90,7 @@ impl Hook {
     }
 }
 
-/// A conversation that its bot solved. The bot `hooked-bot` must be registered.
+/// A conversation resolved by the bot `hooked-bot`, which must be registered.
 fn good(ticket_id: &str) -> Value {
     let (ann, bot) = (json!({"type": "contact", "external_id": "ann"}), bot());
     json!({"ticket_id": ticket_id, "messages": [
@@ -101,7 +100,7 @@ fn good(ticket_id: &str) -> Value {
     ]})
 }
 
-/// One for which nobody should pay.
+/// A conversation whose charge is disputed.
 fn bad(ticket_id: &str) -> Value {
     let (ann, bot) = (json!({"type": "contact", "external_id": "ann"}), bot());
     json!({"ticket_id": ticket_id, "source": "zendesk", "messages": [

@@ -1,4 +1,4 @@
-//! The documented columns, word for word.
+//! The documented columns.
 
 /// Of `axis`.
 pub const AXIS: [&str; 43] = [

@@ -1,4 +1,4 @@
-//! What is imported.
+//! Conversations for import.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 use crate::harness::{Table, conversation, edited, set, unset};
 
-/// Conversations and the agents they need, one a line.
+/// Conversations and the agents they need, one per line.
 pub struct Sample {
     pub conversations: PathBuf,
     pub agents: PathBuf,
 }
 
-/// An imported conversation, and what can be read of it.
+/// An imported conversation with its ticket and evaluation.
 pub struct Import {
     pub ticket_id: String,
     pub body: Value,
@@ -40,7 +40,7 @@ impl Import {
     }
 }
 
-/// The bundled sample and, where it is at hand, the one with real conversations.
+/// The bundled sample and, where available, the one with real conversations.
 pub fn samples() -> Result<Vec<Sample>> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
     let mut samples = vec![sample(&workspace.join("examples"))];
@@ -57,7 +57,7 @@ fn sample(folder: &Path) -> Sample {
     Sample { conversations: folder.join("conversations.jsonl"), agents: folder.join("agents.jsonl") }
 }
 
-/// How many tickets all of it makes.
+/// Expected number of tickets.
 pub fn expected_rows() -> Result<usize> {
     let mut count = awkward().len();
     for sample in samples()? {
@@ -66,7 +66,7 @@ pub fn expected_rows() -> Result<usize> {
     Ok(count)
 }
 
-/// Texts that are hard to write as CSV, and dates at the ends of what is possible.
+/// Texts that are hard to write as CSV, and dates at the limits.
 pub fn awkward() -> Vec<Value> {
     let subjects = [
         "=1+1",
@@ -112,12 +112,12 @@ pub fn awkward() -> Vec<Value> {
     bodies
 }
 
-/// One body a line.
+/// One body per line.
 pub fn as_lines(bodies: &[Value]) -> String {
     bodies.iter().map(|body| format!("{body}\n")).collect()
 }
 
-/// Cells written out by hand.
+/// Checks cells against hand-written values.
 pub fn known_values(axis: &Table, audit: &Table) -> Result<()> {
     for table in [axis, audit] {
         for (ticket, column, cell) in [

@@ -1,4 +1,4 @@
-//! The whole path: conversations go in through the import command, and two files come out.
+//! The whole path from the import command to both export files.
 
 mod columns;
 mod filters;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use self::input::Import;
 use crate::harness::{Api, Cases, Stack, Table};
 
-/// The bundled examples, real conversations where they are at hand, and some that are hard to write as CSV.
+/// The bundled examples, real conversations where available, and texts that are hard to write as CSV.
 pub async fn run(stack: &mut Stack) -> Result<()> {
     let api = stack.api()?;
     let mut bodies = Vec::new();
@@ -29,7 +29,7 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
     for body in bodies {
         imports.push(evaluated(&api, body).await?);
     }
-    // Another organization's conversation is in none of the files below.
+    // Another organization's conversation must not be in any file.
     let stranger = stack.api_of("stranger").await?;
     let theirs = stranger.import(&crate::harness::conversation("not yours")).await?;
     stranger.evaluation(&theirs).await?;
@@ -51,9 +51,9 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
     cases.finish()
 }
 
-/// Imports a file on the command line: its bodies.
+/// Imports a file on the command line and returns its bodies.
 async fn import_file(stack: &Stack, file: &Path, agents: Option<&Path>) -> Result<Vec<Value>> {
-    // Progress is written down beside the file.
+    // The checkpoint is stored next to the file.
     let copy = stack.folder().join(file.file_name().context("no file name")?);
     if copy != file {
         fs::copy(file, &copy)?;
@@ -67,8 +67,8 @@ async fn import_file(stack: &Stack, file: &Path, agents: Option<&Path>) -> Resul
     ensure!(output.status.success(), "assay import {}: {output:?}", file.display());
     let text = fs::read_to_string(&copy)?;
     let bodies: Vec<Value> = text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
-    let told = format!("{} accepted, 0 duplicate, 0 refused", bodies.len());
-    ensure!(String::from_utf8_lossy(&output.stdout).starts_with(&told), "{told} is not in {output:?}");
+    let summary = format!("{} accepted, 0 duplicate, 0 refused", bodies.len());
+    ensure!(String::from_utf8_lossy(&output.stdout).starts_with(&summary), "{summary} is not in {output:?}");
     Ok(bodies)
 }
 

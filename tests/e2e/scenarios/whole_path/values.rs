@@ -1,4 +1,4 @@
-//! A row says what was sent and what the evaluation says.
+//! Checks each row against the imported body and the evaluation.
 
 use std::collections::BTreeMap;
 
@@ -87,7 +87,7 @@ pub fn audit(row: &Row, import: &Import) -> Result<()> {
     message_ids_exist(row, import)
 }
 
-/// The columns that both files have.
+/// The columns of both files.
 fn shared(import: &Import) -> BTreeMap<&'static str, String> {
     let (body, evaluation) = (&import.body, &import.evaluation);
     let counts = &evaluation["counts"];

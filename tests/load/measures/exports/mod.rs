@@ -17,21 +17,21 @@ use self::run::{Exported, export};
 use self::stored::Stored;
 use super::Pace;
 use crate::client::Load;
+use crate::cluster::{Cluster, Servers};
 use crate::conversations::Conversations;
 use crate::limits::copy;
 use crate::report::{Goal, Report, Row};
-use crate::site::{Servers, Site};
 
 const DATABASE: &str = "exports";
-/// Conversations that are really evaluated; every line is one of theirs.
+/// Conversations that are actually evaluated; every exported line is a copy of theirs.
 const SAMPLES: u64 = 500;
-/// How fast they may be.
-const EVALUATED_WITHIN: Duration = Duration::from_secs(60);
-/// Imports a second beside an export: a part of what is possible, so that both have to share.
+/// Time limit for evaluating them.
+const EVALUATION_LIMIT: Duration = Duration::from_secs(60);
+/// Imports per second during an export: below the maximum, so that both share the CPU.
 const IMPORTS_A_SECOND: f64 = 300.0;
 const IMPORT_CONNECTIONS: usize = 16;
 
-/// One value for each round.
+/// One value per round.
 #[derive(Default)]
 struct Figures {
     columns: Vec<f64>,
@@ -49,40 +49,40 @@ pub async fn measure(
     pace: Pace,
     report: &mut Report,
 ) -> Result<()> {
-    let mut site = Site::distributed(servers, DATABASE).await?;
-    site.register_agents(&conversations.agents).await?;
+    let mut cluster = Cluster::distributed(servers, DATABASE).await?;
+    cluster.register_agents(&conversations.agents).await?;
     let imports = Load {
-        address: site.gateway().to_owned(),
+        address: cluster.gateway().to_owned(),
         connections: IMPORT_CONNECTIONS,
         requests: conversations.imports("/v1/assess", "exports", {
-            let key = site.key();
+            let key = cluster.key();
             move || key.to_owned()
         }),
         next: Arc::new(AtomicU64::new(0)),
     };
-    imports.as_many_as(SAMPLES).await?.only(202)?;
+    imports.closed_loop_count(SAMPLES).await?.only(202)?;
     await_rows(servers, SAMPLES).await?;
     let stored = Stored::multiply(servers, DATABASE, pace.rows)?;
-    // A worker that has done nothing but this.
-    site.stop("export-worker")?;
-    site.start("export-worker").await?;
+    // A fresh worker.
+    cluster.stop("export-worker")?;
+    cluster.start("export-worker").await?;
     let mut figures = Figures::default();
     for round in 0..pace.rounds {
         limits(servers, &stored, &mut figures)?;
         servers.sql("postgres", "CHECKPOINT")?;
-        let before = site.usage()?;
-        let exported = export(&site, &stored).await?;
-        let each = site.usage()?.micros_each(&before, pace.rows);
+        let before = cluster.usage()?;
+        let exported = export(&cluster, &stored).await?;
+        let each = cluster.usage()?.micros_each(&before, pace.rows);
         report.note(note(round, &stored, &exported, &figures, &each));
         figures.alone.push(exported);
-        remove_files(&site.home().join("objects"))?;
-        while_imports_run(&site, &stored, &imports, pace, &mut figures).await?;
+        remove_files(&cluster.home().join("objects"))?;
+        while_imports_run(&cluster, &stored, &imports, pace, &mut figures).await?;
     }
     add_rows(&figures, &stored, report);
     Ok(())
 }
 
-/// What belongs to the figures of a round, beside the medians.
+/// Adds notes on the figures of a round.
 fn note(
     round: usize,
     stored: &Stored,
@@ -117,30 +117,30 @@ fn limits(servers: &Servers, stored: &Stored, figures: &mut Figures) -> Result<(
     Ok(())
 }
 
-/// Export after export for as long as imports run; the last one counts.
+/// Exports repeatedly while imports run; the last one counts.
 async fn while_imports_run(
-    site: &Site,
+    cluster: &Cluster,
     stored: &Stored,
     imports: &Load,
     pace: Pace,
     figures: &mut Figures,
 ) -> Result<()> {
-    let alone = imports.at_rate(IMPORTS_A_SECOND, pace.time).await?.only(202)?;
+    let alone = imports.open_loop(IMPORTS_A_SECOND, pace.time).await?.only(202)?;
     figures.p99_alone.push(alone.percentile_ms(0.99));
     let time = pace.time.mul_f64((stored.rows as f64 / 1e6).max(1.0));
     let begin = Instant::now();
     let exports = async {
-        let mut last = export(site, stored).await?;
+        let mut last = export(cluster, stored).await?;
         while begin.elapsed().as_secs_f64() + last.seconds < time.as_secs_f64() {
-            remove_files(&site.home().join("objects"))?;
-            last = export(site, stored).await?;
+            remove_files(&cluster.home().join("objects"))?;
+            last = export(cluster, stored).await?;
         }
         anyhow::Ok(last)
     };
-    let (imported, exported) = tokio::join!(imports.at_rate(IMPORTS_A_SECOND, time), exports);
+    let (imported, exported) = tokio::join!(imports.open_loop(IMPORTS_A_SECOND, time), exports);
     figures.p99_busy.push(imported?.only(202)?.percentile_ms(0.99));
     figures.busy.push(exported?);
-    remove_files(&site.home().join("objects"))
+    remove_files(&cluster.home().join("objects"))
 }
 
 fn add_rows(figures: &Figures, stored: &Stored, report: &mut Report) {
@@ -182,21 +182,21 @@ async fn await_rows(servers: &Servers, rows: u64) -> Result<()> {
         }
         anyhow::Ok(())
     };
-    tokio::time::timeout(EVALUATED_WITHIN, there).await.context("evaluations do not arrive")?
+    tokio::time::timeout(EVALUATION_LIMIT, there).await.context("evaluations do not arrive")?
 }
 
 fn is_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
 }
 
-/// Files are large, and nobody wants them any more.
+/// Files are large and no longer needed.
 fn remove_files(folder: &Path) -> Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         let removed =
             if path.is_dir() { remove_files(&path) } else { fs::remove_file(path).map_err(Into::into) };
         match removed {
-            // The service tidies up as well.
+            // The service may remove it concurrently.
             Err(error) if error.downcast_ref().is_some_and(is_gone) => {}
             other => other?,
         }

@@ -1,4 +1,4 @@
-//! One export, as a client sees it: asked for, waited for, downloaded and checked.
+//! One export from a client's view: created, awaited, downloaded and verified.
 
 use std::time::{Duration, Instant};
 
@@ -7,20 +7,20 @@ use reqwest::Method;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use super::stored::{ALL_STARTED_BEFORE, Stored, hexadecimal};
-use crate::processors::{peak_memory_mib, reset_peak_memory};
-use crate::site::Site;
+use super::stored::{ALL_STARTED_BEFORE, Stored};
+use crate::cluster::Cluster;
+use crate::cpu::{peak_memory_mib, reset_peak_memory};
 
 const EXPORTS: &str = "/v1/evaluations/exports";
 const POLL: Duration = Duration::from_millis(20);
 
 pub struct Exported {
-    /// From the request until the file was there.
+    /// From the request until the file was complete.
     pub seconds: f64,
     pub bytes: u64,
-    /// Memory of the worker before, in 10⁶ bytes.
+    /// Memory of the worker before the export, in 10⁶ bytes.
     pub resting_megabytes: f64,
-    /// The most of it, in 10⁶ bytes, from the request until the file was there.
+    /// Peak memory of the worker, in 10⁶ bytes, from the request until the file was complete.
     pub peak_megabytes: f64,
     /// From the request until the first byte of the file arrived.
     pub first_byte_ms: f64,
@@ -33,20 +33,20 @@ impl Exported {
     }
 }
 
-/// Fails unless the file holds every stored row, and nothing else.
-pub async fn export(site: &Site, stored: &Stored) -> Result<Exported> {
-    let worker = site.pid("export-worker")?;
+/// Fails unless the file holds exactly the stored rows.
+pub async fn export(cluster: &Cluster, stored: &Stored) -> Result<Exported> {
+    let worker = cluster.pid("export-worker")?;
     reset_peak_memory(worker)?;
     let resting_megabytes = peak_memory_mib(worker)? * 1.048_576;
     let begin = Instant::now();
-    // Not the conversations that are imported meanwhile: the file is always the same.
+    // Excludes conversations imported meanwhile, so the file is always the same.
     let request = json!({"kind": "axis", "filters": {"to": ALL_STARTED_BEFORE}});
-    let (status, created) = site.call(Method::POST, EXPORTS, Some(&request)).await?;
+    let (status, created) = cluster.call(Method::POST, EXPORTS, Some(&request)).await?;
     ensure!(status == 201, "no export: {status} {created}");
     let path = format!("{EXPORTS}/{}", created["id"].as_str().context("no id")?);
     let address = loop {
         tokio::time::sleep(POLL).await;
-        let (_, export) = site.call(Method::GET, &path, None).await?;
+        let (_, export) = cluster.call(Method::GET, &path, None).await?;
         match export["status"].as_str() {
             Some("complete") => break export["download_url"].as_str().context("no address")?.to_owned(),
             Some("pending" | "running") => {}
@@ -56,7 +56,7 @@ pub async fn export(site: &Site, stored: &Stored) -> Result<Exported> {
     let seconds = begin.elapsed().as_secs_f64();
     let peak_megabytes = peak_memory_mib(worker)? * 1.048_576;
     let begin = Instant::now();
-    let mut answer = site.http().get(address).send().await?.error_for_status()?;
+    let mut answer = cluster.http().get(address).send().await?.error_for_status()?;
     let (mut bytes, mut hasher, mut first_byte_ms) = (0, Sha256::new(), None);
     while let Some(chunk) = answer.chunk().await? {
         first_byte_ms.get_or_insert_with(|| begin.elapsed().as_secs_f64() * 1e3);
@@ -64,7 +64,7 @@ pub async fn export(site: &Site, stored: &Stored) -> Result<Exported> {
         hasher.update(&chunk);
     }
     let download_megabytes_a_second = bytes as f64 / 1e6 / begin.elapsed().as_secs_f64();
-    let sha256 = hexadecimal(&hasher.finalize());
+    let sha256 = hex::encode(hasher.finalize());
     ensure!(
         (bytes, &sha256) == (stored.bytes, &stored.sha256),
         "the file has {bytes} B and the SHA-256 {sha256}, expected {} B and {}",

@@ -1,7 +1,6 @@
-//! Rows to be exported: lines of conversations that were really evaluated, many times over, with ids and dates of their
-//! own; and the same values once more as a plain table, so that `COPY` has what a CSV file is usually made of.
+//! Rows for export: copies of the lines of evaluated conversations, with new ids and dates; and the same values as a plain
+//! table, as the usual source for `COPY`.
 
-use std::fmt::Write as _;
 use std::io::{BufWriter, Write};
 
 use anyhow::{Context, Result, ensure};
@@ -11,30 +10,30 @@ use assay_export::domain::csv::{column_names, header};
 use assay_platform::runtime::now;
 use sha2::{Digest, Sha256};
 
+use crate::cluster::Servers;
 use crate::limits::copy::{Filling, psql};
-use crate::site::Servers;
 
-/// The first conversation, and how much later each next one begins. Nothing that is imported meanwhile is as old.
+/// Start of the first conversation, and the interval between starts. Imported conversations are more recent.
 const FIRST_STARTED_AT: i64 = 978_307_200_000;
 const APART_MILLIS: i64 = 30_000;
 /// Every row began before this.
 pub const ALL_STARTED_BEFORE: i64 = 1_230_768_000_000;
 
-/// Rows are stored in the order of their dates, but for their order in blocks of so many.
+/// Rows are stored in date order, except for a permutation within blocks of this size.
 const BLOCK: u64 = 1_000;
 /// Coprime to the block.
 const STRIDE: u64 = 617;
 
-/// Up to so many rows there is a plain table beside them: the disks of test machines are small.
-const MOST_AS_COLUMNS: u64 = 2_000_000;
+/// Upper limit of rows for the plain table: the disks of test machines are small.
+const MAX_AS_COLUMNS: u64 = 2_000_000;
 
 const ROWS: &str = "export.evaluation_rows (ticket_id, organization_id, conversation_started_at, evaluated_at, \
                     evaluation_id, columns_version, axis_line, audit_line)";
 
-/// What is stored, and what a file of it must be.
+/// The stored rows and the expected file.
 pub struct Stored {
     pub rows: u64,
-    /// SHA-256 of the file of all of them.
+    /// SHA-256 of the file of all rows.
     pub sha256: String,
     pub bytes: u64,
     database: String,
@@ -48,7 +47,7 @@ struct Sample {
 }
 
 impl Stored {
-    /// Replaces what the read model of the only organization holds by `rows` rows like them.
+    /// Replaces the rows of the only organization by `rows` copies.
     pub fn multiply(servers: &Servers, database: &str, rows: u64) -> Result<Self> {
         let end = FIRST_STARTED_AT + APART_MILLIS * i64::try_from(rows)?;
         ensure!(
@@ -68,13 +67,13 @@ impl Stored {
         Ok(this)
     }
 
-    /// A SELECT of the columns as columns, where they are stored as columns.
+    /// A SELECT from the plain table, if there is one.
     pub fn columns(&self) -> Option<&'static str> {
         let copy = "\\copy (SELECT * FROM plain ORDER BY conversation_started_at, ticket_id) TO FILE CSV";
-        (self.rows <= MOST_AS_COLUMNS).then_some(copy)
+        (self.rows <= MAX_AS_COLUMNS).then_some(copy)
     }
 
-    /// A SELECT of the finished lines, without any quoting.
+    /// A SELECT of the rendered lines.
     pub fn lines(&self) -> String {
         format!(
             "\\copy (SELECT axis_line FROM export.evaluation_rows WHERE organization_id = '{}' \
@@ -109,14 +108,14 @@ impl Stored {
                 for index in 0..BLOCK {
                     let row = &block[usize::try_from(index * STRIDE % BLOCK)?];
                     rows.write_record(row)?;
-                    if self.rows <= MOST_AS_COLUMNS {
+                    if self.rows <= MAX_AS_COLUMNS {
                         writeln!(plain, "{}", row[6])?;
                     }
                 }
             }
             rows.flush()?;
             plain.flush()?;
-            self.sha256 = hexadecimal(&hasher.finalize());
+            self.sha256 = hex::encode(hasher.finalize());
         }
         rows.finish()?;
         plain.finish()
@@ -126,7 +125,7 @@ impl Stored {
 impl Sample {
     /// The row with this number, in the order of [`ROWS`].
     fn row(&self, number: u64, imported_at: Timestamp, organization: &str) -> Result<[String; 8]> {
-        // Some hundred imports in a millisecond: in the same month, however many there are.
+        // Several hundred imports per millisecond, to stay within one month.
         let millis = imported_at.plus_millis(i64::try_from(number / 100)?);
         let (ticket, evaluation) = (id(millis, number, '8'), id(millis, number, '9'));
         let started_at =
@@ -159,7 +158,7 @@ impl Sample {
     }
 }
 
-/// The lines that the product has rendered, none of them twice.
+/// The distinct lines rendered by the product.
 fn samples(servers: &Servers, database: &str) -> Result<Vec<Sample>> {
     let stored = psql(
         servers,
@@ -176,7 +175,7 @@ fn samples(servers: &Servers, database: &str) -> Result<Vec<Sample>> {
     Ok(samples)
 }
 
-/// The cells of a line. What is written from them is what the product has written.
+/// The cells of a line; writing them again gives the same line.
 fn cells(text: &str) -> Result<Vec<String>> {
     let record = plain_reader(text).records().next().context("an empty line")??;
     let cells: Vec<String> = record.iter().map(str::to_owned).collect();
@@ -211,11 +210,4 @@ fn id(moment: Timestamp, number: u64, variant: char) -> String {
     let millis = moment.as_millis();
     let (high, low) = (millis >> 16, millis & 0xffff);
     format!("{high:08x}-{low:04x}-7{:03x}-{variant}000-{number:012x}", number % 100)
-}
-
-pub fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

@@ -1,4 +1,4 @@
-//! The registry's records in PostgreSQL.
+//! The store on PostgreSQL.
 
 mod retention;
 
@@ -7,7 +7,7 @@ use assay_contracts::ids::{AgentId, ApiKeyId, OrganizationId};
 use assay_contracts::time::Timestamp;
 use assay_messaging::outbox;
 use assay_platform::auth::ApiKeyHash;
-use assay_platform::db::idempotency::{forget_postgres, prune_postgres, store_postgres};
+use assay_platform::db::idempotency;
 use assay_platform::db::{DatabaseError, Postgres};
 use async_trait::async_trait;
 use diesel::pg::PgConnection;
@@ -49,7 +49,7 @@ const INSERT_KEY: &str = "
     SELECT $1, organizations.id, $2, $3, $4, $5, $6 FROM organizations WHERE organizations.name = $7
     ON CONFLICT (key_sha256) DO NOTHING";
 
-const IS_KNOWN: &str = "SELECT revoked_at FROM api_keys WHERE key_sha256 = $1";
+const FIND_KEY_BY_HASH: &str = "SELECT revoked_at FROM api_keys WHERE key_sha256 = $1";
 
 const LIST_KEYS: &str = "
     SELECT api_keys.id::text, organizations.name AS organization, api_keys.name, api_keys.scopes,
@@ -162,16 +162,16 @@ impl Store for PostgresStore {
     }
 
     async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError> {
-        self.postgres.run(move |connection| prune_postgres(connection, now)).await
+        self.postgres.run(move |connection| idempotency::prune(connection, now)).await
     }
 }
 
-/// The idempotency record comes first: it makes equal requests wait for each other.
+/// The idempotency record comes first: it serializes equal requests.
 fn create_agent(connection: &mut PgConnection, new: &AgentToStore) -> Result<AgentStored, DatabaseError> {
     let record = new.record.as_slice();
     let now = new.agent.created_at;
-    if let Some(earlier) = store_postgres(connection, record, now)?.into_iter().flatten().next() {
-        return Ok(AgentStored::Earlier(earlier));
+    if let Some(earlier) = idempotency::store(connection, record, now)?.into_iter().flatten().next() {
+        return Ok(AgentStored::KeyReused(earlier));
     }
     let inserted = sql_query(INSERT_AGENT)
         .bind::<SqlUuid, _>(new.agent.id.as_uuid())
@@ -183,10 +183,10 @@ fn create_agent(connection: &mut PgConnection, new: &AgentToStore) -> Result<Age
         .execute(connection)?;
     if inserted == 0 {
         let keys: Vec<_> = record.iter().map(|record| (record.organization_id, &record.key)).collect();
-        forget_postgres(connection, &keys)?;
+        idempotency::delete(connection, &keys)?;
         return Ok(AgentStored::Duplicate);
     }
-    outbox::enqueue_postgres(connection, std::slice::from_ref(&new.event), outbox::Handover::NONE)?;
+    outbox::enqueue(connection, std::slice::from_ref(&new.event), outbox::DirectDispatch::NONE)?;
     Ok(AgentStored::Created)
 }
 
@@ -212,10 +212,10 @@ fn find_agents(
 
 fn create_key(connection: &mut PgConnection, new: &KeyToStore) -> Result<KeyStored, DatabaseError> {
     let hash = new.hash.as_bytes().as_slice();
-    let known: Option<RevocationRow> =
-        sql_query(IS_KNOWN).bind::<Binary, _>(hash).get_result(connection).optional()?;
-    if known.is_some() {
-        return Ok(KeyStored::Known);
+    let existing: Option<RevocationRow> =
+        sql_query(FIND_KEY_BY_HASH).bind::<Binary, _>(hash).get_result(connection).optional()?;
+    if existing.is_some() {
+        return Ok(KeyStored::AlreadyExists);
     }
     sql_query(INSERT_ORGANIZATION)
         .bind::<SqlUuid, _>(new.new_organization_id.as_uuid())
@@ -232,7 +232,7 @@ fn create_key(connection: &mut PgConnection, new: &KeyToStore) -> Result<KeyStor
         .bind::<Text, _>(new.organization.as_str())
         .execute(connection)?;
     // Another process may have stored the same key since the look-up.
-    Ok(if inserted == 0 { KeyStored::Known } else { KeyStored::Created })
+    Ok(if inserted == 0 { KeyStored::AlreadyExists } else { KeyStored::Created })
 }
 
 fn revoke_key(

@@ -1,4 +1,4 @@
-//! Periods in PostgreSQL.
+//! Retention overrides on PostgreSQL.
 
 use assay_contracts::ids::OrganizationId;
 use assay_platform::db::DatabaseError;
@@ -10,7 +10,7 @@ use diesel::sql_types::{BigInt, Integer, Nullable, Text, Uuid as SqlUuid};
 use super::super::rows::RetentionRow;
 use crate::domain::{OrganizationName, RetentionChange, RetentionRecord};
 
-/// Locks the organization, so that two changes take turns.
+/// Serializes concurrent changes of an organization.
 const LOCK: &str = "SELECT id FROM organizations WHERE name = $1 FOR UPDATE";
 
 const FIND: &str = "
@@ -58,8 +58,8 @@ pub(super) fn set(
 ) -> Result<Option<RetentionRecord>, DatabaseError> {
     sql_query(LOCK).bind::<Text, _>(name.as_str()).execute(connection)?;
     let Some(mut record) = find(connection, name)? else { return Ok(None) };
-    record.own = change.apply(record.own);
-    let [transcripts, evaluations, files] = RetentionRow::days(record.own);
+    record.overrides = change.apply(record.overrides);
+    let [transcripts, evaluations, files] = RetentionRow::days(record.overrides);
     sql_query(SET)
         .bind::<SqlUuid, _>(record.organization_id.as_uuid())
         .bind::<Nullable<Integer>, _>(transcripts)

@@ -1,4 +1,4 @@
-//! The registry's records in SQLite.
+//! The store on SQLite.
 
 mod retention;
 
@@ -7,7 +7,7 @@ use assay_contracts::ids::{AgentId, ApiKeyId, OrganizationId};
 use assay_contracts::time::Timestamp;
 use assay_messaging::outbox;
 use assay_platform::auth::ApiKeyHash;
-use assay_platform::db::idempotency::{forget_sqlite, prune_sqlite, store_sqlite};
+use assay_platform::db::idempotency;
 use assay_platform::db::{DatabaseError, Sqlite};
 use async_trait::async_trait;
 use diesel::prelude::*;
@@ -49,7 +49,7 @@ const INSERT_KEY: &str = "
     SELECT ?, organizations.id, ?, ?, ?, ?, ? FROM organizations WHERE organizations.name = ?
     ON CONFLICT (key_sha256) DO NOTHING";
 
-const IS_KNOWN: &str = "SELECT revoked_at FROM api_keys WHERE key_sha256 = ?";
+const FIND_KEY_BY_HASH: &str = "SELECT revoked_at FROM api_keys WHERE key_sha256 = ?";
 
 const LIST_KEYS: &str = "
     SELECT api_keys.id, organizations.name AS organization, api_keys.name, api_keys.scopes,
@@ -160,15 +160,15 @@ impl Store for SqliteStore {
     }
 
     async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError> {
-        self.sqlite.write(move |tx| prune_sqlite(tx, now)).await
+        self.sqlite.write(move |tx| idempotency::prune(tx, now)).await
     }
 }
 
 fn create_agent(connection: &mut SqliteConnection, new: &AgentToStore) -> Result<AgentStored, DatabaseError> {
     let record = new.record.as_slice();
     let now = new.agent.created_at;
-    if let Some(earlier) = store_sqlite(connection, record, now)?.into_iter().flatten().next() {
-        return Ok(AgentStored::Earlier(earlier));
+    if let Some(earlier) = idempotency::store(connection, record, now)?.into_iter().flatten().next() {
+        return Ok(AgentStored::KeyReused(earlier));
     }
     let inserted = sql_query(INSERT_AGENT)
         .bind::<Text, _>(new.agent.id.to_string())
@@ -180,14 +180,14 @@ fn create_agent(connection: &mut SqliteConnection, new: &AgentToStore) -> Result
         .execute(connection)?;
     if inserted == 0 {
         let keys: Vec<_> = record.iter().map(|record| (record.organization_id, &record.key)).collect();
-        forget_sqlite(connection, &keys)?;
+        idempotency::delete(connection, &keys)?;
         return Ok(AgentStored::Duplicate);
     }
-    outbox::enqueue_sqlite(connection, std::slice::from_ref(&new.event), outbox::Handover::NONE)?;
+    outbox::enqueue(connection, std::slice::from_ref(&new.event), outbox::DirectDispatch::NONE)?;
     Ok(AgentStored::Created)
 }
 
-/// One look-up for each id: inside the process they cost next to nothing.
+/// One query per id: in-process queries are cheap.
 fn find_agents(
     connection: &mut SqliteConnection,
     organization_id: OrganizationId,
@@ -212,10 +212,10 @@ fn find_agents(
 
 fn create_key(connection: &mut SqliteConnection, new: &KeyToStore) -> Result<KeyStored, DatabaseError> {
     let hash = new.hash.as_bytes().as_slice();
-    let known: Option<RevocationRow> =
-        sql_query(IS_KNOWN).bind::<Binary, _>(hash).get_result(connection).optional()?;
-    if known.is_some() {
-        return Ok(KeyStored::Known);
+    let existing: Option<RevocationRow> =
+        sql_query(FIND_KEY_BY_HASH).bind::<Binary, _>(hash).get_result(connection).optional()?;
+    if existing.is_some() {
+        return Ok(KeyStored::AlreadyExists);
     }
     sql_query(INSERT_ORGANIZATION)
         .bind::<Text, _>(new.new_organization_id.to_string())
@@ -231,7 +231,7 @@ fn create_key(connection: &mut SqliteConnection, new: &KeyToStore) -> Result<Key
         .bind::<Nullable<BigInt>, _>(new.expires_at.map(Timestamp::as_millis))
         .bind::<Text, _>(new.organization.as_str())
         .execute(connection)?;
-    Ok(if inserted == 0 { KeyStored::Known } else { KeyStored::Created })
+    Ok(if inserted == 0 { KeyStored::AlreadyExists } else { KeyStored::Created })
 }
 
 fn revoke_key(

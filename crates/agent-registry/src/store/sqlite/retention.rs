@@ -1,4 +1,4 @@
-//! Periods in SQLite.
+//! Retention overrides on SQLite.
 
 use assay_contracts::ids::OrganizationId;
 use assay_platform::db::DatabaseError;
@@ -48,15 +48,15 @@ pub(super) fn find(
     row.map(RetentionRow::into_record).transpose()
 }
 
-/// Inside a transaction, which is the only one that writes.
+/// Inside the only write transaction.
 pub(super) fn set(
     connection: &mut SqliteConnection,
     name: &OrganizationName,
     change: RetentionChange,
 ) -> Result<Option<RetentionRecord>, DatabaseError> {
     let Some(mut record) = find(connection, name)? else { return Ok(None) };
-    record.own = change.apply(record.own);
-    let [transcripts, evaluations, files] = RetentionRow::days(record.own);
+    record.overrides = change.apply(record.overrides);
+    let [transcripts, evaluations, files] = RetentionRow::days(record.overrides);
     sql_query(SET)
         .bind::<Text, _>(record.organization_id.to_string())
         .bind::<Nullable<Integer>, _>(transcripts)

@@ -1,6 +1,6 @@
-//! `assay dead-letter`: an operator's work on what consumers gave up.
+//! `assay dead-letter`: lists, shows, retries and drops events that consumers gave up.
 
-mod shelf;
+mod source;
 
 use std::collections::BTreeSet;
 use std::io::{Write, stderr, stdout};
@@ -8,46 +8,48 @@ use std::io::{Write, stderr, stdout};
 use anyhow::{Result, bail};
 use assay_platform::runtime::now;
 
-use self::shelf::{Chosen, Fate, Shelf, Summary};
+use self::source::{DeadLetterAction, DeadLetterSource, Selection, Summary};
 use super::display::{age, one_line};
-use crate::cli::{ChosenDeadLetters, DeadLetterCommand};
+use crate::cli::{DeadLetterCommand, DeadLetterSelection};
 
-/// Dead letters of one place that are listed, so that a list never grows without bounds.
-const LISTED: u32 = 1_000;
+/// Upper limit of dead letters listed of one source.
+const MAX_LISTED: u32 = 1_000;
 
 pub async fn run(command: DeadLetterCommand) -> Result<()> {
     match command {
-        DeadLetterCommand::List { place } => list(&Shelf::open(&place).await?).await,
-        DeadLetterCommand::Show { id, place } => show(&Shelf::open(&place).await?, &id).await,
-        DeadLetterCommand::Retry { chosen, place } => {
-            settle(&Shelf::open(&place).await?, chosen, Fate::Retry).await
+        DeadLetterCommand::List { location } => list(&DeadLetterSource::open(&location).await?).await,
+        DeadLetterCommand::Show { id, location } => {
+            show(&DeadLetterSource::open(&location).await?, &id).await
         }
-        DeadLetterCommand::Drop { chosen, place } => {
-            settle(&Shelf::open(&place).await?, chosen, Fate::Drop).await
+        DeadLetterCommand::Retry { selection, location } => {
+            apply(&DeadLetterSource::open(&location).await?, selection, DeadLetterAction::Retry).await
+        }
+        DeadLetterCommand::Drop { selection, location } => {
+            apply(&DeadLetterSource::open(&location).await?, selection, DeadLetterAction::Drop).await
         }
     }
 }
 
-async fn list(shelves: &[Shelf]) -> Result<()> {
+async fn list(sources: &[DeadLetterSource]) -> Result<()> {
     let mut output = stdout();
-    for shelf in shelves {
-        let (total, summaries) = shelf.list(LISTED).await?;
+    for source in sources {
+        let (total, summaries) = source.list(MAX_LISTED).await?;
         let letters = if total == 1 { "dead letter" } else { "dead letters" };
-        writeln!(output, "{}: {total} {letters}", one_line(shelf.name()))?;
+        writeln!(output, "{}: {total} {letters}", one_line(source.name()))?;
         for summary in &summaries {
             writeln!(output, "  {}", describe(summary))?;
         }
-        if total > u64::from(LISTED) {
-            writeln!(stderr(), "only the oldest {LISTED} of {} are listed", one_line(shelf.name()))?;
+        if total > u64::from(MAX_LISTED) {
+            writeln!(stderr(), "only the oldest {MAX_LISTED} of {} are listed", one_line(source.name()))?;
         }
     }
     Ok(())
 }
 
-async fn show(shelves: &[Shelf], id: &str) -> Result<()> {
-    for shelf in shelves {
-        if let Some((summary, content)) = shelf.find(id).await? {
-            writeln!(stderr(), "{}: {}", one_line(shelf.name()), describe(&summary))?;
+async fn show(sources: &[DeadLetterSource], id: &str) -> Result<()> {
+    for source in sources {
+        if let Some((summary, content)) = source.find(id).await? {
+            writeln!(stderr(), "{}: {}", one_line(source.name()), describe(&summary))?;
             let mut output = stdout();
             output.write_all(&content)?;
             writeln!(output)?;
@@ -57,26 +59,31 @@ async fn show(shelves: &[Shelf], id: &str) -> Result<()> {
     bail!("there is no dead letter with the id {id}; `assay dead-letter list` shows the ids")
 }
 
-async fn settle(shelves: &[Shelf], chosen: ChosenDeadLetters, fate: Fate) -> Result<()> {
-    let chosen = if chosen.all { Chosen::All } else { Chosen::Ids(chosen.ids.into_iter().collect()) };
-    let done = match fate {
-        Fate::Retry => "to be delivered again",
-        Fate::Drop => "removed",
+async fn apply(
+    sources: &[DeadLetterSource],
+    selection: DeadLetterSelection,
+    action: DeadLetterAction,
+) -> Result<()> {
+    let selection =
+        if selection.all { Selection::All } else { Selection::Ids(selection.ids.into_iter().collect()) };
+    let done = match action {
+        DeadLetterAction::Retry => "to be delivered again",
+        DeadLetterAction::Drop => "removed",
     };
-    let mut settled = BTreeSet::new();
-    for shelf in shelves {
-        let ids = shelf.settle(&chosen, fate).await?;
+    let mut affected = BTreeSet::new();
+    for source in sources {
+        let ids = source.apply(&selection, action).await?;
         if !ids.is_empty() {
-            writeln!(stderr(), "{}: {} {done}", one_line(shelf.name()), ids.len())?;
+            writeln!(stderr(), "{}: {} {done}", one_line(source.name()), ids.len())?;
         }
-        settled.extend(ids);
+        affected.extend(ids);
     }
-    if let Chosen::Ids(ids) = &chosen {
-        let missing: Vec<&str> = ids.difference(&settled).map(String::as_str).collect();
+    if let Selection::Ids(ids) = &selection {
+        let missing: Vec<&str> = ids.difference(&affected).map(String::as_str).collect();
         if !missing.is_empty() {
             bail!("no dead letter has the id {}; `assay dead-letter list` shows the ids", missing.join(", "));
         }
-    } else if settled.is_empty() {
+    } else if affected.is_empty() {
         writeln!(stderr(), "there are no dead letters")?;
     }
     Ok(())

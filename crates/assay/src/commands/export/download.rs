@@ -1,5 +1,4 @@
-//! Fetching the file: a connection that breaks is taken up again where it broke (RFC 9110, section 14), and what came is
-//! compared with what the service says of it.
+//! Downloads the file: resumes after a broken connection (RFC 9110, section 14), and verifies length and checksum.
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use assay_contracts::export::Export;
@@ -12,139 +11,135 @@ use reqwest::{Client, Response, StatusCode};
 
 use super::sink::{Receipt, Sink};
 use super::wait::read;
-use crate::api::{Api, Problem, client_without_key, is_temporary, pauses};
+use crate::api::{Api, Problem, backoff, client_without_key, is_temporary};
 
-/// Attempts without a single byte in between.
+/// Consecutive attempts without progress.
 const ATTEMPTS: u16 = 8;
 
-/// What the file was compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Checked {
-    /// The length and the SHA-256 that the service tells.
+pub enum Verification {
+    /// Length and SHA-256.
     Sha256,
-    /// The length alone: the service tells no checksum.
+    /// Length only: the service sent no checksum.
     LengthOnly,
 }
 
-/// What the service says of the file.
-struct Announced {
+/// The file as the response headers describe it.
+struct FileHeaders {
     length: u64,
-    tag: Option<HeaderValue>,
+    etag: Option<HeaderValue>,
     digest: Option<Vec<u8>>,
 }
 
-/// Why an attempt did not bring the file to its end.
-enum Broken {
-    /// The next attempt may.
-    Connection(anyhow::Error),
-    /// The address is too old.
-    Address,
-    /// No attempt will.
-    ForGood(anyhow::Error),
+/// Why an attempt failed.
+enum FetchError {
+    Retryable(anyhow::Error),
+    /// The signed URL was refused: a fresh one is needed.
+    ExpiredUrl,
+    Permanent(anyhow::Error),
 }
 
-impl From<anyhow::Error> for Broken {
+impl From<anyhow::Error> for FetchError {
     fn from(error: anyhow::Error) -> Self {
-        Self::ForGood(error)
+        Self::Permanent(error)
     }
 }
 
-/// Writes the file of a complete export into `sink`, checks it and gives it its name.
-pub async fn download(api: &Api, export: &Export, mut sink: Sink) -> Result<(Receipt, Checked)> {
+/// Writes the file of a complete export into `sink`, verifies it and publishes it.
+pub async fn download(api: &Api, export: &Export, mut sink: Sink) -> Result<(Receipt, Verification)> {
     let id = export.id.to_string();
     let mut address = address_of(export)?;
     let client = client_without_key()?;
     let bar = progress_bar();
-    let mut known = None;
-    let mut pauses_left = pauses(ATTEMPTS);
-    let announced = loop {
+    let mut etag = None;
+    let mut delays = backoff(ATTEMPTS);
+    let headers = loop {
         let before = sink.bytes();
-        let problem = match fetch(&client, &address, &mut known, &mut sink, &bar).await {
-            Ok(announced) => break announced,
-            Err(Broken::ForGood(error)) => return Err(error),
-            Err(Broken::Connection(error)) => error,
-            Err(Broken::Address) => {
+        let problem = match fetch(&client, &address, &mut etag, &mut sink, &bar).await {
+            Ok(headers) => break headers,
+            Err(FetchError::Permanent(error)) => return Err(error),
+            Err(FetchError::Retryable(error)) => error,
+            Err(FetchError::ExpiredUrl) => {
                 address = address_of(&read(api, &id).await?)?;
                 anyhow!("the download address is refused, a fresh one, too: is the service's clock right?")
             }
         };
         if sink.bytes() > before {
-            pauses_left = pauses(ATTEMPTS);
+            delays = backoff(ATTEMPTS);
         }
-        let pause =
-            pauses_left.next().ok_or(problem).context("the file cannot be fetched: try again later")?;
-        tokio::time::sleep(pause).await;
+        let delay = delays.next().ok_or(problem).context("the file cannot be fetched: try again later")?;
+        tokio::time::sleep(delay).await;
     };
     drop(bar);
     let receipt = sink.receipt();
     ensure!(
-        receipt.bytes == announced.length,
+        receipt.bytes == headers.length,
         "the file has {} bytes instead of {}: fetch it again",
         receipt.bytes,
-        announced.length
+        headers.length
     );
-    let checked = match announced.digest {
+    let verification = match headers.digest {
         Some(digest) => {
             ensure!(
                 digest == receipt.digest,
                 "the file was damaged on its way (its SHA-256 is another one): fetch it again"
             );
-            Checked::Sha256
+            Verification::Sha256
         }
-        None => Checked::LengthOnly,
+        None => Verification::LengthOnly,
     };
     sink.publish()?;
-    Ok((receipt, checked))
+    Ok((receipt, verification))
 }
 
-/// One attempt: the rest of the file, or all of it when it is another one than before.
+/// One attempt: fetches the rest of the file, or all of it when the file has changed.
 async fn fetch(
     client: &Client,
     address: &str,
-    known: &mut Option<HeaderValue>,
+    etag: &mut Option<HeaderValue>,
     sink: &mut Sink,
     bar: &ProgressBar,
-) -> Result<Announced, Broken> {
+) -> Result<FileHeaders, FetchError> {
     let mut request = client.get(address);
-    if let (Some(tag), true) = (&*known, sink.bytes() > 0) {
+    if let (Some(tag), true) = (&*etag, sink.bytes() > 0) {
         request = request.header(RANGE, format!("bytes={}-", sink.bytes())).header(IF_RANGE, tag);
     }
     let broken = |error: reqwest::Error| {
-        Broken::Connection(anyhow::Error::new(error.without_url()).context("the connection broke"))
+        FetchError::Retryable(anyhow::Error::new(error.without_url()).context("the connection broke"))
     };
     let response = check(request.send().await.map_err(broken)?).await?;
-    let announced = announced(&response, sink)?;
-    known.clone_from(&announced.tag);
-    bar.set_length(announced.length);
+    let headers = read_headers(&response, sink)?;
+    etag.clone_from(&headers.etag);
+    bar.set_length(headers.length);
     let mut content = response.bytes_stream();
     while let Some(piece) = content.next().await {
         match piece.map_err(broken) {
             Ok(piece) => sink.write(&piece)?,
-            // Everything has come; only the end of the answer was lost.
-            Err(_) if sink.bytes() == announced.length => break,
+            // All bytes arrived; only the end of the response was lost.
+            Err(_) if sink.bytes() == headers.length => break,
             Err(error) => return Err(error),
         }
         bar.set_position(sink.bytes());
     }
-    Ok(announced)
+    Ok(headers)
 }
 
-/// The answer, when it brings the file or a part of it.
-async fn check(response: Response) -> Result<Response, Broken> {
+/// Passes on a response that holds the file or a part of it.
+async fn check(response: Response) -> Result<Response, FetchError> {
     let status = response.status();
     if matches!(status, StatusCode::OK | StatusCode::PARTIAL_CONTENT) {
         return Ok(response);
     }
     let problem = Problem::read(response).await;
     if problem.is("invalid-signature") {
-        return Err(Broken::Address);
+        return Err(FetchError::ExpiredUrl);
     }
     let error = anyhow!("the file cannot be fetched: {}", problem.describe());
-    Err(if is_temporary(status) { Broken::Connection(error) } else { Broken::ForGood(error) })
+    Err(if is_temporary(status) { FetchError::Retryable(error) } else { FetchError::Permanent(error) })
 }
 
-/// Reads the headers, and makes the sink stand where the body begins.
-fn announced(response: &Response, sink: &mut Sink) -> Result<Announced, Broken> {
+/// Reads the headers; empties the sink when the body starts from the first byte.
+fn read_headers(response: &Response, sink: &mut Sink) -> Result<FileHeaders, FetchError> {
     let headers = response.headers();
     let length = if response.status() == StatusCode::PARTIAL_CONTENT {
         let (first, length) = content_range(headers).context("the answer's Content-Range cannot be read")?;
@@ -152,12 +147,12 @@ fn announced(response: &Response, sink: &mut Sink) -> Result<Announced, Broken> 
         length
     } else {
         if sink.bytes() > 0 {
-            sink.begin_anew()?;
+            sink.restart()?;
         }
         response.content_length().context("the answer has no length")?
     };
     let digest = headers.get("repr-digest").and_then(|value| sha256_in(value.to_str().ok()?));
-    Ok(Announced { length, tag: headers.get(ETAG).cloned(), digest })
+    Ok(FileHeaders { length, etag: headers.get(ETAG).cloned(), digest })
 }
 
 fn ensure_begins_at(first: u64, expected: u64) -> Result<()> {
@@ -167,7 +162,7 @@ fn ensure_begins_at(first: u64, expected: u64) -> Result<()> {
     Ok(())
 }
 
-/// First byte and length of the whole, of `bytes 5-9/10`.
+/// First byte and total length, from `bytes 5-9/10`.
 fn content_range(headers: &HeaderMap) -> Option<(u64, u64)> {
     let text = headers.get(CONTENT_RANGE)?.to_str().ok()?.strip_prefix("bytes ")?;
     let (range, length) = text.split_once('/')?;
@@ -189,7 +184,7 @@ fn address_of(export: &Export) -> Result<String> {
     })
 }
 
-/// What a person at a terminal sees; nothing elsewhere.
+/// Shown at a terminal only.
 fn progress_bar() -> ProgressBar {
     let style = ProgressStyle::with_template(
         "{bar:30} {percent:>3}% of {binary_total_bytes}, {binary_bytes_per_sec} ETA {eta}",
@@ -204,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sha_256_is_found_among_digests() {
+    fn repr_digest_sha_256_is_found() {
         let digest = [7_u8; 32];
         let text = STANDARD.encode(digest);
         for field in [format!("sha-256=:{text}:"), format!("sha-512=:AAAA:, sha-256=:{text}:;x=1")] {
@@ -216,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_tells_its_beginning_and_the_whole_length() {
+    fn content_range_has_first_byte_and_total_length() {
         let headers = |text| HeaderMap::from_iter([(CONTENT_RANGE, HeaderValue::from_static(text))]);
         assert_eq!(content_range(&headers("bytes 5-9/10")), Some((5, 10)));
         assert_eq!(content_range(&headers("bytes */10")), None);

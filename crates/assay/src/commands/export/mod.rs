@@ -1,5 +1,5 @@
-//! `assay export --kind …`: creates an export, waits for it, and fetches its file: whole, checked, and under its name only
-//! when it is.
+//! `assay export --kind …`: creates an export, waits for it and downloads its file. The file gets its name only when it
+//! is complete and verified.
 
 mod download;
 mod rows;
@@ -18,17 +18,16 @@ use assay_platform::runtime::random_bytes;
 use reqwest::Method;
 use serde_json::json;
 
-use self::download::{Checked, download};
+use self::download::{Verification, download};
 use self::sink::Sink;
 use self::wait::wait;
-use super::{INTERRUPTED, NOT_IN_TIME, WrongUsage};
+use super::{INTERRUPTED, TIMED_OUT, WrongUsage};
 use crate::api::{ATTEMPTS, Api, Call};
 use crate::cli::ExportArguments;
 use crate::signals::StopSignals;
 
 const EXPORTS: &str = "/v1/evaluations/exports";
 
-/// Fetches a file; 0 when it is there and checked.
 pub async fn run(arguments: ExportArguments) -> Result<ExitCode> {
     if let (Some(from), Some(to)) = (arguments.from, arguments.to)
         && from > to
@@ -36,16 +35,16 @@ pub async fn run(arguments: ExportArguments) -> Result<ExitCode> {
         return Err(WrongUsage::new(format!("--from {from} lies behind --to {to}: exchange them")).into());
     }
     let api = Api::new(&arguments.service, ATTEMPTS)?;
-    // Before anything is created: a file that is in the way is the likeliest mistake.
+    // Before the export is created: an existing file is the likeliest mistake.
     let out = arguments.out.clone().unwrap_or_else(|| default_name(&arguments));
-    sink::check(&out, arguments.force)?;
+    sink::ensure_writable(&out, arguments.force)?;
     let mut stop = StopSignals::listen()?;
     let id = std::cell::OnceCell::new();
     tokio::select! {
         code = fetch(&api, &arguments, &out, &id) => code,
         () = stop.next() => {
-            let state = if out == Path::new("-") { "what was printed is not whole" } else { "nothing was written" };
-            writeln!(stderr(), "interrupted: {state}{}", later(id.get(), &out))?;
+            let state = if out == Path::new("-") { "the output is incomplete" } else { "nothing was written" };
+            writeln!(stderr(), "interrupted: {state}{}", resume_hint(id.get(), &out))?;
             Ok(ExitCode::from(INTERRUPTED))
         }
     }
@@ -71,14 +70,14 @@ async fn fetch(
     };
     let Some(export) = wait(api, id, Duration::from_secs(arguments.timeout)).await? else {
         let seconds = arguments.timeout;
-        writeln!(stderr(), "not complete after {seconds} s{}", later(Some(id), out))?;
-        return Ok(ExitCode::from(NOT_IN_TIME));
+        writeln!(stderr(), "not complete after {seconds} s{}", resume_hint(Some(id), out))?;
+        return Ok(ExitCode::from(TIMED_OUT));
     };
     let sink = Sink::open(out, arguments.force)?;
-    let (receipt, checked) = download(api, &export, sink).await?;
-    let checked = match checked {
-        Checked::Sha256 => "length and SHA-256 verified",
-        Checked::LengthOnly => "not verified: no checksum was given for it",
+    let (receipt, verification) = download(api, &export, sink).await?;
+    let verification = match verification {
+        Verification::Sha256 => "length and SHA-256 verified",
+        Verification::LengthOnly => "not verified: no checksum was given for it",
     };
     let rows = match receipt.rows {
         0 => "no conversations in this range: only the header".to_owned(),
@@ -86,13 +85,12 @@ async fn fetch(
         rows => format!("{rows} rows"),
     };
     let name = if out == Path::new("-") { "standard output".to_owned() } else { out.display().to_string() };
-    writeln!(stderr(), "{rows}, {} bytes, {checked}: {name}", receipt.bytes)?;
+    writeln!(stderr(), "{rows}, {} bytes, {verification}: {name}", receipt.bytes)?;
     Ok(ExitCode::SUCCESS)
 }
 
 async fn create(api: &Api, kind: ExportKind, filters: ExportFilters) -> Result<Export> {
-    let random: [u8; 16] = random_bytes()?;
-    let key: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    let key = hex::encode(random_bytes::<16>()?);
     let body = json!({"kind": kind, "format": "csv", "filters": filters});
     let call = Call {
         method: Method::POST,
@@ -103,8 +101,8 @@ async fn create(api: &Api, kind: ExportKind, filters: ExportFilters) -> Result<E
     api.json(&call).await
 }
 
-/// What can be done about an export that goes on without us.
-fn later(id: Option<&String>, out: &Path) -> String {
+/// How to fetch an export that the service continues without this command.
+fn resume_hint(id: Option<&String>, out: &Path) -> String {
     let Some(id) = id else { return String::new() };
     format!("; the service goes on with it: `assay export --id {id} --out {}` fetches it", out.display())
 }
@@ -116,14 +114,15 @@ fn default_name(arguments: &ExportArguments) -> PathBuf {
         (None, Some(kind)) => kind.as_str(),
         (None, None) => "export",
     };
-    let ends = [arguments.from, arguments.to].into_iter().flatten().map(|end| format!("-{}", in_a_name(end)));
-    // An id is what the user typed: no part of a path.
+    let ends =
+        [arguments.from, arguments.to].into_iter().flatten().map(|end| format!("-{}", file_name_time(end)));
+    // The id is user input: no part of it may act as a path.
     let what: String = what.chars().filter(|c| c.is_ascii_alphanumeric() || "-_".contains(*c)).collect();
     PathBuf::from(format!("assay-{what}{}.csv", ends.collect::<String>()))
 }
 
-/// The day, and the time of the day where it is not its beginning; without colons, which some file systems do not take.
-fn in_a_name(moment: Timestamp) -> String {
+/// The day, with the time unless it is midnight; without colons, which some file systems refuse.
+fn file_name_time(moment: Timestamp) -> String {
     let text = moment.to_string();
     let (day, time) = text.split_once('T').unwrap_or((&text, ""));
     if time == "00:00:00.000Z" {
@@ -137,14 +136,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_tells_the_day_and_only_then_the_time() {
+    fn file_name_omits_midnight() {
         let cases = [
             ("2026-01-01", "2026-01-01"),
             ("2026-01-01T09:30:00Z", "2026-01-01T093000Z"),
             ("2026-01-01T09:30:00.250Z", "2026-01-01T093000.250Z"),
         ];
         for (moment, name) in cases {
-            assert_eq!(in_a_name(Timestamp::parse(moment).unwrap()), name);
+            assert_eq!(file_name_time(Timestamp::parse(moment).unwrap()), name);
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Counting the rows of a CSV file while it passes by.
+//! Counts the rows of a CSV stream.
 
-/// Line ends outside of quotes (RFC 4180): a quote within quotes is doubled, so that it ends and begins them again.
+/// Counts line ends outside quotes (RFC 4180). A doubled quote closes and reopens the quotes, so it needs no special case.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct RowCounter {
     in_quotes: bool,
@@ -8,7 +8,6 @@ pub struct RowCounter {
 }
 
 impl RowCounter {
-    /// Reads on.
     pub fn read(&mut self, bytes: &[u8]) {
         for byte in bytes {
             match byte {
@@ -30,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn line_ends_in_cells_are_no_rows() {
+    fn line_ends_in_cells_are_not_rows() {
         let cases = [
             ("", 0),
             ("a,b\r\n", 0),
@@ -38,7 +37,7 @@ mod tests {
             ("a\r\n\"x\r\ny\"\r\n\"he said \"\"\n\"\"\"\r\n", 2),
         ];
         for (file, rows) in cases {
-            // However it is cut.
+            // In chunks of any size.
             for size in 1..5 {
                 let mut counter = RowCounter::default();
                 file.as_bytes().chunks(size).for_each(|piece| counter.read(piece));

@@ -1,4 +1,4 @@
-//! Where the file goes: a file beside its name until it is whole and checked, or standard output.
+//! Destination of the download: standard output, or a partial file next to its final name.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Stdout, Write, stdout};
@@ -10,7 +10,6 @@ use sha2::{Digest, Sha256};
 
 use super::rows::RowCounter;
 
-/// What was written.
 pub struct Receipt {
     pub bytes: u64,
     pub rows: u64,
@@ -18,21 +17,20 @@ pub struct Receipt {
     pub digest: Vec<u8>,
 }
 
-/// A file that is being written.
 pub struct Sink {
-    place: Place,
+    target: Target,
     bytes: u64,
     hasher: Sha256,
     counter: RowCounter,
 }
 
-enum Place {
+enum Target {
     Output(Stdout),
     File(PartialFile),
 }
 
-/// Refuses a name that is taken, or whose folder is not there.
-pub fn check(out: &Path, force: bool) -> Result<()> {
+/// Fails when the file exists (without `force`) or its folder does not.
+pub fn ensure_writable(out: &Path, force: bool) -> Result<()> {
     if out == Path::new("-") {
         return Ok(());
     }
@@ -45,22 +43,21 @@ pub fn check(out: &Path, force: bool) -> Result<()> {
 
 impl Sink {
     pub fn open(out: &Path, force: bool) -> Result<Self> {
-        let place = match out == Path::new("-") {
-            true => Place::Output(stdout()),
-            false => Place::File(PartialFile::create(out, force)?),
+        let target = match out == Path::new("-") {
+            true => Target::Output(stdout()),
+            false => Target::File(PartialFile::create(out, force)?),
         };
-        Ok(Self { place, bytes: 0, hasher: Sha256::new(), counter: RowCounter::default() })
+        Ok(Self { target, bytes: 0, hasher: Sha256::new(), counter: RowCounter::default() })
     }
 
-    /// How much there is.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
     pub fn write(&mut self, content: &[u8]) -> Result<()> {
-        match &mut self.place {
-            Place::Output(output) => output.write_all(content)?,
-            Place::File(file) => file.write(content)?,
+        match &mut self.target {
+            Target::Output(output) => output.write_all(content)?,
+            Target::File(file) => file.write(content)?,
         }
         self.hasher.update(content);
         self.counter.read(content);
@@ -68,16 +65,16 @@ impl Sink {
         Ok(())
     }
 
-    /// Forgets what was written: the file is another one now.
-    pub fn begin_anew(&mut self) -> Result<()> {
-        match &mut self.place {
-            Place::Output(_) if self.bytes > 0 => {
+    /// Discards what was written, because the file has changed.
+    pub fn restart(&mut self) -> Result<()> {
+        match &mut self.target {
+            Target::Output(_) if self.bytes > 0 => {
                 bail!(
                     "the connection broke and cannot be resumed, and standard output cannot be taken back: start again"
                 )
             }
-            Place::Output(_) => {}
-            Place::File(file) => file.empty()?,
+            Target::Output(_) => {}
+            Target::File(file) => file.empty()?,
         }
         self.bytes = 0;
         self.hasher = Sha256::new();
@@ -85,22 +82,21 @@ impl Sink {
         Ok(())
     }
 
-    /// What was written, which nobody sees under its name yet.
     pub fn receipt(&self) -> Receipt {
         let digest = self.hasher.clone().finalize().to_vec();
         Receipt { bytes: self.bytes, rows: self.counter.rows(), digest }
     }
 
-    /// Gives the file its name.
+    /// Moves the file to its final name.
     pub fn publish(self) -> Result<()> {
-        match self.place {
-            Place::Output(mut output) => Ok(output.flush()?),
-            Place::File(file) => file.publish(),
+        match self.target {
+            Target::Output(mut output) => Ok(output.flush()?),
+            Target::File(file) => file.publish(),
         }
     }
 }
 
-/// A file beside its later name; removed when it is dropped before it has it.
+/// A temporary file next to its final name; removed when dropped unpublished.
 struct PartialFile {
     file: File,
     path: PathBuf,
@@ -110,8 +106,7 @@ struct PartialFile {
 
 impl PartialFile {
     fn create(target: &Path, force: bool) -> Result<Self> {
-        let random: [u8; 4] = random_bytes()?;
-        let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        let random = hex::encode(random_bytes::<4>()?);
         let name = target.file_name().context("name a file to write to")?.to_string_lossy();
         let path = folder_of(target).join(format!(".{name}.{random}.part"));
         let file = OpenOptions::new()
@@ -133,17 +128,17 @@ impl PartialFile {
     }
 
     fn publish(self) -> Result<()> {
-        let told = || format!("cannot write {}", self.target.display());
-        self.file.sync_all().with_context(told)?;
-        // Somebody else may have taken the name meanwhile.
-        check(&self.target, self.force)?;
-        std::fs::rename(&self.path, &self.target).with_context(told)
+        let context = || format!("cannot write {}", self.target.display());
+        self.file.sync_all().with_context(context)?;
+        // Another process may have created the file meanwhile.
+        ensure_writable(&self.target, self.force)?;
+        std::fs::rename(&self.path, &self.target).with_context(context)
     }
 }
 
 impl Drop for PartialFile {
     fn drop(&mut self) {
-        // Gone already when it was published.
+        // A published file has already been moved.
         let _ = std::fs::remove_file(&self.path);
     }
 }

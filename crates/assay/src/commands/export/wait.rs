@@ -1,4 +1,4 @@
-//! Waiting until an export is complete.
+//! Waits until an export is complete.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use tokio::time::{Instant, sleep_until};
 use super::EXPORTS;
 use crate::api::{Api, Call};
 
-/// Pauses between two looks, the first and the longest.
+/// Poll intervals: the first and the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// The export, once it is complete; none when that takes longer than `limit`.
+/// Polls until the export is complete; `None` after `limit`.
 pub async fn wait(api: &Api, id: &str, limit: Duration) -> Result<Option<Export>> {
     let end = Instant::now() + limit;
     let line = progress_line();
@@ -38,14 +38,14 @@ pub async fn wait(api: &Api, id: &str, limit: Duration) -> Result<Option<Export>
     }
 }
 
-/// The export as it is now, its address fresh.
+/// The current state of the export, with a fresh download URL.
 pub async fn read(api: &Api, id: &str) -> Result<Export> {
-    // An id is what the user typed.
+    // The id is user input.
     let id: String = url::form_urlencoded::byte_serialize(id.as_bytes()).collect();
     api.json(&Call::get(&format!("{EXPORTS}/{id}"))).await
 }
 
-/// What a person at a terminal sees; nothing elsewhere.
+/// Shown at a terminal only.
 fn progress_line() -> ProgressBar {
     let style = ProgressStyle::with_template("{spinner} {msg}, {elapsed}");
     let line = ProgressBar::new_spinner().with_finish(ProgressFinish::AndClear);

@@ -1,4 +1,4 @@
-//! An evaluation as a person reads it in a terminal: what was found, why, and the quotes that it rests on.
+//! Formats an evaluation for a terminal: scores, reasons and quotes.
 
 use assay_contracts::conversation::AuthorType;
 use assay_contracts::evaluation::{
@@ -8,10 +8,9 @@ use assay_contracts::ticket::Ticket;
 
 use crate::commands::display::one_line;
 
-/// Quotes shown with a score, the strongest first.
-const MOST_QUOTES: usize = 3;
+/// Upper limit of quotes shown with a score, the strongest first.
+const MAX_QUOTES: usize = 3;
 
-/// The ticket in a few lines.
 pub fn ticket_text(ticket: &Ticket) -> String {
     let mut page = Page::default();
     page.fact("Ticket", &format!("{} ({})", ticket.id, one_line(&ticket.external_id)));
@@ -20,7 +19,6 @@ pub fn ticket_text(ticket: &Ticket) -> String {
     page.text
 }
 
-/// The evaluation, or why there is none.
 pub fn evaluation_text(evaluation: &TicketEvaluation) -> String {
     let mut page = Page::default();
     match evaluation {
@@ -45,7 +43,7 @@ struct Page {
 }
 
 impl Page {
-    /// Foreign texts reach the terminal here only.
+    /// The only way of untrusted texts to the terminal.
     fn line(&mut self, indent: usize, text: &str) {
         self.text.push_str(&" ".repeat(indent));
         self.text.push_str(one_line(text).trim_end());
@@ -77,7 +75,7 @@ impl Page {
         let (timeline, counts) = (&evaluation.timeline, &evaluation.counts);
         self.fact("Conversation", &format!("{} to {}", timeline.started_at, timeline.ended_at));
         if let Some(seconds) = timeline.first_response_seconds {
-            self.fact("First answer", &format!("after {}", span(seconds)));
+            self.fact("First answer", &format!("after {}", duration_text(seconds)));
         }
         let items = [
             (counts.customer, "customer"),
@@ -158,7 +156,7 @@ impl Page {
     }
 
     fn quotes(&mut self, wanted: Vec<usize>, evidence: &[Evidence]) {
-        for quote in wanted.iter().filter_map(|index| evidence.get(*index)).take(MOST_QUOTES) {
+        for quote in wanted.iter().filter_map(|index| evidence.get(*index)).take(MAX_QUOTES) {
             let who = match quote.author_type {
                 AuthorType::Contact => "customer",
                 AuthorType::Teammate => "human",
@@ -171,7 +169,7 @@ impl Page {
     }
 }
 
-/// The evidence of signals, each once, in their order.
+/// Evidence indices of the signals, without duplicates, in order.
 fn quoted(signals: &[Signal]) -> Vec<usize> {
     let mut indices = Vec::new();
     for index in signals.iter().flat_map(|signal| &signal.evidence) {
@@ -182,8 +180,8 @@ fn quoted(signals: &[Signal]) -> Vec<usize> {
     indices
 }
 
-/// A span in its two largest units.
-fn span(seconds: i64) -> String {
+/// A duration in its two largest units.
+fn duration_text(seconds: i64) -> String {
     match seconds {
         ..60 => format!("{seconds} s"),
         60..3_600 => format!("{} min {} s", seconds / 60, seconds % 60),
@@ -222,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn scores_come_with_their_reasons_and_quotes() {
+    fn scores_are_shown_with_reasons_and_quotes() {
         let text = scored(true);
         for part in [
             "First answer after 1 min 30 s\n",
@@ -236,18 +234,18 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part:?} is not in:\n{text}");
         }
-        assert!(!text.contains('\u{1b}'), "steers the terminal:\n{text}");
+        assert!(!text.contains('\u{1b}'), "control character:\n{text}");
     }
 
     #[test]
-    fn without_an_ai_there_is_no_axis_and_still_an_audit() {
+    fn conversation_without_ai_has_audit_but_no_axis() {
         let text = scored(false);
         assert!(text.contains("AXIS         not applicable"), "{text}");
         assert!(text.contains("Charge       not_applicable"), "{text}");
     }
 
     #[test]
-    fn what_is_not_scored_says_why() {
+    fn unscored_ticket_shows_reason() {
         let unscored =
             |status, error_message| TicketEvaluation::Unscored { ticket_id: new_id(), status, error_message };
         let pending = evaluation_text(&unscored(UnscoredStatus::Pending, None));

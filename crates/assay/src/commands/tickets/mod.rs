@@ -15,7 +15,7 @@ pub async fn run(command: TicketsCommand) -> Result<()> {
     match command {
         TicketsCommand::Show { id, evaluation: only_evaluation, json, service } => {
             let api = Api::new(&service, ATTEMPTS)?;
-            // An id is what the user typed.
+            // The id is user input.
             let id: String = url::form_urlencoded::byte_serialize(id.as_bytes()).collect();
             let path = format!("/v1/tickets/{id}");
             let ticket = match only_evaluation {
@@ -30,7 +30,7 @@ pub async fn run(command: TicketsCommand) -> Result<()> {
     }
 }
 
-/// What the API answered; both answers in one object when both are wanted.
+/// The API's responses unchanged; ticket and evaluation in one object when both were requested.
 fn as_json(ticket: Option<Value>, evaluation: Value) -> Result<String> {
     let value = match ticket {
         Some(ticket) => json!({"ticket": ticket, "evaluation": evaluation}),

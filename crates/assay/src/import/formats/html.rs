@@ -1,9 +1,9 @@
-//! Text out of the HTML of chat messages and mails: paragraphs, lists, links and entities, nothing more. It reads any
-//! text to its end and never fails.
+//! Converts the HTML of chat messages and mails to text: paragraphs, lists, links and entities. Never fails, whatever the
+//! input, and takes linear time.
 
 use std::borrow::Cow;
 
-/// Elements that begin and end a line of their own.
+/// Elements that stand on lines of their own.
 const BLOCKS: [&str; 20] = [
     "address",
     "article",
@@ -27,10 +27,10 @@ const BLOCKS: [&str; 20] = [
     "table",
 ];
 
-/// Elements that begin and end a line, with no empty line around them.
+/// The same, for items of lists and tables.
 const LINES: [&str; 4] = ["li", "ol", "tr", "ul"];
 
-/// Elements whose content nobody reads.
+/// Elements whose content is not displayed.
 const HIDDEN: [&str; 4] = ["head", "script", "style", "title"];
 
 const ENTITIES: [(&str, char); 24] = [
@@ -60,15 +60,15 @@ const ENTITIES: [(&str, char); 24] = [
     ("pound", '£'),
 ];
 
-/// Bytes, with `&` and `;`.
-const LONGEST_REFERENCE: usize = 12;
+/// In bytes, including `&` and `;`.
+const MAX_REFERENCE_LENGTH: usize = 12;
 
-/// What a person would read.
+/// The text as a browser would show it.
 pub fn text_of(html: &str) -> String {
     let mut text = Text::default();
     let mut links: Vec<(String, usize)> = Vec::new();
     let mut rest = html;
-    // Behind it no tag ends: looking for its end at every `<` would take the square of the length.
+    // No tag ends after it. Searching for the end of a tag at every `<` would take quadratic time.
     let last_end = html.rfind('>');
     while let Some(at) = rest.find('<') {
         text.add(&rest[..at]);
@@ -78,7 +78,7 @@ pub fn text_of(html: &str) -> String {
             continue;
         }
         let may_be_tag = last_end > Some(html.len() - rest.len());
-        let Some(tag) = may_be_tag.then(|| Tag::at_the_beginning_of(rest)).flatten() else {
+        let Some(tag) = may_be_tag.then(|| Tag::parse(rest)).flatten() else {
             // A lone bracket, as in "a < b".
             text.add("<");
             rest = &rest[1..];
@@ -86,12 +86,12 @@ pub fn text_of(html: &str) -> String {
         };
         rest = &rest[tag.length..];
         match (tag.name.as_str(), tag.is_end) {
-            (name, false) if HIDDEN.contains(&name) => rest = behind_end_of(rest, name),
+            (name, false) if HIDDEN.contains(&name) => rest = skip_past_end_tag(rest, name),
             ("br", _) => text.break_line(),
             ("a", false) => links.push((tag.attribute("href").unwrap_or_default(), text.written.len())),
             ("a", true) => {
                 if let Some((address, begin)) = links.pop() {
-                    text.add_address(&address, begin);
+                    text.add_link_target(&address, begin);
                 }
             }
             ("img", _) => text.add(
@@ -112,57 +112,57 @@ pub fn text_of(html: &str) -> String {
     text.finish()
 }
 
-/// What has been read so far, white space as a browser shows it.
+/// The text so far, with white space collapsed.
 #[derive(Default)]
 struct Text {
     written: String,
-    /// White space came, and is written before the next word.
-    space: bool,
+    /// A space is due before the next word.
+    pending_space: bool,
 }
 
 impl Text {
     fn add(&mut self, raw: &str) {
         for character in decoded(raw).chars() {
             if character.is_whitespace() {
-                self.space = true;
+                self.pending_space = true;
                 continue;
             }
-            if self.space && !self.written.is_empty() && !self.written.ends_with(['\n', ' ']) {
+            if self.pending_space && !self.written.is_empty() && !self.written.ends_with(['\n', ' ']) {
                 self.written.push(' ');
             }
-            self.space = false;
+            self.pending_space = false;
             self.written.push(character);
         }
-        // A list's mark keeps its space.
+        // A list marker keeps its space.
         if raw == "- " {
             self.written.push(' ');
-            self.space = false;
+            self.pending_space = false;
         }
     }
 
-    /// Where a link leads, unless its text says so.
-    fn add_address(&mut self, address: &str, begin: usize) {
+    /// Adds the address of a link, unless the link's text shows it.
+    fn add_link_target(&mut self, address: &str, begin: usize) {
         let shown = self.written.get(begin..).unwrap_or_default().trim();
         let bare = address.trim_start_matches("mailto:").trim_end_matches('/');
-        let is_told = shown.contains(bare) || !bare.starts_with("http");
-        if !is_told && !shown.is_empty() {
+        let is_shown = shown.contains(bare) || !bare.starts_with("http");
+        if !is_shown && !shown.is_empty() {
             self.written.push_str(&format!(" ({address})"));
         }
     }
 
     fn break_line(&mut self) {
         self.written.push('\n');
-        self.space = false;
+        self.pending_space = false;
     }
 
     fn begin_line(&mut self) {
         if !self.written.is_empty() && !self.written.ends_with('\n') {
             self.break_line();
         }
-        self.space = false;
+        self.pending_space = false;
     }
 
-    /// Without white space at the ends of lines, and with one empty line at most between two others.
+    /// Trims the lines and collapses empty ones.
     fn finish(self) -> String {
         let mut text = String::with_capacity(self.written.len());
         let mut empty_lines = 0;
@@ -185,12 +185,12 @@ struct Tag<'a> {
     name: String,
     is_end: bool,
     attributes: &'a str,
-    /// Bytes, with both brackets.
+    /// In bytes, including both brackets.
     length: usize,
 }
 
 impl<'a> Tag<'a> {
-    fn at_the_beginning_of(html: &'a str) -> Option<Self> {
+    fn parse(html: &'a str) -> Option<Self> {
         let inside = html.strip_prefix('<')?;
         let is_end = inside.starts_with('/');
         let named = if is_end { &inside[1..] } else { inside };
@@ -222,7 +222,7 @@ impl<'a> Tag<'a> {
     }
 }
 
-/// Where a tag ends: brackets in quoted attributes do not end it.
+/// Length of the tag. Brackets in quoted attributes do not end it.
 fn end_of_tag(html: &str) -> Option<usize> {
     let mut quote = None;
     for (at, byte) in html.bytes().enumerate() {
@@ -233,19 +233,19 @@ fn end_of_tag(html: &str) -> Option<usize> {
             _ => {}
         }
     }
-    // A quote that is never closed: the next bracket will do.
+    // An unclosed quote: the next bracket ends the tag.
     html.find('>').map(|at| at + 1)
 }
 
-fn behind_end_of<'a>(html: &'a str, name: &str) -> &'a str {
+fn skip_past_end_tag<'a>(html: &'a str, name: &str) -> &'a str {
     let end = format!("</{name}");
     let at =
         html.as_bytes().windows(end.len()).position(|window| window.eq_ignore_ascii_case(end.as_bytes()));
-    // The end begins with an ASCII character, so that the text can be cut there.
+    // The end tag starts with an ASCII character, so this is a character boundary.
     at.and_then(|at| html[at..].split_once('>')).map_or("", |(_, behind)| behind)
 }
 
-/// With character references resolved; an unknown one stays as it is.
+/// Resolves character references; unknown ones are kept.
 fn decoded(text: &str) -> Cow<'_, str> {
     if !text.contains('&') {
         return Cow::Borrowed(text);
@@ -255,8 +255,8 @@ fn decoded(text: &str) -> Cow<'_, str> {
     while let Some(at) = rest.find('&') {
         decoded.push_str(&rest[..at]);
         rest = &rest[at..];
-        // No further than references are long: texts may hold many `&` and no `;`.
-        let end = rest.bytes().take(LONGEST_REFERENCE).position(|byte| byte == b';');
+        // Bounded search: a text may hold many `&` and no `;`.
+        let end = rest.bytes().take(MAX_REFERENCE_LENGTH).position(|byte| byte == b';');
         let reference = end.map(|end| &rest[1..end]);
         match reference.and_then(|name| Some((character(name)?, name.len() + 2))) {
             Some((character, length)) => {
@@ -290,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_person_would_read_this() {
+    fn html_is_converted_to_text() {
         let cases = [
             ("", ""),
             ("plain", "plain"),
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn any_text_is_read_to_its_end() {
+    fn malformed_html_does_not_panic() {
         let pieces = [
             "<", ">", "<p", "</", "&", "&#", ";", "\"", "'", "=", " ", "ä", "<a href", "<!--", "-->",
             "<script", "x",
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_made_to_be_slow_is_not() {
+    fn adversarial_html_takes_linear_time() {
         for piece in [
             "<",
             "<a",
@@ -352,7 +352,7 @@ mod tests {
             "\"'",
         ] {
             for end in ["", ">", "-->"] {
-                // Minutes each, if the time grew with the square of the length.
+                // Quadratic time would take minutes each.
                 text_of(&(piece.repeat(1_000_000 / piece.len()) + end));
             }
         }

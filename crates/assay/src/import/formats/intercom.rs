@@ -1,4 +1,4 @@
-//! Intercom: conversations as "Retrieve a conversation" answers them (developers.intercom.com, pages "The conversation
+//! Intercom: conversations as returned by "Retrieve a conversation" (developers.intercom.com, pages "The conversation
 //! model", "Conversation Part Model" and "Retrieve a conversation"; description of the API in intercom/Intercom-OpenAPI).
 //!
 //! Several of them may come in an array, or as a page `{"conversations": […]}`; those of "List conversations" have no parts
@@ -98,7 +98,6 @@ struct Attachment {
     name: Option<String>,
 }
 
-/// The conversations in a line or document.
 pub fn convert(line: Vec<u8>, mapping: &Mapping) -> Vec<Converted> {
     parse(line, "conversations", |item, _| request_of(item, mapping))
 }
@@ -135,7 +134,7 @@ fn request_of(item: Value, mapping: &Mapping) -> Result<Request, String> {
 
 impl Draft {
     fn add_source(&mut self, source: Source, created_at: i64, ai: &AiAuthors) -> Result<(), String> {
-        // Messages and parts are numbered apart from each other.
+        // Ids of sources and of parts are separate sequences.
         let external_id =
             format!("source-{}", source.id.as_ref().map_or_else(|| self.ticket_id.clone(), Id::text));
         let Some(content) = content_of(source.body.as_deref(), &source.attachments, source.redacted) else {
@@ -152,9 +151,9 @@ impl Draft {
 
     fn add_part(&mut self, part: Part, ai: &AiAuthors) -> Result<(), String> {
         let external_id = part.id.text();
-        let told = |reason: String| format!("part {external_id}: {reason}");
-        let timestamp = moment(part.created_at).map_err(told)?;
-        let is_said =
+        let in_part = |reason: String| format!("part {external_id}: {reason}");
+        let timestamp = moment(part.created_at).map_err(in_part)?;
+        let is_text_part =
             matches!(part.part_type.as_str(), "comment" | "note" | "note_and_reopen" | "quick_reply");
         let kind = match part.part_type.as_str() {
             "note" | "note_and_reopen" => MessageKind::Comment,
@@ -163,11 +162,12 @@ impl Draft {
         let (author, ai_tool, content) =
             match content_of(part.body.as_deref(), &part.attachments, part.redacted) {
                 Some(content) => {
-                    let person = part.author.as_ref().ok_or_else(|| told("it has no author".to_owned()))?;
-                    let (author, ai_tool) = author_of(person, ai).map_err(told)?;
+                    let person =
+                        part.author.as_ref().ok_or_else(|| in_part("it has no author".to_owned()))?;
+                    let (author, ai_tool) = author_of(person, ai).map_err(in_part)?;
                     (author, ai_tool, content)
                 }
-                None if is_said => {
+                None if is_text_part => {
                     self.notices.push(format!("part {external_id} has no text and was left out"));
                     return Ok(());
                 }
@@ -191,7 +191,7 @@ fn content_of(body: Option<&str>, attachments: &[Attachment], redacted: bool) ->
     }
 }
 
-/// What a part without a text did, in the words that the scorer knows of such events.
+/// Text of a system event, in phrases that the scorer recognises.
 fn event_text(part: &Part) -> String {
     let to = part.assigned_to.as_ref().and_then(|assignee| assignee.kind.as_deref());
     match (part.part_type.contains("assign"), to) {
@@ -206,17 +206,17 @@ fn event_text(part: &Part) -> String {
 fn author_of(person: &Person, ai: &AiAuthors) -> Result<(Author, Option<AiTool>), String> {
     let id = person.id.as_ref().map(Id::text).filter(|id| !id.is_empty());
     let name = person.name.clone().filter(|name| !name.trim().is_empty());
-    let is_intercoms = person.from_ai_agent == Some(true) || person.is_ai_answer == Some(true);
+    let is_intercom_ai = person.from_ai_agent == Some(true) || person.is_ai_answer == Some(true);
     let named = id.as_ref().and_then(|id| ai.agents.get(id));
     let agent = match person.kind.as_str() {
         _ if named.is_some() => named,
-        "bot" if person.from_ai_agent == Some(false) && !is_intercoms => None,
-        "bot" => Some(ai.of_all_bots.as_ref().ok_or_else(|| unnamed_bot(id.as_deref()))?),
-        _ if is_intercoms => Some(ai.of_all_bots.as_ref().ok_or_else(|| unnamed_bot(id.as_deref()))?),
+        "bot" if person.from_ai_agent == Some(false) && !is_intercom_ai => None,
+        "bot" => Some(ai.default_agent.as_ref().ok_or_else(|| unnamed_bot(id.as_deref()))?),
+        _ if is_intercom_ai => Some(ai.default_agent.as_ref().ok_or_else(|| unnamed_bot(id.as_deref()))?),
         _ => None,
     };
     if let Some(agent) = agent {
-        let tool = ai.tool.or(is_intercoms.then_some(AiTool::Intercom));
+        let tool = ai.tool.or(is_intercom_ai.then_some(AiTool::Intercom));
         return Ok((Author::Ai { id: None, external_id: Some(agent.clone()), name }, tool));
     }
     let with_id = || id.clone().ok_or_else(|| format!("its author, of type `{}`, has no id", person.kind));

@@ -1,7 +1,6 @@
-//! From what helpdesks export to request bodies of `POST /v1/assess`. Pure: text in, requests or reasons out.
+//! Converts exports of helpdesks to request bodies of `POST /v1/assess`. Pure: text in, requests or refusals out.
 //!
-//! What cannot be made a message is never left out in silence: either the conversation is refused with a reason, or a notice
-//! says what was left out.
+//! Nothing is dropped silently: what cannot be converted either refuses the conversation with a reason or adds a notice.
 
 mod html;
 mod intercom;
@@ -14,15 +13,15 @@ use assay_contracts::conversation::{AiTool, MAX_MESSAGES, Message};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Of a longer conversation, so many of its first and of its last messages are sent: how it began, and how it ended.
+/// Leading messages kept of a conversation that is too long. Its beginning and its end matter most to the scorer.
 pub const FIRST_KEPT: usize = 10;
-/// See [`FIRST_KEPT`].
+/// Trailing messages kept; see [`FIRST_KEPT`].
 pub const LAST_KEPT: usize = MAX_MESSAGES - FIRST_KEPT;
 
-/// What the input holds.
+/// Format of the input.
 #[derive(Debug, Clone)]
 pub enum Format {
-    /// Request bodies, one a line.
+    /// Request bodies, one per line.
     Assay,
     /// Tickets of Zendesk with their comments.
     Zendesk(Mapping),
@@ -30,52 +29,49 @@ pub enum Format {
     Intercom(Mapping),
 }
 
-/// What the user says about the input, because it does not say so itself.
+/// What the input does not say and the user has to.
 #[derive(Debug, Clone, Default)]
 pub struct Mapping {
     /// `source_account_id` of all requests.
     pub account: Option<String>,
-    /// Who among the authors is which registered AI agent.
     pub ai: AiAuthors,
 }
 
-/// Who among the authors of a helpdesk is which AI agent.
+/// Maps authors of the helpdesk to registered AI agents.
 #[derive(Debug, Clone, Default)]
 pub struct AiAuthors {
-    /// Agents by the helpdesk's id of the author.
+    /// Agents by author id.
     pub agents: BTreeMap<String, String>,
-    /// The agent behind bots that are not among `agents`.
-    pub of_all_bots: Option<String>,
+    /// The agent of bots that are not in `agents`.
+    pub default_agent: Option<String>,
     /// The tool that their messages are labelled with.
     pub tool: Option<AiTool>,
 }
 
 /// One conversation of the input.
 pub struct Converted {
-    /// As it stands in the input.
+    /// Unchanged from the input.
     pub original: Vec<u8>,
-    /// What is sent, or why it cannot be.
+    /// The request, or the reason why there is none.
     pub request: Result<Request, String>,
 }
 
-/// What is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// The body.
     pub body: Vec<u8>,
-    /// Messages that were left out because there were too many.
+    /// Messages dropped because there were too many.
     pub left_out: usize,
-    /// What else the user should know of it.
+    /// Other things the user should know.
     pub notices: Vec<String>,
 }
 
 impl Format {
-    /// Whether every line of the input is one request as it stands.
-    pub const fn is_a_request_a_line(&self) -> bool {
+    /// Whether each line of the input is one request body.
+    pub const fn is_request_per_line(&self) -> bool {
         matches!(self, Self::Assay)
     }
 
-    /// The conversations in a line.
+    /// Converts the conversations in a line.
     pub fn convert(&self, line: Vec<u8>) -> Vec<Converted> {
         match self {
             Self::Assay => vec![requests::convert(line)],
@@ -85,7 +81,7 @@ impl Format {
     }
 }
 
-/// Ids are numbers in one export and texts in another.
+/// Some exports write ids as numbers, others as strings.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 enum Id {
@@ -106,7 +102,6 @@ impl Id {
     }
 }
 
-/// A conversation on its way to a request.
 struct Draft {
     ticket_id: String,
     subject: Option<String>,
@@ -127,7 +122,7 @@ struct Body<'a> {
 }
 
 impl Draft {
-    /// The request: messages in the order of their times, and not too many of them.
+    /// Sorts the messages by time and drops those beyond the limit.
     fn into_request(self, source: &str, account: Option<&str>) -> Result<Request, String> {
         let Self { ticket_id, subject, mut messages, notices } = self;
         if messages.is_empty() {
@@ -143,7 +138,7 @@ impl Draft {
     }
 }
 
-/// The messages that are sent, and how many are not.
+/// The messages to send, and the number dropped.
 fn shortened<T>(mut messages: Vec<T>) -> (Vec<T>, usize) {
     let left_out = messages.len().saturating_sub(MAX_MESSAGES);
     if left_out > 0 {
@@ -184,7 +179,7 @@ fn parse(
     items.into_iter().map(converted).collect()
 }
 
-/// What stands for attachments in the text, so that the scorer sees that something was sent.
+/// Placeholder text for attachments, so that the scorer sees that something was sent.
 fn attachments_text<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<String> = names.map(|name| format!("[attachment: {name}]")).collect();
     names.join("\n")
@@ -195,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_long_conversation_the_first_ten_and_the_last_forty_are_kept() {
+    fn long_conversation_keeps_first_ten_and_last_forty() {
         for count in [0, 1, 50] {
             assert_eq!(shortened((0..count).collect()), ((0..count).collect::<Vec<_>>(), 0));
         }

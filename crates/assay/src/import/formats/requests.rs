@@ -1,4 +1,4 @@
-//! Our own format: a request body a line. It is sent as it stands, unless it has too many messages.
+//! Our own format: one request body per line, sent unchanged unless it has too many messages.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ struct WithMessages<'a> {
     messages: Vec<&'a RawValue>,
 }
 
-/// Whatever is wrong with it, the service says so better than this could.
+/// Does not validate: the service's error messages are better.
 pub fn convert(line: Vec<u8>) -> Converted {
     let (body, left_out) = shorten(&line).unwrap_or_else(|| (line.clone(), 0));
     Converted { original: line, request: Ok(Request { body, left_out, notices: Vec::new() }) }
 }
 
-/// The body with fewer messages, when there are too many.
+/// The shortened body and the number of dropped messages; `None` when nothing has to be dropped.
 fn shorten(line: &[u8]) -> Option<(Vec<u8>, usize)> {
     let WithMessages { messages } = serde_json::from_slice(line).ok()?;
     let (messages, left_out) = shortened(messages);
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_sent_byte_for_byte_unless_it_is_too_long() {
+    fn request_body_is_sent_unchanged() {
         let fitting = format!(" {} ", body(50)).into_bytes();
         for line in [fitting, b"{\"ticket_id\":".to_vec(), b"\xFF".to_vec(), b"{\"messages\": 7}".to_vec()] {
             let request = convert(line.clone()).request.unwrap();
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_with_too_many_messages_keeps_the_rest_of_it() {
+    fn shortened_body_keeps_its_other_members() {
         let converted = convert(body(63).to_string().into_bytes());
         let request = converted.request.unwrap();
         let sent: Value = serde_json::from_slice(&request.body).unwrap();

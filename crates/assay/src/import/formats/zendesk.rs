@@ -1,4 +1,4 @@
-//! Zendesk: tickets with their comments, as its Support API answers them (developer.zendesk.com, pages "Tickets", "Ticket
+//! Zendesk: tickets with their comments, as returned by its Support API (developer.zendesk.com, pages "Tickets", "Ticket
 //! Comments", "Users", "Side-Loading" and "Incremental Exports").
 //!
 //! One conversation is either what "Show Ticket" and "List Comments" (with `include=users`) answer, put into one object,
@@ -23,7 +23,7 @@ use super::{AiAuthors, Converted, Draft, Id, Mapping, Request, attachments_text,
 
 const SOURCE: &str = "zendesk";
 
-/// The author of what Zendesk did by itself.
+/// Author of Zendesk's own events.
 const SYSTEM_AUTHOR: &str = "-1";
 
 #[derive(Deserialize)]
@@ -33,7 +33,7 @@ struct Ticket {
     subject: Option<String>,
     #[serde(default)]
     requester_id: Option<Id>,
-    /// Some exports name people in the ticket itself.
+    /// Some exports embed users in the ticket.
     #[serde(default)]
     requester: Option<User>,
     #[serde(default)]
@@ -77,9 +77,8 @@ struct User {
     role: Option<String>,
 }
 
-/// The conversations in a line or document.
 pub fn convert(line: Vec<u8>, mapping: &Mapping) -> Vec<Converted> {
-    // A page names its users once for all of its tickets: so they are read once.
+    // A page lists its users once for all of its tickets, so parse them once.
     let users: OnceCell<Result<Users, String>> = OnceCell::new();
     parse(line, "tickets", |item, page| {
         let of_page = users.get_or_init(|| read_users(&page["users"])).as_ref().map_err(String::clone)?;
@@ -154,7 +153,7 @@ fn message_of(comment: Comment, people: &People<'_>) -> Result<Option<Message>, 
 fn text_in(comment: &Comment) -> String {
     let plain = [&comment.plain_body, &comment.body].into_iter().flatten();
     let text = plain
-        // The plain text of a rich one keeps this reference of it.
+        // Zendesk leaves this reference in the plain text of rich comments.
         .map(|text| text.replace("&nbsp;", " ").trim().to_owned())
         .find(|text| !text.is_empty())
         .or_else(|| comment.html_body.as_deref().map(text_of))
@@ -165,11 +164,10 @@ fn text_in(comment: &Comment) -> String {
     attachments_text(comment.attachments.iter().map(|file| file.file_name.as_deref().unwrap_or("file")))
 }
 
-/// Who wrote in a ticket.
 struct People<'a> {
     ai: &'a AiAuthors,
     requester: Option<String>,
-    /// Those whom the ticket itself names.
+    /// Users embedded in the ticket.
     known: Users,
     of_page: &'a Users,
 }
@@ -186,14 +184,14 @@ impl<'a> People<'a> {
     fn add(&mut self, users: Vec<User>) {
         for user in users {
             let id = user.id.text();
-            // One who is told with a role is told better.
+            // Prefer the entry that has a role.
             if user.role.is_some() || !self.known.contains_key(&id) {
                 self.known.insert(id, user);
             }
         }
     }
 
-    /// What the ticket says of somebody goes first, unless only the page tells the role.
+    /// The ticket's entry, unless only the page's entry has a role.
     fn user(&self, id: &str) -> Option<&User> {
         let (named, of_page) = (self.known.get(id), self.of_page.get(id));
         named.filter(|user| user.role.is_some()).or(of_page).or(named)
@@ -209,7 +207,7 @@ impl<'a> People<'a> {
         if id == SYSTEM_AUTHOR {
             return Ok(Author::System { external_id: None, name: None });
         }
-        // An agent who asks for something is a customer in that ticket.
+        // A teammate who opened the ticket is its customer.
         if self.requester.as_deref() == Some(id) {
             return Ok(Author::Contact { external_id, name });
         }

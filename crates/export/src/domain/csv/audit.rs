@@ -1,8 +1,8 @@
-//! The file of kind `resolution_audit`: written for someone who checks an AI vendor's bill.
+//! Columns of `resolution_audit` files, for checking an AI vendor's invoice.
 
 use super::columns::{COUNTS, Column, ORIGIN, column};
 
-/// The columns behind those of the ticket, in their order, in parts.
+/// The columns after those of the ticket, in order.
 pub(super) static AUDIT: [&[Column]; 4] = [&VERDICT, &COUNTS, &TRACES, &ORIGIN];
 
 static VERDICT: [Column; 13] = [

@@ -1,9 +1,9 @@
-//! The file of kind `axis`: the three scores with their reasons, and the facts behind them. `axis_band` is the band of
-//! `axis_score` where a handoff was in play, else of `axis_excluding_handoff`; `mixed` at most where the issue is not resolved.
+//! Columns of `axis` files: the three scores with their reasons, and the facts behind them. `axis_band` is the band of
+//! `axis_score` if a handoff took place, otherwise of `axis_excluding_handoff`; `mixed` at most where the issue is not resolved.
 
 use super::columns::{COUNTS, Column, ORIGIN, column};
 
-/// The columns behind those of the ticket, in their order, in parts.
+/// The columns after those of the ticket, in order.
 pub(super) static AXIS: [&[Column]; 4] = [&SCORES, &COUNTS, &FACTS, &ORIGIN];
 
 static SCORES: [Column; 11] = [

@@ -1,4 +1,4 @@
-//! A column: its name and how its cell is written. Name and cell stand side by side, so that they cannot slip.
+//! A column: its name and how its cell is written. Both are defined together, so that they cannot get out of step.
 
 use super::facts::Facts;
 use super::line::Line;
@@ -16,7 +16,7 @@ pub(super) const fn column(name: &'static str, write: fn(&Facts<'_>, &mut Line))
     Column { name, write }
 }
 
-/// The columns that both kinds of file begin with: which conversation this is and how its evaluation went.
+/// The leading columns of both kinds of file: ticket and status of the evaluation.
 pub(super) static TICKET: [Column; 14] = [
     column("ticket_id", |facts, line| line.value(facts.ticket().id)),
     column("external_ticket_id", |facts, line| line.text(&facts.ticket().external_id)),
@@ -42,7 +42,7 @@ pub(super) static TICKET: [Column; 14] = [
     }),
 ];
 
-/// The columns that tell where an evaluation comes from.
+/// Provenance of the evaluation.
 pub(super) static ORIGIN: [Column; 5] = [
     column("scorer", |facts, line| {
         line.optional(facts.evaluation.map(|evaluation| evaluation.scorer.kind.as_str()));
@@ -59,7 +59,7 @@ pub(super) static ORIGIN: [Column; 5] = [
     }),
 ];
 
-/// The columns that count the items of a conversation.
+/// Counts of messages by author type.
 pub(super) static COUNTS: [Column; 5] = [
     column("customer_messages", |facts, line| {
         line.optional(facts.evaluation.map(|evaluation| evaluation.counts.customer));

@@ -1,4 +1,4 @@
-//! What the columns are read from: the event, seen as a table row sees it.
+//! Typed access to the event, for the columns.
 
 use assay_contracts::evaluation::{Axis, Confidence, Dimensions, Evaluation, HandoffRequester};
 use assay_contracts::event::{ConversationEvaluated, EvaluationOutcome, TicketFacts};
@@ -6,14 +6,12 @@ use assay_contracts::event::{ConversationEvaluated, EvaluationOutcome, TicketFac
 /// One evaluated conversation.
 #[derive(Clone, Copy)]
 pub struct Facts<'e> {
-    /// The event.
     pub event: &'e ConversationEvaluated,
-    /// The evaluation, unless it failed.
+    /// `None` when the evaluation failed.
     pub evaluation: Option<&'e Evaluation>,
 }
 
 impl<'e> Facts<'e> {
-    /// The facts of `event`.
     pub fn of(event: &'e ConversationEvaluated) -> Self {
         let evaluation = match &event.outcome {
             EvaluationOutcome::Evaluated { evaluation } => Some(evaluation.as_ref()),
@@ -22,7 +20,6 @@ impl<'e> Facts<'e> {
         Self { event, evaluation }
     }
 
-    /// The ticket.
     pub fn ticket(&self) -> &'e TicketFacts {
         &self.event.ticket
     }
@@ -32,17 +29,16 @@ impl<'e> Facts<'e> {
         self.evaluation.map_or("failed", |evaluation| evaluation.status.as_str())
     }
 
-    /// AXIS, where it could be given.
+    /// `None` when AXIS is not applicable.
     pub fn axis(&self) -> Option<&'e Axis> {
         self.evaluation?.axis.as_ref()
     }
 
-    /// The dimensions of AXIS, where it could be given.
     pub fn dimensions(&self) -> Option<&'e Dimensions> {
         self.axis().map(|axis| &axis.dimensions)
     }
 
-    /// The lowest confidence of the three dimensions: AXIS is no surer than its weakest part.
+    /// The lowest confidence of the three dimensions: AXIS is only as certain as its weakest dimension.
     pub fn lowest_confidence(&self) -> Option<Confidence> {
         let dimensions = self.dimensions()?;
         let all = [
@@ -53,18 +49,17 @@ impl<'e> Facts<'e> {
         all.into_iter().min()
     }
 
-    /// Labels of the AI tools that took part, each once, in order of first appearance.
+    /// Distinct labels of the AI tools, in order of first appearance.
     pub fn ai_tools(&self) -> Option<Vec<&'static str>> {
         let tools = self.evaluation?.ai_tools.iter();
         Some(distinct(tools.filter_map(|used| used.ai_tool.map(|tool| tool.as_str()))))
     }
 
-    /// Whether the customer asked for a human.
     pub fn customer_requested_human(&self) -> Option<bool> {
         Some(self.evaluation?.handoff.requested_by == Some(HandoffRequester::Customer))
     }
 
-    /// The messages that the signals of AXIS point to, each once, strongest signal first.
+    /// Distinct ids of the messages cited by the signals of AXIS, strongest signal first.
     pub fn axis_evidence(&self) -> Option<Vec<&'e str>> {
         let evaluation = self.evaluation?;
         let signals = self.dimensions().into_iter().flat_map(|dimensions| {
@@ -79,13 +74,13 @@ impl<'e> Facts<'e> {
         Some(messages_of(evaluation, signals.flat_map(|signal| &signal.evidence)))
     }
 
-    /// The messages that the resolution verdict rests on, each once.
+    /// Distinct ids of the messages cited by the resolution verdict.
     pub fn resolution_evidence(&self) -> Option<Vec<&'e str>> {
         let evaluation = self.evaluation?;
         Some(messages_of(evaluation, &evaluation.resolution.evidence))
     }
 
-    /// The first quote that the resolution verdict rests on.
+    /// The first quote cited by the resolution verdict.
     pub fn resolution_quote(&self) -> Option<&'e str> {
         let evaluation = self.evaluation?;
         let first = *evaluation.resolution.evidence.first()?;
@@ -98,7 +93,7 @@ fn messages_of<'e>(evaluation: &'e Evaluation, indices: impl IntoIterator<Item =
     distinct(found.map(|evidence| evidence.message_external_id.as_str()))
 }
 
-/// Lists are a handful of items: looking through them is cheaper than a set.
+/// A linear search: lists have only a few items.
 fn distinct<'t>(items: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
     let mut kept = Vec::new();
     for item in items {

@@ -6,10 +6,10 @@ use assay_contracts::evaluation::{Confidence, Score};
 use assay_contracts::time::Timestamp;
 use serde::Serialize;
 
-/// What a spreadsheet takes for the beginning of a formula, also in the full-width forms that it normalises.
+/// Characters that start a formula in a spreadsheet, including the full-width forms that it normalises.
 const FORMULA_STARTS: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
 
-/// Whether a cell needs quotes (RFC 4180, section 2, rules 6 and 7). All that matters is ASCII, so that bytes are enough.
+/// Whether a cell needs quotes (RFC 4180, section 2, rules 6 and 7). The relevant characters are ASCII.
 fn needs_quotes(text: &str) -> bool {
     text.bytes().any(|byte| matches!(byte, b'"' | b',' | b'\r' | b'\n'))
 }
@@ -27,24 +27,23 @@ impl Line {
         Self { text: String::with_capacity(bytes), begun: false }
     }
 
-    /// A text that people wrote. One that a spreadsheet would run as a formula gets a leading `'`.
+    /// Free text. A leading `'` guards text that a spreadsheet would run as a formula.
     pub fn text(&mut self, text: &str) {
         self.begin_cell();
         let guard = if text.starts_with(FORMULA_STARTS) { "'" } else { "" };
         self.push_quoted(guard, text);
     }
 
-    /// A text that people wrote, if there is one.
+    /// [`Self::text`], or an empty cell.
     pub fn optional_text(&mut self, text: Option<&str>) {
         self.text(text.unwrap_or_default());
     }
 
-    /// A value of our own vocabulary: an id, a number, a truth value or the name of a state. Never guarded: a negative
-    /// number stays a number.
+    /// An id, number, boolean or state name. Never guarded: a negative number stays a number.
     pub fn value(&mut self, value: impl Display) {
         self.begin_cell();
         let from = self.text.len();
-        // Writing to a string has no failing case.
+        // Writing to a string is infallible.
         let _ = write!(self.text, "{value}");
         if needs_quotes(&self.text[from..]) {
             let written = self.text.split_off(from);
@@ -52,7 +51,7 @@ impl Line {
         }
     }
 
-    /// [`Self::value`], if there is one.
+    /// [`Self::value`], or an empty cell.
     pub fn optional<T: Display>(&mut self, value: Option<T>) {
         match value {
             Some(value) => self.value(value),
@@ -60,21 +59,21 @@ impl Line {
         }
     }
 
-    /// A fraction; one that is no number is an empty cell.
+    /// NaN and infinities become an empty cell.
     pub fn optional_fraction(&mut self, value: Option<f64>) {
         self.optional(value.filter(|value| value.is_finite()));
     }
 
-    /// A list: a JSON array in one cell; an unknown list is an empty cell, a known list without items is `[]`.
+    /// A JSON array; `None` is an empty cell, an empty list is `[]`.
     pub fn list<T: Serialize>(&mut self, items: Option<Vec<T>>) {
         self.begin_cell();
-        // Lists of texts and names always become JSON.
+        // Serializing strings and names is infallible.
         if let Some(json) = items.and_then(|items| serde_json::to_string(&items).ok()) {
             self.push_quoted("", &json);
         }
     }
 
-    /// The line, without its end.
+    /// The line, without its terminator.
     pub fn finish(self) -> String {
         self.text
     }
@@ -106,22 +105,22 @@ impl Line {
 
 /// Shorthands that keep the column tables readable.
 impl Line {
-    /// A moment: ISO 8601, UTC, milliseconds.
+    /// ISO 8601, UTC, milliseconds.
     pub fn moment(&mut self, moment: Timestamp) {
         self.value(moment);
     }
 
-    /// A moment, if there is one.
+    /// [`Self::moment`], or an empty cell.
     pub fn optional_moment(&mut self, moment: Option<Timestamp>) {
         self.optional(moment);
     }
 
-    /// A score with one decimal, if there is one.
+    /// One decimal, or an empty cell.
     pub fn score(&mut self, score: Option<Score>) {
         self.optional(score);
     }
 
-    /// A confidence with two decimals, if there is one.
+    /// Two decimals, or an empty cell.
     pub fn confidence(&mut self, confidence: Option<Confidence>) {
         self.optional(confidence);
     }
@@ -138,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_looks_like_a_formula_is_guarded() {
+    fn text_that_looks_like_a_formula_is_guarded() {
         let cases = [
             ("=1+1", "'=1+1"),
             ("+49 30 1234", "'+49 30 1234"),
@@ -162,13 +161,13 @@ mod tests {
     }
 
     #[test]
-    fn only_texts_are_guarded() {
+    fn only_text_is_guarded() {
         assert_eq!(line(|line| line.value(-5)), "-5");
         assert_eq!(line(|line| line.optional_fraction(Some(-0.5))), "-0.5");
     }
 
     #[test]
-    fn a_missing_value_is_an_empty_cell() {
+    fn missing_value_is_an_empty_cell() {
         let written = line(|line| {
             line.optional_text(None);
             line.optional::<i64>(None);
@@ -180,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_a_json_array_in_one_cell() {
+    fn list_is_a_json_array_in_one_cell() {
         assert_eq!(line(|line| line.list(Some(vec!["a", "b,\"c\""]))), r#""[""a"",""b,\""c\""""]""#);
     }
 

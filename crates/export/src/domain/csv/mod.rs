@@ -1,7 +1,7 @@
 //! The exported files: RFC 4180, two kinds, fixed columns that are only ever appended.
 //!
-//! A line is rendered once, when its evaluation arrives, and stored beside the version of the columns it was rendered
-//! with. An export then only copies lines; one that is older than the newest columns is completed by empty cells.
+//! A line is rendered once, when its evaluation arrives, and stored with its column version. An export only copies lines;
+//! lines of an older version are padded with empty cells.
 
 mod audit;
 mod axis;
@@ -16,7 +16,7 @@ use self::columns::Column;
 use self::facts::Facts;
 use self::line::Line;
 
-/// End of every line (RFC 4180, section 2, rule 1).
+/// Line terminator (RFC 4180, section 2, rule 1).
 pub const LINE_END: &str = "\r\n";
 
 /// Version of the columns that [`render`] writes. Append columns, append their number to the histories below, and
@@ -27,55 +27,58 @@ pub const COLUMNS_VERSION: i16 = 1;
 const AXIS_HISTORY: [usize; COLUMNS_VERSION as usize] = [43];
 const AUDIT_HISTORY: [usize; COLUMNS_VERSION as usize] = [43];
 
-/// A line was rendered by a newer release than this one.
+/// A line of a newer release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("columns of version {0} are unknown to this release, which knows versions 1 to {COLUMNS_VERSION}")]
 pub struct UnknownColumns(pub i16);
 
-/// The names of the columns of a kind of file, in order.
+/// The column names, in order.
 pub fn column_names(kind: ExportKind) -> impl Iterator<Item = &'static str> {
     columns(kind).map(|column| column.name)
 }
 
-/// The first line of a file, with its end. Names hold letters and underscores only.
+/// The header line with its terminator. Names contain only letters and underscores.
 pub fn header(kind: ExportKind) -> String {
     let names: Vec<&str> = column_names(kind).collect();
     names.join(",") + LINE_END
 }
 
-/// The line of an evaluation, without its end.
+/// The line of an evaluation, without its terminator.
 pub fn render(kind: ExportKind, event: &ConversationEvaluated) -> String {
     let (ticket, own) = parts(kind);
     let facts = Facts::of(event);
-    written(own, &facts, written([ticket], &facts, Line::with_capacity(LINE_BYTES))).finish()
+    append_cells(own, &facts, append_cells([ticket], &facts, Line::with_capacity(LINE_BYTES))).finish()
 }
 
-/// The lines of an evaluation in both kinds of file, `axis` and `resolution_audit`, without their ends. What both begin
-/// with is written once.
+/// The lines of an evaluation in both kinds of file, `axis` and `resolution_audit`, without terminators. The
+/// common leading columns are rendered once.
 pub fn render_both(event: &ConversationEvaluated) -> [String; 2] {
     let facts = Facts::of(event);
-    let begun = written([&columns::TICKET[..]], &facts, Line::with_capacity(LINE_BYTES));
+    let begun = append_cells([&columns::TICKET[..]], &facts, Line::with_capacity(LINE_BYTES));
     [ExportKind::Axis, ExportKind::ResolutionAudit]
-        .map(|kind| written(parts(kind).1, &facts, begun.clone()).finish())
+        .map(|kind| append_cells(parts(kind).1, &facts, begun.clone()).finish())
 }
 
-/// Most lines are shorter.
+/// Initial capacity; most lines are shorter.
 const LINE_BYTES: usize = 960;
 
-/// The line with the cells of these parts behind those that it has.
-fn written(parts: impl IntoIterator<Item = &'static [Column]>, facts: &Facts<'_>, mut line: Line) -> Line {
+/// Appends the cells of these columns.
+fn append_cells(
+    parts: impl IntoIterator<Item = &'static [Column]>,
+    facts: &Facts<'_>,
+    mut line: Line,
+) -> Line {
     for column in parts.into_iter().flatten() {
         (column.write)(facts, &mut line);
     }
     line
 }
 
-/// What comes behind a line that was rendered with columns of `version`: empty cells for the columns that it lacks,
-/// and the end of the line.
+/// The end of a line with columns of `version`: empty cells for missing columns, and the terminator.
 ///
 /// # Errors
 /// When `version` is newer than this release.
-pub fn completion(kind: ExportKind, version: i16) -> Result<String, UnknownColumns> {
+pub fn line_ending(kind: ExportKind, version: i16) -> Result<String, UnknownColumns> {
     let history: &[usize] = match kind {
         ExportKind::Axis => &AXIS_HISTORY,
         ExportKind::ResolutionAudit => &AUDIT_HISTORY,
@@ -84,7 +87,7 @@ pub fn completion(kind: ExportKind, version: i16) -> Result<String, UnknownColum
     Ok(",".repeat(missing) + LINE_END)
 }
 
-/// How many of `columns` a line of `version` lacks.
+/// Number of columns that a line of `version` lacks.
 fn missing_cells(history: &[usize], columns: usize, version: i16) -> Result<usize, UnknownColumns> {
     let index = usize::try_from(version).ok().and_then(|version| version.checked_sub(1));
     let had = index.and_then(|index| history.get(index)).ok_or(UnknownColumns(version))?;
@@ -96,7 +99,7 @@ fn columns(kind: ExportKind) -> impl Iterator<Item = &'static Column> {
     std::iter::once(ticket).chain(own).flatten()
 }
 
-/// What every kind of file begins with, and what follows in this one.
+/// The common leading columns, and those of this kind of file.
 fn parts(kind: ExportKind) -> (&'static [Column], [&'static [Column]; 4]) {
     let own = match kind {
         ExportKind::Axis => axis::AXIS,
@@ -109,7 +112,7 @@ fn parts(kind: ExportKind) -> (&'static [Column], [&'static [Column]; 4]) {
 mod tests {
     use super::*;
 
-    /// As documented, word for word.
+    /// As documented.
     const AXIS_HEADER: &str = "ticket_id,external_ticket_id,source,source_account_id,subject,\
         conversation_started_at,conversation_ended_at,imported_at,evaluated_at,evaluation_status,ai_involvement,\
         ai_tools,agent_ids,agent_names,axis_score,axis_band,axis_excluding_handoff,resolution_accuracy,\
@@ -128,13 +131,13 @@ mod tests {
         transcript_sha256,schema_version\r\n";
 
     #[test]
-    fn the_header_has_the_documented_columns_in_order() {
+    fn header_has_the_documented_columns_in_order() {
         assert_eq!(header(ExportKind::Axis), AXIS_HEADER);
         assert_eq!(header(ExportKind::ResolutionAudit), AUDIT_HEADER);
     }
 
     #[test]
-    fn the_history_ends_with_the_columns_of_today() {
+    fn column_history_ends_with_the_current_columns() {
         for (kind, history) in
             [(ExportKind::Axis, AXIS_HISTORY), (ExportKind::ResolutionAudit, AUDIT_HISTORY)]
         {
@@ -144,17 +147,17 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_an_older_release_lacks_the_columns_that_were_appended_since() {
+    fn line_of_an_older_version_lacks_appended_columns() {
         let missing = |version| missing_cells(&[3, 5, 6], 6, version);
         assert_eq!([missing(1), missing(2), missing(3)], [Ok(3), Ok(1), Ok(0)]);
         assert_eq!(missing(4), Err(UnknownColumns(4)));
     }
 
     #[test]
-    fn a_line_of_a_newer_release_is_refused_rather_than_written_crookedly() {
-        assert_eq!(completion(ExportKind::Axis, COLUMNS_VERSION).as_deref(), Ok("\r\n"));
+    fn line_of_a_newer_version_is_refused() {
+        assert_eq!(line_ending(ExportKind::Axis, COLUMNS_VERSION).as_deref(), Ok("\r\n"));
         for version in [-1, 0, COLUMNS_VERSION + 1] {
-            assert_eq!(completion(ExportKind::Axis, version), Err(UnknownColumns(version)));
+            assert_eq!(line_ending(ExportKind::Axis, version), Err(UnknownColumns(version)));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Reads what `COPY (SELECT columns_version, line …) TO STDOUT (FORMAT binary)` sends.
+//! Parses the output of `COPY (SELECT columns_version, line …) TO STDOUT (FORMAT binary)`.
 //!
 //! The format (PostgreSQL's documentation of `COPY`, "Binary Format"): a signature, flags and the length of an extension;
 //! for each row the number of its fields, and for each field its length and its bytes; at the end -1 instead of a number
@@ -12,10 +12,10 @@ use crate::store::SnapshotError;
 
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
 
-/// Reads rows to their end; `take` gets the version of the columns and the line of each.
+/// Reads all rows; `take` gets the column version and the line of each.
 ///
 /// # Errors
-/// When `take` fails, reading fails, or the stream ends without its mark: that is how a failure of the server looks.
+/// When `take` or reading fails, or the stream ends without its trailer, as after a failure of the server.
 pub(super) fn read_lines(
     mut stream: impl BufRead,
     mut take: impl FnMut(i16, &[u8]) -> Result<(), SnapshotError>,
@@ -24,7 +24,7 @@ pub(super) fn read_lines(
     loop {
         let message = stream.fill_buf().map_err(failed)?;
         if message.is_empty() {
-            let reason = "the rows end before their end: the log of PostgreSQL says why";
+            let reason = "the rows end without a trailer: see the log of PostgreSQL";
             return Err(DatabaseError::Unavailable(reason.to_owned()).into());
         }
         let Some((row, length)) = parse(message).ok_or_else(unknown_format)? else { break };
@@ -32,16 +32,16 @@ pub(super) fn read_lines(
         stream.consume(length);
     }
     stream.consume(END_BYTES);
-    // The end of the messages, so that the connection can be used for the next statement.
+    // Consume the end of the stream, so that the connection can be reused.
     if stream.fill_buf().map_err(failed)?.is_empty() { Ok(()) } else { Err(unknown_format()) }
 }
 
-/// A row and how many bytes it has, or the end.
+/// A row and its length in bytes; `None` for the trailer.
 type Parsed<'m> = Option<((i16, &'m [u8]), usize)>;
 
 const END_BYTES: usize = 2;
 
-/// What a message begins with; `None` when it is not whole or something else.
+/// Parses the first row of a message; `None` when it is incomplete or malformed.
 fn parse(message: &[u8]) -> Option<Parsed<'_>> {
     let mut rest = message;
     match i16::from_be_bytes(*take(&mut rest)?) {
@@ -65,7 +65,7 @@ fn take<'m, const N: usize>(rest: &mut &'m [u8]) -> Option<&'m [u8; N]> {
 fn read_header(stream: &mut impl BufRead) -> Result<(), SnapshotError> {
     let mut header = [0; SIGNATURE.len() + 8];
     stream.read_exact(&mut header).map_err(failed)?;
-    // Neither flags nor an extension: none is defined for what we ask for.
+    // Expect no flags and no extension.
     if header.starts_with(SIGNATURE) && header[SIGNATURE.len()..] == [0; 8] {
         Ok(())
     } else {
@@ -73,7 +73,7 @@ fn read_header(stream: &mut impl BufRead) -> Result<(), SnapshotError> {
     }
 }
 
-/// The connection says what was wrong in words only.
+/// The connection reports errors as text only.
 fn failed(error: io::Error) -> SnapshotError {
     let kind = diesel::result::DatabaseErrorKind::Unknown;
     diesel::result::Error::DatabaseError(kind, Box::new(error.to_string())).into()
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_end_without_their_mark_are_no_file() {
+    fn missing_trailer_is_an_error() {
         let outcome = read(&[HEADER, &row(1, "a")].concat());
         assert!(
             matches!(outcome, Err(SnapshotError::Database(DatabaseError::Unavailable(_)))),
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_refused() {
+    fn malformed_stream_is_refused() {
         let whole = row(1, "a");
         let null = [&whole[..8], &(-1_i32).to_be_bytes()].concat();
         let cases: [(&str, Vec<u8>); 6] = [

@@ -1,10 +1,10 @@
-//! Creating and reading jobs.
+//! Creates and reads jobs.
 
 use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_contracts::time::Timestamp;
-use assay_messaging::outbox::{Handover, enqueue_postgres};
+use assay_messaging::outbox::{self, DirectDispatch};
 use assay_platform::db::DatabaseError;
-use assay_platform::db::idempotency::store_postgres;
+use assay_platform::db::idempotency;
 use diesel::dsl::sql;
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
@@ -14,7 +14,7 @@ use super::schema::exports;
 use crate::domain::job::Job;
 use crate::domain::position::Position;
 use crate::store::record::{JobRecord, StoredId, expired_file};
-use crate::store::{Created, Creation, ExpiredFile, UncountedJob};
+use crate::store::{Created, Creation, ExpiredFile, JobWithoutTarget};
 
 type JobColumns = (
     exports::id,
@@ -52,13 +52,14 @@ pub(super) fn create(connection: &mut PgConnection, creation: &Creation) -> Resu
     connection.transaction(|connection| {
         // First of all: the key makes an equal request wait until this one is committed.
         if let Some(record) = &creation.record {
-            let earlier = store_postgres(connection, std::slice::from_ref(record), creation.job.created_at)?;
+            let earlier =
+                idempotency::store(connection, std::slice::from_ref(record), creation.job.created_at)?;
             if let Some(earlier) = earlier.into_iter().flatten().next() {
-                return Ok(Created::Earlier(earlier));
+                return Ok(Created::KeyReused(earlier));
             }
         }
         insert(connection, creation)?;
-        enqueue_postgres(connection, std::slice::from_ref(&creation.event), Handover::NONE)?;
+        outbox::enqueue(connection, std::slice::from_ref(&creation.event), DirectDispatch::NONE)?;
         Ok(Created::New)
     })
 }
@@ -77,7 +78,7 @@ pub(super) fn page(
         .into_boxed();
     if let Some(Position { created_at, id }) = after {
         let moment = created_at.as_millis();
-        // The first condition alone is what the index can begin its scan with.
+        // Redundant, but the index scan can start with it.
         query = query
             .filter(exports::created_at.le(moment))
             .filter(exports::created_at.lt(moment).or(exports::id.lt(StoredId::of(id))));
@@ -91,29 +92,29 @@ pub(super) fn find(connection: &mut PgConnection, id: ExportId) -> Result<Option
     found.map(Job::try_from).transpose()
 }
 
-pub(super) fn uncounted(
+pub(super) fn without_target(
     connection: &mut PgConnection,
     limit: u32,
-) -> Result<Vec<UncountedJob>, DatabaseError> {
+) -> Result<Vec<JobWithoutTarget>, DatabaseError> {
     let found: Vec<(StoredId, StoredId)> = exports::table
         .select((exports::id, exports::organization_id))
-        // A literal, as that of the partial index.
+        // A literal, to match the partial index.
         .filter(sql::<Bool>("status IN ('pending', 'running')"))
         .filter(exports::awaited_evaluations.is_null())
         .order((exports::created_at, exports::id))
         .limit(i64::from(limit))
         .load(connection)?;
-    Ok(found.into_iter().map(UncountedJob::from).collect())
+    Ok(found.into_iter().map(JobWithoutTarget::from).collect())
 }
 
-pub(super) fn set_awaited(
+pub(super) fn set_target_sequence(
     connection: &mut PgConnection,
     id: ExportId,
-    evaluations: i64,
+    target: i64,
 ) -> Result<(), DatabaseError> {
     diesel::update(exports::table.find(StoredId::of(id)))
         .filter(exports::awaited_evaluations.is_null())
-        .set(exports::awaited_evaluations.eq(evaluations))
+        .set(exports::awaited_evaluations.eq(target))
         .execute(connection)?;
     Ok(())
 }
@@ -125,7 +126,7 @@ pub(super) fn expired_files(
 ) -> Result<Vec<ExpiredFile>, DatabaseError> {
     let found: Vec<(StoredId, Option<String>)> = exports::table
         .select((exports::id, exports::object_key))
-        // A literal, word for word that of the partial index: a bound value would not be recognised.
+        // A literal, to match the partial index: a bound value would not.
         .filter(sql::<Bool>("status = 'complete' AND file_removed_at IS NULL"))
         .filter(exports::file_expires_at.le(now.as_millis()))
         .order(exports::file_expires_at)
@@ -134,7 +135,7 @@ pub(super) fn expired_files(
     Ok(found.into_iter().filter_map(expired_file).collect())
 }
 
-pub(super) fn file_removed(
+pub(super) fn mark_file_removed(
     connection: &mut PgConnection,
     id: ExportId,
     now: Timestamp,
@@ -158,7 +159,7 @@ fn insert(connection: &mut PgConnection, creation: &Creation) -> Result<(), Data
             exports::status.eq(job.status().as_str()),
             exports::created_at.eq(job.created_at.as_millis()),
             exports::updated_at.eq(job.updated_at.as_millis()),
-            exports::awaited_evaluations.eq(creation.awaited_evaluations),
+            exports::awaited_evaluations.eq(creation.target_sequence),
         ))
         .execute(connection)?;
     Ok(())

@@ -1,8 +1,8 @@
-//! Workers and their holds on jobs. Every statement but the claim names the hold, so that a worker that lost it
-//! changes nothing.
+//! Leases of workers on jobs. Every statement except the claim filters by the lease, so that a worker that lost it changes
+//! nothing.
 
 use assay_contracts::time::Timestamp;
-use assay_messaging::outbox::{Handover, enqueue_postgres};
+use assay_messaging::outbox::{self, DirectDispatch};
 use assay_platform::db::DatabaseError;
 use diesel::dsl::sql;
 use diesel::pg::PgConnection;
@@ -11,12 +11,12 @@ use diesel::sql_types::{BigInt, Bool};
 
 use super::schema::exports;
 use crate::domain::lease::{Claim, ClaimTerms, FinishedFile};
-use crate::store::finished::{Announces, FailedJob};
+use crate::store::notifications::{FailedJob, Notifications};
 use crate::store::record::{ClaimRecord, StoredId, count};
 
 #[declare_sql_function]
 extern "SQL" {
-    /// Keeps `updated_at` from going back, whichever clock is behind.
+    /// Keeps `updated_at` monotonic under clock skew.
     fn greatest(one: BigInt, other: BigInt) -> BigInt;
 }
 
@@ -24,18 +24,18 @@ pub(super) fn claim(
     connection: &mut PgConnection,
     terms: ClaimTerms,
 ) -> Result<Option<Claim>, DatabaseError> {
-    let tries = exports::attempts - exports::hand_backs;
+    let counted_attempts = exports::attempts - exports::hand_backs;
     let waiting = exports::status.eq("pending").and(exports::created_at.le(terms.pending_before.as_millis()));
-    let left_behind = exports::status
+    let expired_lease = exports::status
         .eq("running")
         .and(exports::lease_until.le(terms.now.as_millis()))
-        .and(tries.lt(max_tries(terms.max_tries)));
+        .and(counted_attempts.lt(max_attempts(terms.max_attempts)));
     connection.transaction(|connection| {
         let due: Option<StoredId> = exports::table
             .select(exports::id)
-            // A literal, word for word that of the partial index: a bound value would not be recognised.
+            // A literal, to match the partial index: a bound value would not.
             .filter(sql::<Bool>("status IN ('pending', 'running')"))
-            .filter(waiting.or(left_behind))
+            .filter(waiting.or(expired_lease))
             .order((exports::created_at, exports::id))
             .for_update()
             .skip_locked()
@@ -60,7 +60,7 @@ pub(super) fn claim(
                 exports::hand_backs,
             ))
             .get_result(connection)?;
-        record.held_by(terms.owner).map(Some)
+        record.into_claim(terms.owner).map(Some)
     })
 }
 
@@ -85,7 +85,7 @@ pub(super) fn complete(
     claim: &Claim,
     file: &FinishedFile,
     now: Timestamp,
-    announces: Announces,
+    notifications: Notifications,
 ) -> Result<bool, DatabaseError> {
     let changed = diesel::update(exports::table.find(StoredId::of(claim.id)))
         .filter(exports::lease_owner.eq(StoredId(claim.owner.as_uuid())))
@@ -102,17 +102,17 @@ pub(super) fn complete(
         ))
         .execute(connection)?;
     if changed == 1 {
-        let event = announces.complete(claim, file, now)?;
-        enqueue_postgres(connection, event.as_slice(), Handover::NONE)?;
+        let event = notifications.complete(claim, file, now)?;
+        outbox::enqueue(connection, event.as_slice(), DirectDispatch::NONE)?;
         return Ok(true);
     }
-    // A commit whose answer was lost on the way must not be taken for a lost hold: the file would be removed.
-    let shown: Option<Option<String>> = exports::table
+    // The commit may have succeeded although its response was lost. That is not a lost lease: the file must not be removed.
+    let published: Option<Option<String>> = exports::table
         .find(StoredId::of(claim.id))
         .select(exports::object_key)
         .first(connection)
         .optional()?;
-    Ok(shown.flatten().as_ref() == Some(&file.object_key))
+    Ok(published.flatten().as_ref() == Some(&file.object_key))
 }
 
 pub(super) fn fail(
@@ -120,7 +120,7 @@ pub(super) fn fail(
     claim: &Claim,
     message: &str,
     now: Timestamp,
-    announces: Announces,
+    notifications: Notifications,
 ) -> Result<bool, DatabaseError> {
     let changed = diesel::update(exports::table.find(StoredId::of(claim.id)))
         .filter(exports::lease_owner.eq(StoredId(claim.owner.as_uuid())))
@@ -133,18 +133,18 @@ pub(super) fn fail(
         ))
         .execute(connection)?;
     if changed == 1 {
-        let event = announces.failed(claim, message, now)?;
-        enqueue_postgres(connection, event.as_slice(), Handover::NONE)?;
+        let event = notifications.failed(claim, message, now)?;
+        outbox::enqueue(connection, event.as_slice(), DirectDispatch::NONE)?;
     }
     Ok(changed == 1)
 }
 
-/// The job stays `running` and waits without an owner until `due`.
-pub(super) fn let_go(
+/// The job stays `running` without an owner until `due`.
+pub(super) fn release_until(
     connection: &mut PgConnection,
     claim: &Claim,
     due: Timestamp,
-    hand_backs: i32,
+    released_claims: i32,
     now: Timestamp,
 ) -> Result<bool, DatabaseError> {
     let changed = diesel::update(exports::table.find(StoredId::of(claim.id)))
@@ -152,7 +152,7 @@ pub(super) fn let_go(
         .set((
             exports::lease_owner.eq(None::<StoredId>),
             exports::lease_until.eq(due.as_millis()),
-            exports::hand_backs.eq(exports::hand_backs + hand_backs),
+            exports::hand_backs.eq(exports::hand_backs + released_claims),
             exports::updated_at.eq(greatest(exports::updated_at, now.as_millis())),
         ))
         .execute(connection)?;
@@ -164,13 +164,13 @@ pub(super) fn fail_exhausted(
     limit: u32,
     message: &str,
     now: Timestamp,
-    announces: Announces,
+    notifications: Notifications,
 ) -> Result<usize, DatabaseError> {
-    let tries = exports::attempts - exports::hand_backs;
+    let counted_attempts = exports::attempts - exports::hand_backs;
     let failed: Vec<FailedJob> = diesel::update(exports::table)
         .filter(sql::<Bool>("status = 'running'"))
         .filter(exports::lease_until.le(now.as_millis()))
-        .filter(tries.ge(max_tries(limit)))
+        .filter(counted_attempts.ge(max_attempts(limit)))
         .set((
             exports::status.eq("failed"),
             exports::lease_owner.eq(None::<StoredId>),
@@ -181,11 +181,11 @@ pub(super) fn fail_exhausted(
         .returning((exports::id, exports::organization_id, exports::kind))
         .get_results(connection)?;
     let count = failed.len();
-    let events = announces.all_failed(failed, message, now)?;
-    enqueue_postgres(connection, &events, Handover::NONE)?;
+    let events = notifications.all_failed(failed, message, now)?;
+    outbox::enqueue(connection, &events, DirectDispatch::NONE)?;
     Ok(count)
 }
 
-fn max_tries(limit: u32) -> i32 {
+fn max_attempts(limit: u32) -> i32 {
     i32::try_from(limit).unwrap_or(i32::MAX)
 }

@@ -1,8 +1,8 @@
-//! The rows that files are made of.
+//! The read model of exports.
 
 use assay_contracts::ids::ExportId;
 use assay_contracts::time::Timestamp;
-use assay_messaging::inbox::{PRUNE_BATCH, RETENTION_MILLIS, forget_postgres, record_postgres};
+use assay_messaging::inbox::{self, PRUNE_BATCH, RETENTION_MILLIS};
 use assay_platform::db::{
     DatabaseError, PartitionedTable, ensure_monthly_partitions, idempotency, static_sql,
 };
@@ -12,12 +12,14 @@ use diesel::sql_query;
 use diesel::sql_types::{Array, BigInt, SmallInt, Text, Uuid as SqlUuid};
 use uuid::Uuid;
 
-use super::arrivals::take_in;
+use super::sequences;
 use crate::domain::evaluation_row::{EvaluationRow, newest_of_each_ticket};
-use crate::store::progress::{AWAITED, Awaited, by_organization, numbered, unhandled};
+use crate::store::progress::{
+    TARGET_AND_WATERMARK, TargetAndWatermark, group_by_organization, new_rows, postgres_placeholders,
+};
 use crate::store::{CONSUMER, ReceivedRow};
 
-/// One statement for any number of rows. The rule of replacement is that of `EvaluationRow::is_newer_than`.
+/// Replaces a row under the rule of `EvaluationRow::is_newer_than`.
 const UPSERT: &str = "
     INSERT INTO evaluation_rows (ticket_id, organization_id, conversation_started_at, evaluated_at, evaluation_id,
                                  columns_version, axis_line, audit_line)
@@ -33,7 +35,7 @@ const UPSERT: &str = "
      WHERE (evaluation_rows.evaluated_at, evaluation_rows.evaluation_id)
          < (excluded.evaluated_at, excluded.evaluation_id)";
 
-/// Partitions are made so many months ahead: long enough for somebody to notice that they are not.
+/// Partitions created in advance: enough time to notice when maintenance fails.
 const MONTHS_AHEAD: u32 = 3;
 const EVALUATION_ROWS: PartitionedTable = PartitionedTable { name: "evaluation_rows", key: "ticket_id" };
 
@@ -44,30 +46,31 @@ pub(super) fn record(
 ) -> Result<(), DatabaseError> {
     connection.transaction(|connection| {
         let ids: Vec<_> = received.iter().map(|received| received.event_id).collect();
-        let new = record_postgres(connection, CONSUMER, &ids, now)?;
-        let received = unhandled(received, new);
-        let arrived = by_organization(received.iter());
+        let new = inbox::record(connection, CONSUMER, &ids, now)?;
+        let received = new_rows(received, new);
+        let sequences_by_organization = group_by_organization(received.iter());
         let rows = received.into_iter().map(|received| received.row).collect();
         upsert(connection, &newest_of_each_ticket(rows))?;
-        arrived
-            .into_iter()
-            .try_for_each(|(organization, sequences)| take_in(connection, organization, &sequences, now))
+        sequences_by_organization.into_iter().try_for_each(|(organization, sequences)| {
+            sequences::record(connection, organization, &sequences, now)
+        })
     })
 }
 
 pub(super) fn prune(connection: &mut PgConnection, now: Timestamp) -> Result<usize, DatabaseError> {
-    let forgotten = forget_postgres(connection, now.plus_millis(-RETENTION_MILLIS), PRUNE_BATCH)?;
-    Ok(forgotten + idempotency::prune_postgres(connection, now)?)
+    let forgotten = inbox::prune(connection, now.plus_millis(-RETENTION_MILLIS), PRUNE_BATCH)?;
+    Ok(forgotten + idempotency::prune(connection, now)?)
 }
 
 pub(super) fn ensure_partitions(connection: &mut PgConnection, now: Timestamp) -> Result<(), DatabaseError> {
     ensure_monthly_partitions(connection, EVALUATION_ROWS, now, MONTHS_AHEAD)
 }
 
-pub(super) fn missing(connection: &mut PgConnection, id: ExportId) -> Result<Option<i64>, DatabaseError> {
-    let awaited: Awaited =
-        sql_query(numbered(AWAITED)).bind::<SqlUuid, _>(id.as_uuid()).get_result(connection)?;
-    Ok(awaited.missing())
+pub(super) fn lag(connection: &mut PgConnection, id: ExportId) -> Result<Option<i64>, DatabaseError> {
+    let found: TargetAndWatermark = sql_query(postgres_placeholders(TARGET_AND_WATERMARK))
+        .bind::<SqlUuid, _>(id.as_uuid())
+        .get_result(connection)?;
+    Ok(found.lag())
 }
 
 fn upsert(connection: &mut PgConnection, rows: &[EvaluationRow]) -> Result<(), DatabaseError> {

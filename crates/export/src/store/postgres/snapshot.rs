@@ -1,8 +1,8 @@
-//! Reading the lines of a file: one `COPY` in one read-only transaction.
+//! Reads the lines of a file: one `COPY` in one read-only transaction.
 //!
-//! `COPY` sends without being asked for each batch, and in its binary format nothing is quoted: the server does nothing
-//! but read, and reads on while we write. Its statement takes no values, so they are settings of the transaction. A
-//! reader that gives up half-way has the statement cancelled: the connection would read the rest of the rows otherwise.
+//! `COPY` streams without a round trip for each batch, and its binary format needs no quoting: the server keeps reading while
+//! we write. The statement takes no bind values, so they are settings of the transaction. When the reader aborts, the
+//! statement is cancelled; otherwise the connection would have to read the remaining rows.
 
 use assay_contracts::export::ExportKind;
 use assay_platform::db::DatabaseError;
@@ -18,7 +18,7 @@ use super::schema::evaluation_rows;
 use crate::store::record::bounds;
 use crate::store::{LineSink, Selection, SnapshotError};
 
-/// All rows are one statement, and the store of files may take its time meanwhile.
+/// All rows are one statement, and the object store may be slow.
 const LIMITS: &str =
     "SET LOCAL statement_timeout = '12h'; SET LOCAL idle_in_transaction_session_timeout = '10min'";
 
@@ -26,7 +26,7 @@ const BEGIN: &str = "
     SELECT pg_backend_pid() AS backend, set_config('assay_export.organization_id', $1, true),
            set_config('assay_export.started_from', $2, true), set_config('assay_export.started_before', $3, true)";
 
-/// What [`BEGIN`] has set.
+/// Uses the settings of [`BEGIN`].
 const SELECTED: &str = " AS line FROM evaluation_rows \
      WHERE organization_id = current_setting('assay_export.organization_id')::uuid \
        AND conversation_started_at >= current_setting('assay_export.started_from')::bigint \
@@ -39,7 +39,7 @@ struct Begun {
     backend: i32,
 }
 
-/// Calls `cancel` with the number of the connection's server process when the rest of the rows is not wanted.
+/// Calls `cancel` with the backend pid of the connection when the snapshot is aborted.
 pub(super) fn copy_lines(
     connection: &mut PgConnection,
     selection: Selection,
@@ -60,9 +60,9 @@ pub(super) fn copy_lines(
     })
 }
 
-/// Ends what another connection of the same role is doing.
-pub(super) fn cancel(connection: &mut PgConnection, backend: i32) -> Result<(), DatabaseError> {
-    sql_query("SELECT pg_cancel_backend($1)").bind::<Integer, _>(backend).execute(connection)?;
+/// Cancels the statement of another connection of the same database role.
+pub(super) fn cancel(connection: &mut PgConnection, backend_pid: i32) -> Result<(), DatabaseError> {
+    sql_query("SELECT pg_cancel_backend($1)").bind::<Integer, _>(backend_pid).execute(connection)?;
     Ok(())
 }
 
@@ -87,7 +87,7 @@ fn copy(
     read_lines(stream, |version, line| sink.push(kind, version, line))
 }
 
-/// The lines of either kind, selected: diesel itself knows whole tables only.
+/// Custom targets: diesel copies only whole tables.
 struct AxisLines;
 struct AuditLines;
 

@@ -1,37 +1,36 @@
 //! The stores on SQLite.
 
-mod arrivals;
 mod jobs;
 mod leases;
 mod removal;
 mod rows;
 mod schema;
+mod sequences;
 mod snapshot;
 
 use assay_contracts::ids::{ExportId, OrganizationId, TicketId};
-use assay_contracts::retention::Period;
+use assay_contracts::retention::RetentionPeriod;
 use assay_contracts::time::Timestamp;
 use assay_platform::db::{DatabaseError, Sqlite};
 use async_trait::async_trait;
 
 use super::{
-    Announces, Created, Creation, ExpiredFile, ExportStore, GivenUp, LineSink, ReceivedRow, Selection,
-    SnapshotError, UncountedJob, WorkStore,
+    Created, Creation, ExpiredFile, ExportStore, JobWithoutTarget, LineSink, Notifications, ReceivedRow,
+    Selection, SkippedSequences, SnapshotError, WorkStore,
 };
 use crate::domain::job::Job;
 use crate::domain::lease::{Claim, ClaimTerms, FinishedFile};
 use crate::domain::position::Position;
 use crate::domain::removal::DeletedRow;
 
-/// Both stores.
 pub(super) struct SqliteStore {
     database: Sqlite,
-    announces: Announces,
+    notifications: Notifications,
 }
 
 impl SqliteStore {
-    pub(super) fn new(database: Sqlite, announces: Announces) -> Self {
-        Self { database, announces }
+    pub(super) fn new(database: Sqlite, notifications: Notifications) -> Self {
+        Self { database, notifications }
     }
 }
 
@@ -63,12 +62,12 @@ impl ExportStore for SqliteStore {
         self.database.read(move |connection| jobs::find(connection, id)).await
     }
 
-    async fn uncounted_jobs(&self, limit: u32) -> Result<Vec<UncountedJob>, DatabaseError> {
-        self.database.read(move |connection| jobs::uncounted(connection, limit)).await
+    async fn jobs_without_target(&self, limit: u32) -> Result<Vec<JobWithoutTarget>, DatabaseError> {
+        self.database.read(move |connection| jobs::without_target(connection, limit)).await
     }
 
-    async fn set_awaited(&self, id: ExportId, evaluations: i64) -> Result<(), DatabaseError> {
-        self.database.write(move |connection| jobs::set_awaited(connection, id, evaluations)).await
+    async fn set_target_sequence(&self, id: ExportId, target: i64) -> Result<(), DatabaseError> {
+        self.database.write(move |connection| jobs::set_target_sequence(connection, id, target)).await
     }
 
     async fn record_rows(&self, rows: Vec<ReceivedRow>, now: Timestamp) -> Result<(), DatabaseError> {
@@ -79,7 +78,7 @@ impl ExportStore for SqliteStore {
         self.database.write(move |connection| removal::delete_rows(connection, rows, now)).await
     }
 
-    async fn remove_older_rows(
+    async fn remove_rows_older_than(
         &self,
         organization_id: OrganizationId,
         before: TicketId,
@@ -87,29 +86,29 @@ impl ExportStore for SqliteStore {
     ) -> Result<usize, DatabaseError> {
         let limit = i64::from(limit);
         self.database
-            .write(move |connection| removal::remove_older(connection, organization_id, before, limit))
+            .write(move |connection| removal::remove_older_than(connection, organization_id, before, limit))
             .await
     }
 
-    async fn forget_deletions(&self, before: Timestamp, limit: u32) -> Result<usize, DatabaseError> {
+    async fn prune_tombstones(&self, before: Timestamp, limit: u32) -> Result<usize, DatabaseError> {
         let limit = i64::from(limit);
-        self.database.write(move |connection| removal::forget_deletions(connection, before, limit)).await
+        self.database.write(move |connection| removal::prune_tombstones(connection, before, limit)).await
     }
 
     async fn expired_files(&self, now: Timestamp, limit: u32) -> Result<Vec<ExpiredFile>, DatabaseError> {
         self.database.read(move |connection| jobs::expired_files(connection, now, limit)).await
     }
 
-    async fn file_removed(&self, id: ExportId, now: Timestamp) -> Result<(), DatabaseError> {
-        self.database.write(move |connection| jobs::file_removed(connection, id, now)).await
+    async fn mark_file_removed(&self, id: ExportId, now: Timestamp) -> Result<(), DatabaseError> {
+        self.database.write(move |connection| jobs::mark_file_removed(connection, id, now)).await
     }
 
     async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError> {
         self.database.write(move |connection| rows::prune(connection, now)).await
     }
 
-    async fn give_up_arrivals(&self, limit: Timestamp) -> Result<Vec<GivenUp>, DatabaseError> {
-        self.database.write(move |connection| arrivals::give_up(connection, limit)).await
+    async fn skip_missing_sequences(&self, limit: Timestamp) -> Result<Vec<SkippedSequences>, DatabaseError> {
+        self.database.write(move |connection| sequences::skip_missing(connection, limit)).await
     }
 
     async fn ensure_partitions(&self, _now: Timestamp) -> Result<(), DatabaseError> {
@@ -140,16 +139,16 @@ impl WorkStore for SqliteStore {
         file: FinishedFile,
         now: Timestamp,
     ) -> Result<bool, DatabaseError> {
-        let (claim, announces) = (claim.clone(), self.announces);
+        let (claim, notifications) = (claim.clone(), self.notifications);
         self.database
-            .write(move |connection| leases::complete(connection, &claim, &file, now, announces))
+            .write(move |connection| leases::complete(connection, &claim, &file, now, notifications))
             .await
     }
 
     async fn fail(&self, claim: &Claim, message: &str, now: Timestamp) -> Result<bool, DatabaseError> {
-        let (claim, message, announces) = (claim.clone(), message.to_owned(), self.announces);
+        let (claim, message, notifications) = (claim.clone(), message.to_owned(), self.notifications);
         self.database
-            .write(move |connection| leases::fail(connection, &claim, &message, now, announces))
+            .write(move |connection| leases::fail(connection, &claim, &message, now, notifications))
             .await
     }
 
@@ -160,40 +159,44 @@ impl WorkStore for SqliteStore {
         now: Timestamp,
     ) -> Result<bool, DatabaseError> {
         let claim = claim.clone();
-        self.database.write(move |connection| leases::let_go(connection, &claim, due, 0, now)).await
+        self.database.write(move |connection| leases::release_until(connection, &claim, due, 0, now)).await
     }
 
-    async fn hand_back(&self, claim: &Claim, now: Timestamp) -> Result<bool, DatabaseError> {
+    async fn release(&self, claim: &Claim, now: Timestamp) -> Result<bool, DatabaseError> {
         let claim = claim.clone();
-        self.database.write(move |connection| leases::let_go(connection, &claim, now, 1, now)).await
+        self.database.write(move |connection| leases::release_until(connection, &claim, now, 1, now)).await
     }
 
     async fn fail_exhausted(
         &self,
-        max_tries: u32,
+        max_attempts: u32,
         message: &str,
         now: Timestamp,
     ) -> Result<usize, DatabaseError> {
-        let (message, announces) = (message.to_owned(), self.announces);
+        let (message, notifications) = (message.to_owned(), self.notifications);
         self.database
-            .write(move |connection| leases::fail_exhausted(connection, max_tries, &message, now, announces))
+            .write(move |connection| {
+                leases::fail_exhausted(connection, max_attempts, &message, now, notifications)
+            })
             .await
     }
 
-    async fn set_file_period(
+    async fn apply_file_retention(
         &self,
         organization_id: OrganizationId,
-        period: Period,
+        period: RetentionPeriod,
         limit: u32,
     ) -> Result<usize, DatabaseError> {
         let limit = i64::from(limit);
         self.database
-            .write(move |connection| removal::set_file_period(connection, organization_id, period, limit))
+            .write(move |connection| {
+                removal::apply_file_retention(connection, organization_id, period, limit)
+            })
             .await
     }
 
-    async fn missing_evaluations(&self, id: ExportId) -> Result<Option<i64>, DatabaseError> {
-        self.database.read(move |connection| rows::missing(connection, id)).await
+    async fn evaluation_lag(&self, id: ExportId) -> Result<Option<i64>, DatabaseError> {
+        self.database.read(move |connection| rows::lag(connection, id)).await
     }
 
     async fn copy_lines(&self, selection: Selection, sink: LineSink) -> Result<u64, SnapshotError> {

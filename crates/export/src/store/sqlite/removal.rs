@@ -1,9 +1,9 @@
-//! Rows that go, and files whose period changes. All inside the transaction of `Sqlite::write`.
+//! Deletion of rows and retention of files. All functions run inside the transaction of `Sqlite::write`.
 
 use assay_contracts::ids::{OrganizationId, TicketId};
-use assay_contracts::retention::Period;
+use assay_contracts::retention::RetentionPeriod;
 use assay_contracts::time::Timestamp;
-use assay_messaging::inbox::record_sqlite;
+use assay_messaging::inbox;
 use assay_platform::db::DatabaseError;
 use diesel::prelude::*;
 use diesel::sql_query;
@@ -14,13 +14,13 @@ use uuid::Uuid;
 use crate::domain::removal::DeletedRow;
 use crate::store::DELETIONS_CONSUMER;
 use crate::store::record::StoredId;
-use crate::store::removal::{self, DELETE_ROW, unhandled};
+use crate::store::removal::{self, DELETE_ROW, new_deletions};
 
 const REMOVE_OLDER: &str = "
     DELETE FROM evaluation_rows WHERE ticket_id IN
     (SELECT ticket_id FROM evaluation_rows WHERE organization_id = ? AND ticket_id < ? ORDER BY ticket_id LIMIT ?)";
 
-const FORGET_DELETIONS: &str = "
+const PRUNE_TOMBSTONES: &str = "
     DELETE FROM evaluation_rows WHERE ticket_id IN
     (SELECT ticket_id FROM evaluation_rows WHERE deleted_at IS NOT NULL AND deleted_at < ?
       ORDER BY deleted_at LIMIT ?)";
@@ -31,8 +31,8 @@ pub(super) fn delete_rows(
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
     let ids: Vec<_> = rows.iter().map(|row| row.event_id).collect();
-    let new = record_sqlite(connection, DELETIONS_CONSUMER, &ids, now)?;
-    for row in unhandled(rows, &new) {
+    let new = inbox::record(connection, DELETIONS_CONSUMER, &ids, now)?;
+    for row in new_deletions(rows, &new) {
         sql_query(DELETE_ROW)
             .bind::<Text, _>(StoredId::of(row.ticket_id))
             .bind::<Text, _>(StoredId::of(Uuid::nil()))
@@ -44,7 +44,7 @@ pub(super) fn delete_rows(
     Ok(())
 }
 
-pub(super) fn remove_older(
+pub(super) fn remove_older_than(
     connection: &mut SqliteConnection,
     organization_id: OrganizationId,
     before: TicketId,
@@ -57,24 +57,24 @@ pub(super) fn remove_older(
         .execute(connection)?)
 }
 
-pub(super) fn forget_deletions(
+pub(super) fn prune_tombstones(
     connection: &mut SqliteConnection,
     before: Timestamp,
     limit: i64,
 ) -> Result<usize, DatabaseError> {
-    Ok(sql_query(FORGET_DELETIONS)
+    Ok(sql_query(PRUNE_TOMBSTONES)
         .bind::<BigInt, _>(before.as_millis())
         .bind::<BigInt, _>(limit)
         .execute(connection)?)
 }
 
-pub(super) fn set_file_period(
+pub(super) fn apply_file_retention(
     connection: &mut SqliteConnection,
     organization_id: OrganizationId,
-    period: Period,
+    period: RetentionPeriod,
     limit: i64,
 ) -> Result<usize, DatabaseError> {
-    Ok(sql_query(removal::set_file_period(period))
+    Ok(sql_query(removal::apply_file_retention(period))
         .bind::<Text, _>(StoredId::of(organization_id))
         .bind::<BigInt, _>(limit)
         .execute(connection)?)

@@ -1,21 +1,21 @@
-//! The rows that files are made of. All inside the transaction of `Sqlite::write`.
+//! The read model of exports. All functions run inside the transaction of `Sqlite::write`.
 
 use assay_contracts::ids::ExportId;
 use assay_contracts::time::Timestamp;
-use assay_messaging::inbox::{PRUNE_BATCH, RETENTION_MILLIS, forget_sqlite, record_sqlite};
+use assay_messaging::inbox::{self, PRUNE_BATCH, RETENTION_MILLIS};
 use assay_platform::db::{DatabaseError, idempotency, static_sql};
 use diesel::prelude::*;
 use diesel::sql_query;
 use diesel::sql_types::{BigInt, SmallInt, Text};
 use diesel::sqlite::SqliteConnection;
 
-use super::arrivals::take_in;
+use super::sequences;
 use crate::domain::evaluation_row::{EvaluationRow, newest_of_each_ticket};
-use crate::store::progress::{AWAITED, Awaited, by_organization, unhandled};
+use crate::store::progress::{TARGET_AND_WATERMARK, TargetAndWatermark, group_by_organization, new_rows};
 use crate::store::record::StoredId;
 use crate::store::{CONSUMER, ReceivedRow};
 
-/// The rule of replacement is that of `EvaluationRow::is_newer_than`.
+/// Replaces a row under the rule of `EvaluationRow::is_newer_than`.
 const UPSERT: &str = "
     INSERT INTO evaluation_rows (ticket_id, organization_id, conversation_started_at, evaluated_at, evaluation_id,
                                  columns_version, axis_line, audit_line)
@@ -37,24 +37,25 @@ pub(super) fn record(
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
     let ids: Vec<_> = received.iter().map(|received| received.event_id).collect();
-    let new = record_sqlite(connection, CONSUMER, &ids, now)?;
-    let received = unhandled(received, new);
-    let arrived = by_organization(received.iter());
+    let new = inbox::record(connection, CONSUMER, &ids, now)?;
+    let received = new_rows(received, new);
+    let sequences_by_organization = group_by_organization(received.iter());
     let rows = received.into_iter().map(|received| received.row).collect();
     newest_of_each_ticket(rows).iter().try_for_each(|row| upsert(connection, row))?;
-    arrived
-        .into_iter()
-        .try_for_each(|(organization, sequences)| take_in(connection, organization, &sequences, now))
+    sequences_by_organization.into_iter().try_for_each(|(organization, sequences)| {
+        sequences::record(connection, organization, &sequences, now)
+    })
 }
 
 pub(super) fn prune(connection: &mut SqliteConnection, now: Timestamp) -> Result<usize, DatabaseError> {
-    let forgotten = forget_sqlite(connection, now.plus_millis(-RETENTION_MILLIS), PRUNE_BATCH)?;
-    Ok(forgotten + idempotency::prune_sqlite(connection, now)?)
+    let forgotten = inbox::prune(connection, now.plus_millis(-RETENTION_MILLIS), PRUNE_BATCH)?;
+    Ok(forgotten + idempotency::prune(connection, now)?)
 }
 
-pub(super) fn missing(connection: &mut SqliteConnection, id: ExportId) -> Result<Option<i64>, DatabaseError> {
-    let awaited: Awaited = sql_query(AWAITED).bind::<Text, _>(StoredId::of(id)).get_result(connection)?;
-    Ok(awaited.missing())
+pub(super) fn lag(connection: &mut SqliteConnection, id: ExportId) -> Result<Option<i64>, DatabaseError> {
+    let found: TargetAndWatermark =
+        sql_query(TARGET_AND_WATERMARK).bind::<Text, _>(StoredId::of(id)).get_result(connection)?;
+    Ok(found.lag())
 }
 
 fn upsert(connection: &mut SqliteConnection, row: &EvaluationRow) -> Result<(), DatabaseError> {

@@ -1,5 +1,5 @@
-//! Reading the lines of a file: one statement, whose rows are fetched one by one. In write-ahead mode a statement sees
-//! the database as it was when it began.
+//! Reads the lines of a file: one statement whose rows are fetched one by one. In WAL mode a statement reads a consistent
+//! snapshot.
 
 use assay_contracts::export::ExportKind;
 use diesel::connection::DefaultLoadingMode;

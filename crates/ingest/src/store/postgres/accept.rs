@@ -1,7 +1,7 @@
-//! Writes a batch of imports in a few statements, whatever its size.
+//! Writes a batch of imports in a fixed number of statements.
 //!
-//! Transactions of other writers and replicas may hold the same keys. Each claims in the same order (idempotency keys,
-//! identities, names; each of them sorted), so that transactions wait for each other and never in a circle.
+//! Other writers and replicas may claim the same keys. All transactions lock in the same order (idempotency keys,
+//! identities, names; each sorted), which prevents deadlocks.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use std::sync::Arc;
 use assay_contracts::conversation::IdentityHash;
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
-use assay_messaging::outbox::{self, Handover};
-use assay_platform::db::idempotency::{Earlier, Record, forget_postgres, store_postgres};
+use assay_messaging::outbox::{self, DirectDispatch};
+use assay_platform::db::idempotency::{self, KeyReuse, Record};
 use assay_platform::db::{DatabaseError, static_sql};
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
@@ -60,28 +60,28 @@ struct IdentityRow {
 pub(super) fn accept_batch(
     connection: &mut PgConnection,
     imports: &[Arc<Import>],
-    handover: Handover,
+    dispatch: DirectDispatch,
 ) -> Result<Vec<ImportOutcome>, DatabaseError> {
-    let earlier = claim_keys(connection, imports)?;
+    let reused = claim_keys(connection, imports)?;
     let fresh: Vec<&Import> =
-        imports.iter().map(Arc::as_ref).filter(|import| !earlier.contains_key(&import.ticket_id)).collect();
+        imports.iter().map(Arc::as_ref).filter(|import| !reused.contains_key(&import.ticket_id)).collect();
     let claimed = claim_identities(connection, &fresh)?;
-    let (accepted, refused): (Vec<&Import>, Vec<&Import>) =
+    let (accepted, duplicates): (Vec<&Import>, Vec<&Import>) =
         fresh.into_iter().partition(|import| claimed.contains(&import.ticket_id));
-    let first_tickets = find_first_tickets(connection, &refused)?;
-    release_keys(connection, &refused)?;
-    write_accepted(connection, &accepted, handover)?;
-    imports.iter().map(|import| outcome(import, &earlier, &claimed, &first_tickets)).collect()
+    let first_tickets = find_first_tickets(connection, &duplicates)?;
+    release_keys(connection, &duplicates)?;
+    write_accepted(connection, &accepted, dispatch)?;
+    imports.iter().map(|import| outcome(import, &reused, &claimed, &first_tickets)).collect()
 }
 
 fn outcome(
     import: &Import,
-    earlier: &HashMap<TicketId, Earlier>,
+    reused: &HashMap<TicketId, KeyReuse>,
     claimed: &HashSet<TicketId>,
     first_tickets: &HashMap<(Uuid, Vec<u8>), TicketId>,
 ) -> Result<ImportOutcome, DatabaseError> {
-    if let Some(earlier) = earlier.get(&import.ticket_id) {
-        return Ok(ImportOutcome::Earlier(earlier.clone()));
+    if let Some(reused) = reused.get(&import.ticket_id) {
+        return Ok(ImportOutcome::KeyReused(reused.clone()));
     }
     if claimed.contains(&import.ticket_id) {
         return Ok(ImportOutcome::Accepted);
@@ -89,31 +89,31 @@ fn outcome(
     let identity = (import.organization_id.as_uuid(), import.identity.as_bytes().to_vec());
     let first = first_tickets.get(&identity).copied();
     first.map(ImportOutcome::Duplicate).ok_or_else(|| {
-        DatabaseError::Corrupt("an identity was refused as a duplicate and cannot be found".to_owned())
+        DatabaseError::Corrupt("an identity conflicts as a duplicate and cannot be found".to_owned())
     })
 }
 
-/// Claims the idempotency keys, and answers which were used before, by the ticket that an import would have become.
+/// Claims the idempotency keys; returns the reused ones by the ticket id of their import.
 fn claim_keys(
     connection: &mut PgConnection,
     imports: &[Arc<Import>],
-) -> Result<HashMap<TicketId, Earlier>, DatabaseError> {
+) -> Result<HashMap<TicketId, KeyReuse>, DatabaseError> {
     let with_key = imports.iter().filter_map(|import| Some((import.ticket_id, import.record.clone()?)));
     let (tickets, records): (Vec<TicketId>, Vec<Record>) = with_key.unzip();
     let now = imports.iter().map(|import| import.accepted_at).max().unwrap_or(Timestamp::MIN);
-    let answers = store_postgres(connection, &records, now)?;
+    let answers = idempotency::store(connection, &records, now)?;
     let used = tickets.into_iter().zip(answers);
-    Ok(used.filter_map(|(ticket, earlier)| Some((ticket, earlier?))).collect())
+    Ok(used.filter_map(|(ticket, reused)| Some((ticket, reused?))).collect())
 }
 
-/// Gives back the keys of imports that turned out to be duplicates: only successes are kept.
-fn release_keys(connection: &mut PgConnection, refused: &[&Import]) -> Result<(), DatabaseError> {
-    let records = refused.iter().filter_map(|import| import.record.as_ref());
+/// Releases the idempotency keys of duplicates: only successful requests are recorded.
+fn release_keys(connection: &mut PgConnection, duplicates: &[&Import]) -> Result<(), DatabaseError> {
+    let records = duplicates.iter().filter_map(|import| import.record.as_ref());
     let keys: Vec<_> = records.map(|record| (record.organization_id, &record.key)).collect();
-    forget_postgres(connection, &keys)
+    idempotency::delete(connection, &keys)
 }
 
-/// Answers the tickets whose identity is new. Of equal identities in one batch the first import's is.
+/// Claims the identities; returns the tickets whose identity is new. Among equal identities in a batch the first wins.
 fn claim_identities(
     connection: &mut PgConnection,
     imports: &[&Import],
@@ -122,7 +122,7 @@ fn claim_identities(
         return Ok(HashSet::new());
     }
     let mut sorted: Vec<&Import> = imports.to_vec();
-    // Stable: equal identities stay in the order of their arrival.
+    // A stable sort: equal identities stay in order of arrival.
     sorted.sort_by_key(|import| identity(import));
     let (organizations, hashes) = identity_columns(&sorted);
     let tickets: Vec<Uuid> = sorted.iter().map(|import| import.ticket_id.as_uuid()).collect();
@@ -134,15 +134,15 @@ fn claim_identities(
     Ok(claimed.into_iter().map(|row| row.ticket_id.into()).collect())
 }
 
-/// The tickets that hold the identities of refused imports.
+/// The first tickets of the identities of duplicates.
 fn find_first_tickets(
     connection: &mut PgConnection,
-    refused: &[&Import],
+    duplicates: &[&Import],
 ) -> Result<HashMap<(Uuid, Vec<u8>), TicketId>, DatabaseError> {
-    if refused.is_empty() {
+    if duplicates.is_empty() {
         return Ok(HashMap::new());
     }
-    let (organizations, hashes) = identity_columns(refused);
+    let (organizations, hashes) = identity_columns(duplicates);
     let rows: Vec<IdentityRow> = static_sql(FIND_IDENTITIES)
         .bind::<Array<SqlUuid>, _>(organizations)
         .bind::<Array<Binary>, _>(hashes)
@@ -157,7 +157,7 @@ fn find_first_tickets(
 fn write_accepted(
     connection: &mut PgConnection,
     accepted: &[&Import],
-    handover: Handover,
+    dispatch: DirectDispatch,
 ) -> Result<(), DatabaseError> {
     if accepted.is_empty() {
         return Ok(());
@@ -165,7 +165,7 @@ fn write_accepted(
     insert_conversations(connection, accepted)?;
     upsert_names(connection, accepted)?;
     let events: Vec<_> = accepted.iter().map(|import| import.event.clone()).collect();
-    outbox::enqueue_postgres(connection, &events, handover)
+    outbox::enqueue(connection, &events, dispatch)
 }
 
 fn insert_conversations(connection: &mut PgConnection, imports: &[&Import]) -> Result<(), DatabaseError> {
@@ -176,7 +176,7 @@ fn insert_conversations(connection: &mut PgConnection, imports: &[&Import]) -> R
     let times = |of: fn(&Import) -> Timestamp| {
         imports.iter().map(|import| of(import).as_millis()).collect::<Vec<_>>()
     };
-    let packed: Vec<&[u8]> = imports.iter().map(|import| import.messages.as_bytes()).collect();
+    let messages: Vec<&[u8]> = imports.iter().map(|import| import.messages.as_bytes()).collect();
     static_sql(INSERT_CONVERSATIONS)
         .bind::<Array<SqlUuid>, _>(uuids(|import| import.ticket_id.as_uuid()))
         .bind::<Array<SqlUuid>, _>(uuids(|import| import.organization_id.as_uuid()))
@@ -188,7 +188,7 @@ fn insert_conversations(connection: &mut PgConnection, imports: &[&Import]) -> R
         .bind::<Array<BigInt>, _>(times(|import| import.ended_at))
         .bind::<Array<BigInt>, _>(times(|import| import.accepted_at))
         .bind::<Array<Text>, _>(texts(|import| &import.agents_json))
-        .bind::<Array<Binary>, _>(packed)
+        .bind::<Array<Binary>, _>(messages)
         .execute(connection)?;
     Ok(())
 }

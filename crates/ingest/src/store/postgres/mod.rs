@@ -10,8 +10,8 @@ use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::internal::TicketReference;
 use assay_contracts::ticket::Ticket;
 use assay_contracts::time::Timestamp;
-use assay_messaging::outbox::Handover;
-use assay_platform::db::idempotency::prune_postgres;
+use assay_messaging::outbox::DirectDispatch;
+use assay_platform::db::idempotency;
 use assay_platform::db::{DatabaseError, PartitionedTable, Postgres, ensure_monthly_partitions, static_sql};
 use async_trait::async_trait;
 use diesel::pg::PgConnection;
@@ -22,9 +22,9 @@ use uuid::Uuid;
 use self::accept::accept_batch;
 use super::rows::{TicketRow, TranscriptRow};
 use super::{Store, StoredTranscripts};
-use crate::domain::{Expiry, Import, ImportOutcome, TicketDeletion};
+use crate::domain::{Import, ImportOutcome, RetentionCutoff, TicketDeletion};
 
-/// Partitions are made so many months ahead: a service may stand still for long and write at once when it is back.
+/// Months for which partitions are created ahead: a service that was down for weeks can write at once.
 const MONTHS_AHEAD: u32 = 3;
 
 const CONVERSATIONS: PartitionedTable = PartitionedTable { name: "conversations", key: "id" };
@@ -59,10 +59,10 @@ impl Store for PostgresStore {
     async fn accept_batch(
         &self,
         imports: Vec<Arc<Import>>,
-        handover: Handover,
+        dispatch: DirectDispatch,
     ) -> Result<Vec<ImportOutcome>, DatabaseError> {
         let work = move |connection: &mut PgConnection| {
-            connection.transaction(|tx| accept_batch(tx, &imports, handover))
+            connection.transaction(|tx| accept_batch(tx, &imports, dispatch))
         };
         self.postgres.run(work).await
     }
@@ -106,10 +106,10 @@ impl Store for PostgresStore {
         Ok(found.into_iter().find(|(of, _, _)| *of == organization_id).map(|(_, _, deleted_at)| deleted_at))
     }
 
-    async fn expire(&self, expiry: Expiry, limit: usize) -> Result<usize, DatabaseError> {
+    async fn expire(&self, cutoff: RetentionCutoff, limit: usize) -> Result<usize, DatabaseError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let expire = move |connection: &mut PgConnection| {
-            connection.transaction(|tx| removal::expire(tx, expiry, limit))
+            connection.transaction(|tx| removal::expire(tx, cutoff, limit))
         };
         self.postgres.run(expire).await
     }
@@ -120,7 +120,7 @@ impl Store for PostgresStore {
     }
 
     async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError> {
-        self.postgres.run(move |connection| prune_postgres(connection, now)).await
+        self.postgres.run(move |connection| idempotency::prune(connection, now)).await
     }
 
     fn concurrent_writers(&self, wanted: usize) -> usize {
@@ -137,8 +137,8 @@ fn read_transcripts(
         .bind::<Array<SqlUuid>, _>(ids)
         .bind::<BigInt, _>(i64::try_from(tickets.len()).unwrap_or(i64::MAX))
         .load(connection)?;
-    let found = StoredTranscripts::of(tickets, rows)?;
-    // After the transcripts: whatever was deleted before they were read is known by now.
+    let found = StoredTranscripts::from_rows(tickets, rows)?;
+    // Read after the transcripts, so that a ticket deleted in between is reported as deleted.
     let deletions = removal::find_deletions(connection, &found.missing(tickets))?;
     Ok(found.with_deletions(tickets, &deletions))
 }

@@ -1,4 +1,4 @@
-//! Names, all of a batch in one statement.
+//! Display names, all of a batch in one statement.
 
 use assay_platform::db::{DatabaseError, static_sql};
 use diesel::pg::PgConnection;
@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::domain::{Import, Participant, latest_names};
 
-/// A name is replaced by one of a later or the same moment, and rows that would not change are not written.
+/// A name is replaced by one with a later or equal timestamp. Rows that would not change are not written.
 const UPSERT: &str = "
     INSERT INTO participants (organization_id, identity_sha256, source, source_account_id, author_type,
                               external_id, name, named_at)

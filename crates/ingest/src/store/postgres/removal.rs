@@ -1,4 +1,4 @@
-//! Conversations that go: deleted, or too old.
+//! Deletion and expiry of conversations.
 
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
@@ -9,10 +9,10 @@ use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Text, Uuid as SqlUuid};
 use uuid::Uuid;
 
-use crate::domain::{Expiry, Participant, TicketDeletion};
+use crate::domain::{Participant, RetentionCutoff, TicketDeletion};
 use crate::store::rows::{DeletionRow, RemovedRow, deletion_times};
 
-/// The row is locked until the commit: of two deletions one finds it gone.
+/// Locks the row until the commit, so that only one of two concurrent deletions succeeds.
 const DELETE_CONVERSATION: &str = "
     DELETE FROM conversations WHERE id = $1 AND organization_id = $2
     RETURNING id::text, external_id, source, source_account_id, started_at, ended_at, created_at,
@@ -23,7 +23,7 @@ const DELETE_EXPIRED: &str = "DELETE FROM expired_tickets WHERE ticket_id = $1 A
 const INSERT_EXPIRED: &str =
     "INSERT INTO expired_tickets (ticket_id, organization_id) SELECT id, $2 FROM unnest($1) AS id";
 
-/// Their evaluations are gone, too.
+/// Tickets whose evaluations have expired, too.
 const FORGET_EXPIRED: &str = "
     DELETE FROM expired_tickets WHERE ticket_id IN
     (SELECT ticket_id FROM expired_tickets WHERE organization_id = $1 AND ticket_id < $2 ORDER BY ticket_id LIMIT $3)";
@@ -35,7 +35,7 @@ const FIND_DELETIONS: &str = "
     SELECT ticket_id::text, organization_id::text, deleted_at FROM deletions
     WHERE ticket_id = ANY ($1) ORDER BY ticket_id LIMIT $2";
 
-/// Locked in the order in which imports lock them. A name that came since with another message stays.
+/// Locks the rows in the same order as imports do. A name that a later message has changed is kept.
 const DELETE_NAMES: &str = "
     DELETE FROM participants USING (
         SELECT organization_id, identity_sha256 FROM participants
@@ -44,7 +44,7 @@ const DELETE_NAMES: &str = "
     WHERE participants.organization_id = gone.organization_id
       AND participants.identity_sha256 = gone.identity_sha256";
 
-/// The last condition names the partitions that need not be looked at.
+/// The last condition enables partition pruning.
 const EXPIRE: &str = "
     DELETE FROM conversations
     WHERE id = ANY (ARRAY (SELECT id FROM conversations WHERE organization_id = $1 AND id < $2 ORDER BY id LIMIT $3))
@@ -56,7 +56,7 @@ const FORGET_DELETIONS: &str = "
     DELETE FROM deletions WHERE ticket_id IN
     (SELECT ticket_id FROM deletions WHERE deleted_at < $1 ORDER BY deleted_at LIMIT $2)";
 
-/// Inside a transaction. False when the organization has no such ticket.
+/// Must run inside a transaction. False when the organization has no such ticket.
 pub(super) fn delete_ticket(
     connection: &mut PgConnection,
     deletion: &TicketDeletion,
@@ -76,11 +76,11 @@ pub(super) fn delete_ticket(
         .execute(connection)?;
     let names = row.map(|row| row.participants(deletion.organization_id)).unwrap_or_default();
     delete_names(connection, deletion.organization_id, &names)?;
-    outbox::enqueue_postgres(connection, std::slice::from_ref(&deletion.event), outbox::Handover::NONE)?;
+    outbox::enqueue(connection, std::slice::from_ref(&deletion.event), outbox::DirectDispatch::NONE)?;
     Ok(true)
 }
 
-/// Whether it is a ticket whose transcript is gone already.
+/// Deletes a ticket whose transcript has expired; false when there is none.
 fn delete_expired(connection: &mut PgConnection, deletion: &TicketDeletion) -> Result<bool, DatabaseError> {
     let deleted = static_sql(DELETE_EXPIRED)
         .bind::<SqlUuid, _>(deletion.ticket_id.as_uuid())
@@ -121,18 +121,18 @@ pub(super) fn find_deletions(
     deletion_times(rows)
 }
 
-/// Inside a transaction.
+/// Must run inside a transaction.
 pub(super) fn expire(
     connection: &mut PgConnection,
-    expiry: Expiry,
+    cutoff: RetentionCutoff,
     limit: i64,
 ) -> Result<usize, DatabaseError> {
     let rows: Vec<RemovedRow> = static_sql(EXPIRE)
-        .bind::<SqlUuid, _>(expiry.organization_id.as_uuid())
-        .bind::<SqlUuid, _>(expiry.before.as_uuid())
+        .bind::<SqlUuid, _>(cutoff.organization_id.as_uuid())
+        .bind::<SqlUuid, _>(cutoff.before.as_uuid())
         .bind::<BigInt, _>(limit)
         .load(connection)?;
-    let organization_id = expiry.organization_id;
+    let organization_id = cutoff.organization_id;
     let names: Vec<_> = rows.iter().flat_map(|row| row.participants(organization_id)).collect();
     delete_names(connection, organization_id, &names)?;
     let removed = rows.into_iter().map(RemovedRow::into_facts).collect::<Result<Vec<_>, _>>()?;
@@ -142,15 +142,15 @@ pub(super) fn expire(
         .bind::<Array<SqlUuid>, _>(ids)
         .bind::<SqlUuid, _>(organization_id.as_uuid())
         .execute(connection)?;
-    if let Some(first_kept) = expiry.first_evaluated() {
+    if let Some(first_kept) = cutoff.first_with_kept_evaluation() {
         static_sql(FORGET_EXPIRED)
             .bind::<SqlUuid, _>(organization_id.as_uuid())
             .bind::<SqlUuid, _>(first_kept.as_uuid())
             .bind::<BigInt, _>(limit)
             .execute(connection)?;
     }
-    let events = expiry.events(removed).map_err(|error| DatabaseError::Corrupt(error.to_string()))?;
-    outbox::enqueue_postgres(connection, &events, outbox::Handover::NONE)?;
+    let events = cutoff.events(removed).map_err(|error| DatabaseError::Corrupt(error.to_string()))?;
+    outbox::enqueue(connection, &events, outbox::DirectDispatch::NONE)?;
     Ok(count)
 }
 

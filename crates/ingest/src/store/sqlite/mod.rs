@@ -1,5 +1,4 @@
-//! Conversations in SQLite. Statements are one to a row here: inside the process they cost next to nothing, and what
-//! a batch saves is the commit.
+//! Conversations in SQLite. One statement per row: statements are cheap inside the process, and a batch only saves commits.
 
 mod removal;
 
@@ -9,8 +8,8 @@ use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::internal::TicketReference;
 use assay_contracts::ticket::Ticket;
 use assay_contracts::time::Timestamp;
-use assay_messaging::outbox::{self, Handover};
-use assay_platform::db::idempotency::{forget_sqlite, prune_sqlite, store_sqlite};
+use assay_messaging::outbox::{self, DirectDispatch};
+use assay_platform::db::idempotency;
 use assay_platform::db::{DatabaseError, Sqlite, static_sql};
 use async_trait::async_trait;
 use diesel::prelude::*;
@@ -19,9 +18,9 @@ use diesel::sqlite::SqliteConnection;
 
 use super::rows::{TicketRow, TranscriptRow};
 use super::{Store, StoredTranscripts};
-use crate::domain::{Expiry, Import, ImportOutcome, Participant, TicketDeletion};
+use crate::domain::{Import, ImportOutcome, Participant, RetentionCutoff, TicketDeletion};
 
-/// Unless its identity was used by a conversation that is here, or gone.
+/// Inserts nothing when the identity was used before, also by a conversation that was removed since.
 const INSERT_CONVERSATION: &str = "
     INSERT INTO conversations (id, organization_id, identity_sha256, external_id, source, source_account_id, subject,
                                started_at, ended_at, created_at, agents, messages, packed)
@@ -33,7 +32,7 @@ const FIND_FIRST_TICKET: &str = "
     SELECT id FROM conversations WHERE organization_id = ? AND identity_sha256 = ?
     UNION ALL SELECT ticket_id FROM used_identities WHERE organization_id = ? AND identity_sha256 = ?";
 
-/// A name is replaced by one of a later or the same moment.
+/// A name is replaced by one with a later or equal timestamp.
 const UPSERT_NAME: &str = "
     INSERT INTO participants (organization_id, identity_sha256, source, source_account_id, author_type,
                               external_id, name, named_at)
@@ -58,7 +57,7 @@ struct TicketIdRow {
 
 impl TicketIdRow {
     fn ticket_id(&self) -> Result<TicketId, DatabaseError> {
-        self.id.parse().map_err(|_| DatabaseError::Corrupt(format!("ticket id `{}` is no UUID", self.id)))
+        self.id.parse().map_err(|_| DatabaseError::Corrupt(format!("ticket id `{}` is not a UUID", self.id)))
     }
 }
 
@@ -74,7 +73,7 @@ impl SqliteStore {
 
 #[async_trait]
 impl Store for SqliteStore {
-    /// Nothing to prepare: there are no partitions.
+    /// SQLite has no partitions.
     async fn prepare(&self, _now: Timestamp) -> Result<(), DatabaseError> {
         Ok(())
     }
@@ -82,9 +81,9 @@ impl Store for SqliteStore {
     async fn accept_batch(
         &self,
         imports: Vec<Arc<Import>>,
-        handover: Handover,
+        dispatch: DirectDispatch,
     ) -> Result<Vec<ImportOutcome>, DatabaseError> {
-        self.sqlite.write(move |tx| imports.iter().map(|import| accept(tx, import, handover)).collect()).await
+        self.sqlite.write(move |tx| imports.iter().map(|import| accept(tx, import, dispatch)).collect()).await
     }
 
     async fn find_ticket(
@@ -111,7 +110,7 @@ impl Store for SqliteStore {
             for ticket in &tickets {
                 rows.extend(read_transcript(connection, ticket)?);
             }
-            let found = StoredTranscripts::of(&tickets, rows)?;
+            let found = StoredTranscripts::from_rows(&tickets, rows)?;
             let deletions = removal::find_deletions(connection, &found.missing(&tickets))?;
             Ok(found.with_deletions(&tickets, &deletions))
         };
@@ -131,9 +130,9 @@ impl Store for SqliteStore {
         Ok(found.into_iter().find(|(of, _, _)| *of == organization_id).map(|(_, _, deleted_at)| deleted_at))
     }
 
-    async fn expire(&self, expiry: Expiry, limit: usize) -> Result<usize, DatabaseError> {
+    async fn expire(&self, cutoff: RetentionCutoff, limit: usize) -> Result<usize, DatabaseError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.sqlite.write(move |tx| removal::expire(tx, expiry, limit)).await
+        self.sqlite.write(move |tx| removal::expire(tx, cutoff, limit)).await
     }
 
     async fn forget_deletions(&self, before: Timestamp, limit: usize) -> Result<usize, DatabaseError> {
@@ -142,7 +141,7 @@ impl Store for SqliteStore {
     }
 
     async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError> {
-        self.sqlite.write(move |tx| prune_sqlite(tx, now)).await
+        self.sqlite.write(move |tx| idempotency::prune(tx, now)).await
     }
 
     fn concurrent_writers(&self, _wanted: usize) -> usize {
@@ -153,22 +152,22 @@ impl Store for SqliteStore {
 fn accept(
     connection: &mut SqliteConnection,
     import: &Import,
-    handover: Handover,
+    dispatch: DirectDispatch,
 ) -> Result<ImportOutcome, DatabaseError> {
     let record = import.record.as_slice();
-    let earlier = store_sqlite(connection, record, import.accepted_at)?.into_iter().flatten().next();
-    if let Some(earlier) = earlier {
-        return Ok(ImportOutcome::Earlier(earlier));
+    let reused = idempotency::store(connection, record, import.accepted_at)?.into_iter().flatten().next();
+    if let Some(reused) = reused {
+        return Ok(ImportOutcome::KeyReused(reused));
     }
     if insert_conversation(connection, import)? == 0 {
         let keys: Vec<_> = record.iter().map(|record| (record.organization_id, &record.key)).collect();
-        forget_sqlite(connection, &keys)?;
+        idempotency::delete(connection, &keys)?;
         return Ok(ImportOutcome::Duplicate(find_first_ticket(connection, import)?));
     }
     for participant in &import.participants {
         upsert_name(connection, participant)?;
     }
-    outbox::enqueue_sqlite(connection, std::slice::from_ref(&import.event), handover)?;
+    outbox::enqueue(connection, std::slice::from_ref(&import.event), dispatch)?;
     Ok(ImportOutcome::Accepted)
 }
 

@@ -1,4 +1,4 @@
-//! Conversations that go: deleted, or too old. All inside the one transaction that writes.
+//! Deletion and expiry of conversations. All functions run inside a write transaction.
 
 use assay_contracts::event::TicketFacts;
 use assay_contracts::ids::{OrganizationId, TicketId};
@@ -10,10 +10,10 @@ use diesel::sql_types::{BigInt, Binary, Text};
 use diesel::sqlite::SqliteConnection;
 
 use super::TicketIdRow;
-use crate::domain::{Expiry, Participant, TicketDeletion};
+use crate::domain::{Participant, RetentionCutoff, TicketDeletion};
 use crate::store::rows::{DeletionRow, RemovedRow, deletion_times};
 
-/// The identity outlives its conversation.
+/// Keeps the identity used after its conversation is removed.
 const KEEP_IDENTITY: &str = "
     INSERT INTO used_identities (organization_id, identity_sha256, ticket_id)
     SELECT organization_id, identity_sha256, id FROM conversations WHERE id = ? AND organization_id = ?
@@ -28,7 +28,7 @@ const DELETE_EXPIRED: &str = "DELETE FROM expired_tickets WHERE ticket_id = ? AN
 
 const INSERT_EXPIRED: &str = "INSERT INTO expired_tickets (ticket_id, organization_id) VALUES (?, ?)";
 
-/// Their evaluations are gone, too.
+/// Tickets whose evaluations have expired, too.
 const FORGET_EXPIRED: &str = "
     DELETE FROM expired_tickets WHERE ticket_id IN
     (SELECT ticket_id FROM expired_tickets WHERE organization_id = ? AND ticket_id < ? ORDER BY ticket_id LIMIT ?)";
@@ -39,7 +39,7 @@ const INSERT_DELETION: &str =
 const FIND_DELETION: &str =
     "SELECT ticket_id, organization_id, deleted_at FROM deletions WHERE ticket_id = ?";
 
-/// A name that came since with another message stays.
+/// A name that a later message has changed is kept.
 const DELETE_NAME: &str = "
     DELETE FROM participants WHERE organization_id = ? AND identity_sha256 = ? AND named_at = ? AND name = ?";
 
@@ -65,11 +65,11 @@ pub(super) fn delete_ticket(
         .bind::<Text, _>(deletion.organization_id.to_string())
         .bind::<BigInt, _>(deletion.deleted_at.as_millis())
         .execute(connection)?;
-    outbox::enqueue_sqlite(connection, std::slice::from_ref(&deletion.event), outbox::Handover::NONE)?;
+    outbox::enqueue(connection, std::slice::from_ref(&deletion.event), outbox::DirectDispatch::NONE)?;
     Ok(true)
 }
 
-/// Whether it is a ticket whose transcript is gone already.
+/// Deletes a ticket whose transcript has expired; false when there is none.
 fn delete_expired(
     connection: &mut SqliteConnection,
     deletion: &TicketDeletion,
@@ -81,7 +81,7 @@ fn delete_expired(
     Ok(deleted > 0)
 }
 
-/// Removes a conversation and the names that it brought; what it was.
+/// Removes a conversation and its display names; returns its ticket.
 fn remove(
     connection: &mut SqliteConnection,
     organization_id: OrganizationId,
@@ -128,34 +128,34 @@ pub(super) fn find_deletions(
 
 pub(super) fn expire(
     connection: &mut SqliteConnection,
-    expiry: Expiry,
+    cutoff: RetentionCutoff,
     limit: i64,
 ) -> Result<usize, DatabaseError> {
     let rows: Vec<TicketIdRow> = static_sql(FIND_EXPIRED)
-        .bind::<Text, _>(expiry.organization_id.to_string())
-        .bind::<Text, _>(expiry.before.to_string())
+        .bind::<Text, _>(cutoff.organization_id.to_string())
+        .bind::<Text, _>(cutoff.before.to_string())
         .bind::<BigInt, _>(limit)
         .load(connection)?;
     let mut removed = Vec::with_capacity(rows.len());
     for row in rows {
-        removed.extend(remove(connection, expiry.organization_id, row.ticket_id()?)?);
+        removed.extend(remove(connection, cutoff.organization_id, row.ticket_id()?)?);
     }
     let count = removed.len();
     for ticket in &removed {
         static_sql(INSERT_EXPIRED)
             .bind::<Text, _>(ticket.id.to_string())
-            .bind::<Text, _>(expiry.organization_id.to_string())
+            .bind::<Text, _>(cutoff.organization_id.to_string())
             .execute(connection)?;
     }
-    if let Some(first_kept) = expiry.first_evaluated() {
+    if let Some(first_kept) = cutoff.first_with_kept_evaluation() {
         static_sql(FORGET_EXPIRED)
-            .bind::<Text, _>(expiry.organization_id.to_string())
+            .bind::<Text, _>(cutoff.organization_id.to_string())
             .bind::<Text, _>(first_kept.to_string())
             .bind::<BigInt, _>(limit)
             .execute(connection)?;
     }
-    let events = expiry.events(removed).map_err(|error| DatabaseError::Corrupt(error.to_string()))?;
-    outbox::enqueue_sqlite(connection, &events, outbox::Handover::NONE)?;
+    let events = cutoff.events(removed).map_err(|error| DatabaseError::Corrupt(error.to_string()))?;
+    outbox::enqueue(connection, &events, outbox::DirectDispatch::NONE)?;
     Ok(count)
 }
 

@@ -1,4 +1,4 @@
--- Events that a consumer has handled, written in the transaction of its work: a redelivery changes nothing.
+-- Handled events of each consumer, recorded in the transaction of its work: a redelivery changes nothing.
 CREATE TABLE inbox (
     consumer text NOT NULL,
     event_id uuid NOT NULL,

@@ -1,4 +1,4 @@
--- Events that are true (they were committed with what they tell of) and not on the bus yet.
+-- Committed events that are not published yet.
 -- Times are Unix epoch milliseconds, ids canonical UUIDs.
 CREATE TABLE outbox (
     id TEXT PRIMARY KEY NOT NULL,
@@ -7,11 +7,11 @@ CREATE TABLE outbox (
     needs_consumer BOOLEAN NOT NULL,
     payload TEXT NOT NULL,
     created_at BIGINT NOT NULL,
-    -- A relay is publishing the row until then; a relay that dies leaves it to the next one.
+    -- Lease of the relay that is publishing the row; after it another relay may claim the row.
     claimed_until BIGINT NOT NULL DEFAULT 0,
     attempts INTEGER NOT NULL DEFAULT 0,
     next_attempt_at BIGINT NOT NULL,
-    -- Given up: waits for an operator, is never published by itself and never removed.
+    -- Dead: kept for an operator, never published or deleted automatically.
     dead_at BIGINT,
     last_error TEXT
 ) WITHOUT ROWID;

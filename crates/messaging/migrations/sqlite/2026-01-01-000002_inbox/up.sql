@@ -1,4 +1,4 @@
--- Events that a consumer has handled, written in the transaction of its work: a redelivery changes nothing.
+-- Handled events of each consumer, recorded in the transaction of its work: a redelivery changes nothing.
 CREATE TABLE inbox (
     consumer TEXT NOT NULL,
     event_id TEXT NOT NULL,

@@ -1,4 +1,4 @@
-//! Making connections, with a deadline.
+//! Opening and closing connections, with deadlines.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use crate::bus::BusError;
 
 /// For TCP, TLS and the AMQP handshake together.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
-/// For closing a connection in an orderly way, after which it is dropped.
+/// For the close handshake, after which the connection is dropped.
 const CLOSE_DEADLINE: Duration = Duration::from_secs(2);
-/// A peer that is silent for twice as long is gone, unless the URL says otherwise.
+/// A peer that is silent for twice as long counts as lost. The URL can override it.
 const HEARTBEAT_SECONDS: u16 = 10;
 /// Reply code of a normal close (AMQP 0-9-1, section 1.4.2.10, reply-success).
 pub(super) const REPLY_SUCCESS: u16 = 200;
 
-/// Knows the broker's address and credentials.
+/// The broker's address and credentials.
 #[derive(Clone)]
 pub(super) struct Connector {
     uri: AMQPUri,
@@ -30,7 +30,7 @@ impl Connector {
         Ok(Self { uri })
     }
 
-    /// A new connection that the broker's operator sees under `name`.
+    /// Opens a connection, shown under `name` in RabbitMQ's management.
     pub(super) async fn connect(&self, name: &str) -> Result<Connection, String> {
         let properties = ConnectionProperties::default().with_connection_name(name.into());
         match timeout(CONNECT_DEADLINE, Connection::connect_uri(self.uri.clone(), properties)).await {
@@ -45,11 +45,11 @@ impl Connector {
     }
 }
 
-/// Ends a connection in an orderly way, if the broker is there to agree.
+/// Closes a connection with the close handshake, if the broker answers in time.
 pub(super) async fn close(connection: &Connection) {
     match timeout(CLOSE_DEADLINE, connection.close(REPLY_SUCCESS, "OK".into())).await {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::debug!(%error, "connection was not closed in order"),
-        Err(_) => tracing::debug!("broker did not agree to the end of the connection in time"),
+        Ok(Err(error)) => tracing::debug!(%error, "connection was not closed cleanly"),
+        Err(_) => tracing::debug!("broker did not confirm the close of the connection in time"),
     }
 }

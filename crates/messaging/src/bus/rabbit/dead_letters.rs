@@ -1,4 +1,4 @@
-//! Looking at dead letters: each is taken from its queue, and given back unless it was decided otherwise.
+//! Review of dead letters: each is fetched from its queue, and requeued unless it is retried or dropped.
 
 use std::time::Duration;
 
@@ -10,22 +10,22 @@ use lapin::types::{AMQPValue, FieldTable, ShortString};
 use lapin::{BasicProperties, Channel, Connection, ErrorKind};
 use tokio::time::{sleep, timeout};
 
-use super::batch::{Original, Unpacked, unpack};
+use super::batch::{Original, UnpackedEvent, unpack};
 use super::connection::REPLY_SUCCESS;
 use super::message::{self, Failure, Message};
 use super::{Broker, SendError, connection};
 use crate::bus::dead_letters::{DeadLetter, DeadLetterDecision, DeadLetterError, DeadLetterReview};
 
-/// Where the broker notes whenever it dead-letters a message (RabbitMQ manual, dead letter exchanges, effects).
+/// The broker's record of dead-lettering (RabbitMQ manual, dead letter exchanges, effects).
 const HISTORY_HEADER: &str = "x-death";
 
-/// How long the broker is given for putting kept dead letters back.
-const RETURN_DEADLINE: Duration = Duration::from_secs(2);
-const RETURN_POLL: Duration = Duration::from_millis(20);
+/// For the broker to requeue kept dead letters.
+const REQUEUE_DEADLINE: Duration = Duration::from_secs(2);
+const REQUEUE_POLL: Duration = Duration::from_millis(20);
 
 impl Broker {
-    /// Shows the dead letters of `queue` to `decide`, oldest first, `limit` at most. What is kept goes back to its
-    /// place when the connection ends, whatever happens to this process.
+    /// Calls `decide` for the dead letters of `queue`, oldest first, `limit` at most. Kept ones stay unacknowledged, so
+    /// that the broker requeues them when the connection ends, even if this process dies.
     pub(super) async fn review_dead_letters(
         &self,
         queue: &str,
@@ -36,28 +36,28 @@ impl Broker {
         let connection = connection.map_err(DeadLetterError::Unavailable)?;
         let reviewed = self.review_on(&connection, queue, limit, decide).await;
         if let Ok((_, left)) = &reviewed {
-            self.await_return(&connection, queue, *left).await;
+            self.wait_until_requeued(&connection, queue, *left).await;
         }
         connection::close(&connection).await;
         reviewed.map(|(review, _)| review)
     }
 
-    /// The broker gives back what was kept a little after it was told to. Whoever looks again must find it.
-    async fn await_return(&self, connection: &Connection, queue: &str, messages: u64) {
-        let returned = async {
+    /// The broker requeues asynchronously. The next review must find the kept dead letters.
+    async fn wait_until_requeued(&self, connection: &Connection, queue: &str, messages: u64) {
+        let requeued = async {
             let channel = connection.create_channel().await.map_err(unavailable)?;
-            while count(&channel, self.names.dead_letter_queue(queue), queue).await? < messages {
-                sleep(RETURN_POLL).await;
+            while count_messages(&channel, self.names.dead_letter_queue(queue), queue).await? < messages {
+                sleep(REQUEUE_POLL).await;
             }
             Ok::<_, DeadLetterError>(())
         };
-        // Somebody else may be looking at them, or have taken some away.
-        if !matches!(timeout(RETURN_DEADLINE, returned).await, Ok(Ok(()))) {
-            tracing::debug!(queue, "dead letters that were kept are not back yet");
+        // Another review may hold some of them, or have removed some.
+        if !matches!(timeout(REQUEUE_DEADLINE, requeued).await, Ok(Ok(()))) {
+            tracing::debug!(queue, "kept dead letters are not requeued yet");
         }
     }
 
-    /// The review, and how many messages it leaves behind.
+    /// Returns the counts, and the number of messages that remain.
     async fn review_on(
         &self,
         connection: &Connection,
@@ -67,16 +67,16 @@ impl Broker {
     ) -> Result<(DeadLetterReview, u64), DeadLetterError> {
         let channel = connection.create_channel().await.map_err(unavailable)?;
         let dead_letters = self.names.dead_letter_queue(queue);
-        let messages = count(&channel, dead_letters.clone(), queue).await?;
+        let messages = count_messages(&channel, dead_letters.clone(), queue).await?;
         let mut review = DeadLetterReview { total: messages, ..DeadLetterReview::default() };
         let mut left = messages;
-        // The count is that of the beginning: what is retried and fails again is not seen twice, nor what was split.
+        // The initial count: letters that fail again meanwhile, or that were split, are not reviewed twice.
         for _ in 0..messages {
             if review.seen >= limit {
                 break;
             }
-            let taken = channel.basic_get(dead_letters.clone(), BasicGetOptions::default()).await;
-            let Some(BasicGetMessage { delivery, .. }) = taken.map_err(unavailable)? else { break };
+            let fetched = channel.basic_get(dead_letters.clone(), BasicGetOptions::default()).await;
+            let Some(BasicGetMessage { delivery, .. }) = fetched.map_err(unavailable)? else { break };
             let Delivery { properties, data, acker, .. } = delivery;
             let letters = letters(&properties, data);
             review.total += letters.len() as u64 - 1;
@@ -84,18 +84,18 @@ impl Broker {
             if decisions.iter().all(|decision| *decision == DeadLetterDecision::Keep) {
                 continue;
             }
-            left += self.carry_out(queue, &letters, &decisions).await?;
-            acknowledged(acker.ack(BasicAckOptions::default()).await)?;
+            left += self.apply(queue, &letters, &decisions).await?;
+            check_acked(acker.ack(BasicAckOptions::default()).await)?;
             left -= 1;
         }
-        // Gives back what is not acknowledged.
+        // Requeues unacknowledged messages.
         channel.close(REPLY_SUCCESS, "OK".into()).await.map_err(unavailable)?;
         Ok((review, left))
     }
 
-    /// Stores what was decided on the events of one message, each event alone, before the message is forgotten.
-    /// Answers how many of them are dead letters still.
-    async fn carry_out(
+    /// Applies the decisions on the events of one message: publishes each kept or retried event in a message of its own,
+    /// so that the original can be acknowledged. Returns the number of kept events.
+    async fn apply(
         &self,
         queue: &str,
         letters: &[Letter],
@@ -107,7 +107,7 @@ impl Broker {
         for (letter, decision) in letters.iter().zip(decisions) {
             match decision {
                 DeadLetterDecision::Keep => {
-                    messages.push(letter.to_be_kept(dead_letters.clone()));
+                    messages.push(letter.to_dead_letter(dead_letters.clone()));
                     kept += 1;
                 }
                 DeadLetterDecision::Retry => {
@@ -126,7 +126,7 @@ impl Broker {
 }
 
 impl DeadLetterReview {
-    /// Asks what is to become of each event of a message. What is beyond the limit is kept.
+    /// Decides on each event of a message. Events beyond the limit are kept.
     fn decide(
         &mut self,
         letters: &[Letter],
@@ -159,8 +159,8 @@ struct Letter {
 }
 
 impl Letter {
-    /// The same, in a message of its own.
-    fn to_be_kept(&self, dead_letters: ShortString) -> Message<'_> {
+    /// A dead letter in a message of its own.
+    fn to_dead_letter(&self, dead_letters: ShortString) -> Message<'_> {
         let failure = Failure {
             reason: &self.described.reason,
             failed_at_millis: self.described.failed_at.map(Timestamp::as_millis),
@@ -170,7 +170,7 @@ impl Letter {
     }
 }
 
-/// The events of a message, at least one. Several are there when the broker gave up the message with which they came.
+/// The events of a message, at least one; several when the broker dead-lettered a batch.
 fn letters(properties: &BasicProperties, data: Vec<u8>) -> Vec<Letter> {
     let failed_at = message::integer_header(properties, message::FAILED_AT_HEADER);
     let events = unpack(properties, data);
@@ -178,7 +178,7 @@ fn letters(properties: &BasicProperties, data: Vec<u8>) -> Vec<Letter> {
         1 => reason(properties),
         events => format!("{} (one of {events} events in one message)", reason(properties)),
     };
-    let letter = |Unpacked { original, .. }: Unpacked| Letter {
+    let letter = |UnpackedEvent { original, .. }: UnpackedEvent| Letter {
         described: DeadLetter {
             event_id: original.message_id.as_ref().map(ToString::to_string),
             topic: original.kind.as_ref().map(ToString::to_string),
@@ -192,8 +192,12 @@ fn letters(properties: &BasicProperties, data: Vec<u8>) -> Vec<Letter> {
     events.into_iter().map(letter).collect()
 }
 
-/// Asks for a queue without making it: a mistyped name must not become one.
-async fn count(channel: &Channel, dead_letters: ShortString, queue: &str) -> Result<u64, DeadLetterError> {
+/// Declares the queue passively: a mistyped name must not create one.
+async fn count_messages(
+    channel: &Channel,
+    dead_letters: ShortString,
+    queue: &str,
+) -> Result<u64, DeadLetterError> {
     let options = QueueDeclareOptions::durable().passive();
     match channel.queue_declare(dead_letters, options, FieldTable::default()).await {
         Ok(declared) => Ok(u64::from(declared.message_count())),
@@ -207,8 +211,8 @@ fn is_not_found(error: &lapin::Error) -> bool {
         if *error.kind() == AMQPErrorKind::Soft(AMQPSoftError::NOTFOUND))
 }
 
-/// lapin answers `false` without telling the broker when the channel has failed since the delivery came.
-fn acknowledged(result: lapin::Result<bool>) -> Result<(), DeadLetterError> {
+/// lapin returns `false`, without telling the broker, when the channel has failed since the delivery.
+fn check_acked(result: lapin::Result<bool>) -> Result<(), DeadLetterError> {
     if result.map_err(unavailable)? {
         return Ok(());
     }
@@ -220,19 +224,19 @@ fn unavailable(error: lapin::Error) -> DeadLetterError {
     DeadLetterError::Unavailable(error.to_string())
 }
 
-/// Our own reason goes with messages that we put there, and those carry no history of the broker's.
+/// Messages dead-lettered by a consumer carry our reason header and no history of the broker.
 fn reason(properties: &BasicProperties) -> String {
     match broker_reason(properties).as_deref() {
         Some("delivery_limit") => {
             "its consumers ended or lost their connection each time they had it".to_owned()
         }
-        Some(other) => format!("given up by the broker: {other}"),
+        Some(other) => format!("dead-lettered by the broker: {other}"),
         None => text_header(properties.headers().as_ref(), message::REASON_HEADER)
             .unwrap_or_else(|| "unknown".to_owned()),
     }
 }
 
-/// The last entry of a message's history comes first in it.
+/// The most recent entry of the history is the first.
 fn broker_reason(properties: &BasicProperties) -> Option<String> {
     let AMQPValue::FieldArray(deaths) = properties.headers().as_ref()?.inner().get(HISTORY_HEADER)? else {
         return None;
@@ -253,11 +257,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dead_letter_is_gone_only_when_the_broker_was_told() {
-        assert!(acknowledged(Ok(true)).is_ok());
-        assert!(matches!(acknowledged(Ok(false)), Err(DeadLetterError::Unavailable(_))));
-        let lost =
-            acknowledged(Err(ErrorKind::InvalidConnectionState(lapin::ConnectionState::Closed).into()));
+    fn ack_on_a_failed_channel_is_an_error() {
+        assert!(check_acked(Ok(true)).is_ok());
+        assert!(matches!(check_acked(Ok(false)), Err(DeadLetterError::Unavailable(_))));
+        let lost = check_acked(Err(ErrorKind::InvalidConnectionState(lapin::ConnectionState::Closed).into()));
         assert!(matches!(lost, Err(DeadLetterError::Unavailable(_))));
     }
 }

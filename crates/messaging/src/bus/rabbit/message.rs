@@ -8,41 +8,41 @@ use lapin::types::{AMQPValue, FieldTable, ShortString};
 use super::batch::{self, Original};
 use crate::envelope::OutgoingEvent;
 
-/// Which attempt the next delivery of a message is, from 1. Absent means 1.
+/// Number of the attempt that the next delivery is, from 1. Absent means 1.
 pub(super) const ATTEMPT_HEADER: &str = "x-assay-attempt";
-/// Why the last attempt failed.
+/// Reason of the last failure.
 pub(super) const REASON_HEADER: &str = "x-assay-reason";
-/// When it failed: Unix epoch milliseconds.
+/// Time of the last failure: Unix epoch milliseconds.
 pub(super) const FAILED_AT_HEADER: &str = "x-assay-failed-at";
 
 /// CloudEvents, AMQP protocol binding, structured mode.
 const CONTENT_TYPE: &str = "application/cloudevents+json";
 /// Survives a restart of the broker (AMQP 0-9-1, basic.delivery-mode).
 const PERSISTENT: u8 = 2;
-/// A broker refuses a message whose headers do not fit into a frame of 128 KiB, and nobody reads so long a reason.
+/// Bytes. The broker refuses a message whose headers exceed a frame of 128 KiB.
 const MAX_REASON: usize = 2_000;
 
-/// A message to be published.
+/// A message to publish.
 pub(super) struct Message<'m> {
     pub(super) exchange: ShortString,
     pub(super) routing_key: ShortString,
-    /// Whether it is an error that no queue takes it.
+    /// Whether a missing queue is an error.
     pub(super) mandatory: bool,
     pub(super) payload: Cow<'m, [u8]>,
     pub(super) properties: BasicProperties,
 }
 
-/// Why and when an attempt failed.
+/// Headers of a failed delivery.
 pub(super) struct Failure<'f> {
     pub(super) reason: &'f str,
-    /// Unknown when the broker gave it up.
+    /// `None` when the broker dead-lettered the message itself.
     pub(super) failed_at_millis: Option<i64>,
-    /// What the header is to say: the attempt that failed, or the one that follows.
+    /// The attempt that failed for a dead letter, the next one for a retry.
     pub(super) attempt: u32,
 }
 
 impl<'m> Message<'m> {
-    /// An event for every queue that takes its topic.
+    /// A single event, for every queue bound to its topic.
     pub(super) fn of_event(event: &'m OutgoingEvent, exchange: &ShortString) -> Self {
         Self {
             exchange: exchange.clone(),
@@ -53,32 +53,32 @@ impl<'m> Message<'m> {
         }
     }
 
-    /// Several events that all go where this one goes.
-    pub(super) fn of_batch(one: &OutgoingEvent, payload: Vec<u8>, exchange: &ShortString) -> Self {
+    /// Several events with the routing of the first one.
+    pub(super) fn of_batch(first: &OutgoingEvent, payload: Vec<u8>, exchange: &ShortString) -> Self {
         Self {
             exchange: exchange.clone(),
-            routing_key: one.topic.as_str().into(),
-            mandatory: one.needs_consumer,
+            routing_key: first.topic.as_str().into(),
+            mandatory: first.needs_consumer,
             payload: Cow::Owned(payload),
-            properties: properties(None, Some(one.topic.as_str().into()))
+            properties: properties(None, Some(first.topic.as_str().into()))
                 .with_content_type(batch::CONTENT_TYPE.into()),
         }
     }
 
-    /// An event that failed, for one queue. Only our own headers go along: those of the broker tell of deliveries
-    /// that are over, and would make it see a loop.
+    /// A failed event, for one queue. Only our own headers are copied: the broker's describe past deliveries, and its
+    /// cycle detection would drop the message.
     pub(super) fn of_failed(original: &'m Original, queue: ShortString, failure: &Failure<'_>) -> Self {
         let mut headers = FieldTable::default();
         headers.insert(ATTEMPT_HEADER.into(), AMQPValue::LongLongInt(i64::from(failure.attempt)));
         if let Some(failed_at) = failure.failed_at_millis {
             headers.insert(FAILED_AT_HEADER.into(), AMQPValue::LongLongInt(failed_at));
         }
-        headers.insert(REASON_HEADER.into(), AMQPValue::LongString(shortened(failure.reason).into()));
-        let alone = Self::of_original(original, queue);
-        Self { properties: alone.properties.with_headers(headers), ..alone }
+        headers.insert(REASON_HEADER.into(), AMQPValue::LongString(truncated(failure.reason).into()));
+        let message = Self::of_original(original, queue);
+        Self { properties: message.properties.with_headers(headers), ..message }
     }
 
-    /// An event that came, for one queue, as if it had never been attempted.
+    /// A delivered event, for one queue, as attempt 1.
     pub(super) fn of_original(original: &'m Original, queue: ShortString) -> Self {
         Self {
             exchange: "".into(),
@@ -90,7 +90,7 @@ impl<'m> Message<'m> {
     }
 }
 
-/// Which attempt a delivery is.
+/// Number of a delivery's attempt, from 1.
 pub(super) fn attempt(properties: &BasicProperties) -> u32 {
     integer_header(properties, ATTEMPT_HEADER)
         .and_then(|attempt| u32::try_from(attempt).ok())
@@ -119,6 +119,6 @@ fn properties(message_id: Option<ShortString>, kind: Option<ShortString>) -> Bas
     properties
 }
 
-fn shortened(reason: &str) -> &str {
+fn truncated(reason: &str) -> &str {
     reason.get(..reason.floor_char_boundary(MAX_REASON)).unwrap_or(reason)
 }

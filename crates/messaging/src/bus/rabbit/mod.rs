@@ -1,22 +1,22 @@
 //! The bus on RabbitMQ 3.10 or later.
 //!
 //! lapin's own recovery stays off: it leaves consumers silent for tens of seconds and does not cover errors of a
-//! channel. Every connection here is given up on the first error and made anew, topology included.
+//! channel. Here every connection is closed on the first error and replaced, and the topology declared again.
 
 mod batch;
 mod connection;
 mod consumer;
 mod dead_letters;
-mod intake;
+mod delivery_buffer;
+mod failed_deliveries;
+mod handler_call;
 mod message;
 mod names;
 mod outstanding;
+mod prefetch_window;
 mod publisher;
 mod session;
-mod settle;
 mod topology;
-mod window;
-mod work;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,7 +29,7 @@ use self::consumer::Consumer;
 use self::names::Names;
 use self::publisher::{Publisher, SendError};
 use super::dead_letters::{DeadLetter, DeadLetterDecision, DeadLetterError, DeadLetterReview};
-use super::in_hand::InHand;
+use super::in_flight::InFlight;
 use super::{BusError, Handler, PublishError, Subscription};
 use crate::envelope::OutgoingEvent;
 use crate::settings::{BusSettings, RetryDelay};
@@ -39,25 +39,25 @@ pub(super) struct RabbitBus {
     broker: Arc<Broker>,
 }
 
-/// What publishing and consuming share.
+/// State shared by publishing and consuming.
 struct Broker {
     connector: Connector,
     names: Names,
     publisher: Publisher,
     retries: Retries,
-    /// Published together, at most.
+    /// Most events in one message.
     events_per_message: usize,
     consumers: Consumers,
-    in_hand: InHand,
+    in_flight: InFlight,
 }
 
-/// How often, and after which delays, a delivery is attempted.
+/// Retry policy of deliveries.
 struct Retries {
     delays: Vec<RetryDelay>,
     max_attempts: u32,
 }
 
-/// How many consumers this process has, and how many of them are connected.
+/// Numbers of consumers in this process.
 #[derive(Default)]
 struct Consumers {
     running: AtomicUsize,
@@ -65,32 +65,33 @@ struct Consumers {
 }
 
 impl RabbitBus {
-    pub(super) fn open(settings: &BusSettings, in_hand: InHand) -> Result<Self, BusError> {
+    pub(super) fn open(settings: &BusSettings, in_flight: InFlight) -> Result<Self, BusError> {
         let connector = Connector::parse(settings.url.expose_secret())?;
         let names = Names::parse(&settings.namespace)?;
         let publisher = Publisher::new(connector.clone(), names.clone());
         let retries = Retries { delays: settings.retry_delays.clone(), max_attempts: settings.max_attempts };
         let events_per_message = usize::from(settings.events_per_message);
         let consumers = Consumers::default();
-        let broker = Broker { connector, names, publisher, retries, events_per_message, consumers, in_hand };
+        let broker =
+            Broker { connector, names, publisher, retries, events_per_message, consumers, in_flight };
         Ok(Self { broker: Arc::new(broker) })
     }
 
     pub(super) async fn publish(&self, events: &[OutgoingEvent]) -> Vec<Result<(), PublishError>> {
         let exchange = self.broker.names.exchange();
-        let (messages, places): (Vec<_>, Vec<_>) =
+        let (messages, positions): (Vec<_>, Vec<_>) =
             batch::pack(events, self.broker.events_per_message, &exchange).into_iter().unzip();
         let results = self.broker.publisher.send(&messages).await;
-        // What became of a message became of each of its events.
-        let mut by_place: Vec<(usize, &Result<(), SendError>)> = places
+        // The result of a message is that of each of its events.
+        let mut by_position: Vec<(usize, &Result<(), SendError>)> = positions
             .iter()
             .zip(&results)
-            .flat_map(|(places, result)| places.iter().map(move |place| (*place, result)))
+            .flat_map(|(positions, result)| positions.iter().map(move |position| (*position, result)))
             .collect();
-        by_place.sort_unstable_by_key(|(place, _)| *place);
+        by_position.sort_unstable_by_key(|(position, _)| *position);
         events
             .iter()
-            .zip(by_place)
+            .zip(by_position)
             .map(|(event, (_, result))| publish_result(event, result.clone()))
             .collect()
     }
@@ -101,7 +102,7 @@ impl RabbitBus {
         handler: Arc<dyn Handler>,
         stop: CancellationToken,
     ) {
-        let _running = Counted::new(&self.broker.consumers.running);
+        let _running = CountGuard::new(&self.broker.consumers.running);
         Consumer::new(self.broker.clone(), subscription, handler).run(&stop).await;
     }
 
@@ -124,17 +125,17 @@ impl RabbitBus {
     }
 }
 
-/// One more as long as it lives.
-struct Counted<'c>(&'c AtomicUsize);
+/// Increments a counter for as long as it lives.
+struct CountGuard<'c>(&'c AtomicUsize);
 
-impl<'c> Counted<'c> {
+impl<'c> CountGuard<'c> {
     fn new(counter: &'c AtomicUsize) -> Self {
         counter.fetch_add(1, Ordering::SeqCst);
         Self(counter)
     }
 }
 
-impl Drop for Counted<'_> {
+impl Drop for CountGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }

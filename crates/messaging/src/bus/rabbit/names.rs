@@ -5,7 +5,7 @@ use lapin::types::ShortString;
 use crate::bus::BusError;
 use crate::settings::RetryDelay;
 
-/// So that no name that is made with it comes near AMQP's limit of 255 bytes.
+/// Keeps all names far below AMQP's limit of 255 bytes.
 const MAX_NAMESPACE: usize = 64;
 
 /// The namespace of an installation.
@@ -16,8 +16,8 @@ pub(super) struct Names {
 
 impl Names {
     pub(super) fn parse(namespace: &str) -> Result<Self, BusError> {
-        let is_sane = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-        if namespace.is_empty() || namespace.len() > MAX_NAMESPACE || !namespace.bytes().all(is_sane) {
+        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        if namespace.is_empty() || namespace.len() > MAX_NAMESPACE || !namespace.bytes().all(is_allowed) {
             return Err(BusError::InvalidSetting(
                 "bus.namespace must be 1 to 64 letters, digits, dots, dashes or underscores",
             ));
@@ -35,13 +35,13 @@ impl Names {
         self.prefixed(queue)
     }
 
-    /// Where its deliveries rest before their next attempt. The delay is in the name because the broker refuses to
-    /// declare a queue anew with another one.
+    /// The queue in which failed deliveries wait for `delay`. The delay is part of the name because the broker refuses
+    /// to redeclare a queue with another one.
     pub(super) fn retry_queue(&self, queue: &str, delay: RetryDelay) -> ShortString {
         self.prefixed(&format!("{queue}.retry.{}ms", delay.as_millis()))
     }
 
-    /// Where its dead letters are.
+    /// The queue of the dead letters.
     pub(super) fn dead_letter_queue(&self, queue: &str) -> ShortString {
         self.prefixed(&format!("{queue}.dead"))
     }

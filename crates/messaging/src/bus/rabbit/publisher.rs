@@ -1,10 +1,10 @@
-//! Publishing with confirms. A message counts as sent when the broker has confirmed it and has not returned it.
+//! Publishing with confirms. A message is sent when the broker has confirmed it and has not returned it.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use assay_platform::runtime::{Home, Started, within};
+use assay_platform::runtime::{AbortOnDrop, RuntimeHandle};
 use futures_util::future::join_all;
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
 use lapin::{Channel, Confirmation, Connection};
@@ -19,48 +19,48 @@ use super::topology;
 /// For publishing a batch and having all of it confirmed.
 const SEND_DEADLINE: Duration = Duration::from_secs(10);
 
-/// For how long somebody who asks for the state waits for an attempt to connect. A broker that is there takes less.
-const ASKING_PATIENCE: Duration = Duration::from_millis(200);
+/// How long `ping` waits for an attempt to connect. A broker that is up takes less.
+const PING_DEADLINE: Duration = Duration::from_millis(200);
 
-/// A connection for publishing only: a broker short of memory or disk stops reading from connections that publish,
-/// and must not stop acknowledgements with them.
+/// A connection for publishing only: a broker short of memory or disk blocks connections that publish, and must not
+/// block acknowledgements with them.
 pub(super) struct Publisher {
     names: Names,
     link: Arc<Link>,
-    /// Where connections that nobody waits for are made: not on the thread of the request that asked.
-    home: Home,
-    /// The last attempt to connect that nobody waits for.
-    background: Mutex<Option<Started>>,
+    /// Runs background attempts to connect, which must not end with the request that started them.
+    runtime: RuntimeHandle,
+    /// The last attempt to connect in the background.
+    background: Mutex<Option<AbortOnDrop>>,
 }
 
-/// The connection, as far as there is one.
+/// The shared connection, if any.
 struct Link {
     connector: Connector,
     state: Mutex<LinkState>,
-    /// Held by the one who connects.
+    /// Held while connecting: one caller connects, the others wait.
     connecting: tokio::sync::Mutex<()>,
-    /// An attempt to connect has ended.
-    attempted: Notify,
+    /// Notified after each attempt to connect.
+    connect_attempted: Notify,
 }
 
 #[derive(Default)]
 struct LinkState {
     connection: Option<Arc<Connection>>,
-    idle: Vec<Channel>,
-    /// Why the last attempt to connect failed, unless it succeeded.
-    refusal: Option<String>,
+    idle_channels: Vec<Channel>,
+    /// Error of the last attempt to connect, if it failed.
+    connect_error: Option<String>,
 }
 
 /// A message was not sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SendError {
-    /// The broker is not there, refuses, or has not confirmed in time.
+    /// The broker is unreachable, refused the message, or did not confirm in time.
     Unavailable(String),
-    /// The message is mandatory and no queue takes it.
+    /// The message is mandatory and no queue is bound to its routing key.
     Unroutable,
 }
 
-/// What became of one message, before returned messages are taken into account.
+/// The confirm of one message, before returned messages are taken into account.
 type Confirmed = Result<Confirmation, String>;
 
 impl Publisher {
@@ -69,12 +69,12 @@ impl Publisher {
             connector,
             state: Mutex::default(),
             connecting: tokio::sync::Mutex::default(),
-            attempted: Notify::new(),
+            connect_attempted: Notify::new(),
         };
-        Self { names, link: Arc::new(link), home: Home::here(), background: Mutex::default() }
+        Self { names, link: Arc::new(link), runtime: RuntimeHandle::current(), background: Mutex::default() }
     }
 
-    /// Publishes messages and waits until the broker has confirmed them; the answers are in their order.
+    /// Publishes messages and waits for the broker's confirms; the results are in the same order.
     pub(super) async fn send(&self, messages: &[Message<'_>]) -> Vec<Result<(), SendError>> {
         let all_unavailable =
             |reason: String| messages.iter().map(|_| Err(SendError::Unavailable(reason.clone()))).collect();
@@ -93,50 +93,49 @@ impl Publisher {
         match timeout(SEND_DEADLINE, sending).await {
             Ok(Ok((channel, confirmed))) => {
                 if confirmed.iter().all(Result::is_ok) {
-                    self.link.put_back(channel);
+                    self.link.release(channel);
                 }
-                judge(messages, confirmed)
+                send_results(messages, confirmed)
             }
             Ok(Err(reason)) => all_unavailable(reason),
             Err(_) => {
-                self.link.give_up(&connection);
+                self.link.discard(&connection);
                 all_unavailable(format!("broker did not confirm within {SEND_DEADLINE:?}"))
             }
         }
     }
 
-    /// Whether the broker is there and takes messages, as far as is known. Without a connection one is made in the
-    /// background, so that it comes back while nothing is published, too; a broker that is silent does not hold up
-    /// whoever asks.
+    /// Whether the connection is open and not blocked. Without one it connects in the background, so that the publisher
+    /// recovers even while nothing is published; a silent broker does not hold up the caller.
     pub(super) async fn ping(&self) -> Result<(), String> {
-        if let Some(state) = self.link.known() {
-            return state.map(drop);
+        if let Some(current) = self.link.current() {
+            return current.map(drop);
         }
-        let attempted = self.link.attempted.notified();
+        let attempted = self.link.connect_attempted.notified();
         self.connect_in_background();
-        let _ = within(ASKING_PATIENCE, attempted).await;
-        match self.link.known() {
-            Some(state) => state.map(drop),
-            None => Err(self.link.refusal()),
+        let _ = timeout(PING_DEADLINE, attempted).await;
+        match self.link.current() {
+            Some(current) => current.map(drop),
+            None => Err(self.link.connect_error()),
         }
     }
 
     fn connect_in_background(&self) {
         // Nothing panics while the lock is held.
         let mut background = self.background.lock().unwrap_or_else(PoisonError::into_inner);
-        if background.as_ref().is_none_or(Started::has_ended) {
+        if background.as_ref().is_none_or(AbortOnDrop::is_finished) {
             let link = Arc::clone(&self.link);
-            *background = Some(self.home.start(async move {
-                // What came of it is remembered.
+            *background = Some(self.runtime.spawn(async move {
+                // An error is kept in `connect_error`.
                 let _ = link.connected().await;
             }));
         }
     }
 
-    /// A channel for one batch alone: lapin hands a returned message to the next confirm of the channel, which only
-    /// within one batch can be told apart.
+    /// A channel for one batch alone: lapin attaches a returned message to the next confirm of the channel, which can be
+    /// attributed only within one batch.
     async fn channel(&self, connection: &Connection) -> lapin::Result<Channel> {
-        let idle = self.link.lock().idle.pop();
+        let idle = self.link.lock().idle_channels.pop();
         if let Some(channel) = idle.filter(|channel| channel.status().connected()) {
             return Ok(channel);
         }
@@ -148,32 +147,32 @@ impl Publisher {
 }
 
 impl Link {
-    /// The connection, made anew if it is gone. One caller connects and the others wait for it, on purpose.
+    /// The current connection, or a new one. One caller connects and the others wait for it, on purpose.
     async fn connected(&self) -> Result<Arc<Connection>, String> {
-        if let Some(known) = self.known() {
-            return known;
+        if let Some(current) = self.current() {
+            return current;
         }
         let _connecting = self.connecting.lock().await;
-        // Another one may have connected meanwhile.
-        if let Some(known) = self.known() {
-            return known;
+        // Another caller may have connected meanwhile.
+        if let Some(current) = self.current() {
+            return current;
         }
         let connected = self.connector.connect("assay publisher").await.map(Arc::new);
         {
             let mut state = self.lock();
-            state.idle.clear();
+            state.idle_channels.clear();
             state.connection = connected.as_ref().ok().cloned();
-            state.refusal = connected.as_ref().err().cloned();
+            state.connect_error = connected.as_ref().err().cloned();
         }
-        self.attempted.notify_waiters();
+        self.connect_attempted.notify_waiters();
         if connected.is_ok() {
             tracing::info!("publisher is connected to the broker");
         }
         connected
     }
 
-    /// The connection, or why it cannot be used; none when one must be made first.
-    fn known(&self) -> Option<Result<Arc<Connection>, String>> {
+    /// The open connection, or an error while it is blocked; `None` when it must be opened first.
+    fn current(&self) -> Option<Result<Arc<Connection>, String>> {
         let state = self.lock();
         let connection = state.connection.as_ref().filter(|connection| connection.status().connected())?;
         if connection.status().blocked() {
@@ -182,31 +181,31 @@ impl Link {
         Some(Ok(connection.clone()))
     }
 
-    fn refusal(&self) -> String {
-        let refusal = self.lock().refusal.clone();
-        refusal.unwrap_or_else(|| "the publisher is not connected to the broker yet".to_owned())
+    fn connect_error(&self) -> String {
+        let error = self.lock().connect_error.clone();
+        error.unwrap_or_else(|| "the publisher is not connected to the broker yet".to_owned())
     }
 
-    /// Forgets a connection that does not answer, so that the next caller makes another.
-    fn give_up(&self, connection: &Arc<Connection>) {
+    /// Drops a connection that does not answer, so that the next caller opens another.
+    fn discard(&self, connection: &Arc<Connection>) {
         let mut state = self.lock();
         if state.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, connection)) {
             state.connection = None;
-            state.idle.clear();
+            state.idle_channels.clear();
         }
     }
 
-    fn put_back(&self, channel: Channel) {
-        self.lock().idle.push(channel);
+    fn release(&self, channel: Channel) {
+        self.lock().idle_channels.push(channel);
     }
 
-    /// The state is only changed by single calls that do not panic.
     fn lock(&self) -> std::sync::MutexGuard<'_, LinkState> {
+        // Nothing panics while the lock is held.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Publishes all before it waits for the first confirm.
+/// Publishes all messages before it waits for the first confirm.
 async fn publish(channel: &Channel, messages: &[Message<'_>]) -> Vec<Confirmed> {
     let mut confirms = Vec::with_capacity(messages.len());
     for message in messages {
@@ -229,8 +228,8 @@ async fn publish(channel: &Channel, messages: &[Message<'_>]) -> Vec<Confirmed> 
 }
 
 /// A returned message may come with the confirm of another message of the batch (when the broker confirms several at
-/// once), so its address tells whom it concerns: all mandatory messages to an address without a queue are unroutable.
-fn judge(messages: &[Message<'_>], confirmed: Vec<Confirmed>) -> Vec<Result<(), SendError>> {
+/// once), so it is matched by its address: all mandatory messages to an address without a queue are unroutable.
+fn send_results(messages: &[Message<'_>], confirmed: Vec<Confirmed>) -> Vec<Result<(), SendError>> {
     let mut accepted = Vec::with_capacity(messages.len());
     let mut unroutable = HashSet::new();
     for confirmation in confirmed {

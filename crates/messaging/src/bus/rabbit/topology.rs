@@ -1,5 +1,5 @@
-//! What must exist on the broker. Declared by whoever needs it, each time it connects: a broker that has lost
-//! everything is as good as a new one.
+//! Exchange and queues on the broker. Each connection declares what it uses, so that a broker that lost its data is
+//! set up again.
 
 use lapin::options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions};
 use lapin::types::{AMQPValue, FieldTable, ShortString};
@@ -9,20 +9,20 @@ use super::names::Names;
 use crate::bus::Subscription;
 use crate::settings::RetryDelay;
 
-/// Deliveries that may end with their process or connection before the broker makes the message a dead letter: it
-/// may be what kills the process. Far beyond what restarts and cut connections add up to.
+/// Redeliveries after a lost process or connection, before the broker dead-letters the message: it may be what crashes
+/// the process. Far beyond what restarts and cut connections add up to.
 const DELIVERY_LIMIT: i64 = 100;
 
-/// Dead letters are taken out and put back when an operator looks at them, which counts as deliveries.
+/// A review of dead letters gets and requeues them, which counts as deliveries.
 const DEAD_LETTER_DELIVERY_LIMIT: i64 = 1_000_000_000;
 
-/// What a publisher needs.
+/// For publishers.
 pub(super) async fn declare_exchange(channel: &Channel, names: &Names) -> lapin::Result<()> {
     let options = ExchangeDeclareOptions { durable: true, ..ExchangeDeclareOptions::default() };
     channel.exchange_declare(names.exchange(), ExchangeKind::Topic, options, FieldTable::default()).await
 }
 
-/// What a consumer needs: its queue, the rungs on which deliveries wait for their next attempt, its dead letters.
+/// For consumers: the queue, its retry queues and its dead letters.
 pub(super) async fn declare_subscription(
     channel: &Channel,
     names: &Names,
@@ -36,7 +36,7 @@ pub(super) async fn declare_subscription(
     arguments.insert("x-delivery-limit".into(), AMQPValue::LongLongInt(DELIVERY_LIMIT));
     declare_queue(channel, queue.clone(), arguments).await?;
     for delay in delays {
-        // Back to this queue only, not through the exchange: the other consumers have handled the event.
+        // Back to this queue only, not through the exchange: other queues have their own copy of the event.
         let mut arguments = dead_lettering_to(&queue);
         arguments.insert("x-message-ttl".into(), AMQPValue::LongLongInt(i64::from(delay.as_millis())));
         declare_queue(channel, names.retry_queue(subscription.queue, *delay), arguments).await?;
@@ -60,7 +60,7 @@ pub(super) async fn declare_dead_letter_queue(
 }
 
 /// Through the default exchange, which knows every queue by its name. `at-least-once`, which needs `reject-publish`
-/// (RabbitMQ manual, quorum queues, dead lettering): a message leaves its queue when the other one has it.
+/// (RabbitMQ manual, quorum queues, dead lettering): a message leaves its queue when the other one has stored it.
 fn dead_lettering_to(queue: &ShortString) -> FieldTable {
     let mut arguments = FieldTable::default();
     let mut set = |name: &str, value: &str| {

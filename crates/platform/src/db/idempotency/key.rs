@@ -1,9 +1,9 @@
-//! What the client sends: its key, and the body that the key stands for.
+//! The client's idempotency key, and the fingerprint of the body sent with it.
 
 use std::fmt;
 
-use assay_contracts::fault::Fault;
 use assay_contracts::problem::{Problem, ProblemCode};
+use assay_contracts::validation::FieldError;
 use sha2::{Digest, Sha256};
 
 use super::HEADER;
@@ -14,12 +14,12 @@ const MAX_LENGTH: usize = 255;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct IdempotencyKey(String);
 
-/// A header value that is no key.
+/// The header value is not a valid key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must have 1 to 255 characters of visible ASCII, and be given once")]
 pub struct InvalidIdempotencyKey;
 
-/// SHA-256 of a request body: tells a repeated request from another one with the same key.
+/// SHA-256 of a request body: distinguishes a repeated request from another one with the same key.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fingerprint([u8; 32]);
 
@@ -35,10 +35,10 @@ impl IdempotencyKey {
         Ok(Self(value.iter().copied().map(char::from).collect()))
     }
 
-    /// The key of a request, if it has one; `values` are the values of all headers of that name.
+    /// Key of a request; `values` are the values of all headers of that name.
     ///
     /// # Errors
-    /// When the header is repeated or its value is no key.
+    /// When the header is repeated or its value is invalid.
     pub fn from_headers<'v>(
         values: impl IntoIterator<Item = &'v [u8]>,
     ) -> Result<Option<Self>, InvalidIdempotencyKey> {
@@ -59,9 +59,9 @@ impl IdempotencyKey {
 /// 400, naming the header.
 impl From<InvalidIdempotencyKey> for Problem {
     fn from(error: InvalidIdempotencyKey) -> Self {
-        let fault = Fault { pointer: HEADER.to_owned(), detail: error.to_string() };
+        let field_error = FieldError { pointer: HEADER.to_owned(), detail: error.to_string() };
         Self::new(ProblemCode::InvalidRequest, format!("the header {HEADER} {error}"))
-            .with_errors(vec![fault])
+            .with_errors(vec![field_error])
     }
 }
 
@@ -78,9 +78,7 @@ impl Fingerprint {
 
 impl fmt::Debug for Fingerprint {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Fingerprint(")?;
-        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))?;
-        formatter.write_str(")")
+        write!(formatter, "Fingerprint({})", hex::encode(self.0))
     }
 }
 
@@ -89,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_has_1_to_255_visible_characters_and_is_given_once() {
+    fn key_has_1_to_255_visible_ascii_characters_in_one_header() {
         let longest = vec![b'k'; 255];
         for value in [b"k".as_slice(), b"a-b_c:{}~!", &longest] {
             assert!(IdempotencyKey::parse(value).is_ok(), "{value:?}");
@@ -103,13 +101,13 @@ mod tests {
     }
 
     #[test]
-    fn bodies_are_told_apart_byte_for_byte() {
+    fn fingerprint_distinguishes_bodies_byte_for_byte() {
         assert_eq!(Fingerprint::of(b"{}"), Fingerprint::of(b"{}"));
         assert_ne!(Fingerprint::of(b"{}"), Fingerprint::of(b"{ }"));
     }
 
     #[test]
-    fn an_invalid_key_is_a_bad_request_that_names_the_header() {
+    fn invalid_key_is_a_400_that_names_the_header() {
         let problem = Problem::from(InvalidIdempotencyKey);
         assert_eq!(problem.status, 400);
         assert_eq!(problem.errors[0].pointer, "Idempotency-Key");

@@ -1,10 +1,10 @@
-//! The `Idempotency-Key` header: a client that lost an answer sends its request again and gets the first answer,
-//! not a second effect.
+//! The `Idempotency-Key` header: a client that lost a response repeats its request and gets the recorded response, without
+//! a second effect.
 //!
-//! The answer is stored in the same transaction as the effect, and *before* it: the primary key makes a concurrent
-//! request with the same key wait until the first one has committed or rolled back. So of any number of equal
-//! requests exactly one has an effect. Only successes are kept; a service whose effect is refused takes its record
-//! back with `forget_…` in the same transaction, or rolls back.
+//! The response is recorded in the same transaction as the effect, and *before* it: the primary key makes a concurrent
+//! request with the same key wait until the first one has committed or rolled back. So exactly one of any number of equal
+//! requests has an effect. Only successes are kept; a service that refuses the effect deletes the record with [`delete`]
+//! in the same transaction, or rolls back.
 //!
 //! The table lives in the service's own schema: list [`MIGRATIONS`] among the service's migrations.
 
@@ -18,17 +18,15 @@ use assay_contracts::time::Timestamp;
 use diesel::sql_types::{Nullable, SmallInt, Text};
 
 pub use self::key::{Fingerprint, IdempotencyKey, InvalidIdempotencyKey};
-pub use self::postgres::{find_postgres, forget_postgres, prune_postgres, store_postgres};
-pub use self::sqlite::{find_sqlite, forget_sqlite, prune_sqlite, store_sqlite};
 use super::{DatabaseError, Migrations, embed};
 
-/// The header that carries the key.
+/// Name of the header.
 pub const HEADER: &str = "Idempotency-Key";
 
-/// How long an answer is given again, in milliseconds: 24 hours.
+/// How long a response is replayed, in milliseconds: 24 hours.
 pub const RETENTION_MILLIS: i64 = 24 * 60 * 60 * 1_000;
 
-/// At most so many records are removed by one call of `prune_…`, so that it never holds locks for long.
+/// Most records that one call of [`prune`] removes, so that it holds locks only briefly.
 pub const PRUNE_BATCH: usize = 5_000;
 
 /// The table `idempotency_keys`, for both databases.
@@ -37,40 +35,110 @@ pub const MIGRATIONS: Migrations = Migrations {
     sqlite: embed!("src/db/idempotency/migrations/sqlite"),
 };
 
-/// An answer as it was given, to be given again byte for byte.
+/// A response as it was sent, replayed byte for byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoredAnswer {
+pub struct RecordedResponse {
     /// HTTP status code.
     pub status: u16,
     /// Value of the header `Location`.
     pub location: Option<String>,
-    /// The JSON text.
+    /// JSON body.
     pub body: String,
 }
 
-/// A request with an idempotency key and the answer it will get if its effect takes place.
+/// A request with an idempotency key, and its response once the effect is committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// The tenant: keys of different organizations have nothing to do with each other.
+    /// Keys are unique per organization.
     pub organization_id: OrganizationId,
-    /// The client's key.
+    /// The key of the request.
     pub key: IdempotencyKey,
-    /// What the request was.
+    /// Hash of the request body.
     pub fingerprint: Fingerprint,
-    /// What it is answered.
-    pub answer: StoredAnswer,
+    /// Replayed to a repeated request.
+    pub response: RecordedResponse,
 }
 
-/// What is known of an idempotency key that was used before, less than 24 hours ago.
+/// Previous use of an idempotency key, less than 24 hours ago.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Earlier {
-    /// By the same request: this was its answer.
-    SameRequest(StoredAnswer),
-    /// By a request with another body.
-    OtherRequest,
+pub enum KeyReuse {
+    /// The same body: send the recorded response again.
+    Replay(RecordedResponse),
+    /// A different body: refuse with 422, see [`conflict`].
+    Conflict,
 }
 
-/// The answer to a request whose key belongs to another request: 422.
+/// A connection to either database, so that the statements of a service can be written once for both.
+pub trait Connection {
+    #[doc(hidden)]
+    fn find_key(
+        &mut self,
+        organization_id: OrganizationId,
+        key: &IdempotencyKey,
+        fingerprint: &Fingerprint,
+        now: Timestamp,
+    ) -> Result<Option<KeyReuse>, DatabaseError>;
+    #[doc(hidden)]
+    fn store_keys(
+        &mut self,
+        records: &[Record],
+        now: Timestamp,
+    ) -> Result<Vec<Option<KeyReuse>>, DatabaseError>;
+    #[doc(hidden)]
+    fn delete_keys(&mut self, keys: &[(OrganizationId, &IdempotencyKey)]) -> Result<(), DatabaseError>;
+    #[doc(hidden)]
+    fn prune_keys(&mut self, now: Timestamp) -> Result<usize, DatabaseError>;
+}
+
+/// Looks up an earlier use of a key.
+///
+/// # Errors
+/// When the database refuses.
+pub fn find(
+    connection: &mut impl Connection,
+    organization_id: OrganizationId,
+    key: &IdempotencyKey,
+    fingerprint: &Fingerprint,
+    now: Timestamp,
+) -> Result<Option<KeyReuse>, DatabaseError> {
+    connection.find_key(organization_id, key, fingerprint, now)
+}
+
+/// Claims the keys of `records`, which must all be different (by organization and key), and stores their responses.
+/// Returns for each record, in the same order: `None` when it is now stored, else the earlier use of its key.
+/// Waits for concurrent transactions that claim the same keys. Keys are claimed in sorted order, so such transactions
+/// cannot deadlock as long as each calls this once.
+///
+/// # Errors
+/// When the database refuses.
+pub fn store(
+    connection: &mut impl Connection,
+    records: &[Record],
+    now: Timestamp,
+) -> Result<Vec<Option<KeyReuse>>, DatabaseError> {
+    connection.store_keys(records, now)
+}
+
+/// Deletes records stored in this transaction, for requests whose effect was refused.
+///
+/// # Errors
+/// When the database refuses.
+pub fn delete(
+    connection: &mut impl Connection,
+    keys: &[(OrganizationId, &IdempotencyKey)],
+) -> Result<(), DatabaseError> {
+    connection.delete_keys(keys)
+}
+
+/// Deletes up to [`PRUNE_BATCH`] expired records, oldest first; returns their number.
+///
+/// # Errors
+/// When the database refuses.
+pub fn prune(connection: &mut impl Connection, now: Timestamp) -> Result<usize, DatabaseError> {
+    connection.prune_keys(now)
+}
+
+/// 422: the key was used with another body.
 pub fn conflict() -> Problem {
     Problem::new(
         ProblemCode::IdempotencyConflict,
@@ -78,12 +146,12 @@ pub fn conflict() -> Problem {
     )
 }
 
-/// Records from this moment and before count no more.
-fn expiry(now: Timestamp) -> i64 {
+/// Records created at or before this time, in epoch milliseconds, have expired.
+fn expiry_cutoff(now: Timestamp) -> i64 {
     now.as_millis() - RETENTION_MILLIS
 }
 
-/// A stored record, as both databases answer it.
+/// Row of a record, the same in both databases.
 #[derive(diesel::QueryableByName)]
 struct StoredRow {
     #[diesel(sql_type = diesel::sql_types::Binary)]
@@ -97,17 +165,17 @@ struct StoredRow {
 }
 
 impl StoredRow {
-    fn compared_with(self, fingerprint: &Fingerprint) -> Result<Earlier, DatabaseError> {
+    fn into_key_reuse(self, fingerprint: &Fingerprint) -> Result<KeyReuse, DatabaseError> {
         if self.fingerprint != fingerprint.as_bytes() {
-            return Ok(Earlier::OtherRequest);
+            return Ok(KeyReuse::Conflict);
         }
         let status = u16::try_from(self.status)
             .map_err(|_| DatabaseError::Corrupt(format!("idempotency record of status {}", self.status)))?;
-        Ok(Earlier::SameRequest(StoredAnswer { status, location: self.location, body: self.body }))
+        Ok(KeyReuse::Replay(RecordedResponse { status, location: self.location, body: self.body }))
     }
 }
 
-fn stored_status(answer: &StoredAnswer) -> Result<i16, DatabaseError> {
-    i16::try_from(answer.status)
-        .map_err(|_| DatabaseError::Corrupt(format!("answer of status {}", answer.status)))
+fn stored_status(response: &RecordedResponse) -> Result<i16, DatabaseError> {
+    i16::try_from(response.status)
+        .map_err(|_| DatabaseError::Corrupt(format!("response of status {}", response.status)))
 }

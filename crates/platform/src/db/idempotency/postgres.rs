@@ -10,12 +10,12 @@ use diesel::sql_types::{Array, BigInt, Binary, Nullable, SmallInt, Text, Uuid as
 use uuid::Uuid;
 
 use super::{
-    DatabaseError, Earlier, Fingerprint, IdempotencyKey, PRUNE_BATCH, Record, StoredRow, expiry,
+    DatabaseError, Fingerprint, IdempotencyKey, KeyReuse, PRUNE_BATCH, Record, StoredRow, expiry_cutoff,
     stored_status,
 };
 use crate::db::static_sql;
 
-/// A record that expired but was not removed yet is overwritten.
+/// Overwrites a record that has expired but is not pruned yet.
 const STORE: &str = "
     INSERT INTO idempotency_keys (organization_id, key, fingerprint, status, location, body, created_at)
     SELECT organization_id, key, fingerprint, status, location, body, $7
@@ -31,9 +31,9 @@ const FIND: &str = "
     SELECT fingerprint, status, location, body FROM idempotency_keys
     WHERE organization_id = $1 AND key = $2 AND created_at > $3";
 
-const FORGET: &str = "
+const DELETE: &str = "
     DELETE FROM idempotency_keys
-    WHERE (organization_id, key) IN (SELECT organization_id, key FROM unnest($1, $2) AS gone (organization_id, key))";
+    WHERE (organization_id, key) IN (SELECT organization_id, key FROM unnest($1, $2) AS deleted (organization_id, key))";
 
 const PRUNE: &str = "
     DELETE FROM idempotency_keys WHERE (organization_id, key) IN
@@ -47,38 +47,55 @@ struct StoredKey {
     key: String,
 }
 
-/// What is known of a key.
-///
-/// # Errors
-/// When the database refuses.
-pub fn find_postgres(
+impl super::Connection for PgConnection {
+    fn find_key(
+        &mut self,
+        organization_id: OrganizationId,
+        key: &IdempotencyKey,
+        fingerprint: &Fingerprint,
+        now: Timestamp,
+    ) -> Result<Option<KeyReuse>, DatabaseError> {
+        find(self, organization_id, key, fingerprint, now)
+    }
+
+    fn store_keys(
+        &mut self,
+        records: &[Record],
+        now: Timestamp,
+    ) -> Result<Vec<Option<KeyReuse>>, DatabaseError> {
+        store(self, records, now)
+    }
+
+    fn delete_keys(&mut self, keys: &[(OrganizationId, &IdempotencyKey)]) -> Result<(), DatabaseError> {
+        delete(self, keys)
+    }
+
+    fn prune_keys(&mut self, now: Timestamp) -> Result<usize, DatabaseError> {
+        prune(self, now)
+    }
+}
+
+fn find(
     connection: &mut PgConnection,
     organization_id: OrganizationId,
     key: &IdempotencyKey,
     fingerprint: &Fingerprint,
     now: Timestamp,
-) -> Result<Option<Earlier>, DatabaseError> {
+) -> Result<Option<KeyReuse>, DatabaseError> {
     let row: Option<StoredRow> = static_sql(FIND)
         .bind::<SqlUuid, _>(organization_id.as_uuid())
         .bind::<Text, _>(key.as_str())
-        .bind::<BigInt, _>(expiry(now))
+        .bind::<BigInt, _>(expiry_cutoff(now))
         .get_result(connection)
         .optional()?;
-    row.map(|row| row.compared_with(fingerprint)).transpose()
+    row.map(|row| row.into_key_reuse(fingerprint)).transpose()
 }
 
-/// Claims the keys of `records`, which must all be different (by organization and key), and stores their answers.
-/// Answers for each record, in the same order: `None` when it is stored now, else what its key was used for before.
-/// Waits for concurrent transactions that claim the same keys; keys are claimed in one order, so that such
-/// transactions cannot block each other for ever as long as each makes this call once.
-///
-/// # Errors
-/// When the database refuses.
-pub fn store_postgres(
+fn store(
     connection: &mut PgConnection,
     records: &[Record],
     now: Timestamp,
-) -> Result<Vec<Option<Earlier>>, DatabaseError> {
+) -> Result<Vec<Option<KeyReuse>>, DatabaseError> {
     if records.is_empty() {
         return Ok(Vec::new());
     }
@@ -89,12 +106,11 @@ pub fn store_postgres(
             outcomes.push(None);
             continue;
         }
-        let earlier =
-            find_postgres(connection, record.organization_id, &record.key, &record.fingerprint, now)?;
-        // Only a record that expires between two statements is not found; the caller may try again.
-        let earlier = earlier
+        let reuse = find(connection, record.organization_id, &record.key, &record.fingerprint, now)?;
+        // Only a record that expires between the two statements is not found; the caller may retry.
+        let reuse = reuse
             .ok_or_else(|| DatabaseError::Unavailable("an idempotency record expired just now".to_owned()))?;
-        outcomes.push(Some(earlier));
+        outcomes.push(Some(reuse));
     }
     Ok(outcomes)
 }
@@ -107,31 +123,27 @@ fn insert(
     let mut sorted: Vec<&Record> = records.iter().collect();
     sorted.sort_unstable_by_key(|record| (record.organization_id, &record.key));
     let statuses =
-        sorted.iter().map(|record| stored_status(&record.answer)).collect::<Result<Vec<_>, _>>()?;
+        sorted.iter().map(|record| stored_status(&record.response)).collect::<Result<Vec<_>, _>>()?;
     let column = |of: fn(&Record) -> &str| sorted.iter().map(|record| of(record)).collect::<Vec<_>>();
     let organizations: Vec<Uuid> = sorted.iter().map(|record| record.organization_id.as_uuid()).collect();
     let fingerprints: Vec<&[u8]> =
         sorted.iter().map(|record| record.fingerprint.as_bytes().as_slice()).collect();
     let locations: Vec<Option<&str>> =
-        sorted.iter().map(|record| record.answer.location.as_deref()).collect();
+        sorted.iter().map(|record| record.response.location.as_deref()).collect();
     let stored: Vec<StoredKey> = static_sql(STORE)
         .bind::<Array<SqlUuid>, _>(organizations)
         .bind::<Array<Text>, _>(column(|record| record.key.as_str()))
         .bind::<Array<Binary>, _>(fingerprints)
         .bind::<Array<SmallInt>, _>(statuses)
         .bind::<Array<Nullable<Text>>, _>(locations)
-        .bind::<Array<Text>, _>(column(|record| &record.answer.body))
+        .bind::<Array<Text>, _>(column(|record| &record.response.body))
         .bind::<BigInt, _>(now.as_millis())
-        .bind::<BigInt, _>(expiry(now))
+        .bind::<BigInt, _>(expiry_cutoff(now))
         .load(connection)?;
     Ok(stored.into_iter().map(|row| (row.organization_id, row.key)).collect())
 }
 
-/// Takes back records that were stored in this transaction, for requests whose effect was refused.
-///
-/// # Errors
-/// When the database refuses.
-pub fn forget_postgres(
+fn delete(
     connection: &mut PgConnection,
     keys: &[(OrganizationId, &IdempotencyKey)],
 ) -> Result<(), DatabaseError> {
@@ -140,18 +152,17 @@ pub fn forget_postgres(
     }
     let organizations: Vec<Uuid> = keys.iter().map(|(organization, _)| organization.as_uuid()).collect();
     let names: Vec<&str> = keys.iter().map(|(_, key)| key.as_str()).collect();
-    static_sql(FORGET)
+    static_sql(DELETE)
         .bind::<Array<SqlUuid>, _>(organizations)
         .bind::<Array<Text>, _>(names)
         .execute(connection)?;
     Ok(())
 }
 
-/// Removes expired records, the oldest [`PRUNE_BATCH`] at most; answers how many.
-///
-/// # Errors
-/// When the database refuses.
-pub fn prune_postgres(connection: &mut PgConnection, now: Timestamp) -> Result<usize, DatabaseError> {
+fn prune(connection: &mut PgConnection, now: Timestamp) -> Result<usize, DatabaseError> {
     let limit = i64::try_from(PRUNE_BATCH).unwrap_or(i64::MAX);
-    Ok(static_sql(PRUNE).bind::<BigInt, _>(expiry(now)).bind::<BigInt, _>(limit).execute(connection)?)
+    Ok(static_sql(PRUNE)
+        .bind::<BigInt, _>(expiry_cutoff(now))
+        .bind::<BigInt, _>(limit)
+        .execute(connection)?)
 }

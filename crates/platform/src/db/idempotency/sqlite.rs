@@ -7,12 +7,12 @@ use diesel::sql_types::{BigInt, Binary, Nullable, SmallInt, Text};
 use diesel::sqlite::SqliteConnection;
 
 use super::{
-    DatabaseError, Earlier, Fingerprint, IdempotencyKey, PRUNE_BATCH, Record, StoredRow, expiry,
+    DatabaseError, Fingerprint, IdempotencyKey, KeyReuse, PRUNE_BATCH, Record, StoredRow, expiry_cutoff,
     stored_status,
 };
 use crate::db::static_sql;
 
-/// A record that expired but was not removed yet is overwritten.
+/// Overwrites a record that has expired but is not pruned yet.
 const STORE: &str = "
     INSERT OR REPLACE INTO idempotency_keys
            (organization_id, key, fingerprint, status, location, body, created_at)
@@ -22,77 +22,92 @@ const FIND: &str = "
     SELECT fingerprint, status, location, body FROM idempotency_keys
     WHERE organization_id = ? AND key = ? AND created_at > ?";
 
-const FORGET: &str = "DELETE FROM idempotency_keys WHERE organization_id = ? AND key = ?";
+const DELETE: &str = "DELETE FROM idempotency_keys WHERE organization_id = ? AND key = ?";
 
 const PRUNE: &str = "
     DELETE FROM idempotency_keys WHERE (organization_id, key) IN
     (SELECT organization_id, key FROM idempotency_keys WHERE created_at <= ? ORDER BY created_at LIMIT ?)";
 
-/// What is known of a key.
-///
-/// # Errors
-/// When the database refuses.
-pub fn find_sqlite(
+impl super::Connection for SqliteConnection {
+    fn find_key(
+        &mut self,
+        organization_id: OrganizationId,
+        key: &IdempotencyKey,
+        fingerprint: &Fingerprint,
+        now: Timestamp,
+    ) -> Result<Option<KeyReuse>, DatabaseError> {
+        find(self, organization_id, key, fingerprint, now)
+    }
+
+    fn store_keys(
+        &mut self,
+        records: &[Record],
+        now: Timestamp,
+    ) -> Result<Vec<Option<KeyReuse>>, DatabaseError> {
+        store(self, records, now)
+    }
+
+    fn delete_keys(&mut self, keys: &[(OrganizationId, &IdempotencyKey)]) -> Result<(), DatabaseError> {
+        delete(self, keys)
+    }
+
+    fn prune_keys(&mut self, now: Timestamp) -> Result<usize, DatabaseError> {
+        prune(self, now)
+    }
+}
+
+fn find(
     connection: &mut SqliteConnection,
     organization_id: OrganizationId,
     key: &IdempotencyKey,
     fingerprint: &Fingerprint,
     now: Timestamp,
-) -> Result<Option<Earlier>, DatabaseError> {
+) -> Result<Option<KeyReuse>, DatabaseError> {
     let row: Option<StoredRow> = static_sql(FIND)
         .bind::<Text, _>(organization_id.to_string())
         .bind::<Text, _>(key.as_str())
-        .bind::<BigInt, _>(expiry(now))
+        .bind::<BigInt, _>(expiry_cutoff(now))
         .get_result(connection)
         .optional()?;
-    row.map(|row| row.compared_with(fingerprint)).transpose()
+    row.map(|row| row.into_key_reuse(fingerprint)).transpose()
 }
 
-/// Claims the keys of `records`, which must all be different (by organization and key), and stores their answers.
-/// Answers for each record, in the same order: `None` when it is stored now, else what its key was used for before.
-///
-/// # Errors
-/// When the database refuses.
-pub fn store_sqlite(
+fn store(
     connection: &mut SqliteConnection,
     records: &[Record],
     now: Timestamp,
-) -> Result<Vec<Option<Earlier>>, DatabaseError> {
+) -> Result<Vec<Option<KeyReuse>>, DatabaseError> {
     records.iter().map(|record| store_one(connection, record, now)).collect()
 }
 
-/// Looking first is safe: a transaction that writes is alone.
+/// Check-then-insert is safe: SQLite has one writer at a time.
 fn store_one(
     connection: &mut SqliteConnection,
     record: &Record,
     now: Timestamp,
-) -> Result<Option<Earlier>, DatabaseError> {
-    let earlier = find_sqlite(connection, record.organization_id, &record.key, &record.fingerprint, now)?;
-    if earlier.is_some() {
-        return Ok(earlier);
+) -> Result<Option<KeyReuse>, DatabaseError> {
+    let reuse = find(connection, record.organization_id, &record.key, &record.fingerprint, now)?;
+    if reuse.is_some() {
+        return Ok(reuse);
     }
     static_sql(STORE)
         .bind::<Text, _>(record.organization_id.to_string())
         .bind::<Text, _>(record.key.as_str())
         .bind::<Binary, _>(record.fingerprint.as_bytes().as_slice())
-        .bind::<SmallInt, _>(stored_status(&record.answer)?)
-        .bind::<Nullable<Text>, _>(record.answer.location.as_deref())
-        .bind::<Text, _>(&record.answer.body)
+        .bind::<SmallInt, _>(stored_status(&record.response)?)
+        .bind::<Nullable<Text>, _>(record.response.location.as_deref())
+        .bind::<Text, _>(&record.response.body)
         .bind::<BigInt, _>(now.as_millis())
         .execute(connection)?;
     Ok(None)
 }
 
-/// Takes back records that were stored in this transaction, for requests whose effect was refused.
-///
-/// # Errors
-/// When the database refuses.
-pub fn forget_sqlite(
+fn delete(
     connection: &mut SqliteConnection,
     keys: &[(OrganizationId, &IdempotencyKey)],
 ) -> Result<(), DatabaseError> {
     for (organization_id, key) in keys {
-        static_sql(FORGET)
+        static_sql(DELETE)
             .bind::<Text, _>(organization_id.to_string())
             .bind::<Text, _>(key.as_str())
             .execute(connection)?;
@@ -100,25 +115,24 @@ pub fn forget_sqlite(
     Ok(())
 }
 
-/// Removes expired records, the oldest [`PRUNE_BATCH`] at most; answers how many.
-///
-/// # Errors
-/// When the database refuses.
-pub fn prune_sqlite(connection: &mut SqliteConnection, now: Timestamp) -> Result<usize, DatabaseError> {
+fn prune(connection: &mut SqliteConnection, now: Timestamp) -> Result<usize, DatabaseError> {
     let limit = i64::try_from(PRUNE_BATCH).unwrap_or(i64::MAX);
-    Ok(static_sql(PRUNE).bind::<BigInt, _>(expiry(now)).bind::<BigInt, _>(limit).execute(connection)?)
+    Ok(static_sql(PRUNE)
+        .bind::<BigInt, _>(expiry_cutoff(now))
+        .bind::<BigInt, _>(limit)
+        .execute(connection)?)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{MIGRATIONS, RETENTION_MILLIS, StoredAnswer};
+    use super::super::{MIGRATIONS, RETENTION_MILLIS, RecordedResponse};
     use super::*;
     use crate::db::{Database, DatabaseSettings, Migrations};
 
     static ALL: &[Migrations] = &[MIGRATIONS];
     const NOW: Timestamp = Timestamp::saturating_from_millis(1_763_600_000_000);
 
-    async fn within<T: Send + 'static>(
+    async fn in_transaction<T: Send + 'static>(
         work: impl FnOnce(&mut SqliteConnection) -> Result<T, DatabaseError> + Send + 'static,
     ) -> T {
         let folder = tempfile::tempdir().unwrap();
@@ -132,56 +146,60 @@ mod tests {
         sqlite.write(work).await.unwrap()
     }
 
-    fn record(organization_id: OrganizationId, body: &[u8], answer: &str) -> Record {
+    fn record(organization_id: OrganizationId, body: &[u8], response: &str) -> Record {
         Record {
             organization_id,
             key: IdempotencyKey::parse(b"key-1").unwrap(),
             fingerprint: Fingerprint::of(body),
-            answer: StoredAnswer { status: 201, location: Some("/v1/x".to_owned()), body: answer.to_owned() },
+            response: RecordedResponse {
+                status: 201,
+                location: Some("/v1/x".to_owned()),
+                body: response.to_owned(),
+            },
         }
     }
 
     #[tokio::test]
-    async fn the_first_answer_is_given_again_and_another_body_is_a_conflict() {
+    async fn same_body_replays_first_response_and_other_body_conflicts() {
         let (organization, other) = (crate::runtime::new_id(), crate::runtime::new_id());
         let first = record(organization, b"body", "first");
-        let expected = Earlier::SameRequest(first.answer.clone());
-        within(move |connection| {
-            assert_eq!(store_sqlite(connection, &[first], NOW)?, [None]);
+        let expected = KeyReuse::Replay(first.response.clone());
+        in_transaction(move |connection| {
+            assert_eq!(store(connection, &[first], NOW)?, [None]);
             let again = record(organization, b"body", "second");
-            assert_eq!(store_sqlite(connection, &[again], NOW)?, [Some(expected)]);
+            assert_eq!(store(connection, &[again], NOW)?, [Some(expected)]);
             let changed = record(organization, b"another body", "third");
-            assert_eq!(store_sqlite(connection, &[changed], NOW)?, [Some(Earlier::OtherRequest)]);
+            assert_eq!(store(connection, &[changed], NOW)?, [Some(KeyReuse::Conflict)]);
             let foreign = record(other, b"another body", "fourth");
-            assert_eq!(store_sqlite(connection, &[foreign], NOW)?, [None]);
+            assert_eq!(store(connection, &[foreign], NOW)?, [None]);
             Ok(())
         })
         .await;
     }
 
     #[tokio::test]
-    async fn a_key_is_free_again_after_24_hours_or_when_its_request_was_refused() {
+    async fn key_is_free_after_24_hours_or_after_a_refused_request() {
         let organization = crate::runtime::new_id();
-        within(move |connection| {
+        in_transaction(move |connection| {
             let first = record(organization, b"body", "first");
-            store_sqlite(connection, std::slice::from_ref(&first), NOW)?;
+            store(connection, std::slice::from_ref(&first), NOW)?;
             let later = NOW.plus_millis(RETENTION_MILLIS);
             let second = record(organization, b"another body", "second");
-            assert_eq!(store_sqlite(connection, &[second], later)?, [None]);
-            forget_sqlite(connection, &[(organization, &first.key)])?;
-            assert_eq!(store_sqlite(connection, &[first], later)?, [None]);
+            assert_eq!(store(connection, &[second], later)?, [None]);
+            delete(connection, &[(organization, &first.key)])?;
+            assert_eq!(store(connection, &[first], later)?, [None]);
             Ok(())
         })
         .await;
     }
 
     #[tokio::test]
-    async fn only_expired_records_are_removed() {
+    async fn prune_deletes_only_expired_records() {
         let organization = crate::runtime::new_id();
-        within(move |connection| {
-            store_sqlite(connection, &[record(organization, b"body", "first")], NOW)?;
-            assert_eq!(prune_sqlite(connection, NOW.plus_millis(RETENTION_MILLIS - 1))?, 0);
-            assert_eq!(prune_sqlite(connection, NOW.plus_millis(RETENTION_MILLIS))?, 1);
+        in_transaction(move |connection| {
+            store(connection, &[record(organization, b"body", "first")], NOW)?;
+            assert_eq!(prune(connection, NOW.plus_millis(RETENTION_MILLIS - 1))?, 0);
+            assert_eq!(prune(connection, NOW.plus_millis(RETENTION_MILLIS))?, 1);
             Ok(())
         })
         .await;

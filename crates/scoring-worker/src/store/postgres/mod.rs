@@ -1,4 +1,4 @@
-//! On PostgreSQL.
+//! The store on PostgreSQL.
 
 mod removal;
 
@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
-use assay_messaging::outbox::{self, Handover};
+use assay_messaging::outbox::{self, DirectDispatch};
 use assay_messaging::{OutgoingEvent, inbox};
 use assay_platform::db::{DatabaseError, PartitionedTable, Postgres, ensure_monthly_partitions, static_sql};
 use assay_platform::runtime::now;
@@ -18,18 +18,17 @@ use uuid::Uuid;
 
 use super::schema::postgres::{evaluations, progress};
 use super::{
-    CONSUMER, DeletedEvaluation, EvaluationStore, NewEvaluation, StoredEvaluation, by_organization, numbered,
-    unhandled,
+    CONSUMER, DeletedEvaluation, EvaluationStore, NewEvaluation, StoredEvaluation, assign_sequences,
+    group_by_organization, new_evaluations,
 };
 
 const EVALUATIONS: PartitionedTable = PartitionedTable { name: "evaluations", key: "ticket_id" };
-/// One statement for any number of rows.
 const INSERT: &str = "
     INSERT INTO evaluations (ticket_id, id, organization_id, status, document, error_message, scorer_version, created_at)
     SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8)
     ON CONFLICT DO NOTHING
     RETURNING id";
-/// Months that are prepared in advance.
+/// Partitions created in advance.
 const MONTHS_AHEAD: u32 = 2;
 
 pub(super) struct PostgresStore {
@@ -47,10 +46,10 @@ impl EvaluationStore for PostgresStore {
     async fn record(
         &self,
         batch: Vec<NewEvaluation>,
-        handover: Handover,
+        dispatch: DirectDispatch,
     ) -> Result<Vec<OutgoingEvent>, DatabaseError> {
         self.database
-            .run(move |connection| connection.transaction(|connection| record(connection, batch, handover)))
+            .run(move |connection| connection.transaction(|connection| record(connection, batch, dispatch)))
             .await
     }
 
@@ -88,11 +87,11 @@ impl EvaluationStore for PostgresStore {
         self.database.run(delete).await
     }
 
-    async fn settled(&self, tickets: Vec<TicketId>) -> Result<HashSet<TicketId>, DatabaseError> {
-        self.database.run(move |connection| removal::settled(connection, &tickets)).await
+    async fn finished(&self, tickets: Vec<TicketId>) -> Result<HashSet<TicketId>, DatabaseError> {
+        self.database.run(move |connection| removal::finished(connection, &tickets)).await
     }
 
-    async fn remove_older(
+    async fn remove_older_than(
         &self,
         organization_id: OrganizationId,
         before: TicketId,
@@ -100,17 +99,17 @@ impl EvaluationStore for PostgresStore {
     ) -> Result<usize, DatabaseError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let remove = move |connection: &mut PgConnection| {
-            removal::remove_older(connection, organization_id, before, limit)
+            removal::remove_older_than(connection, organization_id, before, limit)
         };
         self.database.run(remove).await
     }
 
-    async fn forget_deletions(&self, before: Timestamp, limit: usize) -> Result<usize, DatabaseError> {
+    async fn prune_tombstones(&self, before: Timestamp, limit: usize) -> Result<usize, DatabaseError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.database.run(move |connection| removal::forget_deletions(connection, before, limit)).await
+        self.database.run(move |connection| removal::prune_tombstones(connection, before, limit)).await
     }
 
-    async fn evaluated(&self, organization_id: OrganizationId) -> Result<i64, DatabaseError> {
+    async fn evaluation_count(&self, organization_id: OrganizationId) -> Result<i64, DatabaseError> {
         let find = move |connection: &mut PgConnection| {
             let found = progress::table
                 .filter(progress::organization_id.eq(organization_id.as_uuid()))
@@ -122,18 +121,17 @@ impl EvaluationStore for PostgresStore {
         self.database.run(find).await
     }
 
-    async fn prepare(&self, now: Timestamp) -> Result<(), DatabaseError> {
-        let prepare = move |connection: &mut PgConnection| {
+    async fn ensure_partitions(&self, now: Timestamp) -> Result<(), DatabaseError> {
+        let ensure = move |connection: &mut PgConnection| {
             ensure_monthly_partitions(connection, EVALUATIONS, now, MONTHS_AHEAD)
         };
-        self.database.run(prepare).await
+        self.database.run(ensure).await
     }
 
-    async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError> {
+    async fn prune_inbox(&self, now: Timestamp) -> Result<usize, DatabaseError> {
         let before = now.plus_millis(-inbox::RETENTION_MILLIS);
-        let forget = move |connection: &mut PgConnection| {
-            inbox::forget_postgres(connection, before, inbox::PRUNE_BATCH)
-        };
+        let forget =
+            move |connection: &mut PgConnection| inbox::prune(connection, before, inbox::PRUNE_BATCH);
         self.database.run(forget).await
     }
 }
@@ -141,37 +139,45 @@ impl EvaluationStore for PostgresStore {
 fn record(
     connection: &mut PgConnection,
     batch: Vec<NewEvaluation>,
-    handover: Handover,
+    dispatch: DirectDispatch,
 ) -> Result<Vec<OutgoingEvent>, DatabaseError> {
-    let ids: Vec<_> = batch.iter().map(|evaluation| evaluation.asking_event_id).collect();
-    let fresh = inbox::record_postgres(connection, CONSUMER, &ids, now())?;
-    let batch = unhandled(batch, &fresh);
+    let ids: Vec<_> = batch.iter().map(|evaluation| evaluation.source_event_id).collect();
+    let fresh = inbox::record(connection, CONSUMER, &ids, now())?;
+    let batch = new_evaluations(batch, &fresh);
     let stored = insert(connection, &batch)?;
     let is_stored = |new: &NewEvaluation| stored.contains(&new.evaluated.evaluation_id.as_uuid());
     let mut new: Vec<NewEvaluation> = batch.into_iter().filter(is_stored).collect();
-    let announced: Vec<OutgoingEvent> = new.iter_mut().filter_map(|new| new.announced.take()).collect();
+    let announced: Vec<OutgoingEvent> = new.iter_mut().filter_map(|new| new.announced_event.take()).collect();
     let mut events = Vec::with_capacity(stored.len());
-    for (organization, evaluated) in by_organization(new) {
-        let total = count(connection, organization, evaluated.len())?;
-        events.extend(numbered(evaluated, total)?);
+    for (organization, evaluated) in group_by_organization(new) {
+        let total = add_to_progress(connection, organization, evaluated.len())?;
+        events.extend(assign_sequences(evaluated, total)?);
     }
     events.extend(announced);
-    outbox::enqueue_postgres(connection, &events, handover)?;
+    outbox::enqueue(connection, &events, dispatch)?;
     Ok(events)
 }
 
-/// The ids of those that were not there before.
+/// Returns the ids of the inserted evaluations.
 fn insert(connection: &mut PgConnection, batch: &[NewEvaluation]) -> Result<HashSet<Uuid>, DatabaseError> {
-    let told = || batch.iter().map(|evaluation| &evaluation.evaluated);
+    let evaluated = || batch.iter().map(|evaluation| &evaluation.evaluated);
     let inserted: Vec<Inserted> = static_sql(INSERT)
-        .bind::<Array<SqlUuid>, _>(told().map(|told| told.ticket.id.as_uuid()).collect::<Vec<_>>())
-        .bind::<Array<SqlUuid>, _>(told().map(|told| told.evaluation_id.as_uuid()).collect::<Vec<_>>())
-        .bind::<Array<SqlUuid>, _>(told().map(|told| told.organization_id.as_uuid()).collect::<Vec<_>>())
+        .bind::<Array<SqlUuid>, _>(
+            evaluated().map(|evaluated| evaluated.ticket.id.as_uuid()).collect::<Vec<_>>(),
+        )
+        .bind::<Array<SqlUuid>, _>(
+            evaluated().map(|evaluated| evaluated.evaluation_id.as_uuid()).collect::<Vec<_>>(),
+        )
+        .bind::<Array<SqlUuid>, _>(
+            evaluated().map(|evaluated| evaluated.organization_id.as_uuid()).collect::<Vec<_>>(),
+        )
         .bind::<Array<Text>, _>(batch.iter().map(|new| new.status.as_str()).collect::<Vec<_>>())
         .bind::<Array<Nullable<Text>>, _>(batch.iter().map(NewEvaluation::document).collect::<Vec<_>>())
         .bind::<Array<Nullable<Text>>, _>(batch.iter().map(NewEvaluation::error_message).collect::<Vec<_>>())
         .bind::<Array<Text>, _>(batch.iter().map(|new| new.scorer_version.as_str()).collect::<Vec<_>>())
-        .bind::<Array<BigInt>, _>(told().map(|told| told.evaluated_at.as_millis()).collect::<Vec<_>>())
+        .bind::<Array<BigInt>, _>(
+            evaluated().map(|evaluated| evaluated.evaluated_at.as_millis()).collect::<Vec<_>>(),
+        )
         .get_results(connection)?;
     Ok(inserted.into_iter().map(|inserted| inserted.id).collect())
 }
@@ -182,9 +188,9 @@ struct Inserted {
     id: Uuid,
 }
 
-/// Adds to an organization's evaluations: how many it has now. Its row is locked until the end of the transaction, so that
-/// numbers are given in the order of commits.
-fn count(
+/// Increments the count of an organization and returns it. The row stays locked until the end of the transaction, so that
+/// sequences follow the order of commits.
+fn add_to_progress(
     connection: &mut PgConnection,
     organization_id: OrganizationId,
     more: usize,

@@ -1,4 +1,4 @@
-//! Evaluations that go: deleted, or too old.
+//! Deletion and expiry of evaluations.
 
 use std::collections::HashSet;
 
@@ -14,10 +14,10 @@ use diesel::sql_types::{BigInt, Uuid as SqlUuid};
 use uuid::Uuid;
 
 use crate::store::schema::postgres::evaluations;
-use crate::store::{CONSUMER, DeletedEvaluation, unhandled_deletions};
+use crate::store::{CONSUMER, DeletedEvaluation, new_deletions};
 
-/// Takes the place of the evaluation, or that of one to come: the same key makes concurrent writers wait for each other.
-/// The row that stays is nobody's (its organization is the id of all zeros), so that no read finds it.
+/// Writes a tombstone under the key of the evaluation, present or future: concurrent writers of the key wait for each other.
+/// Its organization is the nil UUID, so that no read finds it.
 const DELETE: &str = "
     INSERT INTO evaluations (ticket_id, id, organization_id, status, scorer_version, created_at, deleted_at)
     VALUES ($1, $3, $3, 'failed', '', $4, $4)
@@ -27,28 +27,28 @@ const DELETE: &str = "
            deleted_at = excluded.deleted_at
      WHERE evaluations.organization_id = $2";
 
-/// The last condition names the partitions that need not be looked at.
+/// The last condition allows partition pruning.
 const REMOVE_OLDER: &str = "
     DELETE FROM evaluations
     WHERE ticket_id = ANY (ARRAY (SELECT ticket_id FROM evaluations WHERE organization_id = $1 AND ticket_id < $2
                                   ORDER BY ticket_id LIMIT $3))
       AND organization_id = $1 AND ticket_id < $2";
 
-const FORGET_DELETIONS: &str = "
+const PRUNE_TOMBSTONES: &str = "
     DELETE FROM evaluations
     WHERE ticket_id = ANY (ARRAY (SELECT ticket_id FROM evaluations WHERE deleted_at IS NOT NULL AND deleted_at < $1
                                   ORDER BY deleted_at LIMIT $2))
       AND deleted_at IS NOT NULL";
 
-/// Inside a transaction.
+/// Must run inside a transaction.
 pub(super) fn delete(
     connection: &mut PgConnection,
     deletions: Vec<DeletedEvaluation>,
 ) -> Result<(), DatabaseError> {
     let ids: Vec<_> = deletions.iter().map(|deletion| deletion.event_id).collect();
-    let fresh = inbox::record_postgres(connection, CONSUMER, &ids, now())?;
+    let fresh = inbox::record(connection, CONSUMER, &ids, now())?;
     let mut events = Vec::new();
-    for deletion in unhandled_deletions(deletions, fresh) {
+    for deletion in new_deletions(deletions, fresh) {
         sql_query(DELETE)
             .bind::<SqlUuid, _>(deletion.ticket_id.as_uuid())
             .bind::<SqlUuid, _>(deletion.organization_id.as_uuid())
@@ -58,10 +58,10 @@ pub(super) fn delete(
         events.push(deletion.deleted_event);
         events.extend(deletion.retracted_event);
     }
-    outbox::enqueue_postgres(connection, &events, outbox::Handover::NONE)
+    outbox::enqueue(connection, &events, outbox::DirectDispatch::NONE)
 }
 
-pub(super) fn settled(
+pub(super) fn finished(
     connection: &mut PgConnection,
     tickets: &[TicketId],
 ) -> Result<HashSet<TicketId>, DatabaseError> {
@@ -75,7 +75,7 @@ pub(super) fn settled(
     Ok(found.into_iter().map(TicketId::from).collect())
 }
 
-pub(super) fn remove_older(
+pub(super) fn remove_older_than(
     connection: &mut PgConnection,
     organization_id: OrganizationId,
     before: TicketId,
@@ -88,11 +88,11 @@ pub(super) fn remove_older(
         .execute(connection)?)
 }
 
-pub(super) fn forget_deletions(
+pub(super) fn prune_tombstones(
     connection: &mut PgConnection,
     before: Timestamp,
     limit: i64,
 ) -> Result<usize, DatabaseError> {
-    let forget = sql_query(FORGET_DELETIONS).bind::<BigInt, _>(before.as_millis());
+    let forget = sql_query(PRUNE_TOMBSTONES).bind::<BigInt, _>(before.as_millis());
     Ok(forget.bind::<BigInt, _>(limit).execute(connection)?)
 }

@@ -1,4 +1,4 @@
-//! On SQLite.
+//! The store on SQLite.
 
 mod removal;
 
@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
-use assay_messaging::outbox::{self, Handover};
+use assay_messaging::outbox::{self, DirectDispatch};
 use assay_messaging::{OutgoingEvent, inbox};
 use assay_platform::db::{DatabaseError, Sqlite};
 use assay_platform::runtime::now;
@@ -17,8 +17,8 @@ use uuid::Uuid;
 
 use super::schema::sqlite::{evaluations, progress};
 use super::{
-    CONSUMER, DeletedEvaluation, EvaluationStore, NewEvaluation, StoredEvaluation, by_organization, numbered,
-    unhandled,
+    CONSUMER, DeletedEvaluation, EvaluationStore, NewEvaluation, StoredEvaluation, assign_sequences,
+    group_by_organization, new_evaluations,
 };
 
 pub(super) struct SqliteStore {
@@ -36,9 +36,9 @@ impl EvaluationStore for SqliteStore {
     async fn record(
         &self,
         batch: Vec<NewEvaluation>,
-        handover: Handover,
+        dispatch: DirectDispatch,
     ) -> Result<Vec<OutgoingEvent>, DatabaseError> {
-        self.database.write(move |connection| record(connection, batch, handover)).await
+        self.database.write(move |connection| record(connection, batch, dispatch)).await
     }
 
     async fn find(
@@ -70,11 +70,11 @@ impl EvaluationStore for SqliteStore {
         self.database.write(move |connection| removal::delete(connection, deletions)).await
     }
 
-    async fn settled(&self, tickets: Vec<TicketId>) -> Result<HashSet<TicketId>, DatabaseError> {
-        self.database.read(move |connection| removal::settled(connection, &tickets)).await
+    async fn finished(&self, tickets: Vec<TicketId>) -> Result<HashSet<TicketId>, DatabaseError> {
+        self.database.read(move |connection| removal::finished(connection, &tickets)).await
     }
 
-    async fn remove_older(
+    async fn remove_older_than(
         &self,
         organization_id: OrganizationId,
         before: TicketId,
@@ -82,17 +82,17 @@ impl EvaluationStore for SqliteStore {
     ) -> Result<usize, DatabaseError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let remove = move |connection: &mut SqliteConnection| {
-            removal::remove_older(connection, organization_id, before, limit)
+            removal::remove_older_than(connection, organization_id, before, limit)
         };
         self.database.write(remove).await
     }
 
-    async fn forget_deletions(&self, before: Timestamp, limit: usize) -> Result<usize, DatabaseError> {
+    async fn prune_tombstones(&self, before: Timestamp, limit: usize) -> Result<usize, DatabaseError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.database.write(move |connection| removal::forget_deletions(connection, before, limit)).await
+        self.database.write(move |connection| removal::prune_tombstones(connection, before, limit)).await
     }
 
-    async fn evaluated(&self, organization_id: OrganizationId) -> Result<i64, DatabaseError> {
+    async fn evaluation_count(&self, organization_id: OrganizationId) -> Result<i64, DatabaseError> {
         let find = move |connection: &mut SqliteConnection| {
             let found = progress::table
                 .filter(progress::organization_id.eq(bytes(organization_id)))
@@ -104,16 +104,15 @@ impl EvaluationStore for SqliteStore {
         self.database.read(find).await
     }
 
-    async fn prepare(&self, _now: Timestamp) -> Result<(), DatabaseError> {
+    async fn ensure_partitions(&self, _now: Timestamp) -> Result<(), DatabaseError> {
         // SQLite has no partitions.
         Ok(())
     }
 
-    async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError> {
+    async fn prune_inbox(&self, now: Timestamp) -> Result<usize, DatabaseError> {
         let before = now.plus_millis(-inbox::RETENTION_MILLIS);
-        let forget = move |connection: &mut SqliteConnection| {
-            inbox::forget_sqlite(connection, before, inbox::PRUNE_BATCH)
-        };
+        let forget =
+            move |connection: &mut SqliteConnection| inbox::prune(connection, before, inbox::PRUNE_BATCH);
         self.database.write(forget).await
     }
 }
@@ -121,28 +120,28 @@ impl EvaluationStore for SqliteStore {
 fn record(
     connection: &mut SqliteConnection,
     batch: Vec<NewEvaluation>,
-    handover: Handover,
+    dispatch: DirectDispatch,
 ) -> Result<Vec<OutgoingEvent>, DatabaseError> {
-    let ids: Vec<_> = batch.iter().map(|evaluation| evaluation.asking_event_id).collect();
-    let fresh = inbox::record_sqlite(connection, CONSUMER, &ids, now())?;
+    let ids: Vec<_> = batch.iter().map(|evaluation| evaluation.source_event_id).collect();
+    let fresh = inbox::record(connection, CONSUMER, &ids, now())?;
     let (mut stored, mut announced) = (Vec::new(), Vec::new());
-    for mut evaluation in unhandled(batch, &fresh) {
+    for mut evaluation in new_evaluations(batch, &fresh) {
         if insert(connection, &evaluation)? {
-            announced.extend(evaluation.announced.take());
+            announced.extend(evaluation.announced_event.take());
             stored.push(evaluation);
         }
     }
     let mut events = Vec::with_capacity(stored.len());
-    for (organization, evaluated) in by_organization(stored) {
-        let total = count(connection, organization, evaluated.len())?;
-        events.extend(numbered(evaluated, total)?);
+    for (organization, evaluated) in group_by_organization(stored) {
+        let total = add_to_progress(connection, organization, evaluated.len())?;
+        events.extend(assign_sequences(evaluated, total)?);
     }
     events.extend(announced);
-    outbox::enqueue_sqlite(connection, &events, handover)?;
+    outbox::enqueue(connection, &events, dispatch)?;
     Ok(events)
 }
 
-/// Whether it was not there before.
+/// Returns false when the ticket has a row already.
 fn insert(connection: &mut SqliteConnection, evaluation: &NewEvaluation) -> Result<bool, DatabaseError> {
     let evaluated = &evaluation.evaluated;
     let stored = diesel::insert_into(evaluations::table)
@@ -161,8 +160,8 @@ fn insert(connection: &mut SqliteConnection, evaluation: &NewEvaluation) -> Resu
     Ok(stored == 1)
 }
 
-/// Adds to an organization's evaluations: how many it has now.
-fn count(
+/// Increments the count of an organization and returns it.
+fn add_to_progress(
     connection: &mut SqliteConnection,
     organization_id: OrganizationId,
     more: usize,

@@ -1,4 +1,4 @@
-//! Evaluations that go: deleted, or too old. All inside the one transaction that writes.
+//! Deletion and expiry of evaluations. All functions run inside the transaction of `Sqlite::write`.
 
 use std::collections::HashSet;
 
@@ -15,10 +15,10 @@ use uuid::Uuid;
 
 use super::bytes;
 use crate::store::schema::sqlite::evaluations;
-use crate::store::{CONSUMER, DeletedEvaluation, unhandled_deletions};
+use crate::store::{CONSUMER, DeletedEvaluation, new_deletions};
 
-/// Takes the place of the evaluation, or that of one to come. The row that stays is nobody's (its organization is the id of
-/// all zeros), so that no read finds it.
+/// Writes a tombstone under the key of the evaluation, present or future. Its organization is the nil UUID, so that no read
+/// finds it.
 const DELETE: &str = "
     INSERT INTO evaluations (ticket_id, id, organization_id, status, scorer_version, created_at, deleted_at)
     VALUES (?1, ?3, ?3, 'failed', '', ?4, ?4)
@@ -32,7 +32,7 @@ const REMOVE_OLDER: &str = "
     DELETE FROM evaluations WHERE ticket_id IN
     (SELECT ticket_id FROM evaluations WHERE organization_id = ? AND ticket_id < ? ORDER BY ticket_id LIMIT ?)";
 
-const FORGET_DELETIONS: &str = "
+const PRUNE_TOMBSTONES: &str = "
     DELETE FROM evaluations WHERE ticket_id IN
     (SELECT ticket_id FROM evaluations WHERE deleted_at IS NOT NULL AND deleted_at < ? ORDER BY deleted_at LIMIT ?)";
 
@@ -41,9 +41,9 @@ pub(super) fn delete(
     deletions: Vec<DeletedEvaluation>,
 ) -> Result<(), DatabaseError> {
     let ids: Vec<_> = deletions.iter().map(|deletion| deletion.event_id).collect();
-    let fresh = inbox::record_sqlite(connection, CONSUMER, &ids, now())?;
+    let fresh = inbox::record(connection, CONSUMER, &ids, now())?;
     let mut events = Vec::new();
-    for deletion in unhandled_deletions(deletions, fresh) {
+    for deletion in new_deletions(deletions, fresh) {
         sql_query(DELETE)
             .bind::<Binary, _>(bytes(deletion.ticket_id))
             .bind::<Binary, _>(bytes(deletion.organization_id))
@@ -53,26 +53,26 @@ pub(super) fn delete(
         events.push(deletion.deleted_event);
         events.extend(deletion.retracted_event);
     }
-    outbox::enqueue_sqlite(connection, &events, outbox::Handover::NONE)
+    outbox::enqueue(connection, &events, outbox::DirectDispatch::NONE)
 }
 
-pub(super) fn settled(
+pub(super) fn finished(
     connection: &mut SqliteConnection,
     tickets: &[TicketId],
 ) -> Result<HashSet<TicketId>, DatabaseError> {
-    let mut settled = HashSet::new();
+    let mut finished = HashSet::new();
     for ticket in tickets {
         let found = evaluations::table
             .filter(evaluations::ticket_id.eq(bytes(*ticket)))
             .select(evaluations::ticket_id)
             .first::<Vec<u8>>(connection)
             .optional()?;
-        settled.extend(found.map(|_| *ticket));
+        finished.extend(found.map(|_| *ticket));
     }
-    Ok(settled)
+    Ok(finished)
 }
 
-pub(super) fn remove_older(
+pub(super) fn remove_older_than(
     connection: &mut SqliteConnection,
     organization_id: OrganizationId,
     before: TicketId,
@@ -85,12 +85,12 @@ pub(super) fn remove_older(
         .execute(connection)?)
 }
 
-pub(super) fn forget_deletions(
+pub(super) fn prune_tombstones(
     connection: &mut SqliteConnection,
     before: Timestamp,
     limit: i64,
 ) -> Result<usize, DatabaseError> {
-    Ok(sql_query(FORGET_DELETIONS)
+    Ok(sql_query(PRUNE_TOMBSTONES)
         .bind::<BigInt, _>(before.as_millis())
         .bind::<BigInt, _>(limit)
         .execute(connection)?)

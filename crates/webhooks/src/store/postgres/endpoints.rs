@@ -4,7 +4,7 @@ use assay_contracts::ids::{OrganizationId, WebhookId};
 use assay_contracts::time::Timestamp;
 use assay_contracts::webhook::{DisabledReason, WebhookChange};
 use assay_platform::db::DatabaseError;
-use assay_platform::db::idempotency::{forget_postgres, store_postgres};
+use assay_platform::db::idempotency;
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
 
@@ -13,7 +13,7 @@ use crate::domain::endpoint::Endpoint;
 use crate::domain::position::Position;
 use crate::domain::secret::{SealedSecret, SealedSecrets};
 use crate::store::record::{EndpointRecord, StoredId, event_names, previous_columns, secrets, tenths};
-use crate::store::{Created, Creation};
+use crate::store::{CreateOutcome, Creation};
 
 type EndpointColumns = (
     endpoints::id,
@@ -49,34 +49,37 @@ pub(super) const ENDPOINT: EndpointColumns = (
     endpoints::updated_at,
 );
 
-pub(super) fn create(connection: &mut PgConnection, creation: &Creation) -> Result<Created, DatabaseError> {
+pub(super) fn create(
+    connection: &mut PgConnection,
+    creation: &Creation,
+) -> Result<CreateOutcome, DatabaseError> {
     let endpoint = &creation.endpoint;
-    // First of all: the key makes an equal request wait until this one is committed.
+    // Must come first: the key makes an equal request wait until this one is committed.
     if let Some(record) = &creation.record {
-        let earlier = store_postgres(connection, std::slice::from_ref(record), endpoint.created_at)?;
+        let earlier = idempotency::store(connection, std::slice::from_ref(record), endpoint.created_at)?;
         if let Some(earlier) = earlier.into_iter().flatten().next() {
-            return Ok(Created::Earlier(earlier));
+            return Ok(CreateOutcome::KeyReused(earlier));
         }
     }
-    one_creation_at_a_time(connection, endpoint.organization_id)?;
+    lock_creation(connection, endpoint.organization_id)?;
     let count: i64 = endpoints::table
         .filter(endpoints::organization_id.eq(StoredId::of(endpoint.organization_id)))
         .filter(endpoints::deleted_at.is_null())
         .count()
         .get_result(connection)?;
     if count >= i64::from(creation.limit) {
-        // A refusal claims nothing.
+        // A refused request does not use up its key.
         let keys: Vec<_> =
             creation.record.iter().map(|record| (record.organization_id, &record.key)).collect();
-        forget_postgres(connection, &keys)?;
-        return Ok(Created::TooMany);
+        idempotency::delete(connection, &keys)?;
+        return Ok(CreateOutcome::LimitReached);
     }
     insert(connection, endpoint)?;
-    Ok(Created::New)
+    Ok(CreateOutcome::Created)
 }
 
-/// Two creations that do not see each other would both find room for the last endpoint.
-fn one_creation_at_a_time(
+/// Serializes creations of an organization: concurrent ones would not see each other and exceed the limit.
+fn lock_creation(
     connection: &mut PgConnection,
     organization_id: OrganizationId,
 ) -> Result<(), DatabaseError> {
@@ -143,8 +146,8 @@ pub(super) fn find(
     Ok(found.map(Endpoint::from))
 }
 
-/// The endpoint, which nobody else changes or deletes before the end of the transaction.
-fn hold(
+/// The endpoint, locked until the end of the transaction.
+fn find_for_update(
     connection: &mut PgConnection,
     organization_id: OrganizationId,
     id: WebhookId,
@@ -167,11 +170,11 @@ pub(super) fn change(
     change: WebhookChange,
     now: Timestamp,
 ) -> Result<Option<Endpoint>, DatabaseError> {
-    let Some(found) = hold(connection, organization_id, id)? else { return Ok(None) };
-    let (is_decided, are_chosen) = (change.enabled.is_some(), change.events.is_some());
+    let Some(found) = find_for_update(connection, organization_id, id)? else { return Ok(None) };
+    let (sets_enabled, sets_events) = (change.enabled.is_some(), change.events.is_some());
     let endpoint = found.changed(change, now);
-    // Else they stay as they are: some may be known to a later release only.
-    let events = are_chosen.then(|| {
+    // Unchanged otherwise: some names may be known to a later release only.
+    let events = sets_events.then(|| {
         (
             endpoints::events.eq(event_names(&endpoint)),
             endpoints::wants_evaluations.eq(endpoint.wants_evaluations()),
@@ -186,7 +189,7 @@ pub(super) fn change(
             endpoints::updated_at.eq(endpoint.updated_at.as_millis()),
         ))
         .execute(connection)?;
-    if is_decided {
+    if sets_enabled {
         diesel::update(endpoints::table.find(StoredId::of(id)))
             .set((
                 endpoints::enabled.eq(endpoint.enabled),
@@ -199,7 +202,7 @@ pub(super) fn change(
     Ok(Some(endpoint))
 }
 
-/// The row stays until its messages are removed; what it held goes now.
+/// Clears the row at once; it stays until its messages are removed.
 pub(super) fn delete(
     connection: &mut PgConnection,
     organization_id: OrganizationId,
@@ -241,7 +244,7 @@ pub(super) fn rotate(
     Ok(rotated == 1)
 }
 
-pub(super) fn interested(
+pub(super) fn evaluation_subscribers(
     connection: &mut PgConnection,
     after: Option<OrganizationId>,
     limit: u32,
@@ -291,13 +294,13 @@ pub(super) fn reseal(
     connection: &mut PgConnection,
     id: WebhookId,
     before: &SealedSecrets,
-    anew: &SealedSecrets,
+    resealed: &SealedSecrets,
 ) -> Result<(), DatabaseError> {
-    let (previous, until) = previous_columns(anew);
+    let (previous, until) = previous_columns(resealed);
     diesel::update(endpoints::table.find(StoredId::of(id)))
         .filter(endpoints::secret.eq(before.current.as_str()))
         .set((
-            endpoints::secret.eq(anew.current.as_str()),
+            endpoints::secret.eq(resealed.current.as_str()),
             endpoints::previous_secret.eq(previous),
             endpoints::previous_secret_until.eq(until),
         ))

@@ -1,7 +1,7 @@
 //! The store on PostgreSQL.
 
 mod endpoints;
-mod housekeeping;
+mod maintenance;
 mod messages;
 mod schema;
 mod sending;
@@ -15,7 +15,8 @@ use diesel::Connection;
 use diesel::pg::PgConnection;
 
 use super::{
-    ClaimTerms, Created, Creation, LogPage, LoggedDelivery, Received, Replayed, Settlement, WebhookStore,
+    AttemptResult, ClaimTerms, CreateOutcome, Creation, LogPage, LoggedDelivery, ReceivedEvent,
+    ReplayOutcome, WebhookStore,
 };
 use crate::domain::attempt::Claim;
 use crate::domain::endpoint::Endpoint;
@@ -23,7 +24,6 @@ use crate::domain::message::Message;
 use crate::domain::position::Position;
 use crate::domain::secret::{SealedSecret, SealedSecrets};
 
-/// The store.
 pub(super) struct PostgresStore {
     database: Postgres,
 }
@@ -44,7 +44,7 @@ impl PostgresStore {
 
 #[async_trait]
 impl WebhookStore for PostgresStore {
-    async fn create(&self, creation: Creation) -> Result<Created, DatabaseError> {
+    async fn create(&self, creation: Creation) -> Result<CreateOutcome, DatabaseError> {
         self.write(move |connection| endpoints::create(connection, &creation)).await
     }
 
@@ -97,21 +97,21 @@ impl WebhookStore for PostgresStore {
         .await
     }
 
-    async fn interested(
+    async fn evaluation_subscribers(
         &self,
         after: Option<OrganizationId>,
         limit: u32,
     ) -> Result<Vec<OrganizationId>, DatabaseError> {
-        self.database.run(move |connection| endpoints::interested(connection, after, limit)).await
+        self.database.run(move |connection| endpoints::evaluation_subscribers(connection, after, limit)).await
     }
 
-    async fn take_in(
+    async fn enqueue(
         &self,
-        received: Vec<Received>,
+        received: Vec<ReceivedEvent>,
         due: Timestamp,
         now: Timestamp,
     ) -> Result<(), DatabaseError> {
-        self.write(move |connection| messages::take_in(connection, received, due, now)).await
+        self.write(move |connection| messages::enqueue(connection, received, due, now)).await
     }
 
     async fn add(
@@ -129,12 +129,12 @@ impl WebhookStore for PostgresStore {
         self.write(move |connection| sending::claim(connection, &terms)).await
     }
 
-    async fn settle(&self, settlement: Settlement) -> Result<bool, DatabaseError> {
-        self.write(move |connection| sending::settle(connection, &settlement)).await
+    async fn record_attempt(&self, result: AttemptResult) -> Result<bool, DatabaseError> {
+        self.write(move |connection| sending::record_attempt(connection, &result)).await
     }
 
-    async fn hand_back(&self, claims: Vec<Claim>, now: Timestamp) -> Result<(), DatabaseError> {
-        self.write(move |connection| sending::hand_back(connection, &claims, now)).await
+    async fn release(&self, claims: Vec<Claim>, now: Timestamp) -> Result<(), DatabaseError> {
+        self.write(move |connection| sending::release(connection, &claims, now)).await
     }
 
     async fn log(&self, page: LogPage) -> Result<Vec<WebhookDelivery>, DatabaseError> {
@@ -158,7 +158,7 @@ impl WebhookStore for PostgresStore {
         endpoint_id: WebhookId,
         id: WebhookDeliveryId,
         now: Timestamp,
-    ) -> Result<Replayed, DatabaseError> {
+    ) -> Result<ReplayOutcome, DatabaseError> {
         self.write(move |connection| messages::replay(connection, organization_id, endpoint_id, id, now))
             .await
     }
@@ -175,12 +175,12 @@ impl WebhookStore for PostgresStore {
         &self,
         id: WebhookId,
         before: SealedSecrets,
-        anew: SealedSecrets,
+        resealed: SealedSecrets,
     ) -> Result<(), DatabaseError> {
-        self.write(move |connection| endpoints::reseal(connection, id, &before, &anew)).await
+        self.write(move |connection| endpoints::reseal(connection, id, &before, &resealed)).await
     }
 
     async fn prune(&self, before: Timestamp, now: Timestamp) -> Result<usize, DatabaseError> {
-        self.write(move |connection| housekeeping::prune(connection, before, now)).await
+        self.write(move |connection| maintenance::prune(connection, before, now)).await
     }
 }

@@ -4,7 +4,7 @@ use assay_contracts::ids::{OrganizationId, WebhookId};
 use assay_contracts::time::Timestamp;
 use assay_contracts::webhook::{DisabledReason, WebhookChange};
 use assay_platform::db::DatabaseError;
-use assay_platform::db::idempotency::{forget_sqlite, store_sqlite};
+use assay_platform::db::idempotency;
 use diesel::prelude::*;
 use diesel::sqlite::SqliteConnection;
 
@@ -13,7 +13,7 @@ use crate::domain::endpoint::Endpoint;
 use crate::domain::position::Position;
 use crate::domain::secret::{SealedSecret, SealedSecrets};
 use crate::store::record::{EndpointRecord, StoredId, event_names, previous_columns, secrets, tenths};
-use crate::store::{Created, Creation};
+use crate::store::{CreateOutcome, Creation};
 
 type EndpointColumns = (
     endpoints::id,
@@ -52,13 +52,13 @@ pub(super) const ENDPOINT: EndpointColumns = (
 pub(super) fn create(
     connection: &mut SqliteConnection,
     creation: &Creation,
-) -> Result<Created, DatabaseError> {
+) -> Result<CreateOutcome, DatabaseError> {
     let endpoint = &creation.endpoint;
-    // First of all: the key makes an equal request wait until this one is committed.
+    // Must come first: the key makes an equal request wait until this one is committed.
     if let Some(record) = &creation.record {
-        let earlier = store_sqlite(connection, std::slice::from_ref(record), endpoint.created_at)?;
+        let earlier = idempotency::store(connection, std::slice::from_ref(record), endpoint.created_at)?;
         if let Some(earlier) = earlier.into_iter().flatten().next() {
-            return Ok(Created::Earlier(earlier));
+            return Ok(CreateOutcome::KeyReused(earlier));
         }
     }
     let count: i64 = endpoints::table
@@ -67,14 +67,14 @@ pub(super) fn create(
         .count()
         .get_result(connection)?;
     if count >= i64::from(creation.limit) {
-        // A refusal claims nothing.
+        // A refused request does not use up its key.
         let keys: Vec<_> =
             creation.record.iter().map(|record| (record.organization_id, &record.key)).collect();
-        forget_sqlite(connection, &keys)?;
-        return Ok(Created::TooMany);
+        idempotency::delete(connection, &keys)?;
+        return Ok(CreateOutcome::LimitReached);
     }
     insert(connection, endpoint)?;
-    Ok(Created::New)
+    Ok(CreateOutcome::Created)
 }
 
 fn insert(connection: &mut SqliteConnection, endpoint: &Endpoint) -> Result<(), DatabaseError> {
@@ -142,10 +142,10 @@ pub(super) fn change(
     now: Timestamp,
 ) -> Result<Option<Endpoint>, DatabaseError> {
     let Some(found) = find(connection, organization_id, id)? else { return Ok(None) };
-    let (is_decided, are_chosen) = (change.enabled.is_some(), change.events.is_some());
+    let (sets_enabled, sets_events) = (change.enabled.is_some(), change.events.is_some());
     let endpoint = found.changed(change, now);
-    // Else they stay as they are: some may be known to a later release only.
-    let events = are_chosen.then(|| {
+    // Unchanged otherwise: some names may be known to a later release only.
+    let events = sets_events.then(|| {
         (
             endpoints::events.eq(event_names(&endpoint)),
             endpoints::wants_evaluations.eq(endpoint.wants_evaluations()),
@@ -160,7 +160,7 @@ pub(super) fn change(
             endpoints::updated_at.eq(endpoint.updated_at.as_millis()),
         ))
         .execute(connection)?;
-    if is_decided {
+    if sets_enabled {
         diesel::update(endpoints::table.find(StoredId::of(id)))
             .set((
                 endpoints::enabled.eq(endpoint.enabled),
@@ -173,7 +173,7 @@ pub(super) fn change(
     Ok(Some(endpoint))
 }
 
-/// The row stays until its messages are removed; what it held goes now.
+/// Clears the row at once; it stays until its messages are removed.
 pub(super) fn delete(
     connection: &mut SqliteConnection,
     organization_id: OrganizationId,
@@ -215,7 +215,7 @@ pub(super) fn rotate(
     Ok(rotated == 1)
 }
 
-pub(super) fn interested(
+pub(super) fn evaluation_subscribers(
     connection: &mut SqliteConnection,
     after: Option<OrganizationId>,
     limit: u32,
@@ -265,13 +265,13 @@ pub(super) fn reseal(
     connection: &mut SqliteConnection,
     id: WebhookId,
     before: &SealedSecrets,
-    anew: &SealedSecrets,
+    resealed: &SealedSecrets,
 ) -> Result<(), DatabaseError> {
-    let (previous, until) = previous_columns(anew);
+    let (previous, until) = previous_columns(resealed);
     diesel::update(endpoints::table.find(StoredId::of(id)))
         .filter(endpoints::secret.eq(before.current.as_str()))
         .set((
-            endpoints::secret.eq(anew.current.as_str()),
+            endpoints::secret.eq(resealed.current.as_str()),
             endpoints::previous_secret.eq(previous),
             endpoints::previous_secret_until.eq(until),
         ))

@@ -1,11 +1,11 @@
-//! Messages: made of what is announced, listed, sent again, erased. All inside the transaction of `Sqlite::write`.
+//! Messages: insertion, log, replay and erasure. All inside the transaction of `Sqlite::write`.
 
 use std::collections::HashSet;
 
 use assay_contracts::ids::{OrganizationId, TicketId, WebhookDeliveryId, WebhookId};
 use assay_contracts::time::Timestamp;
 use assay_contracts::webhook::{WebhookAttempt, WebhookDelivery};
-use assay_messaging::inbox::record_sqlite;
+use assay_messaging::inbox;
 use assay_platform::db::DatabaseError;
 use assay_platform::runtime::new_id;
 use diesel::dsl::{Eq, sql};
@@ -17,12 +17,12 @@ use diesel::sqlite::SqliteConnection;
 use super::endpoints::ENDPOINT;
 use super::schema::{attempts, deliveries, endpoints, retractions};
 use crate::domain::endpoint::Endpoint;
-use crate::domain::message::{Announcement, Message};
+use crate::domain::message::{Message, Notification};
 use crate::domain::position::Position;
 use crate::store::record::{AttemptRecord, DeliveryRecord, EndpointRecord, StoredId};
-use crate::store::{ATTEMPTS_SHOWN, CONSUMER, LogPage, LoggedDelivery, Received, Replayed};
+use crate::store::{CONSUMER, LogPage, LoggedDelivery, MAX_LISTED_ATTEMPTS, ReceivedEvent, ReplayOutcome};
 
-/// Rows of one statement, which may have a limited number of values.
+/// Rows per statement, whose number of bound values is limited.
 const ROWS: usize = 500;
 
 type DeliveryColumns = (
@@ -49,40 +49,39 @@ type Erasure = (
     Eq<deliveries::lease, Option<StoredId>>,
 );
 
-/// A message of one endpoint that is not stored yet.
 struct NewDelivery<'a> {
     id: WebhookDeliveryId,
     endpoint: &'a Endpoint,
     message: Message,
 }
 
-pub(super) fn take_in(
+pub(super) fn enqueue(
     connection: &mut SqliteConnection,
-    received: Vec<Received>,
+    received: Vec<ReceivedEvent>,
     due: Timestamp,
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
-    let ids: Vec<_> = received.iter().map(Received::event_id).collect();
-    let mut fresh = record_sqlite(connection, CONSUMER, &ids, now)?;
-    let mut announcements = Vec::new();
+    let ids: Vec<_> = received.iter().map(ReceivedEvent::event_id).collect();
+    let mut fresh = inbox::record(connection, CONSUMER, &ids, now)?;
+    let mut notifications = Vec::new();
     for received in received {
         // A batch may hold an event twice.
         if !fresh.remove(&received.event_id()) {
             continue;
         }
         match received {
-            Received::Announced(_, announcement) => announcements.push(announcement),
-            Received::Retracted(_, ticket_id, at) => retract(connection, ticket_id, at)?,
+            ReceivedEvent::Notification(_, notification) => notifications.push(notification),
+            ReceivedEvent::Retraction(_, ticket_id, at) => retract(connection, ticket_id, at)?,
         }
     }
-    let retracted = retracted(connection, &announcements)?;
-    announcements.retain(|announced| announced.ticket_id().is_none_or(|id| !retracted.contains(&id)));
-    let endpoints = endpoints_of(connection, &announcements)?;
+    let retracted = retracted(connection, &notifications)?;
+    notifications.retain(|notification| notification.ticket_id().is_none_or(|id| !retracted.contains(&id)));
+    let endpoints = endpoints_of(connection, &notifications)?;
     let mut new = Vec::new();
-    for announcement in &announcements {
+    for notification in &notifications {
         for endpoint in &endpoints {
-            let messages = announcement
-                .messages_to(endpoint)
+            let messages = notification
+                .messages_for(endpoint)
                 .map_err(|error| DatabaseError::Corrupt(error.to_string()))?;
             new.extend(messages.into_iter().map(|message| NewDelivery { id: new_id(), endpoint, message }));
         }
@@ -102,10 +101,10 @@ pub(super) fn add(
 
 fn endpoints_of(
     connection: &mut SqliteConnection,
-    announcements: &[Announcement],
+    notifications: &[Notification],
 ) -> Result<Vec<Endpoint>, DatabaseError> {
     let organizations: HashSet<OrganizationId> =
-        announcements.iter().map(Announcement::organization_id).collect();
+        notifications.iter().map(Notification::organization_id).collect();
     let organizations: Vec<StoredId> = organizations.into_iter().map(StoredId::of).collect();
     let found: Vec<EndpointRecord> = endpoints::table
         .select(ENDPOINT)
@@ -144,7 +143,7 @@ fn insert(
     Ok(())
 }
 
-/// What is still to be sent is not; what was sent loses its words.
+/// Cancels pending messages about a ticket and erases the payload of all of them.
 fn retract(
     connection: &mut SqliteConnection,
     ticket_id: TicketId,
@@ -158,12 +157,12 @@ fn retract(
         .on_conflict_do_nothing()
         .execute(connection)?;
     let of_ticket = deliveries::table.filter(deliveries::ticket_id.eq(Some(StoredId::of(ticket_id))));
-    // One statement: between two, a replay could make a message pending that loses its words.
+    // One statement: between two, a replay could make an erased message pending.
     diesel::update(of_ticket).set(erasure()).execute(connection)?;
     Ok(())
 }
 
-/// What is left of a message whose ticket was deleted: how it went, if it was sent.
+/// Erases the payload and keeps the outcome of a message whose ticket was deleted.
 pub(super) fn erasure() -> Erasure {
     const STATUS: &str = "CASE WHEN status = 'pending' THEN 'failed' ELSE status END";
     (deliveries::payload.eq(None), deliveries::status.eq(sql::<Text>(STATUS)), deliveries::lease.eq(None))
@@ -171,10 +170,10 @@ pub(super) fn erasure() -> Erasure {
 
 fn retracted(
     connection: &mut SqliteConnection,
-    announcements: &[Announcement],
+    notifications: &[Notification],
 ) -> Result<HashSet<TicketId>, DatabaseError> {
     let tickets: Vec<StoredId> =
-        announcements.iter().filter_map(Announcement::ticket_id).map(StoredId::of).collect();
+        notifications.iter().filter_map(Notification::ticket_id).map(StoredId::of).collect();
     let found: Vec<StoredId> = retractions::table
         .select(retractions::ticket_id)
         .filter(retractions::ticket_id.eq_any(tickets))
@@ -229,7 +228,7 @@ pub(super) fn find(
         ))
         .filter(attempts::delivery_id.eq(StoredId::of(id)))
         .order(attempts::number.desc())
-        .limit(ATTEMPTS_SHOWN)
+        .limit(MAX_LISTED_ATTEMPTS)
         .load(connection)?;
     latest.reverse();
     let attempts = latest.into_iter().map(WebhookAttempt::from).collect();
@@ -242,8 +241,8 @@ pub(super) fn replay(
     endpoint_id: WebhookId,
     id: WebhookDeliveryId,
     now: Timestamp,
-) -> Result<Replayed, DatabaseError> {
-    // Not what is being sent at this moment: its attempt is the one that was asked for.
+) -> Result<ReplayOutcome, DatabaseError> {
+    // Not a message in flight: that attempt is the requested one.
     let is_free = deliveries::lease.is_null().or(deliveries::due_at.le(now.as_millis()));
     diesel::update(deliveries::table.find(StoredId::of(id)))
         .filter(deliveries::endpoint_id.eq(StoredId::of(endpoint_id)))
@@ -257,10 +256,10 @@ pub(super) fn replay(
             deliveries::lease.eq(None::<StoredId>),
         ))
         .execute(connection)?;
-    // Looked at last: what is erased from here on waits for this transaction, and finds the message pending.
+    // Read last: a concurrent erasure waits for this transaction and then finds the message pending.
     match find(connection, organization_id, endpoint_id, id)? {
-        None => Ok(Replayed::NotFound),
-        Some(found) if found.payload.is_none() => Ok(Replayed::Erased),
-        Some(_) => Ok(Replayed::Queued),
+        None => Ok(ReplayOutcome::NotFound),
+        Some(found) if found.payload.is_none() => Ok(ReplayOutcome::Erased),
+        Some(_) => Ok(ReplayOutcome::Queued),
     }
 }

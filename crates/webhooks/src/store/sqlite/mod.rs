@@ -1,7 +1,7 @@
 //! The store on SQLite.
 
 mod endpoints;
-mod housekeeping;
+mod maintenance;
 mod messages;
 mod schema;
 mod sending;
@@ -13,7 +13,8 @@ use assay_platform::db::{DatabaseError, Sqlite};
 use async_trait::async_trait;
 
 use super::{
-    ClaimTerms, Created, Creation, LogPage, LoggedDelivery, Received, Replayed, Settlement, WebhookStore,
+    AttemptResult, ClaimTerms, CreateOutcome, Creation, LogPage, LoggedDelivery, ReceivedEvent,
+    ReplayOutcome, WebhookStore,
 };
 use crate::domain::attempt::Claim;
 use crate::domain::endpoint::Endpoint;
@@ -21,7 +22,6 @@ use crate::domain::message::Message;
 use crate::domain::position::Position;
 use crate::domain::secret::{SealedSecret, SealedSecrets};
 
-/// The store.
 pub(super) struct SqliteStore {
     database: Sqlite,
 }
@@ -34,7 +34,7 @@ impl SqliteStore {
 
 #[async_trait]
 impl WebhookStore for SqliteStore {
-    async fn create(&self, creation: Creation) -> Result<Created, DatabaseError> {
+    async fn create(&self, creation: Creation) -> Result<CreateOutcome, DatabaseError> {
         self.database.write(move |connection| endpoints::create(connection, &creation)).await
     }
 
@@ -90,21 +90,23 @@ impl WebhookStore for SqliteStore {
             .await
     }
 
-    async fn interested(
+    async fn evaluation_subscribers(
         &self,
         after: Option<OrganizationId>,
         limit: u32,
     ) -> Result<Vec<OrganizationId>, DatabaseError> {
-        self.database.read(move |connection| endpoints::interested(connection, after, limit)).await
+        self.database
+            .read(move |connection| endpoints::evaluation_subscribers(connection, after, limit))
+            .await
     }
 
-    async fn take_in(
+    async fn enqueue(
         &self,
-        received: Vec<Received>,
+        received: Vec<ReceivedEvent>,
         due: Timestamp,
         now: Timestamp,
     ) -> Result<(), DatabaseError> {
-        self.database.write(move |connection| messages::take_in(connection, received, due, now)).await
+        self.database.write(move |connection| messages::enqueue(connection, received, due, now)).await
     }
 
     async fn add(
@@ -122,12 +124,12 @@ impl WebhookStore for SqliteStore {
         self.database.write(move |connection| sending::claim(connection, &terms)).await
     }
 
-    async fn settle(&self, settlement: Settlement) -> Result<bool, DatabaseError> {
-        self.database.write(move |connection| sending::settle(connection, &settlement)).await
+    async fn record_attempt(&self, result: AttemptResult) -> Result<bool, DatabaseError> {
+        self.database.write(move |connection| sending::record_attempt(connection, &result)).await
     }
 
-    async fn hand_back(&self, claims: Vec<Claim>, now: Timestamp) -> Result<(), DatabaseError> {
-        self.database.write(move |connection| sending::hand_back(connection, &claims, now)).await
+    async fn release(&self, claims: Vec<Claim>, now: Timestamp) -> Result<(), DatabaseError> {
+        self.database.write(move |connection| sending::release(connection, &claims, now)).await
     }
 
     async fn log(&self, page: LogPage) -> Result<Vec<WebhookDelivery>, DatabaseError> {
@@ -151,7 +153,7 @@ impl WebhookStore for SqliteStore {
         endpoint_id: WebhookId,
         id: WebhookDeliveryId,
         now: Timestamp,
-    ) -> Result<Replayed, DatabaseError> {
+    ) -> Result<ReplayOutcome, DatabaseError> {
         self.database
             .write(move |connection| messages::replay(connection, organization_id, endpoint_id, id, now))
             .await
@@ -169,12 +171,12 @@ impl WebhookStore for SqliteStore {
         &self,
         id: WebhookId,
         before: SealedSecrets,
-        anew: SealedSecrets,
+        resealed: SealedSecrets,
     ) -> Result<(), DatabaseError> {
-        self.database.write(move |connection| endpoints::reseal(connection, id, &before, &anew)).await
+        self.database.write(move |connection| endpoints::reseal(connection, id, &before, &resealed)).await
     }
 
     async fn prune(&self, before: Timestamp, now: Timestamp) -> Result<usize, DatabaseError> {
-        self.database.write(move |connection| housekeeping::prune(connection, before, now)).await
+        self.database.write(move |connection| maintenance::prune(connection, before, now)).await
     }
 }

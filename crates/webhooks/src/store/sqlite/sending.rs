@@ -1,4 +1,4 @@
-//! Taking messages to be sent, and what became of them. All inside the transaction of `Sqlite::write`.
+//! Claims of due messages, and the results of attempts. All inside the transaction of `Sqlite::write`.
 
 use assay_contracts::time::Timestamp;
 use assay_contracts::webhook::{AttemptError, DeliveryStatus, DisabledReason};
@@ -14,11 +14,11 @@ use super::endpoints::ENDPOINT;
 use super::schema::{attempts, deliveries, endpoints};
 use crate::domain::attempt::Claim;
 use crate::domain::endpoint::Endpoint;
-use crate::domain::schedule::{GIVEN_UP_AT_LEAST, Verdict};
+use crate::domain::schedule::{MIN_GIVEN_UP_TO_DISABLE, RetryDecision};
 use crate::store::record::{EndpointRecord, StoredId};
-use crate::store::{ClaimTerms, Settlement};
+use crate::store::{AttemptResult, ClaimTerms};
 
-/// A literal, word for word that of the partial index: a bound value would not be recognised.
+/// A literal that equals the predicate of the partial index: with a bound value the index would not be used.
 const IS_PENDING: &str = "deliveries.status = 'pending'";
 
 pub(super) fn claim(
@@ -26,18 +26,18 @@ pub(super) fn claim(
     terms: &ClaimTerms,
 ) -> Result<Vec<Claim>, DatabaseError> {
     let mut claims = Vec::new();
-    for endpoint in with_due_messages(connection, terms)? {
+    for endpoint in endpoints_with_due_messages(connection, terms)? {
         let room = terms.limit.saturating_sub(claims.len()).min(terms.per_endpoint);
         if room == 0 {
             break;
         }
-        claims.extend(claim_of(connection, &endpoint, terms, room)?);
+        claims.extend(claim_from(connection, &endpoint, terms, room)?);
     }
     Ok(claims)
 }
 
-/// By lot, so that none waits behind those that always have something.
-fn with_due_messages(
+/// In random order, so that busy endpoints do not starve the others.
+fn endpoints_with_due_messages(
     connection: &mut SqliteConnection,
     terms: &ClaimTerms,
 ) -> Result<Vec<Endpoint>, DatabaseError> {
@@ -59,7 +59,7 @@ fn with_due_messages(
     Ok(found.into_iter().map(Endpoint::from).collect())
 }
 
-fn claim_of(
+fn claim_from(
     connection: &mut SqliteConnection,
     endpoint: &Endpoint,
     terms: &ClaimTerms,
@@ -74,15 +74,15 @@ fn claim_of(
         .order((deliveries::due_at, deliveries::id))
         .limit(i64::try_from(limit).unwrap_or(i64::MAX))
         .load(connection)?;
-    let held: Vec<(StoredId, String, i32, i32)> =
+    let leased: Vec<(StoredId, String, i32, i32)> =
         diesel::update(deliveries::table.filter(deliveries::id.eq_any(due)))
             .set((
-                deliveries::due_at.eq(terms.until.as_millis()),
+                deliveries::due_at.eq(terms.lease_until.as_millis()),
                 deliveries::lease.eq(Some(StoredId(terms.lease.as_uuid()))),
             ))
             .returning((
                 deliveries::id,
-                // Nobody erases what this transaction holds.
+                // This transaction has locked the rows: no erasure can intervene.
                 deliveries::payload.assume_not_null(),
                 deliveries::attempts,
                 deliveries::earlier_attempts,
@@ -97,22 +97,22 @@ fn claim_of(
         secrets: endpoint.secrets.clone(),
         payload,
         attempts: u32::try_from(attempts).unwrap_or_default(),
-        earlier_attempts: u32::try_from(earlier).unwrap_or_default(),
+        attempts_before_replay: u32::try_from(earlier).unwrap_or_default(),
     };
-    Ok(held.into_iter().map(claim).collect())
+    Ok(leased.into_iter().map(claim).collect())
 }
 
-pub(super) fn settle(
+pub(super) fn record_attempt(
     connection: &mut SqliteConnection,
-    settlement: &Settlement,
+    result: &AttemptResult,
 ) -> Result<bool, DatabaseError> {
-    let Settlement { claim, verdict, now, .. } = settlement;
-    let (status, due_at) = match verdict {
-        Verdict::Delivered => (DeliveryStatus::Delivered, *now),
-        Verdict::RetryAt(due_at) => (DeliveryStatus::Pending, *due_at),
-        Verdict::GivenUp | Verdict::Gone => (DeliveryStatus::Failed, *now),
+    let AttemptResult { claim, decision, now, .. } = result;
+    let (status, due_at) = match decision {
+        RetryDecision::Delivered => (DeliveryStatus::Delivered, *now),
+        RetryDecision::RetryAt(due_at) => (DeliveryStatus::Pending, *due_at),
+        RetryDecision::GivenUp | RetryDecision::Gone => (DeliveryStatus::Failed, *now),
     };
-    let settled = diesel::update(deliveries::table.find(StoredId::of(claim.id)))
+    let updated = diesel::update(deliveries::table.find(StoredId::of(claim.id)))
         .filter(deliveries::lease.eq(Some(StoredId(claim.lease.as_uuid()))))
         .set((
             deliveries::status.eq(status.as_str()),
@@ -121,28 +121,28 @@ pub(super) fn settle(
             deliveries::attempts.eq(deliveries::attempts + 1),
         ))
         .execute(connection)?;
-    if settled == 0 {
+    if updated == 0 {
         return Ok(false);
     }
-    note_attempt(connection, settlement)?;
-    // Each of these counts only while the endpoint has the address that was called: its owner may have changed it meanwhile.
-    match verdict {
-        Verdict::Delivered => note_success(connection, claim)?,
-        Verdict::RetryAt(_) => note_failure(connection, claim, *now)?,
-        Verdict::GivenUp => {
-            note_failure(connection, claim, *now)?;
-            note_given_up(connection, settlement)?;
+    insert_attempt(connection, result)?;
+    // Applied only while the endpoint still has the address that was called: its owner may have changed it meanwhile.
+    match decision {
+        RetryDecision::Delivered => clear_failures(connection, claim)?,
+        RetryDecision::RetryAt(_) => mark_failing(connection, claim, *now)?,
+        RetryDecision::GivenUp => {
+            mark_failing(connection, claim, *now)?;
+            count_given_up(connection, result)?;
         }
-        Verdict::Gone => {
-            note_failure(connection, claim, *now)?;
+        RetryDecision::Gone => {
+            mark_failing(connection, claim, *now)?;
             disable(connection, claim, DisabledReason::Gone, *now)?;
         }
     }
     Ok(true)
 }
 
-fn note_attempt(connection: &mut SqliteConnection, settlement: &Settlement) -> Result<(), DatabaseError> {
-    let Settlement { claim, attempt, .. } = settlement;
+fn insert_attempt(connection: &mut SqliteConnection, result: &AttemptResult) -> Result<(), DatabaseError> {
+    let AttemptResult { claim, attempt, .. } = result;
     let number = i32::try_from(claim.attempts).unwrap_or(i32::MAX).saturating_add(1);
     diesel::insert_into(attempts::table)
         .values((
@@ -157,8 +157,8 @@ fn note_attempt(connection: &mut SqliteConnection, settlement: &Settlement) -> R
     Ok(())
 }
 
-/// Writes nothing while all goes well.
-fn note_success(connection: &mut SqliteConnection, claim: &Claim) -> Result<(), DatabaseError> {
+/// No write for a healthy endpoint.
+fn clear_failures(connection: &mut SqliteConnection, claim: &Claim) -> Result<(), DatabaseError> {
     diesel::update(endpoints::table.find(StoredId::of(claim.endpoint_id)))
         .filter(endpoints::url.eq(&claim.url))
         .filter(endpoints::failing_since.is_not_null())
@@ -167,7 +167,7 @@ fn note_success(connection: &mut SqliteConnection, claim: &Claim) -> Result<(), 
     Ok(())
 }
 
-fn note_failure(
+fn mark_failing(
     connection: &mut SqliteConnection,
     claim: &Claim,
     now: Timestamp,
@@ -180,8 +180,8 @@ fn note_failure(
     Ok(())
 }
 
-fn note_given_up(connection: &mut SqliteConnection, settlement: &Settlement) -> Result<(), DatabaseError> {
-    let Settlement { claim, failing_since_before, now, .. } = settlement;
+fn count_given_up(connection: &mut SqliteConnection, result: &AttemptResult) -> Result<(), DatabaseError> {
+    let AttemptResult { claim, disable_cutoff, now, .. } = result;
     let counted: Option<(Option<i64>, i32)> =
         diesel::update(endpoints::table.find(StoredId::of(claim.endpoint_id)))
             .filter(endpoints::url.eq(&claim.url))
@@ -190,9 +190,8 @@ fn note_given_up(connection: &mut SqliteConnection, settlement: &Settlement) -> 
             .get_result(connection)
             .optional()?;
     let Some((since, given_up)) = counted else { return Ok(()) };
-    let is_long_enough =
-        failing_since_before.zip(since).is_some_and(|(before, since)| since <= before.as_millis());
-    if is_long_enough && u32::try_from(given_up).is_ok_and(|given_up| given_up >= GIVEN_UP_AT_LEAST) {
+    let is_long_enough = disable_cutoff.zip(since).is_some_and(|(before, since)| since <= before.as_millis());
+    if is_long_enough && u32::try_from(given_up).is_ok_and(|given_up| given_up >= MIN_GIVEN_UP_TO_DISABLE) {
         disable(connection, claim, DisabledReason::Failing, *now)?;
     }
     Ok(())
@@ -216,7 +215,7 @@ fn disable(
     Ok(())
 }
 
-pub(super) fn hand_back(
+pub(super) fn release(
     connection: &mut SqliteConnection,
     claims: &[Claim],
     now: Timestamp,

@@ -1,5 +1,3 @@
-//! Tables of what is read and of what is refused.
-
 use assay_contracts::conversation::Conversation;
 use serde_json::json;
 
@@ -8,7 +6,7 @@ use super::*;
 const EXAMPLE: &str = include_str!("../../../../../../examples/helpdesks/intercom.json");
 
 fn mapping() -> Mapping {
-    let ai = AiAuthors { of_all_bots: Some("fin".to_owned()), ..AiAuthors::default() };
+    let ai = AiAuthors { default_agent: Some("fin".to_owned()), ..AiAuthors::default() };
     Mapping { account: None, ai }
 }
 
@@ -30,7 +28,7 @@ fn part(author: Value) -> Value {
 }
 
 #[test]
-fn the_example_becomes_a_request() {
+fn example_is_converted() {
     let converted = convert(EXAMPLE.as_bytes().to_vec(), &mapping());
     assert_eq!(converted.len(), 1);
     let request = converted[0].request.as_ref().unwrap();
@@ -60,12 +58,12 @@ fn the_example_becomes_a_request() {
 }
 
 #[test]
-fn authors_are_told_apart_by_type_and_by_what_the_user_said() {
+fn author_is_mapped_by_type_and_options() {
     let named = Mapping {
         account: None,
         ai: AiAuthors {
             agents: [("a".to_owned(), "mine".to_owned())].into(),
-            of_all_bots: None,
+            default_agent: None,
             tool: Some(AiTool::Ada),
         },
     };
@@ -97,7 +95,7 @@ fn authors_are_told_apart_by_type_and_by_what_the_user_said() {
 }
 
 #[test]
-fn parts_without_a_text_say_what_happened() {
+fn parts_without_text_become_system_events() {
     let event = |part_type: &str, more: Value| {
         let mut part = json!({"id": "p", "part_type": part_type, "body": null, "created_at": 11});
         part.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -129,8 +127,8 @@ fn parts_without_a_text_say_what_happened() {
 }
 
 #[test]
-fn what_cannot_be_told_is_refused_with_what_to_do() {
-    let nobody = Mapping::default();
+fn unmappable_conversation_is_refused_with_advice() {
+    let unmapped = Mapping::default();
     let cases = [
         (json!([]).to_string(), None),
         (json!({"id": 1}).to_string(), Some("no conversation as in Intercom's API")),
@@ -139,18 +137,22 @@ fn what_cannot_be_told_is_refused_with_what_to_do() {
         (with_part(part(json!({"type": "user"}))).to_string(), Some("has no id")),
         (with_part(part(json!({"type": "ghost", "id": 1}))).to_string(), Some("type `ghost`")),
     ];
-    for (line, told) in cases {
-        let reasons: Vec<String> =
-            convert(line.clone().into_bytes(), &nobody).into_iter().filter_map(|c| c.request.err()).collect();
-        match told {
-            Some(told) => assert!(reasons.len() == 1 && reasons[0].contains(told), "{line}: {reasons:?}"),
+    for (line, expected) in cases {
+        let reasons: Vec<String> = convert(line.clone().into_bytes(), &unmapped)
+            .into_iter()
+            .filter_map(|c| c.request.err())
+            .collect();
+        match expected {
+            Some(expected) => {
+                assert!(reasons.len() == 1 && reasons[0].contains(expected), "{line}: {reasons:?}")
+            }
             None => assert!(reasons.is_empty(), "{line}: {reasons:?}"),
         }
     }
 }
 
 #[test]
-fn parts_that_intercom_left_out_are_told_of() {
+fn parts_missing_from_input_give_a_notice() {
     let mut item = with_part(part(json!({"type": "user", "id": "u"})));
     item["conversation_parts"]["total_count"] = json!(612);
     let request = converted(&item, &mapping()).unwrap();

@@ -1,5 +1,3 @@
-//! Tables of what is read and of what is refused.
-
 use assay_contracts::conversation::Conversation;
 use serde_json::json;
 
@@ -9,7 +7,7 @@ const EXAMPLE: &str = include_str!("../../../../../../examples/helpdesks/zendesk
 
 fn mapping() -> Mapping {
     let agents = BTreeMap::from([("9100".to_owned(), "parcel-bot".to_owned())]);
-    Mapping { account: Some("acme".to_owned()), ai: AiAuthors { agents, of_all_bots: None, tool: None } }
+    Mapping { account: Some("acme".to_owned()), ai: AiAuthors { agents, default_agent: None, tool: None } }
 }
 
 fn sent(converted: &Converted) -> Value {
@@ -24,7 +22,7 @@ fn refusal(item: &Value) -> String {
 }
 
 #[test]
-fn the_example_becomes_requests() {
+fn examples_are_converted() {
     let converted: Vec<Converted> =
         EXAMPLE.lines().flat_map(|line| convert(line.as_bytes().to_vec(), &mapping())).collect();
     let lea = json!({"type": "contact", "external_id": "9001", "name": "Lea Roux"});
@@ -59,7 +57,7 @@ fn the_example_becomes_requests() {
 }
 
 #[test]
-fn what_cannot_be_told_is_refused_with_what_to_do() {
+fn unmappable_ticket_is_refused_with_advice() {
     let comment = |author: i64| json!({"id": 1, "author_id": author, "created_at": "2026-01-01T00:00:00Z", "body": "x"});
     let cases = [
         (json!(7), "no JSON object"),
@@ -78,16 +76,16 @@ fn what_cannot_be_told_is_refused_with_what_to_do() {
             "created_at `yesterday`",
         ),
     ];
-    for (item, told) in cases {
+    for (item, expected) in cases {
         let reason = refusal(&item);
-        assert!(reason.contains(told), "{item}: {reason}");
+        assert!(reason.contains(expected), "{item}: {reason}");
     }
     let converted = convert(b"{\"ticket\":".to_vec(), &mapping());
     assert!(converted[0].request.as_ref().unwrap_err().contains("not JSON"));
 }
 
 #[test]
-fn a_comment_without_a_text_is_told_of() {
+fn comment_without_text_gives_a_notice() {
     let empty = json!({"id": 2, "author_id": 5, "created_at": "2026-01-01T00:00:00Z", "body": " "});
     let full = json!({"id": 3, "author_id": 5, "created_at": "2026-01-01T00:00:00Z", "body": "x"});
     let item = json!({"id": 1, "requester_id": 5, "comments": [empty, full]});
@@ -96,7 +94,7 @@ fn a_comment_without_a_text_is_told_of() {
 }
 
 #[test]
-fn newest_first_is_turned_round() {
+fn comments_are_sorted_by_time() {
     let comment = |id: i64| json!({"id": id, "author_id": 5, "created_at": format!("2026-01-0{id}T00:00:00Z"), "body": "x"});
     let item = json!({"id": 1, "requester_id": 5, "comments": [comment(3), comment(2), comment(1)]});
     let converted = convert(item.to_string().into_bytes(), &mapping());

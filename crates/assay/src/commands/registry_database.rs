@@ -1,0 +1,27 @@
+//! Opens the registry's database for commands that use it without HTTP.
+
+use anyhow::{Context, Result};
+use assay_platform::db::Database;
+
+use crate::cli::RegistryLocation;
+use crate::settings::Settings;
+use crate::standalone::DataFolder;
+
+/// Migrates and returns the database, with the settings it was found by.
+pub async fn open(location: &RegistryLocation) -> Result<(Database, Settings)> {
+    let mut settings = Settings::load()?;
+    if let Some(folder) = &location.data_dir {
+        DataFolder::existing(folder)?.configure_databases(&mut settings);
+    }
+    let context = || {
+        match &location.data_dir {
+        Some(folder) => format!("cannot use the database in {}", folder.display()),
+        None => "cannot use the database of registry.database_url (that of a standalone is named by --data-dir FOLDER)"
+            .to_owned(),
+    }
+    };
+    let database =
+        Database::open(&settings.registry.database(), assay_agent_registry::SCHEMA).with_context(context)?;
+    database.migrate(assay_agent_registry::MIGRATIONS).await.with_context(context)?;
+    Ok((database, settings))
+}

@@ -1,0 +1,81 @@
+//! The loop of a worker: claims one job after the other, on events and by polling, for jobs whose event was lost or whose
+//! worker crashed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use assay_contracts::time::Timestamp;
+use assay_export::domain::lease::{Claim, ClaimTerms};
+use assay_platform::db::DatabaseError;
+use assay_platform::runtime::{BoxError, new_id, now};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::run_job::failure_message;
+use super::{Worker, millis};
+
+/// Runs jobs, one at a time, until `stop`. A task of `Phase::Consume`. Never fails.
+pub(crate) async fn run_worker(
+    worker: Arc<Worker>,
+    wakeup: Arc<Notify>,
+    stop: CancellationToken,
+) -> Result<(), BoxError> {
+    let mut grace = worker.settings.pending_grace;
+    while !stop.is_cancelled() {
+        match worker.claim(grace).await {
+            Ok(Some(claim)) => {
+                worker.run_job(claim, &stop).await;
+                // Events of other jobs may have arrived meanwhile.
+                grace = Duration::ZERO;
+                continue;
+            }
+            Ok(None) => {}
+            Err(error) => {
+                tracing::warn!(cause = %error, "export jobs cannot be claimed: tried again soon")
+            }
+        }
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = wakeup.notified() => grace = Duration::ZERO,
+            () = tokio::time::sleep(worker.settings.poll_interval) => {
+                grace = worker.settings.pending_grace;
+                worker.fail_exhausted_jobs().await;
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Worker {
+    async fn claim(&self, grace: Duration) -> Result<Option<Claim>, DatabaseError> {
+        let now = now();
+        let terms = ClaimTerms {
+            owner: new_id(),
+            now,
+            lease_millis: millis(self.settings.lease),
+            pending_before: created_before(now, grace),
+            max_attempts: self.settings.max_attempts,
+        };
+        self.store.claim(terms).await
+    }
+
+    /// Fails jobs whose workers crashed in every attempt.
+    async fn fail_exhausted_jobs(&self) {
+        let attempts = self.settings.max_attempts;
+        let message = failure_message("the file could not be written", attempts);
+        match self.store.fail_exhausted(attempts, &message, now()).await {
+            Ok(0) => {}
+            Ok(count) => {
+                tracing::error!(count, attempts, "export jobs failed: their workers crashed in every attempt")
+            }
+            Err(error) => {
+                tracing::warn!(cause = %error, "exhausted export jobs cannot be failed: tried again soon")
+            }
+        }
+    }
+}
+
+/// Latest creation time of pending jobs to claim. Without a grace all are claimed: the clock of their creator may be ahead.
+fn created_before(now: Timestamp, grace: Duration) -> Timestamp {
+    if grace.is_zero() { Timestamp::MAX } else { now.plus_millis(-millis(grace)) }
+}

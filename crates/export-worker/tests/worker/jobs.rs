@@ -1,0 +1,219 @@
+//! Jobs that succeed.
+
+use anyhow::Result;
+use assay_contracts::event::ConversationEvaluated;
+use assay_contracts::export::{ExportFilters, ExportKind, ExportStatus};
+use assay_export::domain::evaluation_row::EvaluationRow;
+use assay_export::store::{JobWithoutTarget, ReceivedRow, SkippedSequences};
+use assay_platform::runtime::{new_id, now};
+use assay_testkit::{eventually, on_both_databases};
+
+use crate::samples::{STARTED, evaluated};
+use crate::test_app::{TestApp, file_of, stop};
+
+const DAY: i64 = 24 * 60 * 60 * 1_000;
+
+async fn file_contains_the_selected_rows_in_order(app: TestApp) -> Result<()> {
+    let at = |second: i64| STARTED.plus_millis(second * 1_000);
+    let mut events: Vec<_> = [3, 1, 2, 0].map(|second| evaluated(app.organization_id, at(second))).to_vec();
+    app.record(&events).await?;
+    events.sort_by_key(|event| event.ticket.started_at);
+    let filters = ExportFilters { from: Some(at(1)), to: Some(at(3)) };
+    let audit = app.create(ExportKind::ResolutionAudit, filters).await?;
+    let axis = app.create(ExportKind::Axis, ExportFilters::default()).await?;
+    let _worker = app.worker(&app.config()?)?;
+    assert_eq!(app.content(audit).await?, file_of(ExportKind::ResolutionAudit, &events[1..3]));
+    assert_eq!(app.content(axis).await?, file_of(ExportKind::Axis, &events));
+    assert_eq!((app.column(audit, "file_rows").await?, app.column(axis, "file_rows").await?), (2, 4));
+    let file = app.file(axis).await?;
+    assert_eq!(file.object_key, app.key(axis, 1));
+    let kept = file.expires_at.millis_since(now());
+    assert!((29 * DAY..=30 * DAY).contains(&kept), "{kept}");
+    Ok(())
+}
+
+async fn job_waits_for_its_target_sequence(app: TestApp) -> Result<()> {
+    let events: Vec<_> = (0..3).map(|_| evaluated(app.organization_id, STARTED)).collect();
+    app.record(&events[..1]).await?;
+    let id = app.create_with_target(3).await?;
+    assert_eq!(app.work.evaluation_lag(id).await?, Some(2));
+    let _worker = app.worker(&app.config()?)?;
+    app.status_becomes(id, ExportStatus::Running).await?;
+    app.record(&events[1..2]).await?;
+    assert_eq!(app.work.evaluation_lag(id).await?, Some(1));
+    app.record(&events[2..]).await?;
+    app.file(id).await?;
+    assert_eq!(app.column(id, "file_rows").await?, 3);
+    Ok(())
+}
+
+async fn duplicate_event_in_a_batch_counts_once(app: TestApp) -> Result<()> {
+    let event = evaluated(app.organization_id, STARTED);
+    let row = ReceivedRow { event_id: new_id(), row: EvaluationRow::of(&event) };
+    app.exports.record_rows(vec![row.clone(), row], now()).await?;
+    let id = app.create_with_target(2).await?;
+    assert_eq!(app.work.evaluation_lag(id).await?, Some(1));
+    Ok(())
+}
+
+async fn out_of_order_sequence_does_not_fill_a_gap(app: TestApp) -> Result<()> {
+    let numbered = |sequence| {
+        let event = evaluated(app.organization_id, STARTED);
+        ConversationEvaluated { sequence: Some(sequence), ..event }
+    };
+    let id = app.create_with_target(2).await?;
+    app.record(&[numbered(4), numbered(1)]).await?;
+    assert_eq!(app.work.evaluation_lag(id).await?, Some(1));
+    app.record(&[numbered(3), numbered(5)]).await?;
+    assert_eq!(app.work.evaluation_lag(id).await?, Some(1));
+    app.record(&[numbered(2)]).await?;
+    assert_eq!(app.work.evaluation_lag(id).await?, Some(0));
+    let later = app.create_with_target(6).await?;
+    assert_eq!(app.work.evaluation_lag(later).await?, Some(1));
+    Ok(())
+}
+
+async fn missing_sequences_are_skipped_after_the_timeout(app: TestApp) -> Result<()> {
+    let event = evaluated(app.organization_id, STARTED);
+    app.record(&[ConversationEvaluated { sequence: Some(3), ..event }]).await?;
+    let id = app.create_with_target(3).await?;
+    assert!(app.exports.skip_missing_sequences(now().plus_millis(-60_000)).await?.is_empty());
+    assert_eq!(app.work.evaluation_lag(id).await?, Some(3));
+    let skipped = app.exports.skip_missing_sequences(now().plus_millis(60_000)).await?;
+    assert_eq!(skipped, [SkippedSequences { organization_id: app.organization_id, sequences: (1, 2) }]);
+    assert_eq!(app.work.evaluation_lag(id).await?, Some(0));
+    let unreachable = app.create_with_target(5).await?;
+    let skipped = app.exports.skip_missing_sequences(now().plus_millis(60_000)).await?;
+    assert_eq!(skipped, [SkippedSequences { organization_id: app.organization_id, sequences: (4, 5) }]);
+    assert_eq!(app.work.evaluation_lag(unreachable).await?, Some(0));
+    Ok(())
+}
+
+async fn waiting_jobs_do_not_block_others(app: TestApp) -> Result<()> {
+    app.record(&[evaluated(app.organization_id, STARTED)]).await?;
+    for _ in 0..4 {
+        app.create_with_target(100).await?;
+    }
+    let _worker = app.worker(&app.config()?)?;
+    let id = app.create_with_target(1).await?;
+    app.file(id).await?;
+    Ok(())
+}
+
+async fn job_waits_until_its_target_sequence_is_set(app: TestApp) -> Result<()> {
+    app.record(&[evaluated(app.organization_id, STARTED)]).await?;
+    let id = app.create_without_target().await?;
+    assert_eq!(app.work.evaluation_lag(id).await?, None);
+    let _worker = app.worker(&app.config()?)?;
+    app.status_becomes(id, ExportStatus::Running).await?;
+    let without_target = app.exports.jobs_without_target(10).await?;
+    assert_eq!(without_target, [JobWithoutTarget { id, organization_id: app.organization_id }]);
+    app.exports.set_target_sequence(id, 1).await?;
+    app.file(id).await?;
+    assert!(app.exports.jobs_without_target(10).await?.is_empty());
+    Ok(())
+}
+
+async fn job_stops_waiting_after_the_timeout(app: TestApp) -> Result<()> {
+    let mut config = app.config()?;
+    config.evaluations_wait_milliseconds = 100;
+    let id = app.create_with_target(1).await?;
+    let _worker = app.worker(&config)?;
+    app.file(id).await?;
+    assert_eq!(app.column(id, "file_rows").await?, 0);
+    Ok(())
+}
+
+async fn file_without_rows_is_its_header(app: TestApp) -> Result<()> {
+    let _worker = app.worker(&app.config()?)?;
+    for kind in ExportKind::ALL {
+        let id = app.create(kind, ExportFilters::default()).await?;
+        let content = app.content(id).await?;
+        assert_eq!(content, file_of(kind, []));
+        let mut reader = csv::Reader::from_reader(content.as_bytes());
+        assert_eq!((reader.headers()?.len(), reader.records().count()), (43, 0));
+    }
+    Ok(())
+}
+
+async fn event_wakes_a_worker_before_its_next_poll(app: TestApp) -> Result<()> {
+    let mut config = app.config()?;
+    config.poll_interval_milliseconds = 3_600_000;
+    config.pending_grace_milliseconds = 3_600_000;
+    let _worker = app.worker(&config)?;
+    let mut jobs = Vec::new();
+    for _ in 0..3 {
+        let (id, event) = app.create_with_event(ExportKind::Axis, ExportFilters::default()).await?;
+        jobs.push(id);
+        let event = [event];
+        // The consumer may not listen yet; a redelivery changes nothing.
+        eventually("the consumer", || async { Ok(app.bus.publish(&event).await[0].is_ok()) }).await?;
+        app.bus.publish(&event).await[0].clone()?;
+    }
+    for id in jobs {
+        assert_eq!(app.content(id).await?, file_of(ExportKind::Axis, []));
+        assert_eq!(app.column(id, "attempts").await?, 1);
+    }
+    Ok(())
+}
+
+async fn event_wakes_a_worker_whose_clock_is_behind(app: TestApp) -> Result<()> {
+    let mut config = app.config()?;
+    config.poll_interval_milliseconds = 3_600_000;
+    config.pending_grace_milliseconds = 3_600_000;
+    let _worker = app.worker(&config)?;
+    let ahead = now().plus_millis(60_000);
+    let (id, event) = app.create_at(ahead, ExportKind::Axis, ExportFilters::default()).await?;
+    let event = [event];
+    eventually("the consumer", || async { Ok(app.bus.publish(&event).await[0].is_ok()) }).await?;
+    assert_eq!(app.content(id).await?, file_of(ExportKind::Axis, []));
+    Ok(())
+}
+
+async fn concurrent_workers_run_each_job_once(app: TestApp) -> Result<()> {
+    let event = evaluated(app.organization_id, STARTED);
+    app.record(std::slice::from_ref(&event)).await?;
+    let mut jobs = Vec::new();
+    for _ in 0..10 {
+        jobs.push(app.create(ExportKind::Axis, ExportFilters::default()).await?);
+    }
+    let _workers = [app.worker(&app.config()?)?, app.worker(&app.config()?)?];
+    for id in jobs {
+        assert_eq!(app.content(id).await?, file_of(ExportKind::Axis, [&event]));
+        assert_eq!(app.column(id, "attempts").await?, 1);
+    }
+    Ok(())
+}
+
+async fn worker_becomes_ready_and_stops(app: TestApp) -> Result<()> {
+    let worker = app.worker(&app.config()?)?;
+    let readiness = worker.readiness().clone();
+    eventually("readiness", || async { Ok(readiness.report().await.ready) }).await?;
+    Ok(stop(worker).await?)
+}
+
+#[tokio::test]
+async fn too_small_database_pool_is_refused() -> Result<()> {
+    let app = TestApp::on_sqlite().await?;
+    let mut config = app.config()?;
+    config.database_pool_size = config.parallel_jobs + 1;
+    let refusal = app.worker(&config).err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(refusal.contains("export_worker.database_pool_size"), "{refusal}");
+    Ok(())
+}
+
+on_both_databases! { TestApp {
+    job_waits_for_its_target_sequence,
+    duplicate_event_in_a_batch_counts_once,
+    out_of_order_sequence_does_not_fill_a_gap,
+    missing_sequences_are_skipped_after_the_timeout,
+    waiting_jobs_do_not_block_others,
+    job_waits_until_its_target_sequence_is_set,
+    job_stops_waiting_after_the_timeout,
+    file_contains_the_selected_rows_in_order,
+    file_without_rows_is_its_header,
+    event_wakes_a_worker_before_its_next_poll,
+    event_wakes_a_worker_whose_clock_is_behind,
+    concurrent_workers_run_each_job_once,
+    worker_becomes_ready_and_stops,
+} }

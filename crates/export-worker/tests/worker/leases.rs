@@ -1,0 +1,94 @@
+//! Interrupted jobs. A lock on the table of rows delays a worker as a large file would.
+
+use anyhow::Result;
+use assay_contracts::export::{ExportFilters, ExportKind, ExportStatus};
+use assay_testkit::eventually;
+use diesel::PgConnection;
+use diesel::connection::{Connection as _, SimpleConnection as _};
+use secrecy::ExposeSecret as _;
+
+use crate::test_app::{TestApp, file_of, stop};
+use crate::test_database::execute;
+
+/// A lease that tests can wait for, with three heartbeats. Only a machine that stalls for all of it fails the tests.
+const SHORT_LEASE: u32 = 6_000;
+
+/// Blocks every reader of the rows until it is dropped.
+struct Lock {
+    _connection: PgConnection,
+}
+
+impl Lock {
+    fn take(app: &TestApp) -> Result<Self> {
+        let mut connection =
+            PgConnection::establish(app.test_database.settings().database_url.expose_secret())?;
+        connection.batch_execute("BEGIN; LOCK TABLE export.evaluation_rows IN ACCESS EXCLUSIVE MODE")?;
+        Ok(Self { _connection: connection })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stopping_worker_releases_its_job() -> Result<()> {
+    let app = TestApp::on_postgres().await?;
+    let lock = Lock::take(&app)?;
+    let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
+    let worker = app.worker(&app.config()?)?;
+    app.status_becomes(id, ExportStatus::Running).await?;
+    stop(worker).await?;
+    assert_eq!(app.job(id).await?.status(), ExportStatus::Running);
+    assert_eq!((app.column(id, "attempts").await?, app.column(id, "hand_backs").await?), (1, 1));
+    drop(lock);
+    // The lease was released: otherwise it would last a minute.
+    let _successor = app.worker(&app.config()?)?;
+    assert_eq!(app.content(id).await?, file_of(ExportKind::Axis, []));
+    assert!(!app.has_file(&app.key(id, 1)).await?);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn worker_with_a_lost_lease_publishes_nothing() -> Result<()> {
+    let app = TestApp::on_postgres().await?;
+    let lock = Lock::take(&app)?;
+    let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
+    let mut config = app.config()?;
+    config.lease_milliseconds = SHORT_LEASE;
+    config.parallel_jobs = 1;
+    let worker = app.worker(&config)?;
+    app.status_becomes(id, ExportStatus::Running).await?;
+    let successor = uuid::Uuid::now_v7();
+    let taken_over =
+        format!("UPDATE exports SET lease_owner = '{successor}', lease_until = 9e15::bigint, attempts = 2");
+    execute(&app.test_database.database, taken_over).await?;
+    // The next heartbeat detects it. Then the only slot is free for the next job, which waits for the lock like the first.
+    let other = app.create(ExportKind::Axis, ExportFilters::default()).await?;
+    app.status_becomes(other, ExportStatus::Running).await?;
+    drop(lock);
+    assert_eq!(app.content(other).await?, file_of(ExportKind::Axis, []));
+    stop(worker).await?;
+    assert_eq!(app.job(id).await?.status(), ExportStatus::Running);
+    for attempt in [1, 2] {
+        assert!(!app.has_file(&app.key(id, attempt)).await?);
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn heartbeats_keep_the_lease_of_a_long_job() -> Result<()> {
+    let app = TestApp::on_postgres().await?;
+    let lock = Lock::take(&app)?;
+    let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
+    let mut config = app.config()?;
+    config.lease_milliseconds = SHORT_LEASE;
+    let _workers = [app.worker(&config)?, app.worker(&config)?];
+    app.status_becomes(id, ExportStatus::Running).await?;
+    let first_lease_until = app.column(id, "lease_until").await?;
+    // Meanwhile the other worker polls for expired leases.
+    eventually("a heartbeat beyond the first lease", || async {
+        Ok(app.job(id).await?.updated_at.as_millis() > first_lease_until)
+    })
+    .await?;
+    drop(lock);
+    assert_eq!(app.content(id).await?, file_of(ExportKind::Axis, []));
+    assert_eq!(app.column(id, "attempts").await?, 1);
+    Ok(())
+}

@@ -1,0 +1,233 @@
+//! A database with rows, and workers on it.
+
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use assay_contracts::event::{ConversationEvaluated, ExportRequested};
+use assay_contracts::export::{ExportFilters, ExportFormat, ExportKind, ExportStatus, NewExport};
+use assay_contracts::ids::{ExportId, OrganizationId};
+use assay_contracts::time::Timestamp;
+use assay_export::domain::csv::{header, render};
+use assay_export::domain::evaluation_row::EvaluationRow;
+use assay_export::domain::job::{Job, JobState, StoredFile};
+use assay_export::domain::lease::{Claim, ClaimTerms};
+use assay_export::store::{
+    Creation, ExportStore, Notifications, ReceivedRow, WorkStore, export_store, work_store,
+};
+use assay_export_worker::{Config, Dependencies, start};
+use assay_messaging::{Bus, BusSettings, OutgoingEvent};
+use assay_platform::auth::ServiceTokens;
+use assay_platform::objects::{ObjectError, Objects};
+use assay_platform::runtime::{Budgets, Readiness, TaskFailure, Tasks, new_id, now};
+use assay_testkit::eventually;
+use futures_util::StreamExt as _;
+use tempfile::TempDir;
+use url::Url;
+
+use crate::registry::Registry;
+use crate::test_database::{TestDatabase, number};
+
+pub struct TestApp {
+    pub test_database: TestDatabase,
+    pub exports: Arc<dyn ExportStore>,
+    pub work: Arc<dyn WorkStore>,
+    pub bus: Bus,
+    pub objects: Objects,
+    pub organization_id: OrganizationId,
+    pub files: TempDir,
+    pub registry: Registry,
+    registry_url: Url,
+    _neighbours: Tasks,
+}
+
+impl TestApp {
+    pub async fn on_sqlite() -> Result<Self> {
+        Self::at(TestDatabase::sqlite().await?)
+    }
+
+    pub async fn on_postgres() -> Result<Self> {
+        Self::at(TestDatabase::postgres().await?)
+    }
+
+    fn at(test_database: TestDatabase) -> Result<Self> {
+        let files = tempfile::tempdir()?;
+        let mut neighbours = Tasks::new(Readiness::default());
+        let (registry, registry_url) = Registry::start(&mut neighbours)?;
+        Ok(Self {
+            exports: export_store(&test_database.database),
+            work: work_store(&test_database.database, Notifications::Off),
+            test_database,
+            bus: Bus::open(&BusSettings::new("local:".to_owned()))?,
+            objects: Objects::open(&format!("file://{}", files.path().display()), [])?,
+            organization_id: new_id(),
+            files,
+            registry,
+            registry_url,
+            _neighbours: neighbours,
+        })
+    }
+
+    /// Settings with short intervals.
+    pub fn config(&self) -> Result<Config> {
+        Ok(Config {
+            listen: "127.0.0.1:0".parse()?,
+            database_url: self.test_database.settings().database_url,
+            database_pool_size: self.test_database.settings().database_pool_size,
+            parallel_jobs: 2,
+            lease_milliseconds: 60_000,
+            poll_interval_milliseconds: 20,
+            pending_grace_milliseconds: 0,
+            max_attempts: 3,
+            retry_delay_milliseconds: 1,
+            evaluations_wait_milliseconds: 20_000,
+            file_retention_days: 30,
+            maintenance_interval_seconds: 1,
+        })
+    }
+
+    /// Starts a worker; it stops when the tasks are dropped.
+    pub fn worker(&self, config: &Config) -> Result<Tasks> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let mut tasks = Tasks::new(Readiness::default());
+        let (bus, objects) = (self.bus.clone(), self.objects.clone());
+        let tokens = ServiceTokens::new(&"a secret of the tests of the export worker".to_owned().into())?;
+        let registry_url = self.registry_url.clone();
+        start(
+            config,
+            Dependencies { listener, bus, objects, tokens, registry_url, notifications: Notifications::Off },
+            &mut tasks,
+        )?;
+        Ok(tasks)
+    }
+
+    pub async fn record(&self, events: &[ConversationEvaluated]) -> Result<()> {
+        let rows =
+            events.iter().map(|event| ReceivedRow { event_id: new_id(), row: EvaluationRow::of(event) });
+        Ok(self.exports.record_rows(rows.collect(), now()).await?)
+    }
+
+    pub async fn create(&self, kind: ExportKind, filters: ExportFilters) -> Result<ExportId> {
+        Ok(self.create_with_event(kind, filters).await?.0)
+    }
+
+    pub async fn create_with_event(
+        &self,
+        kind: ExportKind,
+        filters: ExportFilters,
+    ) -> Result<(ExportId, OutgoingEvent)> {
+        self.create_at(now(), kind, filters).await
+    }
+
+    /// As the export role does when scoring-worker answers.
+    pub async fn create_with_target(&self, target_sequence: i64) -> Result<ExportId> {
+        self.create_job(Some(target_sequence)).await
+    }
+
+    /// As the export role does when scoring-worker is unreachable.
+    pub async fn create_without_target(&self) -> Result<ExportId> {
+        self.create_job(None).await
+    }
+
+    async fn create_job(&self, target_sequence: Option<i64>) -> Result<ExportId> {
+        let kind = ExportKind::Axis;
+        let export = NewExport { kind, format: ExportFormat::Csv, filters: ExportFilters::default() };
+        let job = Job::new(new_id(), self.organization_id, &export, now());
+        let id = job.id;
+        let requested = ExportRequested { organization_id: self.organization_id, export_id: id, kind };
+        let event = OutgoingEvent::new(new_id(), now(), &requested)?;
+        self.exports.create(Creation { job, event, record: None, target_sequence }).await?;
+        Ok(id)
+    }
+
+    /// With the clock of the export role at `created_at`.
+    pub async fn create_at(
+        &self,
+        created_at: Timestamp,
+        kind: ExportKind,
+        filters: ExportFilters,
+    ) -> Result<(ExportId, OutgoingEvent)> {
+        let organization_id = self.organization_id;
+        let export = NewExport { kind, format: ExportFormat::Csv, filters };
+        let job = Job::new(new_id(), organization_id, &export, created_at);
+        let requested = ExportRequested { organization_id, export_id: job.id, kind };
+        let event = OutgoingEvent::new(new_id(), now(), &requested)?;
+        let id = job.id;
+        self.exports
+            .create(Creation { job, event: event.clone(), record: None, target_sequence: Some(0) })
+            .await?;
+        Ok((id, event))
+    }
+
+    /// Claims a job as a worker that crashes afterwards.
+    pub async fn claim_and_crash(&self, max_attempts: u32) -> Result<Claim> {
+        let terms = ClaimTerms {
+            owner: new_id(),
+            now: now(),
+            lease_millis: -1,
+            pending_before: now().plus_millis(1_000),
+            max_attempts,
+        };
+        self.work.claim(terms).await?.context("no job waits")
+    }
+
+    pub async fn job(&self, id: ExportId) -> Result<Job> {
+        self.exports.find(self.organization_id, id).await?.context("no such job")
+    }
+
+    pub async fn status_becomes(&self, id: ExportId, status: ExportStatus) -> Result<Job> {
+        eventually(&format!("status {status:?}"), || async { Ok(self.job(id).await?.status() == status) })
+            .await?;
+        self.job(id).await
+    }
+
+    /// Waits for the file of a job.
+    pub async fn file(&self, id: ExportId) -> Result<StoredFile> {
+        match self.status_becomes(id, ExportStatus::Complete).await?.state {
+            JobState::Complete(file) => Ok(file),
+            other => anyhow::bail!("{other:?}"),
+        }
+    }
+
+    pub async fn content(&self, id: ExportId) -> Result<String> {
+        let file = self.file(id).await?;
+        let mut chunks = self.objects.read(&file.object_key, 0..file.bytes).await?;
+        let mut content = Vec::new();
+        while let Some(chunk) = chunks.next().await {
+            content.extend_from_slice(&chunk?);
+        }
+        Ok(String::from_utf8(content)?)
+    }
+
+    pub fn key(&self, id: ExportId, attempt: u32) -> String {
+        format!("exports/{}/{id}/{attempt}.csv", self.organization_id)
+    }
+
+    pub async fn has_file(&self, key: &str) -> Result<bool> {
+        match self.objects.size(key).await {
+            Ok(_) => Ok(true),
+            Err(ObjectError::NotFound(_)) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub async fn column(&self, id: ExportId, column: &str) -> Result<i64> {
+        number(
+            &self.test_database.database,
+            &format!("SELECT CAST({column} AS bigint) FROM exports WHERE id = '{id}'"),
+        )
+        .await
+    }
+}
+
+/// Stops a worker and waits for its end.
+pub async fn stop(worker: Tasks) -> Result<(), TaskFailure> {
+    let budgets = Budgets { per_phase: Duration::from_secs(20), drain: Duration::ZERO };
+    worker.run(async {}, budgets).await
+}
+
+pub fn file_of<'e>(kind: ExportKind, events: impl IntoIterator<Item = &'e ConversationEvaluated>) -> String {
+    let lines = events.into_iter().map(|event| render(kind, event) + "\r\n");
+    std::iter::once(header(kind)).chain(lines).collect()
+}

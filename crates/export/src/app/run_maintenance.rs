@@ -1,0 +1,123 @@
+//! Maintenance: creates partitions ahead of time, removes expired data and skips lost sequences.
+
+use assay_clients::{ClientError, RegistryClient};
+use assay_contracts::ids::TicketId;
+use assay_contracts::retention::TOMBSTONE_RETENTION_MILLIS;
+use assay_contracts::time::Timestamp;
+use assay_platform::db::DatabaseError;
+use assay_platform::objects::{ObjectError, Objects};
+
+use crate::store::ExportStore;
+
+/// Expired files for each query.
+const BATCH: u32 = 100;
+
+/// Rows removed in one transaction.
+const ROWS: u32 = 500;
+
+/// How long exports wait for a missing sequence after later ones have arrived: a day, far longer than all delivery attempts
+/// of an event.
+const SEQUENCE_GAP_TIMEOUT_MILLIS: i64 = 24 * 60 * 60 * 1_000;
+
+/// Failure of a maintenance run; the next run continues.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MaintenanceError {
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// The retention periods are unknown: no row is removed.
+    #[error("evaluations are not removed: their retention periods cannot be read: {0}")]
+    Retention(#[from] ClientError),
+    #[error("expired export file {object_key} cannot be removed: {source}")]
+    File { object_key: String, source: ObjectError },
+}
+
+/// Safe to run in several processes at once. All steps run even if one fails.
+///
+/// # Errors
+/// The first error; further ones are logged.
+pub(crate) async fn run_maintenance(
+    store: &dyn ExportStore,
+    objects: &Objects,
+    registry: &RegistryClient,
+    now: Timestamp,
+) -> Result<(), MaintenanceError> {
+    let outcomes = [
+        store.ensure_partitions(now).await.map_err(MaintenanceError::from),
+        prune(store, now).await.map_err(MaintenanceError::from),
+        remove_expired_files(store, objects, now).await,
+        prune_tombstones(store, now).await.map_err(MaintenanceError::from),
+        remove_expired_rows(store, registry, now).await,
+        skip_missing_sequences(store, now).await.map_err(MaintenanceError::from),
+    ];
+    let mut errors = outcomes.into_iter().filter_map(Result::err);
+    let Some(first) = errors.next() else { return Ok(()) };
+    for further in errors {
+        tracing::warn!(cause = %further, "another maintenance step of exports failed: it is tried again");
+    }
+    Err(first)
+}
+
+async fn prune(store: &dyn ExportStore, now: Timestamp) -> Result<(), DatabaseError> {
+    while store.prune(now).await? > 0 {}
+    Ok(())
+}
+
+async fn prune_tombstones(store: &dyn ExportStore, now: Timestamp) -> Result<(), DatabaseError> {
+    let before = now.plus_millis(-TOMBSTONE_RETENTION_MILLIS);
+    while store.prune_tombstones(before, ROWS).await? == ROWS as usize {}
+    Ok(())
+}
+
+/// Exports must not wait forever for an evaluation whose event is a dead letter.
+async fn skip_missing_sequences(store: &dyn ExportStore, now: Timestamp) -> Result<(), DatabaseError> {
+    for skipped in store.skip_missing_sequences(now.plus_millis(-SEQUENCE_GAP_TIMEOUT_MILLIS)).await? {
+        let (organization_id, (first, last)) = (skipped.organization_id, skipped.sequences);
+        tracing::error!(%organization_id, first, last, "evaluations never arrived: exports no longer wait for them; look for dead letters");
+    }
+    Ok(())
+}
+
+/// Removes rows beyond the retention period. scoring-worker applies the same rule to its evaluations.
+async fn remove_expired_rows(
+    store: &dyn ExportStore,
+    registry: &RegistryClient,
+    now: Timestamp,
+) -> Result<(), MaintenanceError> {
+    for retention in registry.retention().await? {
+        let Some(kept_since) = retention.evaluations.cutoff(now) else { continue };
+        let (organization_id, before) = (retention.organization_id, TicketId::min_at(kept_since));
+        let mut count = 0;
+        loop {
+            let removed = store.remove_rows_older_than(organization_id, before, ROWS).await?;
+            count += removed;
+            if removed < ROWS as usize {
+                break;
+            }
+        }
+        if count > 0 {
+            tracing::info!(%organization_id, count, "evaluations removed from later exports: their retention period has passed");
+        }
+    }
+    Ok(())
+}
+
+/// Deletes the file before marking the job: after an interruption the next run deletes it again, which is idempotent.
+async fn remove_expired_files(
+    store: &dyn ExportStore,
+    objects: &Objects,
+    now: Timestamp,
+) -> Result<(), MaintenanceError> {
+    loop {
+        let expired = store.expired_files(now, BATCH).await?;
+        if expired.is_empty() {
+            return Ok(());
+        }
+        for file in expired {
+            if let Err(source) = objects.delete(&file.object_key).await {
+                return Err(MaintenanceError::File { object_key: file.object_key, source });
+            }
+            store.mark_file_removed(file.id, now).await?;
+            tracing::info!(export = %file.id, "export file removed: its retention period has passed");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Tracks which evaluation sequences of an organization have arrived. Evaluations are numbered 1, 2, 3, … in commit order and
+//! arrive in any order; an export with target n needs every sequence up to n (ADR 6).
+
+use std::collections::BTreeMap;
+
+use assay_contracts::time::Timestamp;
+
+/// The watermark, up to which all sequences have arrived, and the out-of-order ranges beyond it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SequenceTracker {
+    watermark: i64,
+    /// By first sequence. Ranges do not touch each other or the watermark.
+    out_of_order: BTreeMap<i64, OutOfOrderRange>,
+}
+
+/// A contiguous range of sequences beyond the watermark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutOfOrderRange {
+    /// Last sequence, inclusive.
+    pub last: i64,
+    /// Arrival of its earliest event.
+    pub since: Timestamp,
+}
+
+impl SequenceTracker {
+    /// Restores a stored state. Ranges at or below the watermark (an earlier release ignored them and counted past them) are
+    /// merged.
+    pub fn new(watermark: i64, out_of_order: impl IntoIterator<Item = (i64, OutOfOrderRange)>) -> Self {
+        let mut tracker = Self { watermark, out_of_order: BTreeMap::new() };
+        for (first, range) in out_of_order {
+            if first > watermark + 1 {
+                tracker.out_of_order.insert(first, range);
+            } else {
+                tracker.watermark = tracker.watermark.max(range.last);
+            }
+        }
+        tracker.advance();
+        tracker
+    }
+
+    /// All sequences up to this one have arrived or were skipped.
+    pub fn watermark(&self) -> i64 {
+        self.watermark
+    }
+
+    /// The ranges beyond the watermark, by first sequence, in order.
+    pub fn out_of_order(&self) -> impl Iterator<Item = (i64, OutOfOrderRange)> {
+        self.out_of_order.iter().map(|(first, range)| (*first, *range))
+    }
+
+    /// Records an arrival. An event of an earlier release has no sequence and fills the first gap: there are as many gaps as
+    /// such events.
+    pub fn record(&mut self, sequence: Option<i64>, now: Timestamp) {
+        let number = sequence.unwrap_or(self.watermark + 1);
+        let before = self.out_of_order.range(..=number).next_back().map(|(first, range)| (*first, *range));
+        if number <= self.watermark || before.is_some_and(|(_, range)| number <= range.last) {
+            return;
+        }
+        let (mut first, mut range) = (number, OutOfOrderRange { last: number, since: now });
+        if let Some((first_before, range_before)) = before
+            && range_before.last == number - 1
+        {
+            (first, range.since) = (first_before, range_before.since);
+        }
+        if let Some(behind) = self.out_of_order.remove(&(number + 1)) {
+            range = OutOfOrderRange { last: behind.last, since: range.since.min(behind.since) };
+        }
+        self.out_of_order.insert(first, range);
+        self.advance();
+    }
+
+    /// Skips the first gap if the range after it arrived before `limit`; returns the skipped sequences, inclusive. A late
+    /// arrival of a skipped sequence is ignored.
+    pub fn skip_gap(&mut self, limit: Timestamp) -> Option<(i64, i64)> {
+        let (first, range) = self.out_of_order.first_key_value()?;
+        let skipped = (self.watermark + 1, first - 1);
+        if range.since >= limit {
+            return None;
+        }
+        self.watermark = first - 1;
+        self.advance();
+        Some(skipped)
+    }
+
+    /// Raises the watermark to `last`; returns the skipped sequences, inclusive, of which some may have arrived.
+    pub fn skip_to(&mut self, last: i64) -> Option<(i64, i64)> {
+        if last <= self.watermark {
+            return None;
+        }
+        let skipped = (self.watermark + 1, last);
+        self.watermark = last;
+        self.advance();
+        Some(skipped)
+    }
+
+    /// Raises the watermark over the ranges that adjoin it.
+    fn advance(&mut self) {
+        while let Some(entry) = self.out_of_order.first_entry()
+            && *entry.key() <= self.watermark + 1
+        {
+            self.watermark = self.watermark.max(entry.remove().last);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::strategy::Strategy as _;
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::saturating_from_millis(1_000);
+
+    fn after(numbers: &[i64]) -> (i64, Vec<(i64, i64)>) {
+        let mut tracker = SequenceTracker::default();
+        numbers.iter().for_each(|number| tracker.record(Some(*number), NOW));
+        (tracker.watermark(), tracker.out_of_order().map(|(first, range)| (first, range.last)).collect())
+    }
+
+    #[test]
+    fn watermark_waits_for_gaps() {
+        assert_eq!(after(&[1, 2, 3]), (3, vec![]));
+        assert_eq!(after(&[2]), (0, vec![(2, 2)]));
+        assert_eq!(after(&[2, 1]), (2, vec![]));
+        assert_eq!(after(&[3, 5, 4]), (0, vec![(3, 5)]));
+        assert_eq!(after(&[1, 5, 3]), (1, vec![(3, 3), (5, 5)]));
+        assert_eq!(after(&[1, 5, 3, 4, 2]), (5, vec![]));
+        assert_eq!(after(&[1, 3, 3, 1]), (1, vec![(3, 3)]));
+    }
+
+    #[test]
+    fn event_without_sequence_fills_the_first_gap() {
+        let mut tracker = SequenceTracker::new(4, [(6, OutOfOrderRange { last: 8, since: NOW })]);
+        tracker.record(None, NOW);
+        assert_eq!(tracker, SequenceTracker::new(8, []));
+    }
+
+    #[test]
+    fn gap_is_skipped_when_the_range_after_it_is_old() {
+        let mut tracker = SequenceTracker::default();
+        for (number, moment) in [(3, 10), (4, 30), (7, 40)] {
+            tracker.record(Some(number), Timestamp::saturating_from_millis(moment));
+        }
+        let limit = Timestamp::saturating_from_millis;
+        assert_eq!(tracker.skip_gap(limit(10)), None);
+        assert_eq!(tracker.skip_gap(limit(11)), Some((1, 2)));
+        assert_eq!((tracker.watermark(), tracker.skip_gap(limit(11))), (4, None));
+        tracker.record(Some(2), limit(99));
+        assert_eq!((tracker.watermark(), tracker.skip_gap(limit(99))), (4, Some((5, 6))));
+        assert_eq!(tracker, SequenceTracker::new(7, []));
+    }
+
+    #[test]
+    fn skip_to_needs_no_later_arrival() {
+        let mut tracker = SequenceTracker::new(4, [(6, OutOfOrderRange { last: 8, since: NOW })]);
+        assert_eq!(tracker.skip_to(4), None);
+        assert_eq!(tracker.skip_to(7), Some((5, 7)));
+        assert_eq!(tracker, SequenceTracker::new(8, []));
+        assert_eq!(tracker.skip_to(9), Some((9, 9)));
+    }
+
+    #[test]
+    fn ranges_at_or_below_the_watermark_are_merged() {
+        let range = |first, last| (first, OutOfOrderRange { last, since: NOW });
+        assert_eq!(SequenceTracker::new(194, [range(105, 110)]), SequenceTracker::new(194, []));
+        assert_eq!(
+            SequenceTracker::new(107, [range(105, 110), range(112, 113)]),
+            SequenceTracker::new(110, [range(112, 113)])
+        );
+        assert_eq!(SequenceTracker::new(4, [range(5, 6)]), SequenceTracker::new(6, []));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn watermark_is_independent_of_arrival_order(
+            order in proptest::strategy::Just((1..=60_i64).collect::<Vec<_>>()).prop_shuffle()
+        ) {
+            let mut tracker = SequenceTracker::default();
+            for (index, number) in order.iter().enumerate() {
+                tracker.record(Some(*number), NOW);
+                let known = &order[..=index];
+                let expected = (1..).take_while(|number| known.contains(number)).count() as i64;
+                proptest::prop_assert_eq!(tracker.watermark(), expected);
+            }
+            proptest::prop_assert_eq!(tracker, SequenceTracker::new(60, []));
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Maintenance and readiness.
+
+use anyhow::Result;
+use assay_contracts::event::ExportRequested;
+use assay_contracts::export::{ExportKind, NewExport};
+use assay_contracts::ids::ExportId;
+use assay_contracts::time::Timestamp;
+use assay_export::domain::job::Job;
+use assay_export::store::{Creation, Notifications, export_store, work_store};
+use assay_messaging::OutgoingEvent;
+use assay_platform::objects::ObjectError;
+use assay_platform::runtime::{new_id, now};
+use assay_testkit::{eventually, on_both_databases};
+
+use crate::test_app::{PreparedDatabase, TestApp, complete};
+use crate::test_database::{TestDatabase, execute, number};
+
+async fn create_complete_export(
+    prepared: &PreparedDatabase,
+    expires_at: Timestamp,
+) -> Result<(ExportId, String)> {
+    let TestDatabase { database, .. } = &prepared.test_database;
+    let organization_id = new_id();
+    let export =
+        NewExport { kind: ExportKind::Axis, format: Default::default(), filters: Default::default() };
+    let job = Job::new(new_id(), organization_id, &export, now());
+    let id = job.id;
+    let requested = ExportRequested { organization_id, export_id: id, kind: job.kind };
+    let event = OutgoingEvent::new(new_id(), now(), &requested)?;
+    export_store(database).create(Creation { job, event, record: None, target_sequence: None }).await?;
+    complete(&*work_store(database, Notifications::Off), &prepared.objects, b"header\r\n", expires_at)
+        .await?;
+    Ok((id, format!("exports/{organization_id}/{id}/1.csv")))
+}
+
+async fn expired_files_are_removed(prepared: PreparedDatabase) -> Result<()> {
+    let (expired, expired_key) = create_complete_export(&prepared, now()).await?;
+    let (_, kept_key) = create_complete_export(&prepared, now().plus_millis(600_000)).await?;
+    let app = prepared.start()?;
+    let removed =
+        format!("SELECT count(*) FROM exports WHERE file_removed_at IS NOT NULL AND id = '{expired}'");
+    eventually("the removal", || async { Ok(number(&app.test_database.database, &removed).await? == 1) })
+        .await?;
+    assert!(matches!(app.objects.size(&expired_key).await, Err(ObjectError::NotFound(_))));
+    assert_eq!(app.objects.size(&kept_key).await?, 8);
+    assert_eq!(app.exports.expired_files(now(), 10).await?, []);
+    Ok(())
+}
+
+async fn expired_files_are_removed_although_other_steps_fail(prepared: PreparedDatabase) -> Result<()> {
+    let (expired, expired_key) = create_complete_export(&prepared, now()).await?;
+    // Breaks the creation of partitions and pruning.
+    for table in ["evaluation_rows", "idempotency_keys"] {
+        execute(&prepared.test_database.database, format!("ALTER TABLE {table} RENAME TO {table}_elsewhere"))
+            .await?;
+    }
+    let app = prepared.start()?;
+    let removed =
+        format!("SELECT count(*) FROM exports WHERE file_removed_at IS NOT NULL AND id = '{expired}'");
+    eventually("the removal", || async { Ok(number(&app.test_database.database, &removed).await? == 1) })
+        .await?;
+    assert!(matches!(app.objects.size(&expired_key).await, Err(ObjectError::NotFound(_))));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn inbox_is_pruned_although_partitions_fail() -> Result<()> {
+    let prepared = PreparedDatabase::on_postgres().await?;
+    let database = &prepared.test_database.database;
+    execute(database, "ALTER TABLE evaluation_rows RENAME TO evaluation_rows_elsewhere").await?;
+    execute(database, "INSERT INTO inbox VALUES ('a consumer', gen_random_uuid(), 1)").await?;
+    let app = prepared.start()?;
+    eventually("the pruning", || async {
+        Ok(number(&app.test_database.database, "SELECT count(*) FROM inbox").await? == 0)
+    })
+    .await
+}
+
+async fn role_becomes_ready(app: TestApp) -> Result<()> {
+    eventually("readiness", || async {
+        Ok(app.http.get(format!("{}/readyz", app.address)).send().await?.status() == 200)
+    })
+    .await?;
+    let alive = app.http.get(format!("{}/healthz", app.address)).send().await?;
+    assert_eq!(alive.status(), 200);
+    Ok(())
+}
+
+mod removing {
+    use super::*;
+
+    on_both_databases! { PreparedDatabase {
+        expired_files_are_removed,
+        expired_files_are_removed_although_other_steps_fail,
+    } }
+}
+
+on_both_databases! { TestApp { role_becomes_ready, } }

@@ -1,0 +1,65 @@
+//! Maintenance: creates partitions ahead of time, and removes data whose retention period has passed.
+
+use assay_clients::{ClientError, RegistryClient};
+use assay_contracts::retention::TOMBSTONE_RETENTION_MILLIS;
+use assay_messaging::outbox::Outbox;
+use assay_platform::db::DatabaseError;
+use assay_platform::db::idempotency::PRUNE_BATCH;
+use assay_platform::runtime::now;
+
+use crate::domain::RetentionCutoff;
+use crate::store::Store;
+
+/// Maximum number of conversations removed in one transaction. Each may be 4 MiB, and all of them are in memory.
+const EXPIRY_BATCH: usize = 10;
+
+/// Maximum number of tombstones removed in one transaction.
+const DELETIONS_BATCH: usize = 1_000;
+
+/// A failed maintenance run; batches committed before the failure stay committed.
+#[derive(Debug, thiserror::Error)]
+pub enum MaintenanceError {
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// Without the retention periods no transcript is removed.
+    #[error("no transcripts were removed: the retention periods cannot be read: {0}")]
+    RetentionUnknown(#[from] ClientError),
+}
+
+/// One maintenance run; safe to run concurrently in several processes.
+pub async fn run_maintenance(
+    store: &dyn Store,
+    outbox: &Outbox,
+    registry: &RegistryClient,
+) -> Result<(), MaintenanceError> {
+    store.prepare(now()).await?;
+    while store.prune(now()).await? == PRUNE_BATCH {}
+    let before = now().plus_millis(-TOMBSTONE_RETENTION_MILLIS);
+    while store.forget_deletions(before, DELETIONS_BATCH).await? == DELETIONS_BATCH {}
+    remove_expired_transcripts(store, outbox, registry).await
+}
+
+async fn remove_expired_transcripts(
+    store: &dyn Store,
+    outbox: &Outbox,
+    registry: &RegistryClient,
+) -> Result<(), MaintenanceError> {
+    let now = now();
+    let retention = registry.retention().await?;
+    for cutoff in retention.iter().filter_map(|retention| RetentionCutoff::of(retention, now)) {
+        let mut count = 0;
+        loop {
+            let removed = store.expire(cutoff, EXPIRY_BATCH).await?;
+            outbox.wake();
+            count += removed;
+            if removed < EXPIRY_BATCH {
+                break;
+            }
+        }
+        if count > 0 {
+            let organization_id = cutoff.organization_id;
+            tracing::info!(%organization_id, count, "transcripts removed: their retention period has passed");
+        }
+    }
+    Ok(())
+}

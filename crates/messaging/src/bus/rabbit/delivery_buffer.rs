@@ -1,0 +1,119 @@
+//! Events that were delivered and are not dispatched to a handler yet.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use futures_util::stream::ReadyChunks;
+use tokio::time::Instant;
+
+use super::Broker;
+use super::batch::{Original, unpack};
+use super::prefetch_window::PrefetchWindow;
+use super::session::Session;
+use crate::bus::{Delivery, Subscription};
+use crate::envelope::DecodeError;
+
+/// Messages received at once, before finished calls are looked at again.
+const CHUNK: usize = 256;
+
+/// A session and its buffered events.
+pub(super) struct DeliveryBuffer {
+    session: Arc<Session>,
+    messages: ReadyChunks<lapin::Consumer>,
+    events: VecDeque<BufferedEvent>,
+    window: PrefetchWindow,
+}
+
+pub(super) struct BufferedEvent {
+    /// The delivery tag of its message.
+    pub(super) tag: u64,
+    /// All events of that message.
+    message_events: usize,
+    pub(super) original: Original,
+    pub(super) event: Result<Delivery, DecodeError>,
+}
+
+impl DeliveryBuffer {
+    /// Connects, declares the queues of the subscription and starts to consume.
+    pub(super) async fn connect(broker: &Broker, subscription: &Subscription) -> Result<Self, String> {
+        let session = Session::connect(broker, subscription).await?;
+        let window = PrefetchWindow::new(subscription.max_in_flight, broker.events_per_message);
+        let messages = session.consume(window.prefetch()).await?.ready_chunks(CHUNK);
+        Ok(Self { session: Arc::new(session), messages, events: VecDeque::new(), window })
+    }
+
+    pub(super) fn session(&self) -> &Arc<Session> {
+        &self.session
+    }
+
+    /// Waits for messages. An error ends the session. Cancel-safe.
+    pub(super) async fn receive(&mut self) -> Result<(), String> {
+        match self.messages.next().await {
+            Some(deliveries) => self.add(deliveries),
+            None => Err("broker has cancelled the consumer".to_owned()),
+        }
+    }
+
+    /// The next events, in order of delivery.
+    pub(super) fn take(&mut self, limit: usize) -> Vec<BufferedEvent> {
+        self.events.drain(..limit.min(self.events.len())).collect()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    /// When the prefetch should be changed; `None` while it is right.
+    pub(super) fn resize_due_at(&self, now: Instant) -> Option<Instant> {
+        self.window.resize_due_at(self.session.unacked(), now)
+    }
+
+    /// Changes the prefetch. AMQP cannot change it for a running consumer, so the consumer is replaced. Buffered events
+    /// stay here, except messages beyond the new window: those are requeued for other consumers.
+    pub(super) async fn resize(&mut self) -> Result<(), String> {
+        self.session.cancel_consumer(self.messages.get_ref().tag()).await?;
+        while let Some(deliveries) = self.messages.next().await {
+            self.add(deliveries)?;
+        }
+        self.window.resize(self.session.unacked(), Instant::now());
+        while let Some((tag, events)) = self.last_message()
+            && self.window.can_requeue(events, self.session.unacked())
+        {
+            self.session.requeue(tag).await?;
+            self.events.truncate(self.events.len() - events);
+        }
+        self.messages = self.session.consume(self.window.prefetch()).await?.ready_chunks(CHUNK);
+        Ok(())
+    }
+
+    /// Stops deliveries without waiting for the broker's answer.
+    pub(super) async fn cancel(&self) {
+        self.session.cancel_consumer_nowait(self.messages.get_ref().tag()).await;
+    }
+
+    fn add(&mut self, deliveries: Vec<lapin::Result<lapin::message::Delivery>>) -> Result<(), String> {
+        for delivery in deliveries {
+            let delivery = delivery.map_err(|error| error.to_string())?;
+            let tag = delivery.delivery_tag;
+            let unpacked = unpack(&delivery.properties, delivery.data);
+            let message_events = unpacked.len();
+            self.session.track(tag, message_events);
+            let buffered = unpacked.into_iter().map(|unpacked| BufferedEvent {
+                tag,
+                message_events,
+                original: unpacked.original,
+                event: unpacked.event,
+            });
+            self.events.extend(buffered);
+        }
+        Ok(())
+    }
+
+    /// The tag of the message that came last and its number of events, if all of them are still buffered.
+    fn last_message(&self) -> Option<(u64, usize)> {
+        let last = self.events.back()?;
+        let first = self.events.get(self.events.len().checked_sub(last.message_events)?)?;
+        (first.tag == last.tag).then_some((last.tag, last.message_events))
+    }
+}

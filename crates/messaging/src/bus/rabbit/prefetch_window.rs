@@ -1,0 +1,142 @@
+//! The prefetch of a consumer, in messages, so that its unacknowledged messages hold about `max_in_flight` events.
+//!
+//! The broker counts messages, and one message holds one event or many. The window starts small, grows while messages
+//! turn out small, and shrinks when they turn out large; the surplus is requeued.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// With a single message the handler would idle between the last events of one and the first of the next.
+const MIN_MESSAGES: usize = 2;
+/// Growth of one resize. Small messages may be followed by a burst of large ones.
+const GROWTH_FACTOR: usize = 4;
+/// From one resize to the next growth.
+const GROWTH_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How many unacknowledged messages the broker may send.
+pub(super) struct PrefetchWindow {
+    max_in_flight: usize,
+    messages: usize,
+    resized_at: Option<Instant>,
+}
+
+/// Messages that were delivered and are not acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Unacked {
+    pub(super) messages: usize,
+    /// All events of these messages.
+    pub(super) events: usize,
+    /// Those of the events that are not completed.
+    pub(super) pending: usize,
+}
+
+impl PrefetchWindow {
+    /// Sized for messages that hold `events_per_message` events.
+    pub(super) fn new(max_in_flight: usize, events_per_message: usize) -> Self {
+        let max_in_flight = max_in_flight.clamp(1, usize::from(u16::MAX));
+        let window = Self { max_in_flight, messages: MIN_MESSAGES, resized_at: None };
+        Self { messages: window.target(1, events_per_message), ..window }
+    }
+
+    /// For `basic.qos`.
+    pub(super) fn prefetch(&self) -> u16 {
+        u16::try_from(self.messages).unwrap_or(u16::MAX)
+    }
+
+    /// When the window should be resized; `None` while its size is right.
+    pub(super) fn resize_due_at(&self, unacked: Unacked, now: Instant) -> Option<Instant> {
+        let target = self.target(unacked.messages, unacked.events);
+        if self.has_surplus(unacked) && target < self.messages {
+            return Some(now);
+        }
+        // The broker sends nothing more although events could be handled. Small differences are not worth a resize.
+        let is_exhausted = unacked.messages >= self.messages;
+        let is_worth_it = target * 4 >= self.messages * 5;
+        let growth_allowed_at = self.resized_at.map_or(now, |resized_at| resized_at + GROWTH_INTERVAL);
+        (is_exhausted && is_worth_it).then_some(growth_allowed_at)
+    }
+
+    pub(super) fn resize(&mut self, unacked: Unacked, now: Instant) {
+        self.messages = self.target(unacked.messages, unacked.events).min(self.messages * GROWTH_FACTOR);
+        self.resized_at = Some(now);
+    }
+
+    /// Whether enough is left to handle without a message of `events` events, none of which was dispatched.
+    pub(super) fn can_requeue(&self, events: usize, unacked: Unacked) -> bool {
+        unacked.messages > self.messages && unacked.pending.saturating_sub(events) >= self.max_in_flight
+    }
+
+    fn has_surplus(&self, unacked: Unacked) -> bool {
+        unacked.pending > 2 * self.max_in_flight
+    }
+
+    /// The number of messages that hold `max_in_flight` events, at the average size of the given ones.
+    fn target(&self, messages: usize, events: usize) -> usize {
+        let target = (self.max_in_flight * messages).div_ceil(events.max(1));
+        target.clamp(MIN_MESSAGES.min(self.max_in_flight), self.max_in_flight)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn initial_prefetch_follows_events_per_message() {
+        for (max_in_flight, events_per_message, messages) in
+            [(256, 64, 4), (256, 1, 256), (16, 64, 2), (1, 64, 1), (0, 64, 1), (100_000, 1, 65_535)]
+        {
+            let window = PrefetchWindow::new(max_in_flight, events_per_message);
+            assert_eq!(window.prefetch(), messages, "{max_in_flight} with {events_per_message}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn small_messages_grow_the_window_step_by_step() {
+        let mut window = PrefetchWindow::new(256, 64);
+        let mut sizes = Vec::new();
+        while let Some(due_at) = window.resize_due_at(singles(window.messages), Instant::now()) {
+            tokio::time::sleep_until(due_at).await;
+            window.resize(singles(window.messages), Instant::now());
+            sizes.push(window.prefetch());
+        }
+        assert_eq!(sizes, [16, 64, 256]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn growth_needs_an_exhausted_window_and_a_pause() {
+        let mut window = PrefetchWindow::new(256, 64);
+        assert_eq!(window.resize_due_at(singles(3), Instant::now()), None);
+        assert_eq!(window.resize_due_at(singles(4), Instant::now()), Some(Instant::now()));
+        window.resize(singles(4), Instant::now());
+        assert_eq!(window.resize_due_at(singles(16), Instant::now()), Some(Instant::now() + GROWTH_INTERVAL));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn large_messages_shrink_the_window_and_allow_requeueing() {
+        let mut window = PrefetchWindow::new(256, 1);
+        let burst = of_64(256);
+        assert_eq!(window.resize_due_at(burst, Instant::now()), Some(Instant::now()));
+        window.resize(burst, Instant::now());
+        assert_eq!(window.prefetch(), 4);
+        assert!(window.can_requeue(64, burst));
+        assert!(!window.can_requeue(64, of_64(4)));
+        assert!(!window.can_requeue(64, Unacked { pending: 256 + 63, ..of_64(5) }));
+        assert_eq!(window.resize_due_at(of_64(4), Instant::now()), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nearly_completed_large_messages_do_not_count_as_small() {
+        let window = PrefetchWindow::new(256, 64);
+        assert_eq!(window.resize_due_at(Unacked { pending: 4, ..of_64(4) }, Instant::now()), None);
+    }
+
+    fn singles(messages: usize) -> Unacked {
+        Unacked { messages, events: messages, pending: messages }
+    }
+
+    fn of_64(messages: usize) -> Unacked {
+        Unacked { messages, events: messages * 64, pending: messages * 64 }
+    }
+}

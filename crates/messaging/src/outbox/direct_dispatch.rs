@@ -1,0 +1,151 @@
+//! The outbox fast path (ADR 13): events are written as claimed by the relay of the same process and passed to it in memory
+//! after the commit. The relay neither polls for them nor claims them, which would cost the database more than writing and
+//! deleting them.
+//!
+//! The table stays the source of truth. Events that do not take the fast path (the relay is behind, the bus is down, the
+//! process crashes) are polled from it: at once if they were written unclaimed, otherwise when their lease expires.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use assay_contracts::time::Timestamp;
+use tokio::sync::Notify;
+
+use super::{Claimed, LEASE_MILLIS};
+use crate::envelope::OutgoingEvent;
+
+/// Above this size the relay is behind, and further events stay in the table only.
+const MAX_QUEUED_BYTES: usize = 8 * 1024 * 1024;
+
+/// Remaining lease that an event needs to be published: more than the interval at which a relay renews leases.
+const MIN_LEASE_LEFT_MILLIS: i64 = LEASE_MILLIS / 2;
+
+/// Whether the events of a transaction take the fast path, and until when the relay of this process has claimed them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DirectDispatch {
+    claimed_until: Option<Timestamp>,
+}
+
+impl DirectDispatch {
+    /// No fast path: any relay may claim the events.
+    pub const NONE: Self = Self { claimed_until: None };
+
+    pub(super) fn until(claimed_until: Timestamp) -> Self {
+        Self { claimed_until: Some(claimed_until) }
+    }
+
+    pub(super) fn claimed_until(self) -> Option<Timestamp> {
+        self.claimed_until
+    }
+
+    /// Value of the column `claimed_until`.
+    pub(super) fn claimed_until_millis(self) -> i64 {
+        self.claimed_until.map_or(0, Timestamp::as_millis)
+    }
+}
+
+/// Events on the fast path.
+#[derive(Default)]
+pub(super) struct DispatchQueue {
+    /// Whether a relay is running and the bus is up.
+    is_open: AtomicBool,
+    queued: Mutex<Queued>,
+    pub(super) arrived: Notify,
+}
+
+#[derive(Default)]
+struct Queued {
+    events: VecDeque<Dispatched>,
+    bytes: usize,
+}
+
+struct Dispatched {
+    row: Claimed,
+    claimed_until: Timestamp,
+}
+
+impl DispatchQueue {
+    /// Opens or closes the fast path; while it is closed all events are polled from the table.
+    pub(super) fn set_open(&self, is_open: bool) {
+        self.is_open.store(is_open, Ordering::Relaxed);
+    }
+
+    /// Whether events of the next transaction may take the fast path.
+    pub(super) fn has_room(&self) -> bool {
+        self.is_open.load(Ordering::Relaxed) && self.queued().bytes < MAX_QUEUED_BYTES
+    }
+
+    /// Adds committed events.
+    pub(super) fn push(&self, events: Vec<OutgoingEvent>, created_at: Timestamp, claimed_until: Timestamp) {
+        let mut queued = self.queued();
+        for event in events {
+            queued.bytes += event.payload.len();
+            queued.events.push_back(Dispatched { row: Claimed { event, created_at }, claimed_until });
+        }
+        drop(queued);
+        self.arrived.notify_one();
+    }
+
+    /// Takes the oldest events, `limit` at most. Those whose lease is about to expire are dropped: the table has them.
+    pub(super) fn take(&self, now: Timestamp, limit: u32) -> Vec<Claimed> {
+        let min_claimed_until = now.plus_millis(MIN_LEASE_LEFT_MILLIS);
+        let mut taken = Vec::new();
+        let mut queued = self.queued();
+        while taken.len() < limit as usize {
+            let Some(Dispatched { row, claimed_until }) = queued.events.pop_front() else { break };
+            queued.bytes -= row.event.payload.len();
+            if claimed_until >= min_claimed_until {
+                taken.push(row);
+            }
+        }
+        taken
+    }
+
+    fn queued(&self) -> MutexGuard<'_, Queued> {
+        // Nothing panics while the lock is held.
+        self.queued.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use assay_contracts::event::{AgentCreated, AgentFacts};
+    use assay_platform::runtime::{new_id, now};
+
+    use super::*;
+
+    fn event() -> OutgoingEvent {
+        let agent = AgentFacts { id: new_id(), external_id: "bot".to_owned(), name: "Bot".to_owned() };
+        let created = AgentCreated { organization_id: new_id(), agent, created_at: now() };
+        OutgoingEvent::new(new_id(), now(), &created).unwrap()
+    }
+
+    #[test]
+    fn queue_has_room_only_while_open_and_below_its_limit() {
+        let queue = DispatchQueue::default();
+        assert!(!queue.has_room());
+        queue.set_open(true);
+        assert!(queue.has_room());
+        let mut large = event();
+        large.payload = "x".repeat(MAX_QUEUED_BYTES);
+        queue.push(vec![large], now(), now().plus_millis(LEASE_MILLIS));
+        assert!(!queue.has_room());
+        assert_eq!(queue.take(now(), 10).len(), 1);
+        assert!(queue.has_room());
+        queue.set_open(false);
+        assert!(!queue.has_room());
+    }
+
+    #[test]
+    fn events_are_taken_in_order_unless_their_lease_is_expiring() {
+        let (queue, start) = (DispatchQueue::default(), now());
+        let events = [event(), event(), event()];
+        let until = start.plus_millis(LEASE_MILLIS);
+        queue.push(events[..2].to_vec(), start, until);
+        queue.push(events[2..].to_vec(), start, until.plus_millis(LEASE_MILLIS));
+        let ids = |rows: Vec<Claimed>| rows.into_iter().map(|row| row.event.id).collect::<Vec<_>>();
+        assert_eq!(ids(queue.take(start, 1)), [events[0].id]);
+        assert_eq!(ids(queue.take(start.plus_millis(MIN_LEASE_LEFT_MILLIS + 1), 10)), [events[2].id]);
+    }
+}

@@ -1,0 +1,76 @@
+//! When the relay polls the table.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+
+use crate::backoff::Backoff;
+
+/// Between two polls without a wake-up.
+const POLL: Duration = Duration::from_secs(1);
+/// Between two repairs of clock skew.
+const CLOCK_CHECK: Duration = Duration::from_secs(30);
+/// While the bus or the database is down.
+const OUTAGE: Backoff = Backoff { initial: Duration::from_millis(250), max: Duration::from_secs(5) };
+
+/// Polls at once when woken, every second otherwise, and with back-off in an outage.
+pub(super) struct PollSchedule {
+    due_at: Instant,
+    failures: u32,
+    clock_check_at: Instant,
+}
+
+impl Default for PollSchedule {
+    fn default() -> Self {
+        let now = Instant::now();
+        Self { due_at: now, failures: 0, clock_check_at: now }
+    }
+}
+
+impl PollSchedule {
+    pub(super) fn is_due(&self) -> bool {
+        self.due_at <= Instant::now()
+    }
+
+    pub(super) async fn wait_until_due(&self) {
+        sleep_until(self.due_at).await;
+    }
+
+    pub(super) fn in_outage(&self) -> bool {
+        self.failures > 0
+    }
+
+    /// All due rows are claimed: the next poll is a regular one.
+    pub(super) fn idle(&mut self) {
+        self.due_at = Instant::now() + POLL;
+    }
+
+    pub(super) fn wake(&mut self) {
+        self.due_at = Instant::now();
+    }
+
+    pub(super) fn record_failure(&mut self, reason: &str) {
+        self.failures = self.failures.saturating_add(1);
+        if self.failures == 1 {
+            tracing::warn!(reason, "events cannot be published: they wait in the outbox");
+        }
+        self.due_at = Instant::now() + OUTAGE.delay(self.failures);
+    }
+
+    pub(super) fn record_success(&mut self) {
+        if self.failures > 0 {
+            tracing::info!(failures = self.failures, "events are published again");
+            self.failures = 0;
+            self.wake();
+        }
+    }
+
+    /// Whether the repair of clock skew is due; if so, schedules the next one.
+    pub(super) fn take_clock_check(&mut self) -> bool {
+        let is_due = self.clock_check_at <= Instant::now();
+        if is_due {
+            self.clock_check_at = Instant::now() + CLOCK_CHECK;
+        }
+        is_due
+    }
+}

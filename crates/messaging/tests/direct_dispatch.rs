@@ -1,0 +1,108 @@
+//! The outbox fast path: events passed to the relay in memory (ADR 13).
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
+
+mod support;
+#[macro_use]
+#[path = "support/relaying.rs"]
+mod relaying;
+#[path = "../src/test_databases.rs"]
+mod test_databases;
+
+use anyhow::Result;
+use assay_messaging::outbox::{DirectDispatch, Outbox};
+use assay_messaging::{Bus, OutgoingEvent};
+use assay_platform::db::Database;
+
+use relaying::{TABLES, enqueue, enqueue_for, run_stopped_relay, start_relay};
+use support::{
+    ACCEPTED, Running, Scripted, accepted, behind_a_proxy, connected, eventually, local_bus, publish,
+    rabbit_bus,
+};
+
+on_every_stack!(
+    dispatched_events_are_published_once,
+    claimed_events_without_dispatch_wait_for_their_lease,
+    fast_path_is_closed_without_a_relay,
+);
+
+async fn dispatched_events_are_published_once(database: Database, bus: Bus) -> Result<()> {
+    let handler = Scripted::done();
+    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    // Without its queue events are returned as unroutable, and some of the same batch are published again.
+    connected(&bus).await?;
+    let outbox = Outbox::new(database.clone());
+    let relay = start_relay(&outbox, &bus);
+    let dispatch = open_fast_path(&outbox).await?;
+    let events: Vec<OutgoingEvent> = (0..600).map(|_| accepted()).collect();
+    enqueue_for(&database, &events, dispatch).await?;
+    outbox.dispatch(dispatch, events.clone());
+    handler.wait_for_all(&events).await?;
+    eventually("an empty outbox", || async { Ok(outbox.status().await?.pending == 0) }).await?;
+    relay.stop().await?;
+    consumer.stop().await?;
+    assert_eq!(handler.deliveries().len(), events.len(), "an event was published twice");
+    Ok(())
+}
+
+async fn claimed_events_without_dispatch_wait_for_their_lease(database: Database, bus: Bus) -> Result<()> {
+    let handler = Scripted::done();
+    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    let outbox = Outbox::new(database.clone());
+    let relay = start_relay(&outbox, &bus);
+    let dispatch = open_fast_path(&outbox).await?;
+    let (forgotten, other) = (accepted(), accepted());
+    enqueue_for(&database, std::slice::from_ref(&forgotten), dispatch).await?;
+    enqueue(&database, std::slice::from_ref(&other)).await?;
+    outbox.wake();
+    handler.wait_for_all(std::slice::from_ref(&other)).await?;
+    assert!(!handler.ids().contains(&forgotten.id()), "the claim was not respected");
+    // As a process does at its start when it knows that no relay runs.
+    outbox.release_all_claims().await?;
+    handler.wait_for_all(&[forgotten, other]).await?;
+    relay.stop().await?;
+    consumer.stop().await
+}
+
+async fn fast_path_is_closed_without_a_relay(database: Database, bus: Bus) -> Result<()> {
+    let outbox = Outbox::new(database.clone());
+    assert_eq!(outbox.direct_dispatch(), DirectDispatch::NONE);
+    let relay = start_relay(&outbox, &bus);
+    open_fast_path(&outbox).await?;
+    relay.stop().await?;
+    assert_eq!(outbox.direct_dispatch(), DirectDispatch::NONE);
+    Ok(())
+}
+
+#[tokio::test]
+async fn events_dispatched_in_an_outage_are_released() -> Result<()> {
+    let fresh = test_databases::sqlite(&TABLES).await?;
+    let outbox = Outbox::new(fresh.database.clone());
+    let (proxy, bus) = behind_a_proxy().await?;
+    let handler = Scripted::done();
+    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    publish(&bus, &accepted()).await?;
+    let relay = start_relay(&outbox, &bus);
+    let dispatch = open_fast_path(&outbox).await?;
+    proxy.cut();
+    eventually("the outage to be noticed", || async { Ok(bus.ping().await.is_err()) }).await?;
+    let events: Vec<OutgoingEvent> = (0..300).map(|_| accepted()).collect();
+    enqueue_for(&fresh.database, &events, dispatch).await?;
+    outbox.dispatch(dispatch, events.clone());
+    relay.stop().await?;
+    // Another relay claims them at once.
+    proxy.heal();
+    eventually("the broker to be back", || async { Ok(bus.ping().await.is_ok()) }).await?;
+    run_stopped_relay(&Outbox::new(fresh.database.clone()), &bus).await?;
+    handler.wait_for_all(&events).await?;
+    consumer.stop().await
+}
+
+/// Waits until the relay has opened the fast path.
+async fn open_fast_path(outbox: &Outbox) -> Result<DirectDispatch> {
+    eventually("the relay to open the fast path", || async {
+        Ok(outbox.direct_dispatch() != DirectDispatch::NONE)
+    })
+    .await?;
+    Ok(outbox.direct_dispatch())
+}

@@ -1,0 +1,112 @@
+//! Memory budget of request bodies. A limit on concurrent requests alone does not bound memory.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use actix_web::web::{Bytes, BytesMut};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::error::WebError;
+
+/// Largest buffer allocated before any byte has arrived.
+const MAX_INITIAL_CAPACITY: usize = 64 * 1024;
+
+/// A budget of bytes for all bodies of a role. A body counts by the bytes received, not by its declared length, so a slow or
+/// lying client reserves nothing. Clones share the budget.
+#[derive(Debug, Clone)]
+pub struct BodyBudget {
+    available: Arc<Semaphore>,
+}
+
+/// A received body. Its bytes count against the budget until it is dropped.
+#[derive(Debug)]
+pub struct BufferedBody {
+    bytes: Bytes,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+/// A body being received.
+pub(super) struct BodyBuffer {
+    budget: BodyBudget,
+    bytes: BytesMut,
+    expected: usize,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+impl BodyBudget {
+    /// A budget of `bytes`.
+    pub fn new(bytes: usize) -> Self {
+        Self { available: Arc::new(Semaphore::new(bytes.min(Semaphore::MAX_PERMITS))) }
+    }
+
+    /// A buffer for a body of the declared length `expected`, 0 if undeclared.
+    pub(super) fn receive(&self, expected: usize) -> BodyBuffer {
+        BodyBuffer {
+            budget: self.clone(),
+            bytes: BytesMut::with_capacity(expected.min(MAX_INITIAL_CAPACITY)),
+            expected,
+            permit: None,
+        }
+    }
+}
+
+impl BodyBuffer {
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Appends received bytes.
+    ///
+    /// # Errors
+    /// 503 when the budget is exhausted. It does not wait: bodies that hold parts of the budget could deadlock.
+    pub(super) fn push(&mut self, chunk: &[u8]) -> Result<(), WebError> {
+        let bytes = u32::try_from(chunk.len()).unwrap_or(u32::MAX);
+        let Ok(more) = Arc::clone(&self.budget.available).try_acquire_many_owned(bytes) else {
+            return Err(WebError::unavailable(&"the memory budget of request bodies is exhausted"));
+        };
+        match &mut self.permit {
+            Some(permit) => permit.merge(more),
+            None => self.permit = Some(more),
+        }
+        let needed = self.bytes.len() + chunk.len();
+        if needed > self.bytes.capacity() {
+            // Double the capacity, up to the declared length.
+            let grown = (2 * needed).min(self.expected.max(needed));
+            self.bytes.reserve(grown - self.bytes.len());
+        }
+        self.bytes.extend_from_slice(chunk);
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> BufferedBody {
+        BufferedBody { bytes: self.bytes.freeze(), _permit: self.permit }
+    }
+}
+
+impl Deref for BufferedBody {
+    type Target = Bytes;
+
+    fn deref(&self) -> &Bytes {
+        &self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn budget_counts_received_bytes_until_the_body_is_dropped() {
+        let budget = BodyBudget::new(10);
+        let mut one = budget.receive(1_000_000);
+        one.push(b"123456").unwrap();
+        let mut other = budget.receive(0);
+        other.push(b"1234").unwrap();
+        assert_eq!(other.push(b"5").unwrap_err().problem().status, 503);
+        let buffered = one.finish();
+        assert_eq!(&buffered[..], b"123456");
+        assert!(other.push(b"5").is_err(), "a buffered body still counts");
+        drop(buffered);
+        other.push(b"567890").unwrap();
+    }
+}

@@ -1,0 +1,98 @@
+//! The organizations with a webhook for evaluations, polled every few seconds: evaluations of all other organizations are
+//! not announced and cost nothing.
+
+use std::collections::HashSet;
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use assay_clients::WebhooksClient;
+use assay_contracts::ids::OrganizationId;
+
+/// The current set of subscribed organizations. Clones share it.
+#[derive(Clone)]
+pub(crate) struct WebhookSubscribers {
+    current: Arc<RwLock<Subscribers>>,
+    webhooks: Option<WebhooksClient>,
+    is_reachable: Arc<AtomicBool>,
+}
+
+enum Subscribers {
+    /// This installation has no webhooks.
+    Disabled,
+    /// webhooks has not answered since the start. Everything is announced: a skipped notification would be lost.
+    Unknown,
+    Known(HashSet<OrganizationId>),
+}
+
+impl WebhookSubscribers {
+    /// Disabled without `webhooks`.
+    pub(crate) fn new(webhooks: Option<WebhooksClient>) -> Self {
+        let current = if webhooks.is_some() { Subscribers::Unknown } else { Subscribers::Disabled };
+        Self {
+            current: Arc::new(RwLock::new(current)),
+            webhooks,
+            is_reachable: Arc::new(AtomicBool::new(true)),
+        }
+    }
+
+    /// Whether this installation has webhooks.
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.webhooks.is_some()
+    }
+
+    /// Whether evaluations of this organization are announced.
+    pub(crate) fn includes(&self, organization_id: OrganizationId) -> bool {
+        match &*self.current.read().unwrap_or_else(PoisonError::into_inner) {
+            Subscribers::Disabled => false,
+            Subscribers::Unknown => true,
+            Subscribers::Known(organizations) => organizations.contains(&organization_id),
+        }
+    }
+
+    /// Polls webhooks. If the call fails, the last known set stays in use, and the failure is logged once.
+    ///
+    /// # Errors
+    /// None: evaluations do not wait for webhooks.
+    pub(crate) async fn refresh(&self) -> Result<(), Infallible> {
+        let Some(webhooks) = &self.webhooks else { return Ok(()) };
+        match webhooks.subscribers().await {
+            Ok(organizations) => {
+                let organizations = Subscribers::Known(organizations);
+                *self.current.write().unwrap_or_else(PoisonError::into_inner) = organizations;
+                if !self.is_reachable.swap(true, Ordering::Relaxed) {
+                    tracing::info!("webhooks lists its subscribers again");
+                }
+            }
+            Err(error) => {
+                if self.is_reachable.swap(false, Ordering::Relaxed) {
+                    tracing::warn!(
+                        cause = %error,
+                        "webhooks does not list its subscribers: the last known ones are notified, or all if none are known"
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use assay_platform::runtime::new_id;
+
+    use super::*;
+
+    #[test]
+    fn unknown_subscribers_include_every_organization() {
+        let (one, other) = (new_id(), new_id());
+        let subscribers = |current| WebhookSubscribers {
+            current: Arc::new(RwLock::new(current)),
+            ..WebhookSubscribers::new(None)
+        };
+        assert!(!subscribers(Subscribers::Disabled).includes(one));
+        assert!(subscribers(Subscribers::Unknown).includes(one));
+        let some = subscribers(Subscribers::Known(HashSet::from([one])));
+        assert!(some.includes(one) && !some.includes(other));
+    }
+}

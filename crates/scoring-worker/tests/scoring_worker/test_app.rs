@@ -1,0 +1,379 @@
+//! A running role on a fresh database of either kind, with a stub ingest.
+
+use std::collections::{HashMap, HashSet};
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use actix_web::web::{self, Data, Json};
+use actix_web::{App, HttpResponse, HttpServer};
+use anyhow::{Result, anyhow};
+use assay_clients::{HttpSettings, ScoringClient, Service, http_client};
+use assay_contracts::conversation::Conversation;
+use assay_contracts::event::{
+    ConversationAccepted, ConversationEvaluated, EvaluationDeleted, Event, TicketFacts, Topic,
+};
+use assay_contracts::ids::{OrganizationId, TicketId};
+use assay_contracts::internal::{
+    InterestPage, OrganizationRetention, ReadTranscripts, RetentionPage, Transcript, Transcripts,
+    UnreadableTranscript,
+};
+use assay_contracts::notification::{EvaluationAnnounced, EvaluationRetracted};
+use assay_contracts::tenant::{Scope, Scopes, Tenant};
+use assay_judge::{JudgeConfig, JudgePolicy};
+use assay_messaging::{
+    Bus, BusSettings, Delivery, Handler, Outcome, OutgoingEvent, PublishError, Subscription,
+};
+use assay_platform::auth::{Audience, ServiceClaims, ServiceTokens};
+use assay_platform::runtime::{Phase, Readiness, Tasks, new_id, now};
+use assay_scoring_worker::{Config, Dependencies, EvaluationStore, MIGRATIONS, SCHEMA, open_store, start};
+use assay_testkit::ServiceDatabase;
+use async_trait::async_trait;
+use reqwest::{Client, Response};
+
+const TOPICS: &[Topic] = &[
+    <ConversationEvaluated>::TOPIC,
+    EvaluationDeleted::TOPIC,
+    EvaluationAnnounced::TOPIC,
+    EvaluationRetracted::TOPIC,
+];
+
+pub struct TestApp {
+    pub ingest: Arc<StubIngest>,
+    pub received_evaluations: Arc<Mutex<Vec<ConversationEvaluated>>>,
+    pub received_deletions: Arc<Mutex<Vec<EvaluationDeleted>>>,
+    pub received_announcements: Arc<Mutex<Vec<EvaluationAnnounced>>>,
+    pub received_retractions: Arc<Mutex<Vec<EvaluationRetracted>>>,
+    /// Whether the role gets the address of the stub as webhooks, too.
+    pub has_webhooks: bool,
+    /// Maximum delivery attempts.
+    pub max_attempts: u32,
+    pub organization: OrganizationId,
+    bus: Bus,
+    tokens: ServiceTokens,
+    http: Client,
+    address: String,
+    ingest_url: String,
+    judge_url: String,
+    role: Tasks,
+    _neighbours: Tasks,
+    database: ServiceDatabase,
+}
+
+/// Stubs ingest, agent-registry and webhooks.
+#[derive(Default)]
+pub struct StubIngest {
+    pub transcripts: Mutex<HashMap<TicketId, Transcript>>,
+    pub away: AtomicBool,
+    pub calls: AtomicUsize,
+    pub deleted: Mutex<HashSet<TicketId>>,
+    pub unreadable: Mutex<HashSet<TicketId>>,
+    /// Answer as agent-registry; `None`: unavailable.
+    pub retention: Mutex<Option<Vec<OrganizationRetention>>>,
+    pub retention_calls: AtomicUsize,
+    /// Answer as webhooks; `None`: unavailable.
+    pub subscribers: Mutex<Option<Vec<OrganizationId>>>,
+    pub subscriber_calls: AtomicUsize,
+}
+
+struct Listener {
+    evaluated: Arc<Mutex<Vec<ConversationEvaluated>>>,
+    deleted: Arc<Mutex<Vec<EvaluationDeleted>>>,
+    announced: Arc<Mutex<Vec<EvaluationAnnounced>>>,
+    retracted: Arc<Mutex<Vec<EvaluationRetracted>>>,
+}
+
+/// Collects the deliveries of this event type.
+fn collect<E: Event>(received: &Mutex<Vec<E>>, deliveries: &[Delivery]) {
+    if let Ok(mut received) = received.lock() {
+        received.extend(deliveries.iter().filter_map(|delivery| delivery.decode().ok()));
+    }
+}
+
+#[async_trait]
+impl Handler for Listener {
+    async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
+        collect(&self.evaluated, deliveries);
+        collect(&self.deleted, deliveries);
+        collect(&self.announced, deliveries);
+        collect(&self.retracted, deliveries);
+        deliveries.iter().map(|_| Outcome::Done).collect()
+    }
+}
+
+impl TestApp {
+    pub async fn on_sqlite() -> Result<Self> {
+        Self::run(Self::sqlite().await?, "")
+    }
+
+    pub async fn on_postgres() -> Result<Self> {
+        Self::run(Self::postgres().await?, "")
+    }
+
+    pub async fn sqlite() -> Result<ServiceDatabase> {
+        ServiceDatabase::sqlite(SCHEMA, MIGRATIONS).await
+    }
+
+    pub async fn postgres() -> Result<ServiceDatabase> {
+        ServiceDatabase::postgres(SCHEMA, MIGRATIONS).await
+    }
+
+    /// An empty `judge_url` means no judge.
+    pub fn run(database: ServiceDatabase, judge_url: &str) -> Result<Self> {
+        let bus = Bus::open(&BusSettings::new("local:".to_owned()))?;
+        let tokens = ServiceTokens::new(&"a secret of the tests of the scoring worker".to_owned().into())?;
+        let mut neighbours = Tasks::new(Readiness::default());
+        let ingest = Arc::new(StubIngest::default());
+        let ingest_url = serve_ingest(&mut neighbours, ingest.clone())?;
+        let received_evaluations = Arc::new(Mutex::new(Vec::new()));
+        let received_deletions = Arc::new(Mutex::new(Vec::new()));
+        let (received_announcements, received_retractions) = (Arc::default(), Arc::default());
+        let listener = Listener {
+            evaluated: received_evaluations.clone(),
+            deleted: received_deletions.clone(),
+            announced: Arc::clone(&received_announcements),
+            retracted: Arc::clone(&received_retractions),
+        };
+        let (listening, handler) = (bus.clone(), Arc::new(listener));
+        let subscription = Subscription {
+            queue: "test.conversation-evaluated",
+            topics: TOPICS,
+            max_batch: 16,
+            max_in_flight: 16,
+        };
+        neighbours.spawn(Phase::Consume, "listener", move |stop| async move {
+            listening.consume(subscription, handler, stop).await
+        });
+        let mut app = Self {
+            ingest,
+            received_evaluations,
+            received_deletions,
+            received_announcements,
+            received_retractions,
+            has_webhooks: false,
+            max_attempts: 28,
+            organization: new_id(),
+            bus,
+            tokens,
+            http: Client::builder().no_proxy().build()?,
+            address: String::new(),
+            ingest_url,
+            judge_url: judge_url.to_owned(),
+            role: Tasks::new(Readiness::default()),
+            _neighbours: neighbours,
+            database,
+        };
+        app.start()?;
+        Ok(app)
+    }
+
+    /// Starts the role; after [`Self::stop_consuming`], restarts it.
+    pub fn start(&mut self) -> Result<()> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        self.address = format!("http://{}", listener.local_addr()?);
+        self.role = Tasks::new(Readiness::default());
+        let dependencies = Dependencies {
+            listener,
+            tokens: self.tokens.clone(),
+            bus: self.bus.clone(),
+            ingest_url: self.ingest_url.parse()?,
+            registry_url: self.ingest_url.parse()?,
+            webhooks_url: self.has_webhooks.then(|| self.ingest_url.parse()).transpose()?,
+            max_attempts: self.max_attempts,
+        };
+        start(config(&self.database, &self.judge_url)?, dependencies, &mut self.role)?;
+        Ok(())
+    }
+
+    /// Begins the shutdown of the role.
+    pub fn stop_consuming(&self) {
+        self.role.stop_token(Phase::Consume).cancel();
+    }
+
+    /// Stores a conversation in the stub and publishes its acceptance.
+    pub async fn accept(&self, body: &serde_json::Value) -> Result<(ConversationAccepted, OutgoingEvent)> {
+        let accepted = self.store(body)?;
+        let event = OutgoingEvent::new(new_id(), now(), &accepted)?;
+        self.publish(&event).await?;
+        Ok((accepted, event))
+    }
+
+    /// Stores a conversation in the stub.
+    pub fn store(&self, body: &serde_json::Value) -> Result<ConversationAccepted> {
+        self.store_as(new_id(), body)
+    }
+
+    /// Stores a conversation with this id in the stub.
+    pub fn store_as(&self, ticket_id: TicketId, body: &serde_json::Value) -> Result<ConversationAccepted> {
+        let conversation =
+            Conversation::parse(body.to_string().as_bytes()).map_err(|error| anyhow!("{error:?}"))?;
+        let ticket = TicketFacts {
+            id: ticket_id,
+            external_id: conversation.ticket_id.clone(),
+            source: conversation.source.clone(),
+            source_account_id: None,
+            subject: None,
+            started_at: conversation.started_at(),
+            ended_at: conversation.ended_at(),
+            imported_at: now(),
+            agents: Vec::new(),
+        };
+        let transcript = Transcript { organization_id: self.organization, ticket, conversation };
+        self.ingest.transcripts.lock().map_err(|_| anyhow!("poisoned"))?.insert(ticket_id, transcript);
+        Ok(ConversationAccepted { organization_id: self.organization, ticket_id, accepted_at: now() })
+    }
+
+    /// Publishes until the consumer has handled the event.
+    pub async fn publish(&self, event: &OutgoingEvent) -> Result<()> {
+        loop {
+            match self.try_publish(event).await {
+                Ok(()) => return Ok(()),
+                Err(
+                    PublishError::Unroutable { .. }
+                    | PublishError::Unavailable(_)
+                    | PublishError::Retry { .. },
+                ) => {
+                    tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Publishes once.
+    pub async fn try_publish(&self, event: &OutgoingEvent) -> Result<(), PublishError> {
+        self.bus.publish(std::slice::from_ref(event)).await.remove(0)
+    }
+
+    /// Publishes several events at once.
+    pub async fn publish_together(&self, events: &[OutgoingEvent]) -> Vec<Result<(), PublishError>> {
+        self.bus.publish(events).await
+    }
+
+    /// Reads an evaluation as a key of `organization` with `scope`.
+    pub async fn read(&self, organization: OrganizationId, scope: Scope, id: &str) -> Result<Response> {
+        let tenant = Tenant { organization_id: organization, scopes: Scopes::from_iter([scope]) };
+        let token = self.tokens.issue(Audience::Scoring, &ServiceClaims::Tenant(tenant), now())?;
+        let url = format!("{}/internal/v1/tickets/{id}/evaluation", self.address);
+        Ok(self.http.get(url).bearer_auth(token).send().await?)
+    }
+
+    /// The latest evaluation sequence of an organization.
+    pub async fn progress(&self, organization: OrganizationId) -> Result<i64> {
+        let url = self.address.parse()?;
+        let http = http_client(HttpSettings::default())?;
+        let service = Service::new(http, url, Audience::Scoring, self.tokens.clone(), Duration::from_secs(5));
+        Ok(ScoringClient::new(service).progress(organization).await?.evaluated)
+    }
+
+    /// The role's database.
+    pub fn role_store(&self) -> Result<Arc<dyn EvaluationStore>> {
+        Ok(open_store(self.database.open(SCHEMA)?))
+    }
+
+    /// Number of published deletions of this ticket.
+    pub fn published_deletions(&self, ticket_id: TicketId) -> Result<usize> {
+        let received = self.received_deletions.lock().map_err(|_| anyhow!("poisoned"))?;
+        Ok(received.iter().filter(|event| event.ticket_id == ticket_id).count())
+    }
+
+    /// Number of published evaluations of this ticket.
+    pub fn published(&self, ticket_id: TicketId) -> Result<usize> {
+        let received = self.received_evaluations.lock().map_err(|_| anyhow!("poisoned"))?;
+        Ok(received.iter().filter(|event| event.ticket.id == ticket_id).count())
+    }
+}
+
+fn config(database: &ServiceDatabase, judge_url: &str) -> Result<Config> {
+    let settings = database.settings();
+    Ok(Config {
+        listen: "127.0.0.1:0".parse()?,
+        database_url: settings.database_url,
+        database_pool_size: settings.database_pool_size,
+        weights: std::path::PathBuf::new(),
+        silence_is_resolved: false,
+        escalation_counts_as_not_resolved: false,
+        batch_size: 16,
+        max_in_flight: 64,
+        ingest_deadline_milliseconds: 5000,
+        outbox_age_limit_seconds: 60,
+        maintenance_interval_seconds: 1,
+        subscribers_poll_interval_milliseconds: 100,
+        judge: JudgeConfig {
+            url: judge_url.to_owned(),
+            model: "judge-1".to_owned(),
+            policy: JudgePolicy::Decide,
+            key: String::new().into(),
+            timeout_milliseconds: 60_000,
+            concurrency: 4,
+            attempts: 1,
+            max_answer_tokens: 1000,
+            max_answer_bytes: 65_536,
+            max_transcript_bytes: 100_000,
+            prompt_usd_per_million_tokens: 1.0,
+            completion_usd_per_million_tokens: 4.0,
+            daily_usd_cap: 0.0,
+        },
+    })
+}
+
+fn serve_ingest(tasks: &mut Tasks, ingest: Arc<StubIngest>) -> Result<String> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = format!("http://{}", listener.local_addr()?);
+    let data = Data::from(ingest);
+    let server = HttpServer::new(move || {
+        App::new()
+            .app_data(data.clone())
+            .route("/internal/v1/transcripts", web::post().to(read_transcripts))
+            .route("/internal/v1/retention", web::get().to(retention))
+            .route("/internal/v1/interest", web::get().to(subscribers))
+    });
+    let server = server.workers(1).disable_signals().listen(listener)?.run();
+    tasks.spawn(Phase::ServeInternal, "stub ingest", |_| server);
+    Ok(address)
+}
+
+async fn read_transcripts(ingest: Data<StubIngest>, request: Json<ReadTranscripts>) -> HttpResponse {
+    ingest.calls.fetch_add(1, Ordering::SeqCst);
+    if ingest.away.load(Ordering::SeqCst) {
+        return HttpResponse::ServiceUnavailable().finish();
+    }
+    let Ok(stored) = ingest.transcripts.lock() else { return HttpResponse::InternalServerError().finish() };
+    // Two tickets for each call: the client must page.
+    let (now, unread) = request.tickets.split_at(request.tickets.len().min(2));
+    let (Ok(gone), Ok(broken)) = (ingest.deleted.lock(), ingest.unreadable.lock()) else {
+        return HttpResponse::InternalServerError().finish();
+    };
+    let (mut transcripts, mut unreadable) = (Vec::new(), Vec::new());
+    for found in now.iter().filter_map(|reference| stored.get(&reference.ticket_id).cloned()) {
+        if broken.contains(&found.ticket.id) {
+            let Transcript { organization_id, ticket, .. } = found;
+            unreadable.push(UnreadableTranscript { organization_id, ticket });
+        } else {
+            transcripts.push(found);
+        }
+    }
+    let deleted = now.iter().filter(|reference| gone.contains(&reference.ticket_id)).copied().collect();
+    HttpResponse::Ok().json(Transcripts { transcripts, unread: unread.to_vec(), deleted, unreadable })
+}
+
+async fn subscribers(ingest: Data<StubIngest>) -> HttpResponse {
+    let Ok(subscribers) = ingest.subscribers.lock() else {
+        return HttpResponse::InternalServerError().finish();
+    };
+    ingest.subscriber_calls.fetch_add(1, Ordering::SeqCst);
+    match subscribers.clone() {
+        Some(organizations) => HttpResponse::Ok().json(InterestPage { organizations, next: None }),
+        None => HttpResponse::ServiceUnavailable().finish(),
+    }
+}
+
+async fn retention(ingest: Data<StubIngest>) -> HttpResponse {
+    let Ok(retention) = ingest.retention.lock() else { return HttpResponse::InternalServerError().finish() };
+    ingest.retention_calls.fetch_add(1, Ordering::SeqCst);
+    match retention.clone() {
+        Some(organizations) => HttpResponse::Ok().json(RetentionPage { organizations, next: None }),
+        None => HttpResponse::ServiceUnavailable().finish(),
+    }
+}

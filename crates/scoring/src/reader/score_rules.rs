@@ -1,0 +1,167 @@
+//! Rules on the scores, applied message by message, whatever the models predict:
+//!
+//! - a complaint lowers resolution accuracy, a clear one to at most 2.5; a confirmation raises it;
+//! - an AI message that neither answers nor carries anything out raises no score: false claims and farewells do not help.
+//!
+//! Each step compares the conversation up to a message with the conversation before it. A floor leaves room below the score,
+//! so that further complaints still lower it.
+
+use super::Reader;
+use super::acts::{Act, MessageActs};
+use super::encoding::EncodedMessages;
+use super::selection::{SelectedMessage, selected_messages};
+use super::structure::{Unseen, facts};
+use crate::transcript::{Role, Transcript};
+
+/// The ends of the scale.
+const MIN_SCORE: f64 = 1.0;
+const MAX_SCORE: f64 = 5.0;
+/// Minimum change by a complaint or a confirmation, in points.
+const MIN_CHANGE: f64 = 0.1;
+/// Minimum resolution accuracy until the first complaint. Each complaint lowers it by [`MIN_CHANGE`].
+const FLOOR_WITHOUT_COMPLAINT: f64 = 1.6;
+/// Minimum probability of a complaint or a confirmation.
+const LIKELY: f32 = 0.5;
+/// Minimum probability of a clear complaint.
+const CLEAR: f32 = 0.9;
+/// Maximum resolution accuracy after a clear complaint.
+const MAX_AFTER_CLEAR_COMPLAINT: f64 = 2.5;
+/// Minimum word overlap of a customer's message that repeats an earlier one.
+const REPETITION_SIMILARITY: f64 = 0.4;
+
+/// The two scores under the rules.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Scores {
+    /// In points, 1–5.
+    pub resolution_accuracy: f64,
+    /// In points, 1–5.
+    pub interaction_effort: f64,
+}
+
+/// State after a message.
+#[derive(Debug, Clone, Copy)]
+struct State {
+    scores: Scores,
+    /// Current minimum of resolution accuracy.
+    floor: f64,
+}
+
+/// Constraint on the scores by a message.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Effect {
+    /// Resolution accuracy falls, to at most `max`.
+    Lowers { max: f64 },
+    /// Resolution accuracy rises.
+    Raises,
+    /// No score rises.
+    NeverRaises,
+    /// The scores stay: no message was selected.
+    Unchanged,
+    /// The prediction counts as it is.
+    Unconstrained,
+}
+
+/// Applies the rules to a conversation.
+pub(super) struct ScoreRules<'s, 'a> {
+    pub reader: &'s Reader,
+    pub transcript: &'s Transcript<'a>,
+    pub encoded: &'s EncodedMessages,
+}
+
+impl ScoreRules<'_, '_> {
+    /// The scores at the end.
+    pub(super) fn final_scores(&self) -> Scores {
+        let items = &self.transcript.items;
+        let is_customer = |index: usize| {
+            items.get(index).is_some_and(|item| item.role == Role::Customer && !item.is_injected)
+        };
+        let mut state: Option<State> = None;
+        let mut index = 0;
+        while index < items.len() {
+            let start = index;
+            index += 1;
+            // Each message of the customer is a step of its own.
+            while index < items.len() && !is_customer(start) && !is_customer(index) {
+                index += 1;
+            }
+            state = self.step(state, start, index);
+        }
+        state.map_or_else(
+            || self.model_scores(&selected_messages(self.transcript, items.len()), FLOOR_WITHOUT_COMPLAINT),
+            |state| state.scores,
+        )
+    }
+
+    /// The state after the items up to `end`; `None` until a message is selected.
+    fn step(&self, before: Option<State>, start: usize, end: usize) -> Option<State> {
+        let read = selected_messages(self.transcript, end);
+        if read.is_empty() {
+            return before;
+        }
+        let Some(State { scores: before, floor }) = before else {
+            let scores = self.model_scores(&read, FLOOR_WITHOUT_COMPLAINT);
+            return Some(State { scores, floor: FLOOR_WITHOUT_COMPLAINT });
+        };
+        let effect = self.effect(&read, start);
+        let floor =
+            if matches!(effect, Effect::Lowers { .. }) { (floor - MIN_CHANGE).max(MIN_SCORE) } else { floor };
+        let Scores { resolution_accuracy: accuracy, interaction_effort: effort } =
+            self.model_scores(&read, floor);
+        let (accuracy, effort) = match effect {
+            Effect::Lowers { max } => {
+                let lowered = accuracy.min(before.resolution_accuracy - MIN_CHANGE).min(max);
+                (lowered.max(floor), effort)
+            }
+            Effect::Raises => (accuracy.max(before.resolution_accuracy + MIN_CHANGE).min(MAX_SCORE), effort),
+            Effect::NeverRaises => {
+                (accuracy.min(before.resolution_accuracy), effort.min(before.interaction_effort))
+            }
+            Effect::Unchanged => return Some(State { scores: before, floor }),
+            Effect::Unconstrained => (accuracy, effort),
+        };
+        Some(State { scores: Scores { resolution_accuracy: accuracy, interaction_effort: effort }, floor })
+    }
+
+    /// Predicted scores for the messages, resolution accuracy not below `floor`.
+    fn model_scores(&self, read: &[SelectedMessage], floor: f64) -> Scores {
+        let facts = facts(self.transcript, read, Unseen::Excluded);
+        let outputs = self.reader.outputs(read, self.encoded, &facts);
+        let at =
+            |index: usize, least| outputs.get(index).copied().unwrap_or(MIN_SCORE).clamp(least, MAX_SCORE);
+        Scores { resolution_accuracy: at(0, floor), interaction_effort: at(1, MIN_SCORE) }
+    }
+
+    /// Constraint by the messages from `start` on.
+    fn effect(&self, read: &[SelectedMessage], start: usize) -> Effect {
+        let acts = self.encoded.acts(read);
+        let new: Vec<(&SelectedMessage, &MessageActs)> =
+            read.iter().zip(&acts).filter(|(selected, _)| selected.item >= start).collect();
+        let Some((first, said)) = new.first() else { return Effect::Unchanged };
+        if first.role == Role::Customer {
+            return self.customer_effect(first.item, said);
+        }
+        let helps = |acts: &MessageActs| {
+            acts.has_any(&[Act::Answer, Act::CarryOut]) && !acts.has_any(&[Act::Close, Act::ClaimFalsely])
+        };
+        let may_help =
+            |(selected, acts): &(&SelectedMessage, &MessageActs)| selected.role != Role::Ai || helps(acts);
+        if new.iter().any(may_help) { Effect::Unconstrained } else { Effect::NeverRaises }
+    }
+
+    fn customer_effect(&self, item: usize, said: &MessageActs) -> Effect {
+        let complaint = said.strongest(&Act::COMPLAINTS).map_or(0.0, |(_, probability)| probability);
+        let confirms = said.probability(Act::Confirm);
+        let repeats = self.transcript.similarity(item) > REPETITION_SIMILARITY && confirms < LIKELY;
+        if repeats || self.transcript.repeats_first_request(item) {
+            return Effect::Lowers { max: MAX_SCORE };
+        }
+        match (complaint >= LIKELY, confirms >= LIKELY) {
+            (true, _) if complaint >= confirms => {
+                let max = if complaint >= CLEAR { MAX_AFTER_CLEAR_COMPLAINT } else { MAX_SCORE };
+                Effect::Lowers { max }
+            }
+            (_, true) => Effect::Raises,
+            _ => Effect::Unconstrained,
+        }
+    }
+}

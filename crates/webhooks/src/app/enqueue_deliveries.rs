@@ -1,0 +1,56 @@
+//! Turns received events into deliveries.
+
+use std::sync::Arc;
+
+use assay_contracts::event::Event;
+use assay_contracts::notification::{EvaluationAnnounced, EvaluationRetracted, ExportFinished};
+use assay_messaging::{DecodeError, Delivery};
+use assay_platform::db::DatabaseError;
+use assay_platform::runtime::now;
+use tokio::sync::Notify;
+
+use crate::domain::message::Notification;
+use crate::domain::schedule::Schedule;
+use crate::store::{ReceivedEvent, WebhookStore};
+
+pub(crate) struct EnqueueDeliveries {
+    pub(crate) store: Arc<dyn WebhookStore>,
+    pub(crate) schedule: Schedule,
+    pub(crate) wakeup: Arc<Notify>,
+}
+
+impl EnqueueDeliveries {
+    /// Stores the deliveries of a batch of events, all or none. An event that was handled before adds nothing.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub(crate) async fn run(&self, received: Vec<ReceivedEvent>) -> Result<(), DatabaseError> {
+        if received.is_empty() {
+            return Ok(());
+        }
+        let now = now();
+        self.store.enqueue(received, self.schedule.first_due(now), now).await?;
+        self.wakeup.notify_one();
+        Ok(())
+    }
+}
+
+/// Decodes a delivery of the bus.
+///
+/// # Errors
+/// When it is none of the consumed events.
+pub(crate) fn decode(delivery: &Delivery) -> Result<ReceivedEvent, DecodeError> {
+    match delivery.topic.as_str() {
+        topic if topic == EvaluationRetracted::TOPIC.name => {
+            let retracted: EvaluationRetracted = delivery.decode()?;
+            Ok(ReceivedEvent::Retraction(delivery.id, retracted.ticket_id, retracted.deleted_at))
+        }
+        topic if topic == ExportFinished::TOPIC.name => {
+            Ok(ReceivedEvent::Notification(delivery.id, Notification::Export(delivery.decode()?)))
+        }
+        _ => {
+            let announced: EvaluationAnnounced = delivery.decode()?;
+            Ok(ReceivedEvent::Notification(delivery.id, Notification::Evaluation(announced)))
+        }
+    }
+}

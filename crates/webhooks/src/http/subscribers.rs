@@ -1,0 +1,23 @@
+//! `GET /internal/v1/interest`: the organizations with a webhook for evaluations.
+
+use actix_web::HttpRequest;
+use actix_web::web::{Data, Json};
+use assay_contracts::internal::InterestPage;
+use assay_contracts::problem::ProblemCode;
+use assay_platform::web::{Caller, WebError, query_pairs};
+
+use super::Services;
+use crate::app::list_evaluation_subscribers;
+
+/// A page of organizations; `?after=ID` continues after that one.
+pub(super) async fn page(
+    caller: Caller,
+    services: Data<Services>,
+    request: HttpRequest,
+) -> Result<Json<InterestPage>, WebError> {
+    caller.require_service()?;
+    let query = query_pairs(&request, &["after"])?;
+    let after = query.get("after").map(|text| text.parse()).transpose();
+    let after = after.map_err(|_| WebError::new(ProblemCode::InvalidRequest, "after must be an id"))?;
+    Ok(Json(list_evaluation_subscribers(services.store.as_ref(), after).await?))
+}

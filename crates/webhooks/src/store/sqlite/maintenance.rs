@@ -1,0 +1,90 @@
+//! Removal of expired data. All inside the transaction of `Sqlite::write`.
+
+use assay_contracts::retention::TOMBSTONE_RETENTION_MILLIS;
+use assay_contracts::time::Timestamp;
+use assay_messaging::inbox::{self, PRUNE_BATCH, RETENTION_MILLIS};
+use assay_platform::db::{DatabaseError, idempotency};
+use diesel::dsl::{exists, not};
+use diesel::prelude::*;
+use diesel::sqlite::SqliteConnection;
+
+use super::messages::erasure;
+use super::schema::{deliveries, endpoints, retractions};
+use crate::store::record::StoredId;
+
+/// Rows per statement.
+const ROWS: i64 = 500;
+
+/// Retractions of this period are applied again: a message enqueued concurrently may have been missed.
+const REAPPLY_MILLIS: i64 = 2 * 24 * 60 * 60 * 1_000;
+
+pub(super) fn prune(
+    connection: &mut SqliteConnection,
+    before: Timestamp,
+    now: Timestamp,
+) -> Result<usize, DatabaseError> {
+    let mut count = remove_expired(connection, before)?;
+    count += remove_deleted_endpoints(connection)?;
+    count += remove_expired_secrets(connection, now)?;
+    count += erase_retracted(connection, now)?;
+    count += inbox::prune(connection, now.plus_millis(-RETENTION_MILLIS), PRUNE_BATCH)?;
+    count += idempotency::prune(connection, now)?;
+    Ok(count)
+}
+
+fn remove_expired(connection: &mut SqliteConnection, before: Timestamp) -> Result<usize, DatabaseError> {
+    let old: Vec<StoredId> = deliveries::table
+        .select(deliveries::id)
+        .filter(deliveries::created_at.lt(before.as_millis()))
+        .order(deliveries::created_at)
+        .limit(ROWS)
+        .load(connection)?;
+    remove(connection, old)
+}
+
+fn remove_deleted_endpoints(connection: &mut SqliteConnection) -> Result<usize, DatabaseError> {
+    let deleted = endpoints::table.select(endpoints::id).filter(endpoints::deleted_at.is_not_null());
+    let orphans: Vec<StoredId> = deliveries::table
+        .select(deliveries::id)
+        .filter(deliveries::endpoint_id.eq_any(deleted))
+        .order(deliveries::id)
+        .limit(ROWS)
+        .load(connection)?;
+    let removed = remove(connection, orphans)?;
+    let has_messages = exists(deliveries::table.filter(deliveries::endpoint_id.eq(endpoints::id)));
+    let empty: Vec<StoredId> = endpoints::table
+        .select(endpoints::id)
+        .filter(endpoints::deleted_at.is_not_null())
+        .filter(not(has_messages))
+        .order(endpoints::id)
+        .limit(ROWS)
+        .load(connection)?;
+    let gone = diesel::delete(endpoints::table.filter(endpoints::id.eq_any(empty))).execute(connection)?;
+    Ok(removed + gone)
+}
+
+fn remove(connection: &mut SqliteConnection, ids: Vec<StoredId>) -> Result<usize, DatabaseError> {
+    Ok(diesel::delete(deliveries::table.filter(deliveries::id.eq_any(ids))).execute(connection)?)
+}
+
+fn remove_expired_secrets(connection: &mut SqliteConnection, now: Timestamp) -> Result<usize, DatabaseError> {
+    Ok(diesel::update(endpoints::table.filter(endpoints::previous_secret_until.le(now.as_millis())))
+        .set((
+            endpoints::previous_secret.eq(None::<String>),
+            endpoints::previous_secret_until.eq(None::<i64>),
+        ))
+        .execute(connection)?)
+}
+
+fn erase_retracted(connection: &mut SqliteConnection, now: Timestamp) -> Result<usize, DatabaseError> {
+    let recent = retractions::table
+        .select(retractions::ticket_id.nullable())
+        .filter(retractions::deleted_at.gt(now.plus_millis(-REAPPLY_MILLIS).as_millis()));
+    let erased = diesel::update(deliveries::table.filter(deliveries::ticket_id.eq_any(recent)))
+        .filter(deliveries::payload.is_not_null())
+        .set(erasure())
+        .execute(connection)?;
+    let expired = retractions::table
+        .filter(retractions::deleted_at.lt(now.plus_millis(-TOMBSTONE_RETENTION_MILLIS).as_millis()));
+    Ok(erased + diesel::delete(expired).execute(connection)?)
+}

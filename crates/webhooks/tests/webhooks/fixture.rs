@@ -1,0 +1,173 @@
+//! A store with an organization that has endpoints.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use assay_contracts::evaluation::{
+    AxisBand, ChargeAssessment, ResolutionStatus, ResolvedBy, Score, ScorerKind,
+};
+use assay_contracts::ids::{OrganizationId, TicketId, WebhookDeliveryId, WebhookId};
+use assay_contracts::notification::{
+    EvaluationAnnounced, EvaluationNotificationAudit, EvaluationNotificationOutcome,
+};
+use assay_contracts::time::Timestamp;
+use assay_contracts::webhook::{DeliveryStatus, WebhookDelivery, WebhookEvent};
+use assay_platform::auth::SigningKeys;
+use assay_platform::db::Database;
+use assay_platform::runtime::new_id;
+use assay_testkit::ServiceDatabase;
+use assay_webhooks::domain::attempt::{Attempt, Claim};
+use assay_webhooks::domain::endpoint::Endpoint;
+use assay_webhooks::domain::message::Notification;
+use assay_webhooks::domain::schedule::RetryDecision;
+use assay_webhooks::domain::secret::{SECRET_BYTES, SealedSecrets, Secret};
+use assay_webhooks::store::{
+    AttemptResult, ClaimTerms, CreateOutcome, Creation, LogPage, ReceivedEvent, WebhookStore, webhook_store,
+};
+use assay_webhooks::{MIGRATIONS, SCHEMA};
+use diesel::{RunQueryDsl as _, sql_query};
+
+pub const NOW: Timestamp = Timestamp::saturating_from_millis(1_795_158_000_000);
+pub const LIMIT: u32 = 5;
+
+/// [`NOW`] plus `seconds`.
+pub fn later(seconds: i64) -> Timestamp {
+    NOW.plus_millis(seconds * 1_000)
+}
+
+pub struct Fixture {
+    pub store: Arc<dyn WebhookStore>,
+    pub organization_id: OrganizationId,
+    pub keys: SigningKeys,
+    database: Database,
+    _service_database: ServiceDatabase,
+}
+
+impl Fixture {
+    pub async fn on_sqlite() -> Result<Self> {
+        Self::at(ServiceDatabase::sqlite(SCHEMA, MIGRATIONS).await?)
+    }
+
+    pub async fn on_postgres() -> Result<Self> {
+        Self::at(ServiceDatabase::postgres(SCHEMA, MIGRATIONS).await?)
+    }
+
+    fn at(service_database: ServiceDatabase) -> Result<Self> {
+        let keys = SigningKeys::parse(&"k1:0123456789abcdef0123456789abcdef".to_owned().into())?;
+        let database = service_database.open(SCHEMA)?;
+        let store = webhook_store(&database);
+        Ok(Self { store, organization_id: new_id(), keys, database, _service_database: service_database })
+    }
+
+    /// Runs raw SQL and returns the number of changed rows.
+    pub async fn execute(&self, statement: &'static str) -> Result<usize> {
+        match &self.database {
+            Database::Postgres(postgres) => {
+                postgres.run(move |c| sql_query(statement).execute(c).map_err(anyhow::Error::from)).await
+            }
+            Database::Sqlite(sqlite) => {
+                sqlite.write(move |c| sql_query(statement).execute(c).map_err(anyhow::Error::from)).await
+            }
+        }
+    }
+
+    /// An endpoint that is not stored yet.
+    pub fn endpoint(&self, events: &[WebhookEvent]) -> Result<Endpoint> {
+        let id = new_id();
+        let current = Secret::from([7; SECRET_BYTES]).seal(&self.keys, id)?;
+        Ok(Endpoint {
+            id,
+            organization_id: self.organization_id,
+            url: "https://hooks.example.com/".to_owned(),
+            description: Some("Finance".to_owned()),
+            events: events.iter().copied().collect::<BTreeSet<_>>(),
+            low_score_below: Score::nearest(3.0),
+            enabled: true,
+            disabled_reason: None,
+            secrets: SealedSecrets { current, previous: None },
+            failing_since: None,
+            created_at: NOW,
+            updated_at: NOW,
+        })
+    }
+
+    /// An endpoint for `evaluation.completed`.
+    pub async fn create(&self) -> Result<Endpoint> {
+        let endpoint = self.endpoint(&[WebhookEvent::EvaluationCompleted])?;
+        let creation = Creation { endpoint: endpoint.clone(), record: None, limit: LIMIT };
+        assert_eq!(self.store.create(creation).await?, CreateOutcome::Created);
+        Ok(endpoint)
+    }
+
+    pub fn announced(&self, ticket_id: TicketId) -> ReceivedEvent {
+        let axis_score = Score::nearest(2.0);
+        let audit = EvaluationNotificationAudit {
+            resolution_status: ResolutionStatus::NotResolved,
+            resolved_by: ResolvedBy::None,
+            charge_assessment: ChargeAssessment::Disputed,
+            charge_reasons: Vec::new(),
+            scorer: ScorerKind::Builtin,
+        };
+        let announced = EvaluationAnnounced {
+            organization_id: self.organization_id,
+            ticket_id,
+            external_ticket_id: "T-1".to_owned(),
+            source: "custom".to_owned(),
+            source_account_id: None,
+            evaluation_id: new_id(),
+            evaluated_at: NOW,
+            outcome: EvaluationNotificationOutcome::Scored { axis_score, axis_band: AxisBand::Poor, audit },
+        };
+        ReceivedEvent::Notification(new_id(), Notification::Evaluation(announced))
+    }
+
+    /// Enqueues `count` messages to every endpoint, due at [`NOW`].
+    pub async fn announce(&self, count: usize) -> Result<()> {
+        let received = (0..count).map(|_| self.announced(new_id())).collect();
+        Ok(self.store.enqueue(received, NOW, NOW).await?)
+    }
+
+    pub fn terms(&self, now: Timestamp, limit: usize, per_endpoint: usize) -> ClaimTerms {
+        let lease_until = now.plus_millis(30_000);
+        ClaimTerms { lease: new_id(), now, lease_until, limit, per_endpoint, busy: Vec::new() }
+    }
+
+    pub async fn claim_one(&self, now: Timestamp) -> Result<Claim> {
+        let mut claims = self.store.claim(self.terms(now, 1, 1)).await?;
+        claims.pop().context("nothing is due")
+    }
+
+    /// Records an attempt with this status code.
+    pub async fn record_attempt(
+        &self,
+        claim: Claim,
+        code: u16,
+        decision: RetryDecision,
+        now: Timestamp,
+    ) -> Result<bool> {
+        let attempt = Attempt::answered(now, 12, code);
+        let disable_cutoff = Some(now.plus_millis(-5 * 24 * 60 * 60 * 1_000));
+        let result = AttemptResult { claim, attempt, decision, disable_cutoff, now };
+        Ok(self.store.record_attempt(result).await?)
+    }
+
+    pub async fn log(
+        &self,
+        endpoint_id: WebhookId,
+        status: Option<DeliveryStatus>,
+    ) -> Result<Vec<WebhookDelivery>> {
+        let organization_id = self.organization_id;
+        let page = LogPage { organization_id, endpoint_id, status, after: None, limit: 100 };
+        Ok(self.store.log(page).await?)
+    }
+
+    pub async fn delivery(&self, endpoint_id: WebhookId, id: WebhookDeliveryId) -> Result<WebhookDelivery> {
+        let found = self.store.find_delivery(self.organization_id, endpoint_id, id).await?;
+        Ok(found.context("no such delivery")?.delivery)
+    }
+
+    pub async fn find(&self, id: WebhookId) -> Result<Endpoint> {
+        self.store.find(self.organization_id, id).await?.context("no such endpoint")
+    }
+}

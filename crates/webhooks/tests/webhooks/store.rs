@@ -1,0 +1,281 @@
+//! Endpoints, enqueued messages, retractions and maintenance.
+
+use anyhow::Result;
+use assay_contracts::ids::TicketId;
+use assay_contracts::webhook::{DeliveryStatus, WebhookChange, WebhookEvent};
+use assay_platform::auth::SigningKeys;
+use assay_platform::runtime::new_id;
+use assay_testkit::on_both_databases;
+use assay_webhooks::domain::message::Message;
+use assay_webhooks::domain::position::Position;
+use assay_webhooks::domain::schedule::RetryDecision;
+use assay_webhooks::domain::secret::{SECRET_BYTES, SealedSecrets, Secret};
+use assay_webhooks::store::{CreateOutcome, Creation, ReceivedEvent, ReplayOutcome};
+
+use crate::fixture::{Fixture, LIMIT, NOW, later};
+
+const DAY: i64 = 24 * 60 * 60;
+
+/// Repetitions of a race.
+const ROUNDS: usize = 40;
+
+on_both_databases! { Fixture {
+    endpoint_is_visible_to_its_organization_only,
+    endpoint_limit_holds_under_concurrency,
+    endpoints_are_listed_newest_first,
+    endpoint_change_is_stored,
+    concurrent_changes_are_both_kept,
+    concurrent_change_does_not_undo_deletion,
+    repeated_event_creates_one_message,
+    subscribers_are_organizations_with_evaluation_events,
+    retraction_erases_and_blocks_messages_of_ticket,
+    replay_concurrent_with_retraction_sends_nothing,
+    maintenance_erases_messages_missed_by_retraction,
+    deleted_endpoint_is_hidden_then_pruned,
+    expired_messages_are_pruned,
+    rotation_keeps_previous_secret_until_expiry,
+    resealing_skips_secrets_changed_meanwhile,
+} }
+
+async fn endpoint_is_visible_to_its_organization_only(fixture: Fixture) -> Result<()> {
+    let endpoint = fixture.create().await?;
+    assert_eq!(fixture.find(endpoint.id).await?, endpoint);
+    assert_eq!(fixture.store.find(new_id(), endpoint.id).await?, None);
+    assert!(!fixture.store.delete(new_id(), endpoint.id, NOW).await?);
+    let change = WebhookChange { enabled: Some(false), ..WebhookChange::default() };
+    assert_eq!(fixture.store.change(new_id(), endpoint.id, change, NOW).await?, None);
+    let sealed = endpoint.secrets.current.clone();
+    assert!(!fixture.store.rotate(new_id(), endpoint.id, sealed, later(1)).await?);
+    assert_eq!(fixture.find(endpoint.id).await?, endpoint);
+    Ok(())
+}
+
+async fn endpoint_limit_holds_under_concurrency(fixture: Fixture) -> Result<()> {
+    let endpoints: Vec<_> =
+        (0..12).map(|_| fixture.endpoint(&[WebhookEvent::ExportFailed])).collect::<Result<_>>()?;
+    let creations = endpoints
+        .into_iter()
+        .map(|endpoint| fixture.store.create(Creation { endpoint, record: None, limit: LIMIT }));
+    let created: Vec<_> =
+        futures_util::future::join_all(creations).await.into_iter().collect::<Result<_, _>>()?;
+    assert_eq!(created.iter().filter(|created| **created == CreateOutcome::Created).count(), LIMIT as usize);
+    Ok(())
+}
+
+async fn endpoints_are_listed_newest_first(fixture: Fixture) -> Result<()> {
+    let mut ids = Vec::new();
+    for _ in 0..4 {
+        ids.push(fixture.create().await?.id);
+    }
+    // Equal creation times: the ids decide.
+    ids.sort();
+    ids.reverse();
+    let first = fixture.store.page(fixture.organization_id, None, 2).await?;
+    let last = first.last().unwrap();
+    let after = Position { created_at: last.created_at, id: last.id.as_uuid() };
+    let second = fixture.store.page(fixture.organization_id, Some(after), 9).await?;
+    let found: Vec<_> = first.iter().chain(&second).map(|endpoint| endpoint.id).collect();
+    assert_eq!(found, ids);
+    Ok(())
+}
+
+async fn endpoint_change_is_stored(fixture: Fixture) -> Result<()> {
+    let endpoint = fixture.create().await?;
+    let change = WebhookChange {
+        url: Some("https://other.example.com/".to_owned()),
+        events: Some([WebhookEvent::ExportCompleted].into()),
+        ..WebhookChange::default()
+    };
+    let changed =
+        fixture.store.change(fixture.organization_id, endpoint.id, change, later(1)).await?.unwrap();
+    assert_eq!(changed.url, "https://other.example.com/");
+    assert_eq!((&changed.description, changed.updated_at), (&endpoint.description, later(1)));
+    assert_eq!(fixture.find(endpoint.id).await?, changed);
+    assert!(fixture.store.evaluation_subscribers(None, 10).await?.is_empty());
+    Ok(())
+}
+
+async fn concurrent_changes_are_both_kept(fixture: Fixture) -> Result<()> {
+    let endpoint = fixture.create().await?;
+    let change = |change| fixture.store.change(fixture.organization_id, endpoint.id, change, NOW);
+    for round in 0..ROUNDS {
+        let (url, description) = (format!("https://{round}.example.com/"), format!("Round {round}"));
+        let (one, other) = futures_util::future::join(
+            change(WebhookChange { url: Some(url.clone()), ..WebhookChange::default() }),
+            change(WebhookChange { description: Some(description.clone()), ..WebhookChange::default() }),
+        )
+        .await;
+        assert!(one?.is_some() && other?.is_some());
+        let found = fixture.find(endpoint.id).await?;
+        assert_eq!((found.url, found.description), (url, Some(description)));
+    }
+    Ok(())
+}
+
+async fn concurrent_change_does_not_undo_deletion(fixture: Fixture) -> Result<()> {
+    for _ in 0..ROUNDS {
+        let endpoint = fixture.create().await?;
+        let change = WebhookChange { enabled: Some(true), ..WebhookChange::default() };
+        let (deleted, changed) = futures_util::future::join(
+            fixture.store.delete(fixture.organization_id, endpoint.id, NOW),
+            fixture.store.change(fixture.organization_id, endpoint.id, change, NOW),
+        )
+        .await;
+        assert!(deleted? && changed.is_ok());
+        let re_enabled = "UPDATE endpoints SET enabled = FALSE WHERE enabled";
+        assert_eq!(fixture.execute(re_enabled).await?, 0);
+    }
+    Ok(())
+}
+
+async fn repeated_event_creates_one_message(fixture: Fixture) -> Result<()> {
+    let (one, other) = (fixture.create().await?, fixture.create().await?);
+    let event = fixture.announced(new_id());
+    fixture.store.enqueue(vec![event.clone(), event.clone()], NOW, NOW).await?;
+    fixture.store.enqueue(vec![event], NOW, NOW).await?;
+    for endpoint in [one, other] {
+        assert_eq!(fixture.log(endpoint.id, None).await?.len(), 1);
+        assert_eq!(fixture.log(endpoint.id, Some(DeliveryStatus::Failed)).await?.len(), 0);
+    }
+    Ok(())
+}
+
+async fn subscribers_are_organizations_with_evaluation_events(mut fixture: Fixture) -> Result<()> {
+    let mut evaluation_subscribers = Vec::new();
+    for _ in 0..3 {
+        fixture.organization_id = new_id();
+        evaluation_subscribers.push(fixture.organization_id);
+        fixture.create().await?;
+        fixture.create().await?;
+    }
+    fixture.organization_id = new_id();
+    let endpoint = fixture.endpoint(&[WebhookEvent::ExportFailed])?;
+    fixture.store.create(Creation { endpoint, record: None, limit: LIMIT }).await?;
+    evaluation_subscribers.sort();
+    assert_eq!(fixture.store.evaluation_subscribers(None, 10).await?, evaluation_subscribers);
+    assert_eq!(fixture.store.evaluation_subscribers(None, 2).await?, evaluation_subscribers[..2]);
+    assert_eq!(
+        fixture.store.evaluation_subscribers(Some(evaluation_subscribers[1]), 10).await?,
+        evaluation_subscribers[2..]
+    );
+    Ok(())
+}
+
+async fn retraction_erases_and_blocks_messages_of_ticket(fixture: Fixture) -> Result<()> {
+    let endpoint = fixture.create().await?;
+    let (delivered, pending, other): (TicketId, TicketId, TicketId) = (new_id(), new_id(), new_id());
+    fixture.store.enqueue(vec![fixture.announced(delivered)], NOW, NOW).await?;
+    let claim = fixture.claim_one(NOW).await?;
+    fixture.record_attempt(claim.clone(), 204, RetryDecision::Delivered, NOW).await?;
+    fixture.store.enqueue(vec![fixture.announced(pending), fixture.announced(other)], NOW, NOW).await?;
+    let retracted = |ticket| ReceivedEvent::Retraction(new_id(), ticket, NOW);
+    fixture.store.enqueue(vec![retracted(delivered), retracted(pending)], NOW, NOW).await?;
+    // Also for events after the deletion.
+    fixture.store.enqueue(vec![fixture.announced(delivered)], NOW, NOW).await?;
+    let found = fixture.store.find_delivery(fixture.organization_id, endpoint.id, claim.id).await?.unwrap();
+    assert_eq!((found.payload, found.delivery.status), (None, DeliveryStatus::Delivered));
+    let replay = fixture.store.replay(fixture.organization_id, endpoint.id, claim.id, NOW);
+    assert_eq!(replay.await?, ReplayOutcome::Erased);
+    let claims = fixture.store.claim(fixture.terms(NOW, 9, 9)).await?;
+    assert!(claims.len() == 1 && claims[0].payload.contains(&other.to_string()), "{claims:?}");
+    assert_eq!(fixture.log(endpoint.id, None).await?.len(), 3);
+    Ok(())
+}
+
+async fn replay_concurrent_with_retraction_sends_nothing(fixture: Fixture) -> Result<()> {
+    let endpoint = fixture.create().await?;
+    for _ in 0..ROUNDS {
+        let ticket = new_id();
+        fixture.store.enqueue(vec![fixture.announced(ticket)], NOW, NOW).await?;
+        let claim = fixture.claim_one(NOW).await?;
+        fixture.record_attempt(claim.clone(), 204, RetryDecision::Delivered, NOW).await?;
+        let (replayed, retracted) = futures_util::future::join(
+            fixture.store.replay(fixture.organization_id, endpoint.id, claim.id, NOW),
+            fixture.store.enqueue(vec![ReceivedEvent::Retraction(new_id(), ticket, NOW)], NOW, NOW),
+        )
+        .await;
+        retracted?;
+        assert!(matches!(replayed?, ReplayOutcome::Queued | ReplayOutcome::Erased));
+        assert_eq!(fixture.log(endpoint.id, Some(DeliveryStatus::Pending)).await?, []);
+        assert_eq!(fixture.store.claim(fixture.terms(NOW, 9, 9)).await?, []);
+    }
+    Ok(())
+}
+
+async fn maintenance_erases_messages_missed_by_retraction(fixture: Fixture) -> Result<()> {
+    let (endpoint, ticket) = (fixture.create().await?, new_id());
+    fixture.store.enqueue(vec![ReceivedEvent::Retraction(new_id(), ticket, NOW)], NOW, NOW).await?;
+    let (delivered, pending) = (new_id(), new_id());
+    for (id, at) in [(delivered, NOW), (pending, later(1))] {
+        let payload = "{}".to_owned();
+        let message = Message { event: WebhookEvent::EvaluationCompleted, ticket_id: Some(ticket), payload };
+        fixture.store.add(&endpoint, id, message, at).await?;
+    }
+    let claim = fixture.claim_one(NOW).await?;
+    assert!(fixture.record_attempt(claim, 204, RetryDecision::Delivered, NOW).await?);
+    assert_eq!(fixture.store.prune(later(-DAY), later(1)).await?, 2);
+    for (id, status) in [(delivered, DeliveryStatus::Delivered), (pending, DeliveryStatus::Failed)] {
+        let found = fixture.store.find_delivery(fixture.organization_id, endpoint.id, id).await?.unwrap();
+        assert_eq!((found.payload, found.delivery.status), (None, status));
+    }
+    Ok(())
+}
+
+async fn deleted_endpoint_is_hidden_then_pruned(fixture: Fixture) -> Result<()> {
+    let endpoint = fixture.create().await?;
+    fixture.announce(3).await?;
+    assert!(fixture.store.delete(fixture.organization_id, endpoint.id, NOW).await?);
+    assert!(!fixture.store.delete(fixture.organization_id, endpoint.id, NOW).await?);
+    assert_eq!(fixture.store.find(fixture.organization_id, endpoint.id).await?, None);
+    assert!(fixture.store.claim(fixture.terms(NOW, 9, 9)).await?.is_empty());
+    assert!(fixture.store.page(fixture.organization_id, None, 9).await?.is_empty());
+    assert!(fixture.store.prune(later(-DAY), NOW).await? >= 4);
+    assert_eq!(fixture.log(endpoint.id, None).await?.len(), 0);
+    assert_eq!(fixture.store.prune(later(-DAY), NOW).await?, 0);
+    Ok(())
+}
+
+async fn expired_messages_are_pruned(fixture: Fixture) -> Result<()> {
+    let endpoint = fixture.create().await?;
+    fixture.announce(2).await?;
+    let claim = fixture.claim_one(NOW).await?;
+    fixture.record_attempt(claim, 204, RetryDecision::Delivered, NOW).await?;
+    assert_eq!(fixture.store.prune(NOW, later(1)).await?, 0);
+    assert_eq!(fixture.store.prune(later(1), later(1)).await?, 2);
+    assert_eq!(fixture.log(endpoint.id, None).await?.len(), 0);
+    Ok(())
+}
+
+async fn rotation_keeps_previous_secret_until_expiry(fixture: Fixture) -> Result<()> {
+    let endpoint = fixture.create().await?;
+    let new = Secret::from([8; SECRET_BYTES]).seal(&fixture.keys, endpoint.id)?;
+    assert!(fixture.store.rotate(fixture.organization_id, endpoint.id, new.clone(), later(60)).await?);
+    let secrets = fixture.find(endpoint.id).await?.secrets;
+    let before = Some((endpoint.secrets.current.clone(), later(60)));
+    assert_eq!(secrets, SealedSecrets { current: new.clone(), previous: before });
+    fixture.store.prune(later(-DAY), later(59)).await?;
+    assert!(fixture.find(endpoint.id).await?.secrets.previous.is_some());
+    fixture.store.prune(later(-DAY), later(60)).await?;
+    assert_eq!(fixture.find(endpoint.id).await?.secrets, SealedSecrets { current: new, previous: None });
+    Ok(())
+}
+
+async fn resealing_skips_secrets_changed_meanwhile(fixture: Fixture) -> Result<()> {
+    let (one, other) = (fixture.create().await?, fixture.create().await?);
+    let keys = "k2:fedcba9876543210fedcba9876543210,k1:0123456789abcdef0123456789abcdef";
+    let keys = SigningKeys::parse(&keys.to_owned().into())?;
+    let mut all = fixture.store.secrets(None, 1).await?;
+    all.extend(fixture.store.secrets(Some(all[0].0), 9).await?);
+    assert_eq!(all.len(), 2);
+    let rotated = Secret::from([8; SECRET_BYTES]).seal(&keys, other.id)?;
+    fixture.store.rotate(fixture.organization_id, other.id, rotated.clone(), later(60)).await?;
+    for (id, before) in all {
+        let current = before.current.open(&keys, id)?.seal(&keys, id)?;
+        fixture.store.reseal(id, before, SealedSecrets { current, previous: None }).await?;
+    }
+    let resealed = fixture.find(one.id).await?.secrets.current;
+    assert!(resealed.is_current(&keys) && resealed != one.secrets.current);
+    assert_eq!(resealed.open(&keys, one.id)?, one.secrets.current.open(&keys, one.id)?);
+    assert_eq!(fixture.find(other.id).await?.secrets.current, rotated);
+    Ok(())
+}

@@ -1,0 +1,149 @@
+//! PostgreSQL and RabbitMQ of the cluster: durable, and can be killed and restarted.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use assay_testkit::process::Signal;
+use assay_testkit::{
+    Location, PostgresOptions, PrivatePostgres, PrivateRabbit, RabbitOptions, ServiceRole, SmallDisk,
+    provision_services,
+};
+
+const DATABASE: &str = "assay";
+const PASSWORD: &str = "chaos";
+
+/// Setting of the address, role, schema.
+pub const DATABASES: [(&str, &str, &str); 5] = [
+    ("ASSAY_REGISTRY__DATABASE_URL", "assay_registry", "registry"),
+    ("ASSAY_INGEST__DATABASE_URL", "assay_ingest", "ingest"),
+    ("ASSAY_SCORING__DATABASE_URL", "assay_scoring", "scoring"),
+    ("ASSAY_EXPORT__DATABASE_URL", "assay_export", "export"),
+    ("ASSAY_WEBHOOKS__DATABASE_URL", "assay_webhooks", "webhooks"),
+];
+
+/// The servers; `None` while stopped.
+pub struct Backends {
+    postgres: Option<PrivatePostgres>,
+    rabbit: Option<PrivateRabbit>,
+    postgres_folder: PathBuf,
+    rabbit_folder: PathBuf,
+}
+
+impl Backends {
+    /// Starts both; the database lies on `disk`.
+    pub fn start(home: &Path, disk: &SmallDisk) -> Result<Self> {
+        let mut this = Self {
+            postgres: None,
+            rabbit: None,
+            postgres_folder: disk.folder().join("postgres"),
+            rabbit_folder: home.join("rabbitmq"),
+        };
+        this.heal()?;
+        let services: Vec<ServiceRole> =
+            DATABASES.iter().map(|(_, role, schema)| ServiceRole { role, schema }).collect();
+        provision_services(&this.postgres()?.url(), DATABASE, PASSWORD, &services)?;
+        Ok(this)
+    }
+
+    /// Restarts dead servers and resumes paused ones.
+    pub fn heal(&mut self) -> Result<()> {
+        // A server that exited by itself, for example on a full disk, is restarted like a stopped one.
+        if let Some(postgres) = self.postgres.take_if(|postgres| !postgres.is_running()) {
+            postgres.kill()?;
+        }
+        self.rabbit.take_if(|rabbit| !rabbit.is_running());
+        if self.postgres.is_none() {
+            let location = Location::Folder(self.postgres_folder.clone());
+            let options = PostgresOptions { location, durable: true, dies_with_us: true };
+            self.postgres = Some(PrivatePostgres::start(&options)?);
+        }
+        if self.rabbit.is_none() {
+            let location = Location::Folder(self.rabbit_folder.clone());
+            self.rabbit = Some(PrivateRabbit::start(&RabbitOptions { location, dies_with_us: true })?);
+        }
+        self.postgres()?.signal_all(Signal::SIGCONT)?;
+        self.rabbit()?.signal(Signal::SIGCONT);
+        Ok(())
+    }
+
+    pub fn kill_postgres(&mut self) -> Result<()> {
+        self.postgres.take().map_or(Ok(()), PrivatePostgres::kill)
+    }
+
+    pub fn stop_postgres(&mut self) {
+        if let Some(postgres) = self.postgres.take() {
+            postgres.stop();
+        }
+    }
+
+    pub fn freeze_postgres(&self) -> Result<()> {
+        self.postgres()?.signal_all(Signal::SIGSTOP)
+    }
+
+    pub fn kill_rabbit(&mut self) {
+        // Dropping it kills it.
+        self.rabbit = None;
+    }
+
+    pub fn freeze_rabbit(&self) -> Result<()> {
+        self.rabbit()?.signal(Signal::SIGSTOP);
+        Ok(())
+    }
+
+    pub fn stop_rabbit(&mut self) {
+        if let Some(rabbit) = self.rabbit.take() {
+            rabbit.stop();
+        }
+    }
+
+    pub fn postgres_address(&self) -> Option<String> {
+        self.postgres.as_ref().map(|postgres| format!("127.0.0.1:{}", postgres.port()))
+    }
+
+    pub fn rabbit_address(&self) -> Option<String> {
+        self.rabbit.as_ref().map(|rabbit| format!("127.0.0.1:{}", rabbit.port()))
+    }
+
+    /// The broker without a proxy.
+    pub fn amqp_url(&self) -> Result<String> {
+        Ok(self.rabbit()?.amqp_url())
+    }
+
+    /// The broker through a proxy.
+    pub fn amqp_url_at(&self, address: &str) -> Result<String> {
+        let url = self.amqp_url()?;
+        let (credentials, rest) = url.split_once('@').context("no credentials")?;
+        let (_, host) = rest.split_once('/').context("no virtual host")?;
+        Ok(format!("{credentials}@{address}/{host}"))
+    }
+
+    /// A service's database without a proxy.
+    pub fn database(&self, schema: &str) -> Result<String> {
+        let address = self.postgres_address().context("PostgreSQL does not run")?;
+        database_url(schema, &address)
+    }
+
+    /// Settings for the command line.
+    pub fn variables(&self) -> Vec<(String, String)> {
+        let mut variables: Vec<_> = DATABASES
+            .iter()
+            .filter_map(|(name, _, schema)| Some(((*name).to_owned(), self.database(schema).ok()?)))
+            .collect();
+        variables.extend(self.amqp_url().ok().map(|url| ("ASSAY_BUS__URL".to_owned(), url)));
+        variables
+    }
+
+    fn postgres(&self) -> Result<&PrivatePostgres> {
+        self.postgres.as_ref().context("PostgreSQL does not run")
+    }
+
+    fn rabbit(&self) -> Result<&PrivateRabbit> {
+        self.rabbit.as_ref().context("RabbitMQ does not run")
+    }
+}
+
+/// The URL of a service's database at `address`, the server's or a proxy's.
+pub fn database_url(schema: &str, address: &str) -> Result<String> {
+    let (_, role, _) = DATABASES.iter().find(|(_, _, name)| *name == schema).context("no such schema")?;
+    Ok(format!("postgres://{role}:{PASSWORD}@{address}/{DATABASE}"))
+}

@@ -1,0 +1,211 @@
+//! The cluster under test: processes, servers, and proxies on all links between them.
+
+mod backends;
+mod clock;
+mod instance;
+mod links;
+mod settings;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use assay_testkit::SmallDisk;
+use assay_testkit::process::Signal;
+use tempfile::TempDir;
+use tokio::process::Command;
+use tokio::time::{Instant, sleep};
+
+pub use self::backends::Backends;
+pub use self::instance::Instance;
+pub use self::links::{Link, Links, To};
+pub use self::settings::KEY;
+
+/// The executable under test.
+const ASSAY: &str = env!("CARGO_BIN_EXE_assay");
+
+/// Disk size for a long run, in megabytes.
+const DISK_MB: u32 = 900;
+
+/// Time limit for every recovery.
+pub const LIMIT: Duration = Duration::from_secs(120);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// One process on SQLite.
+    Standalone,
+    /// Several processes of every role, on PostgreSQL and RabbitMQ.
+    Distributed { replicas: usize },
+}
+
+/// The roles, in start order.
+pub const ROLES: [&str; 7] =
+    ["agent-registry", "ingest", "scoring-worker", "export", "export-worker", "webhooks", "gateway"];
+
+/// A running cluster. Dropping it kills all its processes.
+pub struct Cluster {
+    // Drop order: processes before the servers and disks they use.
+    pub instances: Vec<Instance>,
+    pub links: Links,
+    pub backends: Option<Backends>,
+    pub objects: SmallDisk,
+    pub data: SmallDisk,
+    settings: settings::Settings,
+    logs: PathBuf,
+    home: TempDir,
+}
+
+impl Cluster {
+    /// Starts everything and waits until it is ready.
+    pub async fn start(kind: Kind, logs: &Path) -> Result<Self> {
+        let home = tempfile::Builder::new().prefix("assay-chaos-").tempdir()?;
+        let (data, objects) = (
+            SmallDisk::at(&home.path().join("data"), DISK_MB)?,
+            SmallDisk::at(&home.path().join("objects"), DISK_MB)?,
+        );
+        let backends = match kind {
+            Kind::Standalone => None,
+            Kind::Distributed { .. } => Some(Backends::start(home.path(), &data)?),
+        };
+        let (links, instances) = match (&backends, kind) {
+            (Some(backends), Kind::Distributed { replicas }) => {
+                links::distributed(backends, replicas).await?
+            }
+            _ => links::standalone(data.folder()).await?,
+        };
+        let settings = settings::Settings::write(home.path(), objects.folder())?;
+        let logs = logs.to_owned();
+        let mut cluster = Self { instances, links, backends, objects, data, settings, logs, home };
+        if cluster.backends.is_some() {
+            cluster.migrate().await?;
+        }
+        cluster.start_missing()?;
+        cluster.await_ready().await?;
+        Ok(cluster)
+    }
+
+    pub fn base_url(&self) -> String {
+        format!("http://{}", self.links.public())
+    }
+
+    /// Ends every fault: network, disks, clocks, paused and dead processes.
+    pub async fn heal(&mut self) -> Result<()> {
+        self.links.heal();
+        self.objects.free()?;
+        self.data.free()?;
+        for instance in &self.instances {
+            instance.signal(Signal::SIGCONT);
+            clock::set(self.home.path(), instance.role, 0)?;
+        }
+        if let Some(backends) = &mut self.backends {
+            backends.heal()?;
+            self.links.retarget(backends);
+        }
+        for instance in &mut self.instances {
+            instance.ensure_not_exited()?;
+        }
+        self.start_missing()?;
+        self.await_ready().await
+    }
+
+    /// Starts every process that does not run.
+    pub fn start_missing(&mut self) -> Result<()> {
+        for instance in self.instances.iter_mut().filter(|instance| !instance.is_running()) {
+            instance.start(ASSAY, &self.settings, self.home.path(), &self.logs)?;
+        }
+        Ok(())
+    }
+
+    /// The running instances of a role.
+    pub fn of_role(&mut self, role: &str) -> Vec<&mut Instance> {
+        self.instances.iter_mut().filter(|instance| instance.role == role).collect()
+    }
+
+    /// Sets the clock offset of a role, in seconds.
+    pub fn step_clock(&self, role: &str, seconds: i64) -> Result<()> {
+        clock::set(self.home.path(), role, seconds)
+    }
+
+    /// Whether clock steps are supported on this machine.
+    pub fn has_clocks(&self) -> bool {
+        clock::library().is_some()
+    }
+
+    /// The address of a service's database, for checks.
+    pub fn database(&self, schema: &str) -> Result<String> {
+        match &self.backends {
+            Some(backends) => Ok(format!("{}?options=-csearch_path%3D{schema}", backends.database(schema)?)),
+            None => Ok(format!("sqlite:{}", self.data.folder().join(format!("{schema}.sqlite")).display())),
+        }
+    }
+
+    /// SQL for the hexadecimal digits of an id column: SQLite stores some as bytes.
+    pub fn sql_of_id(&self, column: &str) -> String {
+        match &self.backends {
+            Some(_) => format!("replace(CAST({column} AS text), '-', '')"),
+            None => format!(
+                "CASE typeof({column}) WHEN 'blob' THEN lower(hex({column})) ELSE replace({column}, '-', '') END"
+            ),
+        }
+    }
+
+    /// The executable with the settings of this cluster, for operator commands.
+    pub fn assay(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(ASSAY);
+        command.args(arguments).stdin(Stdio::null()).kill_on_drop(true);
+        for name in settings::inherited() {
+            command.env_remove(name);
+        }
+        command.envs(self.settings.variables());
+        if let Some(backends) = &self.backends {
+            command.envs(backends.variables());
+        }
+        command
+    }
+
+    async fn migrate(&self) -> Result<()> {
+        let migrated = self.assay(&["migrate"]).output().await?;
+        let said = String::from_utf8_lossy(&migrated.stderr).into_owned();
+        ensure!(migrated.status.success(), "assay migrate: {said}");
+        Ok(())
+    }
+
+    /// Waits until every process is ready.
+    pub async fn await_ready(&mut self) -> Result<()> {
+        let deadline = Instant::now() + LIMIT;
+        let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(5)).build()?;
+        for index in 0..self.instances.len() {
+            loop {
+                let instance = &mut self.instances[index];
+                instance.ensure_not_exited()?;
+                let url = format!("http://{}/readyz", instance.address);
+                let answer = http.get(url).send().await;
+                if answer.is_ok_and(|answer| answer.status().is_success()) {
+                    break;
+                }
+                let name = instance.name();
+                ensure!(Instant::now() < deadline, "{name} was not ready within {} s", LIMIT.as_secs());
+                sleep(Duration::from_millis(50)).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// The tails of all logs, for a failed run.
+    pub fn log_tails(&self) -> Result<String> {
+        let mut text = String::new();
+        for entry in fs::read_dir(&self.logs).context("cannot list the logs")? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "log") {
+                let log = fs::read_to_string(&path)?;
+                // Readiness polls are noise.
+                let lines: Vec<&str> = log.lines().filter(|line| !line.contains("path=/readyz")).collect();
+                let end = lines[lines.len().saturating_sub(12)..].join("\n");
+                text.push_str(&format!("\n--- end of {}\n{end}\n", path.display()));
+            }
+        }
+        Ok(text)
+    }
+}

@@ -1,0 +1,48 @@
+//! Seeded random numbers: SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014). A seed gives
+//! the same faults in the same order; the timing of the processes still varies.
+
+use std::time::Duration;
+
+/// A deterministic generator.
+#[derive(Debug, Clone)]
+pub struct Rng(u64);
+
+impl Rng {
+    pub const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `bound`.
+    pub fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound.max(1) as u64) as usize
+    }
+
+    pub fn one_of<T: Copy>(&mut self, several: &[T]) -> T {
+        several[self.below(several.len())]
+    }
+
+    /// `true` with probability `1 / times`.
+    pub fn once_in(&mut self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+
+    /// A duration in this range, in milliseconds.
+    pub fn millis(&mut self, from: usize, to: usize) -> Duration {
+        Duration::from_millis((from + self.below(to - from)) as u64)
+    }
+
+    /// A random permutation.
+    pub fn shuffled<T>(mut self, mut several: Vec<T>) -> Vec<T> {
+        for last in (1..several.len()).rev() {
+            several.swap(last, self.below(last + 1));
+        }
+        several
+    }
+}

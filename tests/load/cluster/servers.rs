@@ -1,0 +1,130 @@
+//! PostgreSQL and RabbitMQ, as durable as in production. Service and limits use them in turn.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use assay_testkit::{
+    Location, PostgresOptions, PrivatePostgres, PrivateRabbit, RabbitOptions, ServiceRole, provision_services,
+};
+use diesel::connection::SimpleConnection;
+use diesel::{Connection, PgConnection, RunQueryDsl, sql_query};
+use tempfile::TempDir;
+
+use super::fresh_folder;
+
+const PASSWORD: &str = "load";
+
+/// Setting of the address, role, schema.
+const DATABASES: [(&str, &str, &str); 5] = [
+    ("ASSAY_REGISTRY__DATABASE_URL", "assay_registry", "registry"),
+    ("ASSAY_INGEST__DATABASE_URL", "assay_ingest", "ingest"),
+    ("ASSAY_SCORING__DATABASE_URL", "assay_scoring", "scoring"),
+    ("ASSAY_EXPORT__DATABASE_URL", "assay_export", "export"),
+    ("ASSAY_WEBHOOKS__DATABASE_URL", "assay_webhooks", "webhooks"),
+];
+
+pub struct Servers {
+    // Drop order: the folder last.
+    postgres: PrivatePostgres,
+    rabbit: PrivateRabbit,
+    home: TempDir,
+}
+
+impl Servers {
+    /// Starts both, durable, in this folder.
+    pub fn start(home: TempDir) -> Result<Self> {
+        // PostgreSQL may run as another user.
+        fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755))?;
+        let location = Location::Folder(home.path().join("postgres"));
+        let postgres =
+            PrivatePostgres::start(&PostgresOptions { location, durable: true, dies_with_us: true })?;
+        let location = Location::Folder(home.path().join("rabbitmq"));
+        let rabbit = PrivateRabbit::start(&RabbitOptions { location, dies_with_us: true })?;
+        Ok(Self { postgres, rabbit, home })
+    }
+
+    /// Creates a database with the roles and schemas of all services; returns its settings.
+    pub(super) fn provision(&self, name: &str) -> Result<Vec<(String, String)>> {
+        let services: Vec<ServiceRole> =
+            DATABASES.iter().map(|(_, role, schema)| ServiceRole { role, schema }).collect();
+        provision_services(&self.postgres.url(), name, PASSWORD, &services)?;
+        let port = self.postgres.port();
+        let url = |role: &str| format!("postgres://{role}:{PASSWORD}@127.0.0.1:{port}/{name}");
+        let mut settings: Vec<_> =
+            DATABASES.iter().map(|(setting, role, _)| ((*setting).to_owned(), url(role))).collect();
+        settings.push(("ASSAY_BUS__URL".to_owned(), self.rabbit.amqp_url()));
+        settings.push(("ASSAY_BUS__NAMESPACE".to_owned(), name.to_owned()));
+        Ok(settings)
+    }
+
+    /// The administrator's address of a database.
+    pub fn admin_url(&self, database: &str) -> String {
+        self.postgres.admin_url(database)
+    }
+
+    /// Runs statements as the administrator.
+    pub fn sql(&self, database: &str, statements: &str) -> Result<()> {
+        let mut connection = self.connect(database)?;
+        connection.batch_execute(statements).with_context(|| format!("{statements:.200}"))
+    }
+
+    /// Flushes pending writes of one measurement to the disk, so that they do not affect the next one.
+    pub fn settle_disk(&self) -> Result<()> {
+        self.sql("postgres", "CHECKPOINT")?;
+        ensure!(Command::new("sync").status()?.success(), "sync failed");
+        Ok(())
+    }
+
+    /// The number returned by a query.
+    pub fn number(&self, database: &str, query: &str) -> Result<i64> {
+        #[derive(diesel::QueryableByName)]
+        struct Row {
+            #[diesel(sql_type = diesel::sql_types::BigInt)]
+            number: i64,
+        }
+        let query = format!("SELECT ({query})::bigint AS number");
+        let row: Row = sql_query(&query).get_result(&mut self.connect(database)?).context(query)?;
+        Ok(row.number)
+    }
+
+    /// The texts returned by a query, one per row.
+    pub fn texts(&self, database: &str, query: &str) -> Result<Vec<String>> {
+        #[derive(diesel::QueryableByName)]
+        struct Row {
+            #[diesel(sql_type = diesel::sql_types::Text)]
+            text: String,
+        }
+        let query = format!("SELECT answer.text::text FROM ({query}) AS answer (text)");
+        let rows: Vec<Row> = sql_query(&query).load(&mut self.connect(database)?).context(query)?;
+        Ok(rows.into_iter().map(|row| row.text).collect())
+    }
+
+    fn connect(&self, database: &str) -> Result<PgConnection> {
+        PgConnection::establish(&self.admin_url(database)).map_err(|error| anyhow!("{error}"))
+    }
+
+    /// A new, empty folder.
+    pub fn folder(&self, name: &str) -> Result<PathBuf> {
+        fresh_folder(&self.home.path().join(name))
+    }
+
+    /// Free space on the databases' disk.
+    pub fn free_disk_bytes(&self) -> Result<u64> {
+        let output = Command::new("df").args(["--output=avail", "-B1"]).arg(self.home.path()).output()?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        text.lines().nth(1).and_then(|line| line.trim().parse().ok()).with_context(|| format!("df: {text}"))
+    }
+
+    /// Processes for measuring CPU time.
+    pub(super) fn processes(&self) -> Vec<(String, u32)> {
+        vec![("PostgreSQL".to_owned(), self.postgres.pid()), ("RabbitMQ".to_owned(), self.rabbit.pid())]
+    }
+
+    /// A PostgreSQL program, such as `psql`.
+    pub fn program(&self, name: &str) -> Result<PathBuf> {
+        assay_testkit::postgres_program(name)
+    }
+}

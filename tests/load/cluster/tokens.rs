@@ -1,0 +1,36 @@
+//! Service tokens, as the gateway makes them.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use assay_platform::auth::{Audience, ServiceClaims, ServiceTokens};
+use assay_platform::runtime::now;
+
+use super::{Cluster, SERVICE_SECRET};
+
+/// A token lives for a minute.
+const RENEWED_AFTER: Duration = Duration::from_secs(20);
+
+impl Cluster {
+    /// Returns a source of valid tokens for calling a service directly.
+    pub fn service_bearer(
+        &self,
+        audience: Audience,
+        claims: ServiceClaims,
+    ) -> Result<impl Fn() -> String + Send + Sync + use<>> {
+        let tokens = ServiceTokens::new(&SERVICE_SECRET.to_owned().into())?;
+        // Fail here if no token can be made.
+        let first = (Instant::now(), tokens.issue(audience, &claims, now())?);
+        let current = Mutex::new(first);
+        Ok(move || {
+            let mut current = current.lock().unwrap_or_else(PoisonError::into_inner);
+            if current.0.elapsed() > RENEWED_AFTER {
+                // An empty token is refused, which fails the run.
+                let token = tokens.issue(audience, &claims, now()).unwrap_or_default();
+                *current = (Instant::now(), token);
+            }
+            current.1.clone()
+        })
+    }
+}
