@@ -18,9 +18,9 @@ use self::sqlite::SqliteStore;
 use crate::domain::attempt::{Attempt, Claim, Lease};
 use crate::domain::endpoint::Endpoint;
 use crate::domain::message::{Message, Notification};
-use crate::domain::position::Position;
 use crate::domain::schedule::RetryDecision;
 use crate::domain::secret::{SealedSecret, SealedSecrets};
+use assay_platform::web::cursor::Position;
 
 /// Queue name, and the consumer's name in the inbox.
 pub const CONSUMER: &str = "webhooks.announcements";

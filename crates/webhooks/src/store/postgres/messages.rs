@@ -18,9 +18,9 @@ use super::endpoints::ENDPOINT;
 use super::schema::{attempts, deliveries, endpoints, retractions};
 use crate::domain::endpoint::Endpoint;
 use crate::domain::message::{Message, Notification};
-use crate::domain::position::Position;
 use crate::store::record::{AttemptRecord, DeliveryRecord, EndpointRecord, StoredId};
 use crate::store::{CONSUMER, LogPage, LoggedDelivery, MAX_LISTED_ATTEMPTS, ReceivedEvent, ReplayOutcome};
+use assay_platform::web::cursor::Position;
 
 /// Rows per statement, whose number of bound values is limited.
 const ROWS: usize = 500;

@@ -21,8 +21,8 @@ use super::{
 use crate::domain::attempt::Claim;
 use crate::domain::endpoint::Endpoint;
 use crate::domain::message::Message;
-use crate::domain::position::Position;
 use crate::domain::secret::{SealedSecret, SealedSecrets};
+use assay_platform::web::cursor::Position;
 
 pub(super) struct PostgresStore {
     database: Postgres,

@@ -10,10 +10,10 @@ use diesel::sqlite::SqliteConnection;
 
 use super::schema::endpoints;
 use crate::domain::endpoint::Endpoint;
-use crate::domain::position::Position;
 use crate::domain::secret::{SealedSecret, SealedSecrets};
 use crate::store::record::{EndpointRecord, StoredId, event_names, previous_columns, secrets, tenths};
 use crate::store::{CreateOutcome, Creation};
+use assay_platform::web::cursor::Position;
 
 type EndpointColumns = (
     endpoints::id,
