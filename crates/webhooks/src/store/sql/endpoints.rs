@@ -1,56 +1,22 @@
-//! Endpoints and their secrets. All inside the transaction of `Sqlite::write`.
+//! Endpoints and their secrets.
 
 use assay_contracts::ids::{OrganizationId, WebhookId};
 use assay_contracts::time::Timestamp;
 use assay_contracts::webhook::{DisabledReason, WebhookChange};
-use assay_platform::db::DatabaseError;
-use assay_platform::db::idempotency;
+use assay_platform::db::{DatabaseError, StoredId, idempotency};
+use assay_platform::web::cursor::Position;
+use diesel::dsl::auto_type;
 use diesel::prelude::*;
-use diesel::sqlite::SqliteConnection;
 
+use super::record::{EndpointRecord, event_names, previous_columns, secrets, tenths};
 use super::schema::endpoints;
+use super::{Connection, find_for_update, lock_creation};
 use crate::domain::endpoint::Endpoint;
 use crate::domain::secret::{SealedSecret, SealedSecrets};
-use crate::store::record::{EndpointRecord, StoredId, event_names, previous_columns, secrets, tenths};
 use crate::store::{CreateOutcome, Creation};
-use assay_platform::web::cursor::Position;
-
-type EndpointColumns = (
-    endpoints::id,
-    endpoints::organization_id,
-    endpoints::url,
-    endpoints::description,
-    endpoints::events,
-    endpoints::low_score_tenths,
-    endpoints::enabled,
-    endpoints::disabled_reason,
-    endpoints::secret,
-    endpoints::previous_secret,
-    endpoints::previous_secret_until,
-    endpoints::failing_since,
-    endpoints::created_at,
-    endpoints::updated_at,
-);
-
-pub(super) const ENDPOINT: EndpointColumns = (
-    endpoints::id,
-    endpoints::organization_id,
-    endpoints::url,
-    endpoints::description,
-    endpoints::events,
-    endpoints::low_score_tenths,
-    endpoints::enabled,
-    endpoints::disabled_reason,
-    endpoints::secret,
-    endpoints::previous_secret,
-    endpoints::previous_secret_until,
-    endpoints::failing_since,
-    endpoints::created_at,
-    endpoints::updated_at,
-);
 
 pub(super) fn create(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     creation: &Creation,
 ) -> Result<CreateOutcome, DatabaseError> {
     let endpoint = &creation.endpoint;
@@ -61,6 +27,7 @@ pub(super) fn create(
             return Ok(CreateOutcome::KeyReused(earlier));
         }
     }
+    lock_creation(connection, endpoint.organization_id)?;
     let count: i64 = endpoints::table
         .filter(endpoints::organization_id.eq(StoredId::of(endpoint.organization_id)))
         .filter(endpoints::deleted_at.is_null())
@@ -77,7 +44,7 @@ pub(super) fn create(
     Ok(CreateOutcome::Created)
 }
 
-fn insert(connection: &mut SqliteConnection, endpoint: &Endpoint) -> Result<(), DatabaseError> {
+fn insert(connection: &mut Connection, endpoint: &Endpoint) -> Result<(), DatabaseError> {
     diesel::insert_into(endpoints::table)
         .values((
             endpoints::id.eq(StoredId::of(endpoint.id)),
@@ -98,13 +65,13 @@ fn insert(connection: &mut SqliteConnection, endpoint: &Endpoint) -> Result<(), 
 }
 
 pub(super) fn page(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     organization_id: OrganizationId,
     after: Option<Position>,
     limit: u32,
 ) -> Result<Vec<Endpoint>, DatabaseError> {
     let mut query = endpoints::table
-        .select(ENDPOINT)
+        .select(EndpointRecord::as_select())
         .filter(endpoints::organization_id.eq(StoredId::of(organization_id)))
         .filter(endpoints::deleted_at.is_null())
         .order((endpoints::created_at.desc(), endpoints::id.desc()))
@@ -119,29 +86,35 @@ pub(super) fn page(
     Ok(query.load::<EndpointRecord>(connection)?.into_iter().map(Endpoint::from).collect())
 }
 
-pub(super) fn find(
-    connection: &mut SqliteConnection,
+/// The endpoint with this id, unless it is deleted or another organization's.
+#[auto_type]
+pub(in crate::store) fn of_organization(organization_id: StoredId, id: StoredId) -> _ {
+    endpoints::table
+        .find(id)
+        .filter(endpoints::organization_id.eq(organization_id))
+        .filter(endpoints::deleted_at.is_null())
+}
+
+pub(in crate::store) fn find(
+    connection: &mut Connection,
     organization_id: OrganizationId,
     id: WebhookId,
 ) -> Result<Option<Endpoint>, DatabaseError> {
-    let found: Option<EndpointRecord> = endpoints::table
-        .find(StoredId::of(id))
-        .select(ENDPOINT)
-        .filter(endpoints::organization_id.eq(StoredId::of(organization_id)))
-        .filter(endpoints::deleted_at.is_null())
+    let found: Option<EndpointRecord> = of_organization(StoredId::of(organization_id), StoredId::of(id))
+        .select(EndpointRecord::as_select())
         .first(connection)
         .optional()?;
     Ok(found.map(Endpoint::from))
 }
 
 pub(super) fn change(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     organization_id: OrganizationId,
     id: WebhookId,
     change: WebhookChange,
     now: Timestamp,
 ) -> Result<Option<Endpoint>, DatabaseError> {
-    let Some(found) = find(connection, organization_id, id)? else { return Ok(None) };
+    let Some(found) = find_for_update(connection, organization_id, id)? else { return Ok(None) };
     let (sets_enabled, sets_events) = (change.enabled.is_some(), change.events.is_some());
     let endpoint = found.changed(change, now);
     // Unchanged otherwise: some names may be known to a later release only.
@@ -175,14 +148,12 @@ pub(super) fn change(
 
 /// Clears the row at once; it stays until its messages are removed.
 pub(super) fn delete(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     organization_id: OrganizationId,
     id: WebhookId,
     now: Timestamp,
 ) -> Result<bool, DatabaseError> {
-    let deleted = diesel::update(endpoints::table.find(StoredId::of(id)))
-        .filter(endpoints::organization_id.eq(StoredId::of(organization_id)))
-        .filter(endpoints::deleted_at.is_null())
+    let deleted = diesel::update(of_organization(StoredId::of(organization_id), StoredId::of(id)))
         .set((
             endpoints::deleted_at.eq(now.as_millis()),
             endpoints::enabled.eq(false),
@@ -197,15 +168,13 @@ pub(super) fn delete(
 }
 
 pub(super) fn rotate(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     organization_id: OrganizationId,
     id: WebhookId,
     secret: &SealedSecret,
     previous_until: Timestamp,
 ) -> Result<bool, DatabaseError> {
-    let rotated = diesel::update(endpoints::table.find(StoredId::of(id)))
-        .filter(endpoints::organization_id.eq(StoredId::of(organization_id)))
-        .filter(endpoints::deleted_at.is_null())
+    let rotated = diesel::update(of_organization(StoredId::of(organization_id), StoredId::of(id)))
         .set((
             endpoints::previous_secret.eq(endpoints::secret.nullable()),
             endpoints::previous_secret_until.eq(previous_until.as_millis()),
@@ -216,7 +185,7 @@ pub(super) fn rotate(
 }
 
 pub(super) fn evaluation_subscribers(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     after: Option<OrganizationId>,
     limit: u32,
 ) -> Result<Vec<OrganizationId>, DatabaseError> {
@@ -236,7 +205,7 @@ pub(super) fn evaluation_subscribers(
 }
 
 pub(super) fn all_secrets(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     after: Option<WebhookId>,
     limit: u32,
 ) -> Result<Vec<(WebhookId, SealedSecrets)>, DatabaseError> {
@@ -262,7 +231,7 @@ pub(super) fn all_secrets(
 }
 
 pub(super) fn reseal(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     id: WebhookId,
     before: &SealedSecrets,
     resealed: &SealedSecrets,
