@@ -1,16 +1,15 @@
 //! Lists, reads, changes and deletes endpoints.
 
 use assay_contracts::ids::{OrganizationId, WebhookId};
-use assay_contracts::page::{Page, PageInfo};
+use assay_contracts::page::Page;
 use assay_contracts::webhook::{Webhook, WebhookChange};
 use assay_platform::auth::SigningKeys;
 use assay_platform::runtime::now;
-use uuid::Uuid;
+use assay_platform::web::cursor::{Cursors, Position};
 
 use super::RequestError;
 use crate::domain::address::AddressRules;
 use crate::domain::endpoint::Endpoint;
-use crate::domain::position::{CursorScope, Position};
 use crate::store::WebhookStore;
 
 pub(crate) struct ListWebhooks {
@@ -26,26 +25,12 @@ pub(crate) async fn list_webhooks(
     request: ListWebhooks,
 ) -> Result<Page<Webhook>, RequestError> {
     let ListWebhooks { organization_id, cursor, limit } = request;
-    let scope = CursorScope { organization_id, endpoint: Uuid::nil() };
-    let after = cursor.map(|cursor| Position::open(keys, scope, &cursor)).transpose()?;
+    let cursors = Cursors::new(keys, &format!("webhooks of {organization_id}"));
+    let after = cursor.map(|cursor| cursors.open(&cursor)).transpose()?;
     let found = store.page(organization_id, after, limit.saturating_add(1)).await?;
-    let position =
-        |endpoint: &Endpoint| Position { created_at: endpoint.created_at, id: endpoint.id.as_uuid() };
-    let (found, page_info) = paginate(found, limit, |last| position(last).seal(keys, scope));
-    Ok(Page { data: found.into_iter().map(Webhook::from).collect(), page_info })
-}
-
-/// Cuts a result of at most `limit + 1` items to a page: the extra item shows that there is a next page.
-pub(super) fn paginate<T>(
-    mut found: Vec<T>,
-    limit: u32,
-    cursor: impl Fn(&T) -> String,
-) -> (Vec<T>, PageInfo) {
-    let wanted = usize::try_from(limit).unwrap_or(usize::MAX);
-    let has_next_page = found.len() > wanted;
-    found.truncate(wanted);
-    let next_cursor = found.last().filter(|_| has_next_page).map(cursor);
-    (found, PageInfo { has_next_page, limit, next_cursor })
+    let position = |last: &Endpoint| Position { created_at: last.created_at, id: last.id.as_uuid() };
+    let Page { data, page_info } = cursors.page(found, limit, position);
+    Ok(Page { data: data.into_iter().map(Webhook::from).collect(), page_info })
 }
 
 pub(crate) async fn read_webhook(

@@ -3,9 +3,9 @@
 use assay_platform::auth::UnreadableSecret;
 use assay_platform::db::DatabaseError;
 use assay_platform::runtime::RandomnessUnavailable;
+use assay_platform::web::cursor::InvalidCursor;
 
 use crate::domain::address::RefusedAddress;
-use crate::domain::position::InvalidCursor;
 
 /// Errors of the requests about webhooks; nothing was changed.
 #[derive(Debug, thiserror::Error)]

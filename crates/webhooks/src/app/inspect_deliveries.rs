@@ -4,10 +4,9 @@ use assay_contracts::ids::{OrganizationId, WebhookDeliveryId, WebhookId};
 use assay_contracts::page::Page;
 use assay_contracts::webhook::{DeliveryStatus, WebhookDelivery, WebhookDeliveryDetails};
 use assay_platform::auth::SigningKeys;
+use assay_platform::web::cursor::{Cursors, Position};
 
-use super::change_webhook::paginate;
 use super::{RequestError, read_webhook};
-use crate::domain::position::{CursorScope, Position};
 use crate::store::{LogPage, LoggedDelivery, WebhookStore};
 
 pub(crate) struct ListDeliveries {
@@ -26,14 +25,11 @@ pub(crate) async fn list_deliveries(
 ) -> Result<Page<WebhookDelivery>, RequestError> {
     let ListDeliveries { organization_id, endpoint_id, status, cursor, limit } = request;
     read_webhook(store, organization_id, endpoint_id).await?;
-    let scope = CursorScope { organization_id, endpoint: endpoint_id.as_uuid() };
-    let after = cursor.map(|cursor| Position::open(keys, scope, &cursor)).transpose()?;
+    let cursors = Cursors::new(keys, &format!("deliveries of {organization_id} to {endpoint_id}"));
+    let after = cursor.map(|cursor| cursors.open(&cursor)).transpose()?;
     let page = LogPage { organization_id, endpoint_id, status, after, limit: limit.saturating_add(1) };
     let found = store.log(page).await?;
-    let position =
-        |delivery: &WebhookDelivery| Position { created_at: delivery.created_at, id: delivery.id.as_uuid() };
-    let (data, page_info) = paginate(found, limit, |last| position(last).seal(keys, scope));
-    Ok(Page { data, page_info })
+    Ok(cursors.page(found, limit, |last| Position { created_at: last.created_at, id: last.id.as_uuid() }))
 }
 
 /// One message with its attempts.

@@ -4,6 +4,5 @@ pub mod address;
 pub mod attempt;
 pub mod endpoint;
 pub mod message;
-pub mod position;
 pub mod schedule;
 pub mod secret;

@@ -1,7 +1,6 @@
-//! The store of endpoints, messages and attempts: one trait, an implementation for each database.
+//! The store of endpoints, messages and attempts: one trait, and one text of statements (`sql/`) for both databases.
 
 mod postgres;
-mod record;
 mod sqlite;
 
 use std::sync::Arc;
@@ -11,14 +10,12 @@ use assay_contracts::time::Timestamp;
 use assay_contracts::webhook::{DeliveryStatus, WebhookAttempt, WebhookChange, WebhookDelivery};
 use assay_platform::db::idempotency::{KeyReuse, Record};
 use assay_platform::db::{Database, DatabaseError};
+use assay_platform::web::cursor::Position;
 use async_trait::async_trait;
 
-use self::postgres::PostgresStore;
-use self::sqlite::SqliteStore;
 use crate::domain::attempt::{Attempt, Claim, Lease};
 use crate::domain::endpoint::Endpoint;
 use crate::domain::message::{Message, Notification};
-use crate::domain::position::Position;
 use crate::domain::schedule::RetryDecision;
 use crate::domain::secret::{SealedSecret, SealedSecrets};
 
@@ -236,7 +233,7 @@ pub trait WebhookStore: Send + Sync {
 
 pub fn webhook_store(database: &Database) -> Arc<dyn WebhookStore> {
     match database {
-        Database::Postgres(postgres) => Arc::new(PostgresStore::new(postgres.clone())),
-        Database::Sqlite(sqlite) => Arc::new(SqliteStore::new(sqlite.clone())),
+        Database::Postgres(postgres) => Arc::new(postgres::SqlStore { database: postgres.clone() }),
+        Database::Sqlite(sqlite) => Arc::new(sqlite::SqlStore { database: sqlite.clone() }),
     }
 }

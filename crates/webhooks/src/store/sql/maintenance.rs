@@ -1,16 +1,15 @@
-//! Removal of expired data. All inside the transaction of `Sqlite::write`.
+//! Removal of expired data.
 
 use assay_contracts::retention::TOMBSTONE_RETENTION_MILLIS;
 use assay_contracts::time::Timestamp;
 use assay_messaging::inbox::{self, PRUNE_BATCH, RETENTION_MILLIS};
-use assay_platform::db::{DatabaseError, idempotency};
+use assay_platform::db::{DatabaseError, StoredId, idempotency};
 use diesel::dsl::{exists, not};
 use diesel::prelude::*;
-use diesel::sqlite::SqliteConnection;
 
+use super::Connection;
 use super::messages::erasure;
 use super::schema::{deliveries, endpoints, retractions};
-use crate::store::record::StoredId;
 
 /// Rows per statement.
 const ROWS: i64 = 500;
@@ -19,7 +18,7 @@ const ROWS: i64 = 500;
 const REAPPLY_MILLIS: i64 = 2 * 24 * 60 * 60 * 1_000;
 
 pub(super) fn prune(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     before: Timestamp,
     now: Timestamp,
 ) -> Result<usize, DatabaseError> {
@@ -32,7 +31,7 @@ pub(super) fn prune(
     Ok(count)
 }
 
-fn remove_expired(connection: &mut SqliteConnection, before: Timestamp) -> Result<usize, DatabaseError> {
+fn remove_expired(connection: &mut Connection, before: Timestamp) -> Result<usize, DatabaseError> {
     let old: Vec<StoredId> = deliveries::table
         .select(deliveries::id)
         .filter(deliveries::created_at.lt(before.as_millis()))
@@ -42,7 +41,7 @@ fn remove_expired(connection: &mut SqliteConnection, before: Timestamp) -> Resul
     remove(connection, old)
 }
 
-fn remove_deleted_endpoints(connection: &mut SqliteConnection) -> Result<usize, DatabaseError> {
+fn remove_deleted_endpoints(connection: &mut Connection) -> Result<usize, DatabaseError> {
     let deleted = endpoints::table.select(endpoints::id).filter(endpoints::deleted_at.is_not_null());
     let orphans: Vec<StoredId> = deliveries::table
         .select(deliveries::id)
@@ -63,11 +62,11 @@ fn remove_deleted_endpoints(connection: &mut SqliteConnection) -> Result<usize, 
     Ok(removed + gone)
 }
 
-fn remove(connection: &mut SqliteConnection, ids: Vec<StoredId>) -> Result<usize, DatabaseError> {
+fn remove(connection: &mut Connection, ids: Vec<StoredId>) -> Result<usize, DatabaseError> {
     Ok(diesel::delete(deliveries::table.filter(deliveries::id.eq_any(ids))).execute(connection)?)
 }
 
-fn remove_expired_secrets(connection: &mut SqliteConnection, now: Timestamp) -> Result<usize, DatabaseError> {
+fn remove_expired_secrets(connection: &mut Connection, now: Timestamp) -> Result<usize, DatabaseError> {
     Ok(diesel::update(endpoints::table.filter(endpoints::previous_secret_until.le(now.as_millis())))
         .set((
             endpoints::previous_secret.eq(None::<String>),
@@ -76,7 +75,7 @@ fn remove_expired_secrets(connection: &mut SqliteConnection, now: Timestamp) -> 
         .execute(connection)?)
 }
 
-fn erase_retracted(connection: &mut SqliteConnection, now: Timestamp) -> Result<usize, DatabaseError> {
+fn erase_retracted(connection: &mut Connection, now: Timestamp) -> Result<usize, DatabaseError> {
     let recent = retractions::table
         .select(retractions::ticket_id.nullable())
         .filter(retractions::deleted_at.gt(now.plus_millis(-REAPPLY_MILLIS).as_millis()));

@@ -1,56 +1,22 @@
-//! Endpoints and their secrets. All inside a transaction.
+//! Endpoints and their secrets.
 
 use assay_contracts::ids::{OrganizationId, WebhookId};
 use assay_contracts::time::Timestamp;
 use assay_contracts::webhook::{DisabledReason, WebhookChange};
-use assay_platform::db::DatabaseError;
-use assay_platform::db::idempotency;
-use diesel::pg::PgConnection;
+use assay_platform::db::{DatabaseError, StoredId, idempotency};
+use assay_platform::web::cursor::Position;
+use diesel::dsl::auto_type;
 use diesel::prelude::*;
 
+use super::record::{EndpointRecord, event_names, previous_columns, secrets, tenths};
 use super::schema::endpoints;
+use super::{Connection, find_for_update, lock_creation};
 use crate::domain::endpoint::Endpoint;
-use crate::domain::position::Position;
 use crate::domain::secret::{SealedSecret, SealedSecrets};
-use crate::store::record::{EndpointRecord, StoredId, event_names, previous_columns, secrets, tenths};
 use crate::store::{CreateOutcome, Creation};
 
-type EndpointColumns = (
-    endpoints::id,
-    endpoints::organization_id,
-    endpoints::url,
-    endpoints::description,
-    endpoints::events,
-    endpoints::low_score_tenths,
-    endpoints::enabled,
-    endpoints::disabled_reason,
-    endpoints::secret,
-    endpoints::previous_secret,
-    endpoints::previous_secret_until,
-    endpoints::failing_since,
-    endpoints::created_at,
-    endpoints::updated_at,
-);
-
-pub(super) const ENDPOINT: EndpointColumns = (
-    endpoints::id,
-    endpoints::organization_id,
-    endpoints::url,
-    endpoints::description,
-    endpoints::events,
-    endpoints::low_score_tenths,
-    endpoints::enabled,
-    endpoints::disabled_reason,
-    endpoints::secret,
-    endpoints::previous_secret,
-    endpoints::previous_secret_until,
-    endpoints::failing_since,
-    endpoints::created_at,
-    endpoints::updated_at,
-);
-
 pub(super) fn create(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     creation: &Creation,
 ) -> Result<CreateOutcome, DatabaseError> {
     let endpoint = &creation.endpoint;
@@ -78,18 +44,7 @@ pub(super) fn create(
     Ok(CreateOutcome::Created)
 }
 
-/// Serializes creations of an organization: concurrent ones would not see each other and exceed the limit.
-fn lock_creation(
-    connection: &mut PgConnection,
-    organization_id: OrganizationId,
-) -> Result<(), DatabaseError> {
-    diesel::sql_query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))")
-        .bind::<diesel::sql_types::Text, _>(format!("webhooks of {organization_id}"))
-        .execute(connection)?;
-    Ok(())
-}
-
-fn insert(connection: &mut PgConnection, endpoint: &Endpoint) -> Result<(), DatabaseError> {
+fn insert(connection: &mut Connection, endpoint: &Endpoint) -> Result<(), DatabaseError> {
     diesel::insert_into(endpoints::table)
         .values((
             endpoints::id.eq(StoredId::of(endpoint.id)),
@@ -110,13 +65,13 @@ fn insert(connection: &mut PgConnection, endpoint: &Endpoint) -> Result<(), Data
 }
 
 pub(super) fn page(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     organization_id: OrganizationId,
     after: Option<Position>,
     limit: u32,
 ) -> Result<Vec<Endpoint>, DatabaseError> {
     let mut query = endpoints::table
-        .select(ENDPOINT)
+        .select(EndpointRecord::as_select())
         .filter(endpoints::organization_id.eq(StoredId::of(organization_id)))
         .filter(endpoints::deleted_at.is_null())
         .order((endpoints::created_at.desc(), endpoints::id.desc()))
@@ -131,40 +86,29 @@ pub(super) fn page(
     Ok(query.load::<EndpointRecord>(connection)?.into_iter().map(Endpoint::from).collect())
 }
 
-pub(super) fn find(
-    connection: &mut PgConnection,
+/// The endpoint with this id, unless it is deleted or another organization's.
+#[auto_type]
+pub(in crate::store) fn of_organization(organization_id: StoredId, id: StoredId) -> _ {
+    endpoints::table
+        .find(id)
+        .filter(endpoints::organization_id.eq(organization_id))
+        .filter(endpoints::deleted_at.is_null())
+}
+
+pub(in crate::store) fn find(
+    connection: &mut Connection,
     organization_id: OrganizationId,
     id: WebhookId,
 ) -> Result<Option<Endpoint>, DatabaseError> {
-    let found: Option<EndpointRecord> = endpoints::table
-        .find(StoredId::of(id))
-        .select(ENDPOINT)
-        .filter(endpoints::organization_id.eq(StoredId::of(organization_id)))
-        .filter(endpoints::deleted_at.is_null())
+    let found: Option<EndpointRecord> = of_organization(StoredId::of(organization_id), StoredId::of(id))
+        .select(EndpointRecord::as_select())
         .first(connection)
         .optional()?;
     Ok(found.map(Endpoint::from))
 }
 
-/// The endpoint, locked until the end of the transaction.
-fn find_for_update(
-    connection: &mut PgConnection,
-    organization_id: OrganizationId,
-    id: WebhookId,
-) -> Result<Option<Endpoint>, DatabaseError> {
-    let found: Option<EndpointRecord> = endpoints::table
-        .find(StoredId::of(id))
-        .select(ENDPOINT)
-        .filter(endpoints::organization_id.eq(StoredId::of(organization_id)))
-        .filter(endpoints::deleted_at.is_null())
-        .for_update()
-        .get_result(connection)
-        .optional()?;
-    Ok(found.map(Endpoint::from))
-}
-
 pub(super) fn change(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     organization_id: OrganizationId,
     id: WebhookId,
     change: WebhookChange,
@@ -204,14 +148,12 @@ pub(super) fn change(
 
 /// Clears the row at once; it stays until its messages are removed.
 pub(super) fn delete(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     organization_id: OrganizationId,
     id: WebhookId,
     now: Timestamp,
 ) -> Result<bool, DatabaseError> {
-    let deleted = diesel::update(endpoints::table.find(StoredId::of(id)))
-        .filter(endpoints::organization_id.eq(StoredId::of(organization_id)))
-        .filter(endpoints::deleted_at.is_null())
+    let deleted = diesel::update(of_organization(StoredId::of(organization_id), StoredId::of(id)))
         .set((
             endpoints::deleted_at.eq(now.as_millis()),
             endpoints::enabled.eq(false),
@@ -226,15 +168,13 @@ pub(super) fn delete(
 }
 
 pub(super) fn rotate(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     organization_id: OrganizationId,
     id: WebhookId,
     secret: &SealedSecret,
     previous_until: Timestamp,
 ) -> Result<bool, DatabaseError> {
-    let rotated = diesel::update(endpoints::table.find(StoredId::of(id)))
-        .filter(endpoints::organization_id.eq(StoredId::of(organization_id)))
-        .filter(endpoints::deleted_at.is_null())
+    let rotated = diesel::update(of_organization(StoredId::of(organization_id), StoredId::of(id)))
         .set((
             endpoints::previous_secret.eq(endpoints::secret.nullable()),
             endpoints::previous_secret_until.eq(previous_until.as_millis()),
@@ -245,7 +185,7 @@ pub(super) fn rotate(
 }
 
 pub(super) fn evaluation_subscribers(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     after: Option<OrganizationId>,
     limit: u32,
 ) -> Result<Vec<OrganizationId>, DatabaseError> {
@@ -265,7 +205,7 @@ pub(super) fn evaluation_subscribers(
 }
 
 pub(super) fn all_secrets(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     after: Option<WebhookId>,
     limit: u32,
 ) -> Result<Vec<(WebhookId, SealedSecrets)>, DatabaseError> {
@@ -291,7 +231,7 @@ pub(super) fn all_secrets(
 }
 
 pub(super) fn reseal(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     id: WebhookId,
     before: &SealedSecrets,
     resealed: &SealedSecrets,

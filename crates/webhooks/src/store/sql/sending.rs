@@ -1,27 +1,27 @@
-//! Claims of due messages, and the results of attempts. All inside a transaction.
+//! Claims of due messages, and the results of attempts.
 
 use assay_contracts::time::Timestamp;
 use assay_contracts::webhook::{AttemptError, DeliveryStatus, DisabledReason};
-use assay_platform::db::DatabaseError;
-use diesel::dsl::{exists, sql};
+use assay_platform::db::{DatabaseError, StoredId};
+use diesel::dsl::{auto_type, exists, sql};
+use diesel::expression::SqlLiteral;
 use diesel::expression::expression_types::NotSelectable;
-use diesel::pg::PgConnection;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use uuid::Uuid;
 
-use super::endpoints::ENDPOINT;
+use super::record::EndpointRecord;
 use super::schema::{attempts, deliveries, endpoints};
+use super::{Connection, lock_due_messages};
 use crate::domain::attempt::Claim;
 use crate::domain::endpoint::Endpoint;
 use crate::domain::schedule::{MIN_GIVEN_UP_TO_DISABLE, RetryDecision};
-use crate::store::record::{EndpointRecord, StoredId};
 use crate::store::{AttemptResult, ClaimTerms};
 
 /// A literal that equals the predicate of the partial index: with a bound value the index would not be used.
 const IS_PENDING: &str = "deliveries.status = 'pending'";
 
-pub(super) fn claim(connection: &mut PgConnection, terms: &ClaimTerms) -> Result<Vec<Claim>, DatabaseError> {
+pub(super) fn claim(connection: &mut Connection, terms: &ClaimTerms) -> Result<Vec<Claim>, DatabaseError> {
     let mut claims = Vec::new();
     for endpoint in endpoints_with_due_messages(connection, terms)? {
         let room = terms.limit.saturating_sub(claims.len()).min(terms.per_endpoint);
@@ -35,17 +35,13 @@ pub(super) fn claim(connection: &mut PgConnection, terms: &ClaimTerms) -> Result
 
 /// In random order, so that busy endpoints do not starve the others.
 fn endpoints_with_due_messages(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     terms: &ClaimTerms,
 ) -> Result<Vec<Endpoint>, DatabaseError> {
     let busy: Vec<StoredId> = terms.busy.iter().map(|id| StoredId::of(*id)).collect();
-    let due = deliveries::table
-        .filter(deliveries::endpoint_id.eq(endpoints::id))
-        .filter(sql::<Bool>(IS_PENDING))
-        .filter(deliveries::payload.is_not_null())
-        .filter(deliveries::due_at.le(terms.now.as_millis()));
+    let due = due(terms.now.as_millis()).filter(deliveries::endpoint_id.eq(endpoints::id));
     let found: Vec<EndpointRecord> = endpoints::table
-        .select(ENDPOINT)
+        .select(EndpointRecord::as_select())
         .filter(endpoints::enabled)
         .filter(endpoints::deleted_at.is_null())
         .filter(endpoints::id.ne_all(busy))
@@ -56,23 +52,33 @@ fn endpoints_with_due_messages(
     Ok(found.into_iter().map(Endpoint::from).collect())
 }
 
+#[auto_type]
+fn due(now: i64) -> _ {
+    let is_pending: SqlLiteral<Bool> = sql::<Bool>(IS_PENDING);
+    deliveries::table
+        .filter(is_pending)
+        .filter(deliveries::payload.is_not_null())
+        .filter(deliveries::due_at.le(now))
+}
+
+/// Ids of the next due messages of an endpoint.
+#[auto_type]
+pub(in crate::store) fn due_messages(endpoint_id: StoredId, now: i64, limit: i64) -> _ {
+    let due: due = due(now);
+    due.filter(deliveries::endpoint_id.eq(endpoint_id))
+        .select(deliveries::id)
+        .order((deliveries::due_at, deliveries::id))
+        .limit(limit)
+}
+
 fn claim_from(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     endpoint: &Endpoint,
     terms: &ClaimTerms,
     limit: usize,
 ) -> Result<Vec<Claim>, DatabaseError> {
-    let due: Vec<StoredId> = deliveries::table
-        .select(deliveries::id)
-        .filter(deliveries::endpoint_id.eq(StoredId::of(endpoint.id)))
-        .filter(sql::<Bool>(IS_PENDING))
-        .filter(deliveries::payload.is_not_null())
-        .filter(deliveries::due_at.le(terms.now.as_millis()))
-        .order((deliveries::due_at, deliveries::id))
-        .limit(i64::try_from(limit).unwrap_or(i64::MAX))
-        .for_update()
-        .skip_locked()
-        .load(connection)?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let due = lock_due_messages(connection, endpoint.id, terms.now, limit)?;
     let leased: Vec<(StoredId, String, i32, i32)> =
         diesel::update(deliveries::table.filter(deliveries::id.eq_any(due)))
             .set((
@@ -102,7 +108,7 @@ fn claim_from(
 }
 
 pub(super) fn record_attempt(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     result: &AttemptResult,
 ) -> Result<bool, DatabaseError> {
     let AttemptResult { claim, decision, now, .. } = result;
@@ -140,7 +146,7 @@ pub(super) fn record_attempt(
     Ok(true)
 }
 
-fn insert_attempt(connection: &mut PgConnection, result: &AttemptResult) -> Result<(), DatabaseError> {
+fn insert_attempt(connection: &mut Connection, result: &AttemptResult) -> Result<(), DatabaseError> {
     let AttemptResult { claim, attempt, .. } = result;
     let number = i32::try_from(claim.attempts).unwrap_or(i32::MAX).saturating_add(1);
     diesel::insert_into(attempts::table)
@@ -157,7 +163,7 @@ fn insert_attempt(connection: &mut PgConnection, result: &AttemptResult) -> Resu
 }
 
 /// No write for a healthy endpoint.
-fn clear_failures(connection: &mut PgConnection, claim: &Claim) -> Result<(), DatabaseError> {
+fn clear_failures(connection: &mut Connection, claim: &Claim) -> Result<(), DatabaseError> {
     diesel::update(endpoints::table.find(StoredId::of(claim.endpoint_id)))
         .filter(endpoints::url.eq(&claim.url))
         .filter(endpoints::failing_since.is_not_null())
@@ -166,7 +172,7 @@ fn clear_failures(connection: &mut PgConnection, claim: &Claim) -> Result<(), Da
     Ok(())
 }
 
-fn mark_failing(connection: &mut PgConnection, claim: &Claim, now: Timestamp) -> Result<(), DatabaseError> {
+fn mark_failing(connection: &mut Connection, claim: &Claim, now: Timestamp) -> Result<(), DatabaseError> {
     diesel::update(endpoints::table.find(StoredId::of(claim.endpoint_id)))
         .filter(endpoints::url.eq(&claim.url))
         .filter(endpoints::failing_since.is_null())
@@ -175,7 +181,7 @@ fn mark_failing(connection: &mut PgConnection, claim: &Claim, now: Timestamp) ->
     Ok(())
 }
 
-fn count_given_up(connection: &mut PgConnection, result: &AttemptResult) -> Result<(), DatabaseError> {
+fn count_given_up(connection: &mut Connection, result: &AttemptResult) -> Result<(), DatabaseError> {
     let AttemptResult { claim, disable_cutoff, now, .. } = result;
     let counted: Option<(Option<i64>, i32)> =
         diesel::update(endpoints::table.find(StoredId::of(claim.endpoint_id)))
@@ -193,7 +199,7 @@ fn count_given_up(connection: &mut PgConnection, result: &AttemptResult) -> Resu
 }
 
 fn disable(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     claim: &Claim,
     reason: DisabledReason,
     now: Timestamp,
@@ -211,7 +217,7 @@ fn disable(
 }
 
 pub(super) fn release(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     claims: &[Claim],
     now: Timestamp,
 ) -> Result<(), DatabaseError> {

@@ -1,9 +1,12 @@
-//! The tables, as the migrations make them.
+//! The tables, as the migrations make them. `Id` is the column type of ids: `uuid` in PostgreSQL, text in SQLite.
 
 diesel::table! {
+    use diesel::sql_types::*;
+    use super::super::Id;
+
     endpoints (id) {
-        id -> Uuid,
-        organization_id -> Uuid,
+        id -> Id,
+        organization_id -> Id,
         url -> Text,
         description -> Nullable<Text>,
         events -> Text,
@@ -23,25 +26,31 @@ diesel::table! {
 }
 
 diesel::table! {
+    use diesel::sql_types::*;
+    use super::super::Id;
+
     deliveries (id) {
-        id -> Uuid,
-        endpoint_id -> Uuid,
-        organization_id -> Uuid,
+        id -> Id,
+        endpoint_id -> Id,
+        organization_id -> Id,
         event -> Text,
-        ticket_id -> Nullable<Uuid>,
+        ticket_id -> Nullable<Id>,
         payload -> Nullable<Text>,
         status -> Text,
         attempts -> Integer,
         earlier_attempts -> Integer,
         due_at -> BigInt,
-        lease -> Nullable<Uuid>,
+        lease -> Nullable<Id>,
         created_at -> BigInt,
     }
 }
 
 diesel::table! {
+    use diesel::sql_types::*;
+    use super::super::Id;
+
     attempts (delivery_id, number) {
-        delivery_id -> Uuid,
+        delivery_id -> Id,
         number -> Integer,
         attempted_at -> BigInt,
         duration_ms -> BigInt,
@@ -51,8 +60,11 @@ diesel::table! {
 }
 
 diesel::table! {
+    use diesel::sql_types::*;
+    use super::super::Id;
+
     retractions (ticket_id) {
-        ticket_id -> Uuid,
+        ticket_id -> Id,
         deleted_at -> BigInt,
     }
 }

@@ -1,4 +1,4 @@
-//! Messages: insertion, log, replay and erasure. All inside a transaction.
+//! Messages: insertion, log, replay and erasure.
 
 use std::collections::HashSet;
 
@@ -6,42 +6,23 @@ use assay_contracts::ids::{OrganizationId, TicketId, WebhookDeliveryId, WebhookI
 use assay_contracts::time::Timestamp;
 use assay_contracts::webhook::{WebhookAttempt, WebhookDelivery};
 use assay_messaging::inbox;
-use assay_platform::db::DatabaseError;
+use assay_platform::db::{DatabaseError, StoredId};
 use assay_platform::runtime::new_id;
+use assay_platform::web::cursor::Position;
 use diesel::dsl::{Eq, sql};
 use diesel::expression::SqlLiteral;
-use diesel::pg::PgConnection;
 use diesel::prelude::*;
 use diesel::sql_types::Text;
 
-use super::endpoints::ENDPOINT;
+use super::Connection;
+use super::record::{AttemptRecord, DeliveryRecord, EndpointRecord};
 use super::schema::{attempts, deliveries, endpoints, retractions};
 use crate::domain::endpoint::Endpoint;
 use crate::domain::message::{Message, Notification};
-use crate::domain::position::Position;
-use crate::store::record::{AttemptRecord, DeliveryRecord, EndpointRecord, StoredId};
 use crate::store::{CONSUMER, LogPage, LoggedDelivery, MAX_LISTED_ATTEMPTS, ReceivedEvent, ReplayOutcome};
 
 /// Rows per statement, whose number of bound values is limited.
 const ROWS: usize = 500;
-
-type DeliveryColumns = (
-    deliveries::id,
-    deliveries::event,
-    deliveries::status,
-    deliveries::attempts,
-    deliveries::due_at,
-    deliveries::created_at,
-);
-
-const DELIVERY: DeliveryColumns = (
-    deliveries::id,
-    deliveries::event,
-    deliveries::status,
-    deliveries::attempts,
-    deliveries::due_at,
-    deliveries::created_at,
-);
 
 type Erasure = (
     Eq<deliveries::payload, Option<String>>,
@@ -56,7 +37,7 @@ struct NewDelivery<'a> {
 }
 
 pub(super) fn enqueue(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     received: Vec<ReceivedEvent>,
     due: Timestamp,
     now: Timestamp,
@@ -90,7 +71,7 @@ pub(super) fn enqueue(
 }
 
 pub(super) fn add(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     endpoint: &Endpoint,
     id: WebhookDeliveryId,
     message: Message,
@@ -100,14 +81,14 @@ pub(super) fn add(
 }
 
 fn endpoints_of(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     notifications: &[Notification],
 ) -> Result<Vec<Endpoint>, DatabaseError> {
     let organizations: HashSet<OrganizationId> =
         notifications.iter().map(Notification::organization_id).collect();
     let organizations: Vec<StoredId> = organizations.into_iter().map(StoredId::of).collect();
     let found: Vec<EndpointRecord> = endpoints::table
-        .select(ENDPOINT)
+        .select(EndpointRecord::as_select())
         .filter(endpoints::organization_id.eq_any(organizations))
         .filter(endpoints::enabled)
         .filter(endpoints::deleted_at.is_null())
@@ -116,7 +97,7 @@ fn endpoints_of(
 }
 
 fn insert(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     new: &[NewDelivery<'_>],
     due: Timestamp,
     now: Timestamp,
@@ -144,7 +125,7 @@ fn insert(
 }
 
 /// Cancels pending messages about a ticket and erases the payload of all of them.
-fn retract(connection: &mut PgConnection, ticket_id: TicketId, at: Timestamp) -> Result<(), DatabaseError> {
+fn retract(connection: &mut Connection, ticket_id: TicketId, at: Timestamp) -> Result<(), DatabaseError> {
     diesel::insert_into(retractions::table)
         .values((
             retractions::ticket_id.eq(StoredId::of(ticket_id)),
@@ -165,7 +146,7 @@ pub(super) fn erasure() -> Erasure {
 }
 
 fn retracted(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     notifications: &[Notification],
 ) -> Result<HashSet<TicketId>, DatabaseError> {
     let tickets: Vec<StoredId> =
@@ -178,11 +159,11 @@ fn retracted(
 }
 
 pub(super) fn log(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     page: &LogPage,
 ) -> Result<Vec<WebhookDelivery>, DatabaseError> {
     let mut query = deliveries::table
-        .select(DELIVERY)
+        .select(DeliveryRecord::as_select())
         .filter(deliveries::endpoint_id.eq(StoredId::of(page.endpoint_id)))
         .filter(deliveries::organization_id.eq(StoredId::of(page.organization_id)))
         .order((deliveries::created_at.desc(), deliveries::id.desc()))
@@ -201,27 +182,21 @@ pub(super) fn log(
 }
 
 pub(super) fn find(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     organization_id: OrganizationId,
     endpoint_id: WebhookId,
     id: WebhookDeliveryId,
 ) -> Result<Option<LoggedDelivery>, DatabaseError> {
     let found: Option<(DeliveryRecord, Option<String>)> = deliveries::table
         .find(StoredId::of(id))
-        .select((DELIVERY, deliveries::payload))
+        .select((DeliveryRecord::as_select(), deliveries::payload))
         .filter(deliveries::endpoint_id.eq(StoredId::of(endpoint_id)))
         .filter(deliveries::organization_id.eq(StoredId::of(organization_id)))
         .first(connection)
         .optional()?;
     let Some((delivery, payload)) = found else { return Ok(None) };
     let mut latest: Vec<AttemptRecord> = attempts::table
-        .select((
-            attempts::number,
-            attempts::attempted_at,
-            attempts::duration_ms,
-            attempts::status_code,
-            attempts::error,
-        ))
+        .select(AttemptRecord::as_select())
         .filter(attempts::delivery_id.eq(StoredId::of(id)))
         .order(attempts::number.desc())
         .limit(MAX_LISTED_ATTEMPTS)
@@ -232,7 +207,7 @@ pub(super) fn find(
 }
 
 pub(super) fn replay(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     organization_id: OrganizationId,
     endpoint_id: WebhookId,
     id: WebhookDeliveryId,

@@ -1,51 +1,38 @@
-//! The store on PostgreSQL.
+//! The store on both databases: `postgres.rs` and `sqlite.rs` each include this folder as a module of their own. What writes runs in
+//! the transaction of `Database::write`.
 
-mod endpoints;
+pub(super) mod endpoints;
 mod maintenance;
 mod messages;
+pub(super) mod record;
 mod schema;
-mod sending;
+pub(super) mod sending;
 
 use assay_contracts::ids::{OrganizationId, WebhookDeliveryId, WebhookId};
 use assay_contracts::time::Timestamp;
 use assay_contracts::webhook::{WebhookChange, WebhookDelivery};
-use assay_platform::db::{DatabaseError, Postgres};
+use assay_platform::db::DatabaseError;
+use assay_platform::web::cursor::Position;
 use async_trait::async_trait;
-use diesel::Connection;
-use diesel::pg::PgConnection;
 
-use super::{
-    AttemptResult, ClaimTerms, CreateOutcome, Creation, LogPage, LoggedDelivery, ReceivedEvent,
-    ReplayOutcome, WebhookStore,
-};
+use super::{Connection, Database, Id, find_for_update, lock_creation, lock_due_messages};
 use crate::domain::attempt::Claim;
 use crate::domain::endpoint::Endpoint;
 use crate::domain::message::Message;
-use crate::domain::position::Position;
 use crate::domain::secret::{SealedSecret, SealedSecrets};
+use crate::store::{
+    AttemptResult, ClaimTerms, CreateOutcome, Creation, LogPage, LoggedDelivery, ReceivedEvent,
+    ReplayOutcome, WebhookStore,
+};
 
-pub(super) struct PostgresStore {
-    database: Postgres,
-}
-
-impl PostgresStore {
-    pub(super) fn new(database: Postgres) -> Self {
-        Self { database }
-    }
-
-    /// Does `work` in one transaction.
-    async fn write<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut PgConnection) -> Result<T, DatabaseError> + Send + 'static,
-    ) -> Result<T, DatabaseError> {
-        self.database.run(move |connection| connection.transaction(work)).await
-    }
+pub(in crate::store) struct SqlStore {
+    pub(in crate::store) database: Database,
 }
 
 #[async_trait]
-impl WebhookStore for PostgresStore {
+impl WebhookStore for SqlStore {
     async fn create(&self, creation: Creation) -> Result<CreateOutcome, DatabaseError> {
-        self.write(move |connection| endpoints::create(connection, &creation)).await
+        self.database.write(move |connection| endpoints::create(connection, &creation)).await
     }
 
     async fn page(
@@ -54,7 +41,7 @@ impl WebhookStore for PostgresStore {
         after: Option<Position>,
         limit: u32,
     ) -> Result<Vec<Endpoint>, DatabaseError> {
-        self.database.run(move |connection| endpoints::page(connection, organization_id, after, limit)).await
+        self.database.read(move |connection| endpoints::page(connection, organization_id, after, limit)).await
     }
 
     async fn find(
@@ -62,7 +49,7 @@ impl WebhookStore for PostgresStore {
         organization_id: OrganizationId,
         id: WebhookId,
     ) -> Result<Option<Endpoint>, DatabaseError> {
-        self.database.run(move |connection| endpoints::find(connection, organization_id, id)).await
+        self.database.read(move |connection| endpoints::find(connection, organization_id, id)).await
     }
 
     async fn change(
@@ -72,7 +59,9 @@ impl WebhookStore for PostgresStore {
         change: WebhookChange,
         now: Timestamp,
     ) -> Result<Option<Endpoint>, DatabaseError> {
-        self.write(move |connection| endpoints::change(connection, organization_id, id, change, now)).await
+        self.database
+            .write(move |connection| endpoints::change(connection, organization_id, id, change, now))
+            .await
     }
 
     async fn delete(
@@ -81,7 +70,7 @@ impl WebhookStore for PostgresStore {
         id: WebhookId,
         now: Timestamp,
     ) -> Result<bool, DatabaseError> {
-        self.write(move |connection| endpoints::delete(connection, organization_id, id, now)).await
+        self.database.write(move |connection| endpoints::delete(connection, organization_id, id, now)).await
     }
 
     async fn rotate(
@@ -91,10 +80,11 @@ impl WebhookStore for PostgresStore {
         secret: SealedSecret,
         previous_until: Timestamp,
     ) -> Result<bool, DatabaseError> {
-        self.write(move |connection| {
-            endpoints::rotate(connection, organization_id, id, &secret, previous_until)
-        })
-        .await
+        self.database
+            .write(move |connection| {
+                endpoints::rotate(connection, organization_id, id, &secret, previous_until)
+            })
+            .await
     }
 
     async fn evaluation_subscribers(
@@ -102,7 +92,9 @@ impl WebhookStore for PostgresStore {
         after: Option<OrganizationId>,
         limit: u32,
     ) -> Result<Vec<OrganizationId>, DatabaseError> {
-        self.database.run(move |connection| endpoints::evaluation_subscribers(connection, after, limit)).await
+        self.database
+            .read(move |connection| endpoints::evaluation_subscribers(connection, after, limit))
+            .await
     }
 
     async fn enqueue(
@@ -111,7 +103,7 @@ impl WebhookStore for PostgresStore {
         due: Timestamp,
         now: Timestamp,
     ) -> Result<(), DatabaseError> {
-        self.write(move |connection| messages::enqueue(connection, received, due, now)).await
+        self.database.write(move |connection| messages::enqueue(connection, received, due, now)).await
     }
 
     async fn add(
@@ -122,23 +114,23 @@ impl WebhookStore for PostgresStore {
         now: Timestamp,
     ) -> Result<(), DatabaseError> {
         let endpoint = endpoint.clone();
-        self.write(move |connection| messages::add(connection, &endpoint, id, message, now)).await
+        self.database.write(move |connection| messages::add(connection, &endpoint, id, message, now)).await
     }
 
     async fn claim(&self, terms: ClaimTerms) -> Result<Vec<Claim>, DatabaseError> {
-        self.write(move |connection| sending::claim(connection, &terms)).await
+        self.database.write(move |connection| sending::claim(connection, &terms)).await
     }
 
     async fn record_attempt(&self, result: AttemptResult) -> Result<bool, DatabaseError> {
-        self.write(move |connection| sending::record_attempt(connection, &result)).await
+        self.database.write(move |connection| sending::record_attempt(connection, &result)).await
     }
 
     async fn release(&self, claims: Vec<Claim>, now: Timestamp) -> Result<(), DatabaseError> {
-        self.write(move |connection| sending::release(connection, &claims, now)).await
+        self.database.write(move |connection| sending::release(connection, &claims, now)).await
     }
 
     async fn log(&self, page: LogPage) -> Result<Vec<WebhookDelivery>, DatabaseError> {
-        self.database.run(move |connection| messages::log(connection, &page)).await
+        self.database.read(move |connection| messages::log(connection, &page)).await
     }
 
     async fn find_delivery(
@@ -148,7 +140,7 @@ impl WebhookStore for PostgresStore {
         id: WebhookDeliveryId,
     ) -> Result<Option<LoggedDelivery>, DatabaseError> {
         self.database
-            .run(move |connection| messages::find(connection, organization_id, endpoint_id, id))
+            .read(move |connection| messages::find(connection, organization_id, endpoint_id, id))
             .await
     }
 
@@ -159,7 +151,8 @@ impl WebhookStore for PostgresStore {
         id: WebhookDeliveryId,
         now: Timestamp,
     ) -> Result<ReplayOutcome, DatabaseError> {
-        self.write(move |connection| messages::replay(connection, organization_id, endpoint_id, id, now))
+        self.database
+            .write(move |connection| messages::replay(connection, organization_id, endpoint_id, id, now))
             .await
     }
 
@@ -168,7 +161,7 @@ impl WebhookStore for PostgresStore {
         after: Option<WebhookId>,
         limit: u32,
     ) -> Result<Vec<(WebhookId, SealedSecrets)>, DatabaseError> {
-        self.database.run(move |connection| endpoints::all_secrets(connection, after, limit)).await
+        self.database.read(move |connection| endpoints::all_secrets(connection, after, limit)).await
     }
 
     async fn reseal(
@@ -177,10 +170,10 @@ impl WebhookStore for PostgresStore {
         before: SealedSecrets,
         resealed: SealedSecrets,
     ) -> Result<(), DatabaseError> {
-        self.write(move |connection| endpoints::reseal(connection, id, &before, &resealed)).await
+        self.database.write(move |connection| endpoints::reseal(connection, id, &before, &resealed)).await
     }
 
     async fn prune(&self, before: Timestamp, now: Timestamp) -> Result<usize, DatabaseError> {
-        self.write(move |connection| maintenance::prune(connection, before, now)).await
+        self.database.write(move |connection| maintenance::prune(connection, before, now)).await
     }
 }

@@ -1,20 +1,20 @@
-//! Rows of both databases, and their conversion to domain types.
+//! Rows, and their conversion to domain types.
 
 use assay_contracts::evaluation::Score;
 use assay_contracts::time::Timestamp;
 use assay_contracts::webhook::{
     AttemptError, DeliveryStatus, DisabledReason, WebhookAttempt, WebhookDelivery, WebhookEvent,
 };
-use assay_platform::db::DatabaseError;
+use assay_platform::db::{DatabaseError, StoredId};
 use diesel::prelude::*;
 
+use super::schema::{attempts, deliveries, endpoints};
 use crate::domain::endpoint::Endpoint;
 use crate::domain::secret::{SealedSecret, SealedSecrets};
-pub(super) use assay_platform::db::StoredId;
 
-/// An endpoint; the fields in the order of each backend's `ENDPOINT` columns.
-#[derive(Debug, Queryable)]
-pub(super) struct EndpointRecord {
+#[derive(Debug, Queryable, Selectable)]
+#[diesel(table_name = endpoints)]
+pub(in crate::store) struct EndpointRecord {
     id: StoredId,
     organization_id: StoredId,
     url: String,
@@ -77,8 +77,9 @@ pub(super) fn tenths(score: Score) -> i16 {
     (score.value() * 10.0).round() as i16
 }
 
-/// A message of the log; the fields in the order of each backend's `DELIVERY` columns.
-#[derive(Debug, Queryable)]
+/// A message of the log.
+#[derive(Debug, Queryable, Selectable)]
+#[diesel(table_name = deliveries)]
 pub(super) struct DeliveryRecord {
     id: StoredId,
     event: String,
@@ -106,8 +107,8 @@ impl TryFrom<DeliveryRecord> for WebhookDelivery {
     }
 }
 
-/// An attempt; the fields in the order of each backend's `ATTEMPT` columns.
-#[derive(Debug, Queryable)]
+#[derive(Debug, Queryable, Selectable)]
+#[diesel(table_name = attempts)]
 pub(super) struct AttemptRecord {
     number: i32,
     attempted_at: i64,

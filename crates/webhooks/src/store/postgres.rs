@@ -1,0 +1,57 @@
+//! PostgreSQL: transactions run concurrently, and take locks. Ids are of the type `uuid`.
+
+use assay_contracts::ids::{OrganizationId, WebhookId};
+use assay_contracts::time::Timestamp;
+use assay_platform::db::{DatabaseError, StoredId};
+use diesel::prelude::*;
+use diesel::sql_types::Text;
+
+use self::sql::endpoints::of_organization;
+use self::sql::record::EndpointRecord;
+use self::sql::sending::due_messages;
+use crate::domain::endpoint::Endpoint;
+
+pub(super) use self::sql::SqlStore;
+
+#[path = "sql/mod.rs"]
+#[expect(clippy::duplicate_mod, reason = "one text of statements, compiled for both databases")]
+mod sql;
+
+type Connection = diesel::pg::PgConnection;
+type Database = assay_platform::db::Postgres;
+type Id = diesel::sql_types::Uuid;
+
+/// Serializes creations of an organization: concurrent ones would not see each other and exceed the limit.
+fn lock_creation(connection: &mut Connection, organization_id: OrganizationId) -> Result<(), DatabaseError> {
+    diesel::sql_query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))")
+        .bind::<Text, _>(format!("webhooks of {organization_id}"))
+        .execute(connection)?;
+    Ok(())
+}
+
+/// The endpoint, locked until the end of the transaction.
+fn find_for_update(
+    connection: &mut Connection,
+    organization_id: OrganizationId,
+    id: WebhookId,
+) -> Result<Option<Endpoint>, DatabaseError> {
+    let found = of_organization(StoredId::of(organization_id), StoredId::of(id))
+        .select(EndpointRecord::as_select())
+        .for_update()
+        .get_result(connection)
+        .optional()?;
+    Ok(found.map(Endpoint::from))
+}
+
+/// The next due messages of an endpoint, locked, without those that another transaction has locked.
+fn lock_due_messages(
+    connection: &mut Connection,
+    endpoint_id: WebhookId,
+    now: Timestamp,
+    limit: i64,
+) -> QueryResult<Vec<StoredId>> {
+    due_messages(StoredId::of(endpoint_id), now.as_millis(), limit)
+        .for_update()
+        .skip_locked()
+        .load(connection)
+}
