@@ -1,7 +1,6 @@
-//! The store of the registry: one trait, an implementation for each database.
+//! The store of the registry: one trait, and one text of statements for both databases.
 
 mod postgres;
-mod rows;
 mod sqlite;
 
 use std::sync::Arc;
@@ -17,8 +16,6 @@ use assay_platform::db::idempotency::{KeyReuse, Record};
 use assay_platform::db::{Database, DatabaseError};
 use async_trait::async_trait;
 
-use self::postgres::PostgresStore;
-use self::sqlite::SqliteStore;
 use crate::domain::{
     ActiveKey, KeyName, KeyRecord, OrganizationName, RetentionChange, RetentionRecord, Revocation,
 };
@@ -121,7 +118,7 @@ pub trait Store: Send + Sync {
 
 pub fn open(database: &Database) -> Arc<dyn Store> {
     match database {
-        Database::Postgres(postgres) => Arc::new(PostgresStore::new(postgres.clone())),
-        Database::Sqlite(sqlite) => Arc::new(SqliteStore::new(sqlite.clone())),
+        Database::Postgres(postgres) => Arc::new(postgres::SqlStore::new(postgres.clone())),
+        Database::Sqlite(sqlite) => Arc::new(sqlite::SqlStore::new(sqlite.clone())),
     }
 }

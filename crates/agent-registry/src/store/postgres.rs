@@ -1,0 +1,23 @@
+//! PostgreSQL: ids are `uuid`, and writers run concurrently, so that changes of an organization need a lock.
+
+use assay_platform::db::DatabaseError;
+use diesel::prelude::*;
+
+use crate::domain::OrganizationName;
+
+pub(super) type Connection = diesel::pg::PgConnection;
+pub(super) type Database = assay_platform::db::Postgres;
+type IdType = diesel::sql_types::Uuid;
+
+#[path = "sql/mod.rs"]
+#[expect(clippy::duplicate_mod, reason = "one text of statements, compiled for both databases")]
+mod sql;
+pub(super) use self::sql::SqlStore;
+
+/// Serializes concurrent changes of an organization until the end of the transaction.
+fn lock_organization(connection: &mut Connection, name: &OrganizationName) -> Result<(), DatabaseError> {
+    use self::sql::schema::organizations;
+    let organization = organizations::table.filter(organizations::name.eq(name.as_str()));
+    organization.select(organizations::name).for_update().execute(connection)?;
+    Ok(())
+}

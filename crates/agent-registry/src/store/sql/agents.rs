@@ -1,0 +1,64 @@
+//! Agents.
+
+use assay_contracts::event::AgentFacts;
+use assay_contracts::ids::{AgentId, OrganizationId};
+use assay_messaging::outbox;
+use assay_platform::db::{DatabaseError, StoredId, idempotency};
+use diesel::prelude::*;
+
+use super::Connection;
+use super::schema::agents;
+use crate::domain::ExternalIdHash;
+use crate::store::{AgentStored, AgentToStore};
+
+/// The idempotency record comes first: it serializes equal requests. Runs inside a transaction.
+pub(super) fn create(connection: &mut Connection, new: &AgentToStore) -> Result<AgentStored, DatabaseError> {
+    let record = new.record.as_slice();
+    let now = new.agent.created_at;
+    if let Some(earlier) = idempotency::store(connection, record, now)?.into_iter().flatten().next() {
+        return Ok(AgentStored::KeyReused(earlier));
+    }
+    let hash = ExternalIdHash::of(&new.agent.external_id);
+    let inserted = diesel::insert_into(agents::table)
+        .values((
+            agents::id.eq(StoredId::of(new.agent.id)),
+            agents::organization_id.eq(StoredId::of(new.organization_id)),
+            agents::external_id.eq(&new.agent.external_id),
+            agents::external_id_sha256.eq(hash.as_bytes().as_slice()),
+            agents::name.eq(&new.agent.name),
+            agents::created_at.eq(now.as_millis()),
+        ))
+        .on_conflict((agents::organization_id, agents::external_id_sha256))
+        .do_nothing()
+        .execute(connection)?;
+    if inserted == 0 {
+        let keys: Vec<_> = record.iter().map(|record| (record.organization_id, &record.key)).collect();
+        idempotency::delete(connection, &keys)?;
+        return Ok(AgentStored::Duplicate);
+    }
+    outbox::enqueue(connection, std::slice::from_ref(&new.event), outbox::DirectDispatch::NONE)?;
+    Ok(AgentStored::Created)
+}
+
+/// Both kinds of ids are unique: no more agents than ids can be found. Two branches, each with an index; `UNION` removes the
+/// duplicates.
+pub(super) fn find(
+    connection: &mut Connection,
+    organization_id: OrganizationId,
+    ids: &[AgentId],
+    external_ids: &[String],
+) -> Result<Vec<AgentFacts>, DatabaseError> {
+    let hashes: Vec<_> = external_ids.iter().map(|id| ExternalIdHash::of(id)).collect();
+    let hashes = hashes.iter().map(|hash| hash.as_bytes().as_slice());
+    let columns = (agents::id, agents::external_id, agents::name);
+    let of_organization = agents::organization_id.eq(StoredId::of(organization_id));
+    let by_id = agents::id.eq_any(ids.iter().copied().map(StoredId::of));
+    let by_external_id = agents::external_id_sha256.eq_any(hashes);
+    let found: Vec<(StoredId, String, String)> = agents::table
+        .filter(of_organization.and(by_id))
+        .select(columns)
+        .union(agents::table.filter(of_organization.and(by_external_id)).select(columns))
+        .load(connection)?;
+    let found = found.into_iter();
+    Ok(found.map(|(id, external_id, name)| AgentFacts { id: id.0.into(), external_id, name }).collect())
+}

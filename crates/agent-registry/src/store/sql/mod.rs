@@ -1,0 +1,96 @@
+//! The store, one text for both databases: `postgres.rs` and `sqlite.rs` define what it takes from `super`.
+
+mod agents;
+mod keys;
+mod retention;
+pub(super) mod schema;
+
+use assay_contracts::event::AgentFacts;
+use assay_contracts::ids::{AgentId, ApiKeyId, OrganizationId};
+use assay_contracts::time::Timestamp;
+use assay_platform::auth::ApiKeyHash;
+use assay_platform::db::{DatabaseError, idempotency};
+use async_trait::async_trait;
+
+use super::{Connection, Database, IdType, lock_organization};
+use crate::domain::{ActiveKey, KeyRecord, OrganizationName, RetentionChange, RetentionRecord, Revocation};
+use crate::store::{AgentStored, AgentToStore, KeyStored, KeyToStore, Store};
+
+pub struct SqlStore {
+    database: Database,
+}
+
+impl SqlStore {
+    pub fn new(database: Database) -> Self {
+        Self { database }
+    }
+}
+
+#[async_trait]
+impl Store for SqlStore {
+    async fn create_agent(&self, new: AgentToStore) -> Result<AgentStored, DatabaseError> {
+        self.database.write(move |connection| agents::create(connection, &new)).await
+    }
+
+    async fn find_agents(
+        &self,
+        organization_id: OrganizationId,
+        ids: Vec<AgentId>,
+        external_ids: Vec<String>,
+    ) -> Result<Vec<AgentFacts>, DatabaseError> {
+        self.database
+            .read(move |connection| agents::find(connection, organization_id, &ids, &external_ids))
+            .await
+    }
+
+    async fn find_active_key(
+        &self,
+        hash: ApiKeyHash,
+        now: Timestamp,
+    ) -> Result<Option<ActiveKey>, DatabaseError> {
+        self.database.read(move |connection| keys::find_active(connection, &hash, now)).await
+    }
+
+    async fn record_key_use(&self, id: ApiKeyId, now: Timestamp) -> Result<(), DatabaseError> {
+        self.database.write(move |connection| keys::record_use(connection, id, now)).await
+    }
+
+    async fn create_key(&self, new: KeyToStore) -> Result<KeyStored, DatabaseError> {
+        self.database.write(move |connection| keys::create(connection, &new)).await
+    }
+
+    async fn list_keys(
+        &self,
+        organization: Option<OrganizationName>,
+    ) -> Result<Vec<KeyRecord>, DatabaseError> {
+        self.database.read(move |connection| keys::list(connection, organization.as_ref())).await
+    }
+
+    async fn revoke_key(&self, id: ApiKeyId, now: Timestamp) -> Result<Revocation, DatabaseError> {
+        self.database.write(move |connection| keys::revoke(connection, id, now)).await
+    }
+
+    async fn page_retention(
+        &self,
+        after: Option<OrganizationId>,
+        limit: usize,
+    ) -> Result<Vec<RetentionRecord>, DatabaseError> {
+        self.database.read(move |connection| retention::page(connection, after, limit)).await
+    }
+
+    async fn find_retention(&self, name: OrganizationName) -> Result<Option<RetentionRecord>, DatabaseError> {
+        self.database.read(move |connection| retention::find(connection, &name)).await
+    }
+
+    async fn set_retention(
+        &self,
+        name: OrganizationName,
+        change: RetentionChange,
+    ) -> Result<Option<RetentionRecord>, DatabaseError> {
+        self.database.write(move |connection| retention::set(connection, &name, change)).await
+    }
+
+    async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError> {
+        self.database.write(move |connection| idempotency::prune(connection, now)).await
+    }
+}

@@ -1,0 +1,20 @@
+//! SQLite: ids are text, and there is one writer at a time.
+
+use assay_platform::db::DatabaseError;
+
+use crate::domain::OrganizationName;
+
+pub(super) type Connection = diesel::sqlite::SqliteConnection;
+pub(super) type Database = assay_platform::db::Sqlite;
+type IdType = diesel::sql_types::Text;
+
+#[path = "sql/mod.rs"]
+#[expect(clippy::duplicate_mod, reason = "one text of statements, compiled for both databases")]
+mod sql;
+pub(super) use self::sql::SqlStore;
+
+/// The write transaction is the lock.
+#[expect(clippy::unnecessary_wraps, reason = "as for PostgreSQL")]
+fn lock_organization(_: &mut Connection, _: &OrganizationName) -> Result<(), DatabaseError> {
+    Ok(())
+}
