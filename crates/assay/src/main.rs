@@ -4,13 +4,17 @@ mod api;
 mod capacity;
 mod cli;
 mod commands;
+mod exit;
 mod huge_pages;
 mod import;
+mod input;
+mod installation;
 mod open_files;
 mod roles;
 mod settings;
 mod signals;
 mod standalone;
+mod terminal;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -22,12 +26,6 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Grace period for blocking work at exit.
 const BLOCKING_DEADLINE: Duration = Duration::from_secs(3);
-
-/// The exit code of clap.
-const WRONG_USAGE: u8 = 2;
-
-/// The exit code of a program that SIGPIPE ends.
-const CLOSED_PIPE: u8 = 141;
 
 fn main() -> ExitCode {
     let matches = cli::command().get_matches();
@@ -61,11 +59,11 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
 #[allow(clippy::print_stderr, reason = "the last word of a command line tool")]
 fn report(error: &anyhow::Error) -> ExitCode {
     if is_closed_pipe(error) {
-        return ExitCode::from(CLOSED_PIPE);
+        return ExitCode::from(exit::CLOSED_PIPE);
     }
     eprintln!("assay: {error:#}");
-    if error.is::<commands::WrongUsage>() {
-        return ExitCode::from(WRONG_USAGE);
+    if error.is::<exit::WrongUsage>() {
+        return ExitCode::from(exit::WRONG_USAGE);
     }
     ExitCode::FAILURE
 }

@@ -7,13 +7,12 @@ use assay_export_worker::Notifications;
 use assay_messaging::Bus;
 use assay_platform::runtime::{Readiness, Tasks};
 use assay_platform::telemetry;
+use assay_platform::web::serve_metrics;
 
+use crate::exit;
 use crate::open_files;
 use crate::settings::Settings;
 use crate::signals::StopSignals;
-
-/// Exit code after a second signal: work in progress was aborted.
-const FORCED_EXIT: i32 = 130;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
@@ -48,7 +47,7 @@ pub async fn run(role: Role) -> Result<()> {
     open_files::raise_fd_limit();
     let mut tasks = Tasks::new(Readiness::default());
     start(role, &settings, &mut tasks).with_context(|| format!("{role:?} cannot start"))?;
-    telemetry.serve_metrics(&mut tasks)?;
+    serve_metrics(&mut tasks, &mut telemetry)?;
     tracing::info!(?role, version = env!("CARGO_PKG_VERSION"), "started");
     let result = run_until_stopped(tasks, &settings).await;
     telemetry.shutdown().await;
@@ -67,7 +66,7 @@ pub async fn run_until_stopped(tasks: Tasks, settings: &Settings) -> Result<()> 
         result = tasks.run(stop, settings.budgets()) => Ok(result?),
         () = async { second.next().await; second.next().await } => {
             tracing::warn!("ended at once by a second signal");
-            std::process::exit(FORCED_EXIT);
+            std::process::exit(exit::INTERRUPTED.into());
         }
     }
 }

@@ -1,15 +1,15 @@
 //! `assay fit`, `assay evaluate`, `assay weights`, `assay benchmark` and `assay score --weights`, end to end.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "a test fails by panicking and says why it is skipped"
-)]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "../../../tests/measurement_data.rs"]
+mod measurement_data;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use measurement_data::measurement_data;
 use serde_json::{Value, json};
 
 const MANIFEST: &str = env!("CARGO_MANIFEST_DIR");
@@ -136,10 +136,22 @@ fn incompatible_weights_are_refused_with_their_file() {
     assert!(error.contains(weights) && error.contains("format 1") && error.contains("assay fit"), "{error}");
 }
 
+/// One writer of the corpus, in a folder of the same form.
+fn part_of_corpus(folder: &Path) {
+    let corpus = Path::new(MANIFEST).join("../../corpus");
+    for file in ["conversations/e1.txt", "ratings/e1.r1.txt", "ratings/e1.r2.txt"] {
+        fs::create_dir_all(folder.join(file).parent().unwrap()).unwrap();
+        fs::copy(corpus.join(file), folder.join(file)).unwrap();
+    }
+    fs::write(folder.join("writers.tsv"), "writer\tpart\twording\tlanguage\ne1\tdev\teveryday\ten\n")
+        .unwrap();
+}
+
 #[test]
 fn benchmark_of_the_corpus_prints_text_and_json() {
-    let corpus = Path::new(MANIFEST).join("../../corpus");
-    let corpus = corpus.to_str().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    part_of_corpus(folder.path());
+    let corpus = folder.path().to_str().unwrap();
     let output = assay(&["benchmark", corpus, "--part", "dev"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stdout).starts_with("dev: "), "{}", text(&output.stdout));
@@ -163,12 +175,10 @@ fn unknown_benchmark_part_is_wrong_usage() {
 }
 
 #[test]
-fn benchmark_measures_public_data_where_present() {
-    let data = Path::new(MANIFEST).join("../../../shared/data/dev");
-    if !data.is_dir() {
-        eprintln!("skipped: {} is not there", data.display());
+fn public_labels_are_compared_on_measurement_data() {
+    let Some(data) = measurement_data("data/dev") else {
         return;
-    }
+    };
     let folder = tempfile::tempdir().unwrap();
     let labels = folder.path().join("labels.jsonl");
     let output =

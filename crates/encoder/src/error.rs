@@ -1,6 +1,6 @@
 //! Errors of reading a model file and of encoding ids.
 
-use crate::kernel::Kernel;
+use crate::forward::Kernel;
 
 /// The bytes are not a model that this crate can run.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

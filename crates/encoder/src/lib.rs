@@ -15,13 +15,12 @@
 mod error;
 mod file;
 mod forward;
-mod kernel;
 mod model;
 mod tokenizer;
 mod workspace;
 
 pub use crate::error::{EncodeError, ModelError};
 pub use crate::file::{FORMAT_VERSION, Header};
-pub use crate::kernel::Kernel;
+pub use crate::forward::Kernel;
 pub use crate::model::Model;
 pub use crate::workspace::Workspace;

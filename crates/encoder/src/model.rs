@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 
 use crate::error::{EncodeError, ModelError};
 use crate::file::{Header, ModelFile, Tensor, Values};
-use crate::forward::{Embedding, Input, LANES, Layer, Norm, Transformer};
-use crate::kernel::{Arithmetic, Kernel, Matrix, Portable};
+use crate::forward::{
+    Arithmetic, Embedding, Input, Kernel, LANES, Layer, Matrix, Norm, Portable, Transformer,
+};
 #[cfg(target_arch = "x86_64")]
-use crate::kernel::{Avx2, Avx512Vnni};
+use crate::forward::{Avx2, Avx512Vnni};
 use crate::tokenizer::Tokenizer;
 use crate::workspace::Workspace;
 

@@ -6,6 +6,8 @@
     reason = "a test fails by panicking and says what it measured"
 )]
 
+#[path = "../../../tests/measurement_data.rs"]
+mod measurement_data;
 mod public;
 
 use std::path::Path;
@@ -14,7 +16,8 @@ use assay_contracts::conversation::Conversation;
 use assay_contracts::evaluation::{Dimensions, Evaluation};
 use assay_scoring::Scorer;
 use assay_scoring_fit::{Corpus, Estimate, Figures, Part, benchmark, spearman};
-use public::{data_folder, held_out};
+use measurement_data::measurement_data;
+use public::held_out;
 use serde_json::Value;
 
 /// Goals of a set of the corpus: rho of resolution accuracy, interaction effort, handoff smoothness; share of statuses,
@@ -98,8 +101,8 @@ fn held_out_writers_reach_their_floors() {
 }
 
 #[test]
-fn public_sets_reach_their_floors() {
-    let Some(folder) = data_folder() else {
+fn public_sets_reach_their_floors_on_measurement_data() {
+    let Some(folder) = measurement_data("data/dev") else {
         return;
     };
     let scorer = Scorer::builtin().unwrap();

@@ -7,11 +7,14 @@
     reason = "a test fails by panicking and says what it measured"
 )]
 
+#[path = "../../../tests/measurement_data.rs"]
+mod measurement_data;
 mod public;
 
 use assay_contracts::conversation::{Conversation, MAX_MESSAGES};
 use assay_scoring::Scorer;
-use public::{data_folder, held_out};
+use measurement_data::measurement_data;
+use public::held_out;
 use serde_json::{Value, json};
 
 /// Minimum share of conversations for each relation.
@@ -59,8 +62,8 @@ const RELATIONS: [(&str, Option<&str>, Must); 9] = [
 ];
 
 #[test]
-fn relations_hold_on_held_out_conversations() {
-    let Some(folder) = data_folder() else {
+fn relations_hold_on_measurement_data() {
+    let Some(folder) = measurement_data("data/dev") else {
         return;
     };
     let scorer = Scorer::builtin().unwrap();

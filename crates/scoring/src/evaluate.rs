@@ -13,6 +13,7 @@ use crate::effort::EffortFindings;
 use crate::explanation::{EvidenceCollector, Narrator, handoff_signals, signals};
 use crate::facts;
 use crate::handoff::HandoffFindings;
+use crate::language::Language;
 use crate::reader::{Reading, exp};
 use crate::reliability::Reliability;
 use crate::sentiment::sentiment;
@@ -22,6 +23,7 @@ use crate::{SCORER_VERSION, Scorer};
 /// Intermediate results for one conversation.
 pub(crate) struct Findings<'a> {
     pub transcript: Transcript<'a>,
+    pub language: Language,
     pub reading: Reading,
     pub course: CustomerCourse,
     pub effort: EffortFindings,
@@ -33,6 +35,7 @@ impl<'a> Findings<'a> {
     /// Reads a conversation.
     pub(crate) fn of(scorer: &Scorer, conversation: &'a Conversation) -> Self {
         let transcript = scorer.transcript(conversation);
+        let language = Language::of(&scorer.lists.words, &transcript.items);
         let mut reading = scorer.reader.read(&transcript);
         if let Some(adjustment) = &scorer.adjustment {
             let inputs = reading.inputs();
@@ -43,8 +46,8 @@ impl<'a> Findings<'a> {
         let course = CustomerCourse::of(&transcript, &reading);
         let effort = EffortFindings::of(&transcript, &reading);
         let handoff = HandoffFindings::of(&transcript, &reading, &course, &effort);
-        let reliability = Reliability::of(&transcript);
-        Self { transcript, reading, course, effort, handoff, reliability }
+        let reliability = Reliability::of(&transcript, &language);
+        Self { transcript, language, reading, course, effort, handoff, reliability }
     }
 
     /// The verdict for the status and basis of an LLM judge.
@@ -63,7 +66,7 @@ impl<'a> Findings<'a> {
 /// Evaluates one conversation.
 pub(crate) fn evaluate(scorer: &Scorer, conversation: &Conversation) -> Evaluation {
     let findings = Findings::of(scorer, conversation);
-    let Findings { transcript, reading, course, effort, handoff, reliability } = &findings;
+    let Findings { transcript, language, reading, course, effort, handoff, reliability } = &findings;
     let counts = facts::counts(transcript);
     let involvement = facts::involvement(&counts);
     let narrator = Narrator { course, effort, handoff, reliability, involvement };
@@ -85,7 +88,7 @@ pub(crate) fn evaluate(scorer: &Scorer, conversation: &Conversation) -> Evaluati
         status: if axis.is_some() { EvaluationStatus::Scored } else { EvaluationStatus::NotApplicable },
         schema_version: SCHEMA_VERSION,
         transcript_sha256: facts::transcript_sha256(conversation),
-        language: transcript.language.code().to_owned(),
+        language: language.code().to_owned(),
         ai_involvement: involvement,
         ai_tools: facts::ai_tools(transcript),
         axis,
@@ -120,7 +123,7 @@ fn axis(
     narrator: &Narrator<'_>,
     collector: &mut EvidenceCollector<'_, '_>,
 ) -> Axis {
-    let Findings { transcript, reading, course, effort, handoff, reliability } = findings;
+    let Findings { transcript, reading, course, effort, handoff, reliability, .. } = findings;
     let metadata = scorer.reader.metadata();
     // Probability that a score is within a point of the raters', by the certainty of the verdict.
     let confidence = |line: &[f64; 2]| {

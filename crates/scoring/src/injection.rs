@@ -3,7 +3,7 @@
 
 use aho_corasick::{AhoCorasick, BuildError, MatchKind};
 
-use crate::transcript::splits_word;
+use crate::word_boundary::splits_word;
 
 const PHRASES: &str = include_str!("../lists/prompt_injections.txt");
 

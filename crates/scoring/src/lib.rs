@@ -29,6 +29,7 @@ mod reliability;
 mod second_opinion;
 mod sentiment;
 mod transcript;
+mod word_boundary;
 
 use std::sync::{Arc, OnceLock};
 
@@ -95,7 +96,7 @@ impl Lists {
     }
 
     fn transcript<'a>(&self, conversation: &'a Conversation) -> Transcript<'a> {
-        Transcript::read(&self.injections, &self.words, conversation)
+        Transcript::read(&self.injections, conversation)
     }
 }
 

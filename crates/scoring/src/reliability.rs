@@ -3,6 +3,7 @@
 use assay_contracts::conversation::MAX_MESSAGES;
 use assay_contracts::evaluation::Flag;
 
+use crate::language::Language;
 use crate::transcript::{Role, Transcript};
 
 /// Fewer words of the customer make a short conversation.
@@ -17,12 +18,12 @@ pub(crate) struct Reliability {
 
 impl Reliability {
     /// Collects the flags.
-    pub(crate) fn of(transcript: &Transcript<'_>) -> Self {
+    pub(crate) fn of(transcript: &Transcript<'_>, language: &Language) -> Self {
         let words: u32 = transcript.customer_items().map(|item| item.words).sum();
         let has_customer = transcript.has_role(Role::Customer);
         let cases = [
             (transcript.has_injection(), Flag::PossiblePromptInjection),
-            (!transcript.language.is_covered(), Flag::UnsupportedLanguage),
+            (!language.is_covered(), Flag::UnsupportedLanguage),
             (
                 has_customer && (words < MIN_CUSTOMER_WORDS || transcript.answers.is_empty()),
                 Flag::ShortConversation,

@@ -2,12 +2,15 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+#[path = "../../../tests/measurement_data.rs"]
+mod measurement_data;
 mod support;
 
 use std::collections::BTreeMap;
 
 use assay_contracts::evaluation::{AiInvolvement, Evaluation, HandoffState, ResolutionStatus};
 use assay_scoring::Scorer;
+use measurement_data::measurement_data;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -68,8 +71,8 @@ const FAILING_PROBES: [&str; 4] =
     ["adv-ai-loop", "adv-whitespace-ai", "adv-spanish", "adv-two-issues-one-done"];
 
 #[test]
-fn probes_fail_exactly_as_listed() {
-    let Some(folder) = support::data_folder() else {
+fn probes_fail_as_listed_on_measurement_data() {
+    let Some(folder) = measurement_data("data") else {
         return;
     };
     let scorer = Scorer::builtin().unwrap();

@@ -11,9 +11,9 @@ use assay_platform::runtime::now;
 
 use serde_json::{Value, json};
 
-use super::display::one_line;
 use super::registry_database;
 use crate::cli::KeysCommand;
+use crate::terminal::one_line;
 
 const DAY_MILLIS: i64 = 24 * 60 * 60 * 1000;
 

@@ -2,17 +2,15 @@
 
 mod benchmark;
 mod dead_letter;
-pub mod display;
 mod evaluate;
 mod export;
 mod fit;
 mod healthcheck;
-pub mod input;
 mod judge;
 mod keys;
 mod migrate;
 mod openapi;
-pub mod outbox;
+mod outbox;
 mod reference;
 mod registry_database;
 mod retention;
@@ -24,39 +22,11 @@ use std::process::ExitCode;
 
 use anyhow::{Error, Result, anyhow};
 
-pub use self::migrate::migrate_all;
 use crate::capacity;
 use crate::cli::Command;
 use crate::import;
 use crate::roles::{self, Role};
 use crate::standalone;
-
-/// Exit code: some lines were refused.
-pub const PARTIAL: u8 = 3;
-
-/// Exit code: the wait timed out; the result may still come.
-pub const TIMED_OUT: u8 = 4;
-
-/// Exit code: ended by a signal, in order.
-pub const INTERRUPTED: u8 = 130;
-
-/// Invalid arguments that the command-line parser does not detect.
-#[derive(Debug)]
-pub struct WrongUsage(String);
-
-impl WrongUsage {
-    pub fn new(message: impl Into<String>) -> Self {
-        Self(message.into())
-    }
-}
-
-impl std::fmt::Display for WrongUsage {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for WrongUsage {}
 
 pub async fn run(command: Command) -> Result<ExitCode> {
     match command {

@@ -4,8 +4,8 @@ use anyhow::{Context, Result};
 use assay_platform::db::Database;
 
 use crate::cli::RegistryLocation;
+use crate::installation::DataFolder;
 use crate::settings::Settings;
-use crate::standalone::DataFolder;
 
 /// Migrates and returns the database, with the settings it was found by.
 pub async fn open(location: &RegistryLocation) -> Result<(Database, Settings)> {

@@ -7,7 +7,9 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use assay_contracts::conversation::Conversation;
 
-use super::{PARTIAL, input, weights};
+use super::weights;
+use crate::exit::PARTIAL;
+use crate::input;
 
 /// Prints one evaluation per line. Faulty lines are reported on standard error and skipped.
 #[allow(clippy::print_stderr, reason = "a command line tool reports faulty lines there")]

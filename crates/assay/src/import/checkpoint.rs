@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use assay_platform::runtime::random_bytes;
 use serde::{Deserialize, Serialize};
 
-use super::items::{Item, Position};
+use super::item::{Item, Position};
 use super::report::Summary;
 
 /// Conversations between two writes of the checkpoint. Those sent again after a crash are deduplicated by their

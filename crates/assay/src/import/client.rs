@@ -2,10 +2,9 @@
 
 use anyhow::{Context, Result};
 use reqwest::{Method, Response};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::Deserialize;
 
-use super::items::Item;
+use super::item::{Item, Refusal};
 use crate::api::{Api, Call, Problem};
 
 /// A final answer of the gateway.
@@ -17,32 +16,6 @@ pub enum Answer {
     Duplicate,
     /// A retry would not change it.
     Refused(Refusal),
-}
-
-/// Why an item was refused.
-#[derive(Debug, Serialize)]
-pub struct Refusal {
-    /// `None` for an item that was not sent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<u16>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    code: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    detail: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    errors: Option<Value>,
-}
-
-impl Refusal {
-    /// For an item that cannot be converted to a request.
-    pub fn unmappable(reason: String) -> Self {
-        Self { status: None, code: Some("unmappable".to_owned()), detail: Some(reason), errors: None }
-    }
-
-    pub fn describe(&self) -> String {
-        let status = self.status.map(|status| format!("{status} ")).unwrap_or_default();
-        format!("{status}{}", self.detail.as_deref().unwrap_or("without an explanation"))
-    }
 }
 
 /// Sends an item. A refused API key is an error that ends the import. `run` is part of the idempotency key: a retry
@@ -75,10 +48,5 @@ async fn read_answer(response: Response) -> Result<Answer> {
     if problem.is("duplicate-import") || problem.is("duplicate-agent") {
         return Ok(Answer::Duplicate);
     }
-    Ok(Answer::Refused(Refusal {
-        status: Some(problem.status.as_u16()),
-        code: problem.code,
-        detail: problem.detail,
-        errors: problem.errors,
-    }))
+    Ok(Answer::Refused(problem.into()))
 }

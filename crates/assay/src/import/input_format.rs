@@ -7,7 +7,7 @@ use assay_contracts::conversation::AiTool;
 
 use super::formats::{AiAuthors, Format, Mapping};
 use crate::cli::{ImportArguments, ImportFormat};
-use crate::commands::WrongUsage;
+use crate::exit::WrongUsage;
 
 /// Parses the format options.
 pub fn from_arguments(arguments: &ImportArguments) -> Result<Format, WrongUsage> {

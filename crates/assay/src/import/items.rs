@@ -1,51 +1,14 @@
 //! Iterates over the conversations of the input, each converted to a request.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::path::Path;
 
 use anyhow::{Result, ensure};
-use sha2::{Digest, Sha256};
 
 use super::checkpoint::Checkpoint;
-use super::formats::{Converted, Format, Request};
+use super::formats::{Converted, Format};
+use super::item::{Item, Position};
 use super::lines::Lines;
-
-/// Position of a conversation in the input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Position {
-    /// First line of the conversation or of its page, from 1.
-    pub line: u64,
-    /// Number within the page, from 1; 0 when the line holds one conversation only.
-    pub item: u64,
-}
-
-impl fmt::Display for Position {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.item {
-            0 => write!(formatter, "{}", self.line),
-            item => write!(formatter, "{}.{item}", self.line),
-        }
-    }
-}
-
-/// One conversation of the input.
-pub struct Item {
-    pub position: Position,
-    /// Byte offset of the end of its line.
-    pub end: u64,
-    /// Unchanged from the input.
-    pub original: Vec<u8>,
-    /// The request, or the reason why there is none.
-    pub request: Result<Request, String>,
-}
-
-impl Item {
-    /// SHA-256 of the original, lower-case hexadecimal.
-    pub fn fingerprint(&self) -> String {
-        hex::encode(Sha256::digest(&self.original))
-    }
-}
 
 /// The conversations still to be sent; empty lines are skipped.
 pub struct Items {

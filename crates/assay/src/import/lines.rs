@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::de::IgnoredAny;
 
-use crate::commands::input;
+use crate::input;
 
 /// A line, or a JSON value that spans several lines.
 pub struct Line {

@@ -7,6 +7,7 @@ mod checkpoint;
 mod client;
 mod formats;
 mod input_format;
+mod item;
 mod items;
 mod lines;
 mod report;
@@ -27,13 +28,14 @@ use tokio::sync::mpsc;
 use self::checkpoint::Checkpoint;
 use self::client::Answer;
 use self::formats::Format;
-use self::items::{Item, Items};
+use self::item::Item;
+use self::items::Items;
 use self::report::Refusals;
 use crate::api::Api;
 use crate::cli::ImportArguments;
-use crate::commands::display::one_line;
-use crate::commands::{INTERRUPTED, PARTIAL};
+use crate::exit::{INTERRUPTED, PARTIAL};
 use crate::signals::StopSignals;
+use crate::terminal::one_line;
 
 /// Upper limit of conversations read ahead.
 const READ_AHEAD: usize = 64;

@@ -10,9 +10,8 @@ use anyhow::{Context, Result};
 use assay_contracts::conversation::MAX_MESSAGES;
 use serde::{Deserialize, Serialize};
 
-use super::client::Refusal;
 use super::formats::{FIRST_KEPT, LAST_KEPT, Request};
-use super::items::{Item, Position};
+use super::item::{Item, Position, Refusal};
 
 /// Counts of conversations by result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

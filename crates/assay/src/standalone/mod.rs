@@ -1,7 +1,6 @@
 //! `assay standalone`: every service in one process, on SQLite, with files on disk. The same code as the distributed
 //! stack: each service listens on a loopback port of its own, and the gateway talks HTTP to all of them.
 
-mod data_folder;
 mod greeting;
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -13,12 +12,11 @@ use assay_platform::auth::ApiKey;
 use assay_platform::db::Database;
 use assay_platform::runtime::{Readiness, Tasks};
 use assay_platform::telemetry;
+use assay_platform::web::serve_metrics;
 use url::Url;
 
-pub use self::data_folder::DataFolder;
 use crate::cli::StandaloneArguments;
-use crate::commands::migrate_all;
-use crate::commands::outbox::{ServiceOutbox, open_all};
+use crate::installation::{DataFolder, ServiceOutbox, migrate_all, open_outboxes};
 use crate::open_files;
 use crate::roles;
 use crate::settings::Settings;
@@ -44,7 +42,7 @@ pub async fn run(arguments: StandaloneArguments) -> Result<()> {
     let address = public.local_addr()?;
     let mut tasks = Tasks::new(Readiness::default());
     start_all(&settings, public, internal, &mut tasks)?;
-    telemetry.serve_metrics(&mut tasks)?;
+    serve_metrics(&mut tasks, &mut telemetry)?;
     // Last: the key is shown once, and a failed start must not use that up.
     let first_key = first_key(&settings).await?;
     greeting::print(address, first_key.as_ref())?;
@@ -55,7 +53,7 @@ pub async fn run(arguments: StandaloneArguments) -> Result<()> {
 
 /// The folder is locked, so claims in it belong to a process that no longer runs: no need to wait for their leases.
 async fn release_claims_of_killed_process(settings: &Settings) -> Result<()> {
-    for ServiceOutbox { service, outbox } in open_all(settings).await? {
+    for ServiceOutbox { service, outbox } in open_outboxes(settings).await? {
         outbox.release_all_claims().await.with_context(|| format!("outbox of {service}"))?;
     }
     Ok(())

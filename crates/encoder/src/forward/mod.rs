@@ -4,11 +4,15 @@
 
 mod arithmetic;
 mod attention;
+mod kernel;
 
 pub(crate) use self::arithmetic::LANES;
 use self::arithmetic::{gelu, normalise_rows, quantise_row};
 use self::attention::{AttentionInput, Span, attend};
-use crate::kernel::{Arithmetic, Matrix};
+pub use self::kernel::Kernel;
+pub(crate) use self::kernel::{Arithmetic, Matrix, Portable};
+#[cfg(target_arch = "x86_64")]
+pub(crate) use self::kernel::{Avx2, Avx512Vnni};
 use crate::workspace::{Buffers, Workspace, resize};
 use std::borrow::Cow;
 

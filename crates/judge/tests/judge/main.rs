@@ -6,6 +6,8 @@ mod answers;
 mod endpoints;
 mod fixture;
 mod limits;
+#[path = "../../../../tests/measurement_data.rs"]
+mod measurement_data;
 mod perfect_judge;
 mod probe;
 mod rules;

@@ -16,17 +16,16 @@ use flate2::read::GzDecoder;
 use serde_json::Value;
 
 use crate::fixture::config;
+use crate::measurement_data::measurement_data;
 
 /// Minimum agreement with the labels under the default policy: rank correlation of scores, share of equal categories.
 const MIN_AGREEMENT: f64 = 0.97;
 
 #[tokio::test]
-async fn perfect_answers_survive_the_rules() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus/dev");
-    if !folder.is_dir() {
-        println!("skipped: {} is not there", folder.display());
+async fn perfect_answers_survive_the_rules_on_measurement_data() {
+    let Some(folder) = measurement_data("corpus/dev") else {
         return;
-    }
+    };
     for set in ["hard", "languages", "tricky", "everyday"] {
         let labels = Arc::new(labels(&folder.join(format!("{set}.labels.jsonl.gz"))));
         let conversations = conversations(&folder.join(format!("{set}.jsonl.gz")));

@@ -1,12 +1,14 @@
 //! Credentials and signatures.
 
 mod api_key;
+mod claims;
 mod encryption;
 mod service_token;
 mod signature;
 mod token_cache;
 
 pub use self::api_key::{ApiKey, ApiKeyHash, InvalidApiKey};
+pub use self::claims::{Audience, ServiceClaims};
 pub use self::encryption::UnreadableSecret;
-pub use self::service_token::{Audience, InvalidToken, ServiceClaims, ServiceTokens, UnusableSecret};
+pub use self::service_token::{InvalidToken, ServiceTokens, UnusableSecret};
 pub use self::signature::{InvalidKeys, InvalidSignature, SigningKeys};

@@ -1,7 +1,6 @@
 //! Service tokens: short-lived signed JWTs (RFC 7519). The gateway exchanges an API key for one; a service refuses a call
 //! without a token for its audience.
 
-use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -13,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use assay_contracts::time::Timestamp;
 
+use super::claims::{Audience, ServiceClaims};
 use super::token_cache::TokenCache;
 use crate::runtime::now;
 
@@ -23,49 +23,6 @@ const MAX_FUTURE_SECONDS: i64 = 60;
 const ISSUER: &str = "assay";
 /// RFC 7518, section 3.2 requires 256 bits for HS256.
 const MIN_SECRET_LENGTH: usize = 32;
-
-/// The service that accepts a token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Audience {
-    /// agent-registry.
-    AgentRegistry,
-    /// ingest.
-    Ingest,
-    /// scoring-worker.
-    Scoring,
-    /// export.
-    Export,
-    /// webhooks.
-    Webhooks,
-}
-
-impl Audience {
-    /// The claim `aud`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::AgentRegistry => "agent-registry",
-            Self::Ingest => "ingest",
-            Self::Scoring => "scoring",
-            Self::Export => "export",
-            Self::Webhooks => "webhooks",
-        }
-    }
-}
-
-impl fmt::Display for Audience {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.as_str())
-    }
-}
-
-/// Identity of a caller.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum ServiceClaims {
-    /// A forwarded request of a tenant.
-    Tenant(Tenant),
-    /// A service on its own behalf: it may read across organizations where a route allows it.
-    Service,
-}
 
 /// The configured secret cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

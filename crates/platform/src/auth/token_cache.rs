@@ -4,7 +4,7 @@
 use quick_cache::Equivalent;
 use quick_cache::sync::Cache;
 
-use super::{Audience, ServiceClaims};
+use super::claims::{Audience, ServiceClaims};
 
 /// Entries of each cache: one per tenant and service within a few seconds.
 const CAPACITY: usize = 4_096;

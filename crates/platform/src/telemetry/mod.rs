@@ -15,9 +15,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::format::FmtSpan;
 
 use self::metrics::Metrics;
-use crate::runtime::Tasks;
 use crate::settings::no_color;
-use crate::web::serve_metrics;
 
 /// Settings of logs, metrics and traces.
 #[derive(Debug, Clone, Deserialize)]
@@ -98,15 +96,9 @@ pub fn start(settings: &TelemetrySettings, service: &'static str) -> Result<Tele
 }
 
 impl Telemetry {
-    /// Serves `/metrics`, if configured.
-    ///
-    /// # Errors
-    /// When the listener cannot be used.
-    pub fn serve_metrics(&mut self, tasks: &mut Tasks) -> std::io::Result<()> {
-        match self.metrics.take() {
-            Some((listener, metrics)) => serve_metrics(tasks, listener, metrics),
-            None => Ok(()),
-        }
+    /// The metrics and the listener of `/metrics`, if configured; once.
+    pub(crate) fn take_metrics(&mut self) -> Option<(TcpListener, Metrics)> {
+        self.metrics.take()
     }
 
     /// Sends the remaining spans, within some seconds. Called after all tasks have ended.

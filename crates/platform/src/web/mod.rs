@@ -18,7 +18,7 @@ pub use self::body::{BodyLimits, LARGE_BODY, parse_body, read_body, read_buffere
 pub use self::body_budget::{BodyBudget, BufferedBody};
 pub use self::error::{PROBLEM_CONTENT_TYPE, WebError, body_error};
 pub use self::health::{healthz, readyz};
-pub(crate) use self::metrics::serve_metrics;
+pub use self::metrics::serve_metrics;
 pub use self::page::{invalid_parameter, page_parameters};
 pub use self::recorded_response::respond_with;
 pub use self::request::{REQUEST_ID_HEADER, TRACEPARENT_HEADER, request_middleware};

@@ -1,20 +1,10 @@
 //! Public conversations with ratings by people, from the folder of measurement data beside the workspace.
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use flate2::read::GzDecoder;
 use serde_json::Value;
-
-/// The folder, where there is one.
-pub fn data_folder() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/dev");
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    eprintln!("skipped: there is no folder of measurement data beside the workspace");
-    None
-}
 
 /// The held-out conversations of a set, each with its label.
 pub fn held_out(folder: &Path, name: &str) -> Vec<(Value, Value)> {

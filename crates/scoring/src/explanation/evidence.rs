@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use assay_contracts::evaluation::Evidence;
 
-use crate::transcript::{Role, Transcript, quotes_and_signatures, splits_word};
+use crate::transcript::{Role, Transcript, quotes_and_signatures};
+use crate::word_boundary::splits_word;
 
 /// Maximum length of a quote: enough for a sentence.
 const MAX_QUOTE_BYTES: usize = 200;

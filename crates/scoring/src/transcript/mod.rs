@@ -12,13 +12,12 @@ use assay_contracts::conversation::{Author, AuthorType, Conversation, Message, M
 
 pub(crate) use self::own_text::quotes_and_signatures;
 pub(crate) use self::similarity::shares_any;
-pub(crate) use self::words::{nfc, splits_word};
+pub(crate) use self::words::nfc;
 
 use self::excerpt::{Excerpt, byte_budget};
 use self::similarity::overlap;
 use self::words::Words;
 use crate::injection::InjectionDetector;
-use crate::language::{FunctionWords, Language};
 
 /// Minimum content words of a request: a shorter first message may be a greeting.
 const MIN_REQUEST_WORDS: usize = 4;
@@ -137,17 +136,11 @@ pub(crate) struct Transcript<'a> {
     pub answers: Vec<usize>,
     /// For each item the word overlap with the most similar earlier one of the same side, 0–1.
     pub similarity: Vec<f64>,
-    /// Language of the customer's text.
-    pub language: Language,
 }
 
 impl<'a> Transcript<'a> {
     /// Parses every item once.
-    pub(crate) fn read(
-        injections: &InjectionDetector,
-        words: &FunctionWords,
-        conversation: &'a Conversation,
-    ) -> Self {
+    pub(crate) fn read(injections: &InjectionDetector, conversation: &'a Conversation) -> Self {
         // Notes and events have a budget of their own, so that they never displace text that the customer saw.
         let budget_of = |unseen: bool| {
             let texts =
@@ -163,7 +156,6 @@ impl<'a> Transcript<'a> {
                 Item::read(message, max_bytes, injections.finds(&message.content))
             })
             .collect();
-        let language = Language::of(words, &items);
         let customer = indices(&items, |role| role == Role::Customer);
         let answers = indices(&items, Role::answers);
         let mut similarity = vec![0.0; items.len()];
@@ -172,7 +164,7 @@ impl<'a> Transcript<'a> {
         }
         let is_subject_injected =
             conversation.subject.as_deref().is_some_and(|subject| injections.finds(subject));
-        Self { conversation, is_subject_injected, items, customer, answers, similarity, language }
+        Self { conversation, is_subject_injected, items, customer, answers, similarity }
     }
 
     /// The item at `index`, which comes from this transcript.

@@ -7,6 +7,7 @@ use std::hash::{Hash, Hasher};
 use icu_normalizer::ComposingNormalizerBorrowed;
 
 use super::identifiers::for_each_identifier;
+use crate::word_boundary::is_unspaced;
 
 /// Words of a text that are compared: bounds the time on long texts.
 const MAX_COMPARED_WORDS: usize = 64;
@@ -87,19 +88,6 @@ impl Words {
 /// The text in Unicode normalisation form C: some systems send letters and accents as separate characters.
 pub(crate) fn nfc(text: &str) -> Cow<'_, str> {
     ComposingNormalizerBorrowed::new_nfc().normalize(text)
-}
-
-/// Whether the character belongs to a script that writes no spaces between words.
-const fn is_unspaced(character: char) -> bool {
-    matches!(character, '\u{2E80}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}')
-}
-
-/// Whether the boundary between `left` and `right` is inside a word. In a script without spaces every character is a word.
-pub(crate) fn splits_word(left: &str, right: &str) -> bool {
-    let in_word = |character: Option<char>| {
-        character.is_some_and(|character| character.is_alphanumeric() && !is_unspaced(character))
-    };
-    in_word(left.chars().next_back()) && in_word(right.chars().next())
 }
 
 fn hash_beginning(word: &str) -> u64 {

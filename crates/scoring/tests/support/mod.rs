@@ -72,16 +72,6 @@ pub fn read(path: &Path) -> Vec<Conversation> {
     text.lines().map(|line| Conversation::parse(line.as_bytes()).unwrap()).collect()
 }
 
-/// The folder of measurement data beside the workspace, where there is one.
-pub fn data_folder() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    eprintln!("skipped: {} is not there", folder.display());
-    None
-}
-
 /// The conversation with one more message at its end.
 pub fn with(conversation: &Conversation, speaker: Speaker, content: &str) -> Conversation {
     let mut longer = conversation.clone();

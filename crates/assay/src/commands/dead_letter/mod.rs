@@ -9,8 +9,8 @@ use anyhow::{Result, bail};
 use assay_platform::runtime::now;
 
 use self::source::{DeadLetterAction, DeadLetterSource, Selection, Summary};
-use super::display::{age, one_line};
 use crate::cli::{DeadLetterCommand, DeadLetterSelection};
+use crate::terminal::{age, one_line};
 
 /// Upper limit of dead letters listed of one source.
 const MAX_LISTED: u32 = 1_000;

@@ -11,7 +11,7 @@ use secrecy::ExposeSecret;
 use sha2::{Digest, Sha256};
 
 use crate::cli::DeadLetterLocation;
-use crate::commands::outbox::{self, ServiceOutbox};
+use crate::installation::{self, ServiceOutbox};
 use crate::roles;
 
 const QUEUES: [&str; 7] = [
@@ -66,9 +66,9 @@ pub enum DeadLetterAction {
 impl DeadLetterSource {
     /// All sources, or the named one.
     pub async fn open(location: &DeadLetterLocation) -> Result<Vec<Self>> {
-        let settings = outbox::settings_of(&location.services)?;
+        let settings = installation::settings_of(&location.services)?;
         if settings.bus.url.expose_secret() == "local:" {
-            let outboxes = outbox::open_all(&settings).await?;
+            let outboxes = installation::open_outboxes(&settings).await?;
             return outbox_sources(outboxes, location.queue.as_deref());
         }
         let bus = roles::open_bus(&settings)?;

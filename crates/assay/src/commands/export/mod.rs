@@ -21,9 +21,9 @@ use serde_json::json;
 use self::download::{Verification, download};
 use self::sink::Sink;
 use self::wait::wait;
-use super::{INTERRUPTED, TIMED_OUT, WrongUsage};
 use crate::api::{ATTEMPTS, Api, Call};
 use crate::cli::ExportArguments;
+use crate::exit::{INTERRUPTED, TIMED_OUT, WrongUsage};
 use crate::signals::StopSignals;
 
 const EXPORTS: &str = "/v1/evaluations/exports";

@@ -6,7 +6,7 @@ use assay_contracts::evaluation::{
 };
 use assay_contracts::ticket::Ticket;
 
-use crate::commands::display::one_line;
+use crate::terminal::one_line;
 
 /// Upper limit of quotes shown with a score, the strongest first.
 const MAX_QUOTES: usize = 3;

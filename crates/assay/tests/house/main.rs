@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod circles;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -85,15 +87,12 @@ fn sources() -> Vec<(String, String)> {
     found
 }
 
-/// Whether code (not comments) uses the library: `diesel::`, `use diesel`, but not `a_diesel::`.
-fn uses(source: &str, library: &str) -> bool {
+/// Whether code (not comments) has a path that starts so: `diesel::`, but not `a_diesel::`. `std::` is optional.
+fn uses(source: &str, path: &str) -> bool {
     source.lines().map(str::trim_start).filter(|line| !line.starts_with("//")).any(|line| {
-        line.match_indices(library).any(|(at, _)| {
-            let before = line[..at].chars().next_back();
-            let after = &line[at + library.len()..];
-            let starts_a_path =
-                !before.is_some_and(|before| before.is_alphanumeric() || "_:/\"".contains(before));
-            starts_a_path && after.starts_with("::")
+        line.match_indices(path).any(|(at, _)| {
+            let before = line[..at].trim_end_matches("std::").chars().next_back();
+            !before.is_some_and(|before| before.is_alphanumeric() || "_:/\"".contains(before))
         })
     })
 }
@@ -102,31 +101,47 @@ fn uses(source: &str, library: &str) -> bool {
 fn libraries_are_used_in_their_modules_only() {
     let rules: [(&str, &[&str]); 4] = [
         (
-            "diesel",
+            "diesel::",
             &["/platform/src/db/", "/messaging/src/outbox/", "/messaging/src/inbox/", "/store/", "/testkit/"],
         ),
-        ("actix_web", &["/platform/src/web/", "/http/", "/start.rs", "/gateway/src/app/forward_call.rs"]),
-        ("lapin", &["/messaging/src/bus/rabbit/", "/testkit/"]),
-        ("std::env::var", &["/platform/src/settings/", "/testkit/"]),
+        ("actix_web::", &["/platform/src/web/", "/http/", "/start.rs", "/gateway/src/app/forward_call.rs"]),
+        ("lapin::", &["/messaging/src/bus/rabbit/", "/testkit/"]),
+        // Also `vars`, `var_os` and `vars_os`.
+        ("env::var", &["/platform/src/settings/", "/testkit/"]),
     ];
-    let mut strays = Vec::new();
-    for (name, source) in sources() {
-        for (library, rooms) in &rules {
-            let at_home = rooms.iter().any(|room| name.contains(room));
-            if !at_home && uses(&source, library) {
-                strays.push(format!("{library} in {name}"));
-            }
-        }
+    let sources = sources();
+    for (library, homes) in rules {
+        let users = sources.iter().filter(|(_, source)| uses(source, library)).map(|(name, _)| name);
+        let (at_home, strays): (Vec<_>, Vec<_>) =
+            users.partition(|name| homes.iter().any(|home| name.contains(home)));
+        assert!(strays.is_empty(), "{library} in {strays:#?}");
+        assert!(!at_home.is_empty(), "nothing uses {library}: the rule cannot fail");
     }
-    assert!(strays.is_empty(), "{}", strays.join("\n"));
 }
 
 #[test]
 fn every_role_has_the_same_layout() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    const FILES: [&str; 4] = ["lib.rs", "config.rs", "start.rs", "metrics.rs"];
+    const FOLDERS: [&str; 5] = ["app", "consume", "domain", "http", "store"];
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     for role in ROLES {
-        for room in ["lib.rs", "config.rs", "start.rs", "app"] {
-            assert!(root.join(role).join("src").join(room).exists(), "{role} has no {room}");
+        let has = |path: &str| crates.join(role).join(path).exists();
+        let has_module = |name: &str| has(&format!("src/{name}.rs")) || has(&format!("src/{name}/mod.rs"));
+        for name in ["lib", "config", "start", "app"] {
+            assert!(has_module(name), "{role} has no {name}");
+        }
+        assert!(has("tests"), "{role} has no tests");
+        assert!(has("src/app/run_maintenance.rs") || role == "gateway", "{role} has no run_maintenance.rs");
+        assert_eq!(has("src/store"), has("migrations"), "{role}: a store has migrations");
+        for database in ["postgres", "sqlite"].iter().filter(|_| has("src/store")) {
+            assert!(has_module(&format!("store/{database}")), "{role} has no store for {database}");
+            assert!(has(&format!("migrations/{database}")), "{role} has no migrations for {database}");
+        }
+        for entry in fs::read_dir(crates.join(role).join("src")).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            let is_known =
+                FILES.contains(&name.as_str()) || (FOLDERS.contains(&name.as_str()) && has_module(&name));
+            assert!(is_known, "src/{name} of {role} is not in the layout of ARCHITECTURE.md");
         }
     }
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 pub(crate) use self::portable::Portable;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use self::x86::{Avx2, Avx512Vnni};
-use crate::forward::{Input, LANES, Transformer};
+use super::{Input, LANES, Transformer};
 use crate::workspace::Workspace;
 
 /// Instruction set that a model runs with. All give the same bytes.
@@ -76,7 +76,7 @@ pub(crate) trait Arithmetic: Copy {
         results: &mut Vec<f32>,
     );
 
-    /// [`crate::forward::encode`], compiled for the instructions of this arithmetic.
+    /// [`super::encode`], compiled for the instructions of this arithmetic.
     fn encode(transformer: &Transformer<Self>, input: Input<'_>, workspace: &mut Workspace) -> Vec<f32>;
 }
 
