@@ -26,7 +26,6 @@ mod database_url;
 mod files;
 mod http;
 mod identity;
-mod install;
 mod ports;
 mod postgres;
 mod query;
