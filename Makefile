@@ -3,6 +3,8 @@
 CARGO ?= cargo
 LISTEN ?= $(or $(ASSAY_GATEWAY__LISTEN),127.0.0.1:8080)
 DATA_DIR ?= ./data
+# Where cargo builds.
+TARGET = $(or $(CARGO_TARGET_DIR),target)
 ORGANIZATION ?= default
 CHAOS_SEEDS ?= 1
 # Working folder for fitting the reader, and the shipped model.
@@ -13,12 +15,12 @@ PYTHON = $(TRAINING)/venv/bin/python
 # nextest runs each test in its own process; falls back to `cargo test` where it is not installed.
 TEST_RUNNER = $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo "$(CARGO) nextest run" || echo "$(CARGO) test")
 
-.PHONY: changelog help run test flood lint chaos bench bench-scoring stack stack-down stack-key docs reader corpus-check benchmark \
+.PHONY: changelog help run test test-api test-s3 test-deployment flood lint chaos bench bench-scoring stack stack-down stack-key docs reader corpus-check benchmark \
   compose-up compose-down compose-key compose-test judge-test
 
 help:
 	@echo "make run         build and start everything in one process on $(LISTEN), data in $(DATA_DIR)"
-	@echo "make test        all tests, with a private PostgreSQL and RabbitMQ that they start themselves"
+	@echo "make test        all tests, with private servers; as root on Debian it installs what they need"
 	@echo "make flood       10,000 idle and 3,000 rude connections against both stacks, and the results"
 	@echo "make lint        formatting, clippy, licences and advisories, and the corpus"
 	@echo "make chaos       fault injection with the seeds in CHAOS_SEEDS=1,2,3, on both stacks: minutes for each seed"
@@ -41,18 +43,25 @@ run:
 	$(CARGO) run --release --bin assay -- standalone --listen $(LISTEN) --data-dir $(DATA_DIR)
 
 test:
-	$(CARGO) build --workspace --bins
-	$(CARGO) build --workspace --tests
-	target/debug/assay-test-services --postgres --rabbit -- $(TEST_RUNNER) --workspace --no-fail-fast
-	scripts/schemathesis.sh target/debug/assay
-	scripts/s3-test.sh target/debug
+	scripts/packages.sh
+	$(TEST_RUNNER) --workspace --no-run
+	$(TARGET)/debug/assay-test-services --postgres --rabbit -- $(TEST_RUNNER) --workspace --no-fail-fast
+	@$(MAKE) --jobs 3 --output-sync=target --keep-going test-api test-s3 test-deployment
+
+test-api:
+	scripts/schemathesis.sh $(TARGET)/debug/assay
+
+test-s3:
+	scripts/s3-test.sh $(TARGET)/debug
+
+test-deployment:
 	scripts/kubernetes-test.sh
 
 # `make test` includes a tenth of it.
 flood:
 	$(CARGO) build --release --workspace --bins
 	$(CARGO) test --release -p assay --test e2e --no-run
-	target/release/assay-test-services --postgres --rabbit -- \
+	$(TARGET)/release/assay-test-services --postgres --rabbit -- \
 	  $(CARGO) test --release -p assay --test e2e -- --ignored --nocapture --test-threads 1 flood
 
 lint:
@@ -75,15 +84,15 @@ bench-scoring:
 
 stack:
 	$(CARGO) build --release --bin assay --bin assay-stack
-	target/release/assay-stack up
+	$(TARGET)/release/assay-stack up
 
 stack-down:
 	$(CARGO) build --release --bin assay-stack
-	target/release/assay-stack down
+	$(TARGET)/release/assay-stack down
 
 stack-key:
 	@$(CARGO) build --quiet --release --bin assay --bin assay-stack
-	@target/release/assay-stack key --organization $(ORGANIZATION)
+	@$(TARGET)/release/assay-stack key --organization $(ORGANIZATION)
 
 compose-up:
 	deploy/docker/secrets.sh
@@ -100,7 +109,7 @@ compose-test:
 
 judge-test:
 	$(CARGO) build -p assay --bin assay
-	scripts/judge-test.sh $(or $(CARGO_TARGET_DIR),target)/debug/assay
+	scripts/judge-test.sh $(TARGET)/debug/assay
 
 docs:
 	$(CARGO) run --bin assay -- openapi > proto-docs/openapi/assay.json
@@ -128,9 +137,9 @@ corpus-check:
 
 benchmark:
 	@$(CARGO) build --quiet --release --bin assay
-	@$(or $(CARGO_TARGET_DIR),target)/release/assay benchmark corpus --part dev
+	@$(TARGET)/release/assay benchmark corpus --part dev
 	@echo
-	@$(or $(CARGO_TARGET_DIR),target)/release/assay benchmark corpus --part test
+	@$(TARGET)/release/assay benchmark corpus --part test
 
 changelog:
 	scripts/changelog.sh --version $(VERSION)

@@ -5,11 +5,16 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use assay_testkit::process::Signal;
+use assay_testkit::wait::wait_for;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -79,13 +84,14 @@ impl StubService {
     }
 
     fn export(&self, folder: &std::path::Path, more: &[&str]) -> Output {
-        let arguments = ["export", "--kind", "axis", "--url", &self.url, "--key", "some-key"];
-        Command::new(env!("CARGO_BIN_EXE_assay"))
-            .args(arguments)
-            .args(more)
-            .current_dir(folder)
-            .output()
-            .unwrap()
+        self.command(folder, more).output().unwrap()
+    }
+
+    fn command(&self, folder: &std::path::Path, more: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+        command.args(["export", "--kind", "axis", "--url", &self.url, "--key", "some-key"]);
+        command.args(more).current_dir(folder);
+        command
     }
 
     /// The requests for the file.
@@ -302,6 +308,22 @@ fn existing_file_is_kept_without_force() {
     assert_eq!(std::fs::read(&path).unwrap(), FILE);
     let missing = stub.export(folder.path(), &["--out", "nowhere/x.csv"]);
     assert_ends(&missing, 1, &["there is no folder nowhere"]);
+}
+
+#[test]
+fn interrupted_command_says_how_to_resume_and_leaves_no_file() {
+    let stub = StubService::new(&[json!({"status": "pending"})], &[Answer::Whole]);
+    let folder = tempfile::tempdir().unwrap();
+    let child = stub.command(folder.path(), &[]).stderr(Stdio::piped()).spawn().unwrap();
+    // The export is created and its status is read again and again.
+    wait_for("two requests", Duration::from_secs(30), || {
+        Ok((stub.seen.lock().unwrap().len() > 1).then_some(()))
+    })
+    .unwrap();
+    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_ends(&output, 130, &["interrupted: nothing was written", &format!("assay export --id {ID}")]);
+    assert_nothing_left(folder.path());
 }
 
 #[test]

@@ -6,12 +6,14 @@
 //!
 //! - [`services`] and [`TestDatabase`] are the entry points for tests;
 //! - [`PrivatePostgres`] and [`PrivateRabbit`] are the servers;
+//! - [`launcher`] has the table of the roles and starts them as processes;
 //! - [`proxy`] injects network faults between processes;
 //! - [`stub_judge`] is a chat completions endpoint with scripted responses and faults;
 //! - [`stack`] is the supervisor behind the `assay-stack` executable.
 //!
 //! Linux only: it relies on `/proc`, on signal file descriptors and on the parent death signal.
 
+pub mod launcher;
 pub mod process;
 pub mod proxy;
 pub mod services;
@@ -26,7 +28,6 @@ mod database_url;
 mod files;
 mod http;
 mod identity;
-mod install;
 mod ports;
 mod postgres;
 mod query;

@@ -24,6 +24,13 @@ pub(crate) fn find(program: &str) -> Option<PathBuf> {
     folders().into_iter().map(|folder| folder.join(program)).find(|path| path.is_file())
 }
 
+/// What to do when the programs of a Debian package are not found.
+pub(crate) fn advice(package: &str) -> String {
+    format!(
+        "{package} is not installed: install it with `sudo apt-get install -y --no-install-recommends {package}`"
+    )
+}
+
 /// The folders matching `prefix` + anything + `suffix`, for example `/usr/lib/postgresql/` and `/bin`.
 pub(crate) fn folders_between(prefix: &str, suffix: &str) -> Vec<PathBuf> {
     let Ok(entries) = Path::new(prefix).read_dir() else { return Vec::new() };

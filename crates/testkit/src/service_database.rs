@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result};
 use assay_platform::db::{Database, DatabaseSettings, Migrations};
 use assay_platform::runtime::blocking;
 use tempfile::TempDir;
 
+use crate::launcher;
 use crate::roles::ServiceRole;
 use crate::test_database::{Template, TestDatabase};
 
@@ -78,15 +79,8 @@ impl ServiceDatabase {
 }
 
 fn role_of(schema: &'static str) -> Result<ServiceRole> {
-    let role = match schema {
-        "registry" => "assay_registry",
-        "ingest" => "assay_ingest",
-        "scoring" => "assay_scoring",
-        "export" => "assay_export",
-        "webhooks" => "assay_webhooks",
-        other => return Err(anyhow!("there is no service with the schema `{other}`")),
-    };
-    Ok(ServiceRole { role, schema })
+    let owner = launcher::owners().into_iter().find(|owner| owner.schema == schema);
+    owner.with_context(|| format!("there is no service with the schema `{schema}`"))
 }
 
 /// Waits for a condition; the timeout error names `what`.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use assay_testkit::launcher::{Settings, databases, owners};
 use assay_testkit::process::Signal;
 use assay_testkit::{
     Location, PostgresOptions, PrivatePostgres, PrivateRabbit, RabbitOptions, ServiceRole, SmallDisk,
@@ -11,15 +12,6 @@ use assay_testkit::{
 
 const DATABASE: &str = "assay";
 const PASSWORD: &str = "chaos";
-
-/// Setting of the address, role, schema.
-pub const DATABASES: [(&str, &str, &str); 5] = [
-    ("ASSAY_REGISTRY__DATABASE_URL", "assay_registry", "registry"),
-    ("ASSAY_INGEST__DATABASE_URL", "assay_ingest", "ingest"),
-    ("ASSAY_SCORING__DATABASE_URL", "assay_scoring", "scoring"),
-    ("ASSAY_EXPORT__DATABASE_URL", "assay_export", "export"),
-    ("ASSAY_WEBHOOKS__DATABASE_URL", "assay_webhooks", "webhooks"),
-];
 
 /// The servers; `None` while stopped.
 pub struct Backends {
@@ -39,9 +31,7 @@ impl Backends {
             rabbit_folder: home.join("rabbitmq"),
         };
         this.heal()?;
-        let services: Vec<ServiceRole> =
-            DATABASES.iter().map(|(_, role, schema)| ServiceRole { role, schema }).collect();
-        provision_services(&this.postgres()?.url(), DATABASE, PASSWORD, &services)?;
+        provision_services(&this.postgres()?.url(), DATABASE, PASSWORD, &owners())?;
         Ok(this)
     }
 
@@ -118,19 +108,16 @@ impl Backends {
     }
 
     /// A service's database without a proxy.
-    pub fn database(&self, schema: &str) -> Result<String> {
+    pub fn database(&self, owner: ServiceRole) -> Result<String> {
         let address = self.postgres_address().context("PostgreSQL does not run")?;
-        database_url(schema, &address)
+        Ok(database_url(owner, &address))
     }
 
     /// Settings for the command line.
-    pub fn variables(&self) -> Vec<(String, String)> {
-        let mut variables: Vec<_> = DATABASES
-            .iter()
-            .filter_map(|(name, _, schema)| Some(((*name).to_owned(), self.database(schema).ok()?)))
-            .collect();
-        variables.extend(self.amqp_url().ok().map(|url| ("ASSAY_BUS__URL".to_owned(), url)));
-        variables
+    pub fn settings(&self) -> Settings {
+        let set = |name: &str, url: Result<String>| Some((name.to_owned(), url.ok()?));
+        let databases = databases().filter_map(|role| set(role.setting, self.database(role.owner)));
+        databases.chain(set("ASSAY_BUS__URL", self.amqp_url())).collect()
     }
 
     fn postgres(&self) -> Result<&PrivatePostgres> {
@@ -143,7 +130,6 @@ impl Backends {
 }
 
 /// The URL of a service's database at `address`, the server's or a proxy's.
-pub fn database_url(schema: &str, address: &str) -> Result<String> {
-    let (_, role, _) = DATABASES.iter().find(|(_, _, name)| *name == schema).context("no such schema")?;
-    Ok(format!("postgres://{role}:{PASSWORD}@{address}/{DATABASE}"))
+pub fn database_url(owner: ServiceRole, address: &str) -> String {
+    format!("postgres://{}:{PASSWORD}@{address}/{DATABASE}", owner.role)
 }

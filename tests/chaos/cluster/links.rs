@@ -6,10 +6,10 @@ use std::path::Path;
 
 use anyhow::Result;
 use assay_testkit::free_port;
+use assay_testkit::launcher::{GATEWAY, Instance, ROLES, Settings};
 use assay_testkit::proxy::{LinkState, Proxy};
 
 use super::backends::{Backends, database_url};
-use super::{Instance, ROLES};
 
 /// Target of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -22,54 +22,6 @@ pub enum To {
 
 /// A link: from a role to a server, or from all callers to a role.
 pub type Link = (&'static str, To);
-
-/// Role, setting of its own address, setting by which others find it, setting of its database, its schema.
-struct Wiring {
-    role: &'static str,
-    listen: &'static str,
-    url: Option<&'static str>,
-    database: Option<(&'static str, &'static str)>,
-}
-
-const WIRING: [Wiring; 7] = [
-    Wiring {
-        role: ROLES[0],
-        listen: "ASSAY_REGISTRY__LISTEN",
-        url: Some("ASSAY_SERVICES__REGISTRY_URL"),
-        database: Some(("ASSAY_REGISTRY__DATABASE_URL", "registry")),
-    },
-    Wiring {
-        role: ROLES[1],
-        listen: "ASSAY_INGEST__LISTEN",
-        url: Some("ASSAY_SERVICES__INGEST_URL"),
-        database: Some(("ASSAY_INGEST__DATABASE_URL", "ingest")),
-    },
-    Wiring {
-        role: ROLES[2],
-        listen: "ASSAY_SCORING__LISTEN",
-        url: Some("ASSAY_SERVICES__SCORING_URL"),
-        database: Some(("ASSAY_SCORING__DATABASE_URL", "scoring")),
-    },
-    Wiring {
-        role: ROLES[3],
-        listen: "ASSAY_EXPORT__LISTEN",
-        url: Some("ASSAY_SERVICES__EXPORT_URL"),
-        database: Some(("ASSAY_EXPORT__DATABASE_URL", "export")),
-    },
-    Wiring {
-        role: ROLES[4],
-        listen: "ASSAY_EXPORT_WORKER__LISTEN",
-        url: None,
-        database: Some(("ASSAY_EXPORT_WORKER__DATABASE_URL", "export")),
-    },
-    Wiring {
-        role: ROLES[5],
-        listen: "ASSAY_WEBHOOKS__LISTEN",
-        url: Some("ASSAY_SERVICES__WEBHOOKS_URL"),
-        database: Some(("ASSAY_WEBHOOKS__DATABASE_URL", "webhooks")),
-    },
-    Wiring { role: ROLES[6], listen: "ASSAY_GATEWAY__LISTEN", url: None, database: None },
-];
 
 /// All links.
 pub struct Links {
@@ -118,51 +70,49 @@ impl Links {
 }
 
 /// One process without proxies.
-pub async fn standalone(data: &Path) -> Result<(Links, Vec<Instance>)> {
-    let address = format!("127.0.0.1:{}", free_port()?);
-    let arguments = ["standalone", "--listen", &address, "--data-dir", &data.display().to_string()]
-        .map(str::to_owned)
-        .to_vec();
-    let instance = Instance::new("standalone", 1, address.clone(), arguments, Vec::new());
-    Ok((Links { proxies: BTreeMap::new(), public: address }, vec![instance]))
+pub fn standalone(data: &Path) -> Result<(Links, Vec<Instance>)> {
+    let instance = Instance::standalone(data)?;
+    Ok((Links { proxies: BTreeMap::new(), public: instance.address().to_owned() }, vec![instance]))
 }
 
 /// `replicas` processes of every role, with a proxy on every link.
 pub async fn distributed(backends: &Backends, replicas: usize) -> Result<(Links, Vec<Instance>)> {
     let mut proxies = BTreeMap::new();
     let mut addresses: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    let mut shared = Vec::new();
+    let mut shared = Settings::new();
     let mut public = String::new();
-    for wiring in &WIRING {
+    for role in ROLES {
         let ports = (0..replicas).map(|_| free_port()).collect::<Result<Vec<_>>>()?;
         let replicas: Vec<String> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
         let proxy = Proxy::among(replicas.clone()).await?;
         let address = proxy.address().to_string();
-        if let Some(name) = wiring.url {
-            shared.push((name.to_owned(), format!("http://{address}")));
-        } else if wiring.role == "gateway" {
+        if let Some(name) = role.url {
+            shared.insert(name.to_owned(), format!("http://{address}"));
+        } else if role.name == GATEWAY {
             public = address;
         }
-        proxies.insert((wiring.role, To::Service), proxy);
-        addresses.insert(wiring.role, replicas);
+        proxies.insert((role.name, To::Service), proxy);
+        addresses.insert(role.name, replicas);
     }
     let mut instances = Vec::new();
-    for wiring in &WIRING {
+    for role in ROLES {
         let mut variables = shared.clone();
-        if let Some((name, schema)) = wiring.database {
+        if let Some(database) = role.database {
             let postgres = Proxy::to(backends.postgres_address().unwrap_or_default()).await?;
-            variables.push((name.to_owned(), database_url(schema, &postgres.address().to_string())?));
-            proxies.insert((wiring.role, To::Postgres), postgres);
+            let url = database_url(database.owner, &postgres.address().to_string());
+            variables.insert(database.setting.to_owned(), url);
+            proxies.insert((role.name, To::Postgres), postgres);
             let rabbit = Proxy::to(backends.rabbit_address().unwrap_or_default()).await?;
             let url = backends.amqp_url_at(&rabbit.address().to_string())?;
-            variables.push(("ASSAY_BUS__URL".to_owned(), url));
-            proxies.insert((wiring.role, To::Rabbit), rabbit);
+            variables.insert("ASSAY_BUS__URL".to_owned(), url);
+            proxies.insert((role.name, To::Rabbit), rabbit);
         }
-        for (index, address) in addresses[wiring.role].iter().enumerate() {
-            let mut variables = variables.clone();
-            variables.push((wiring.listen.to_owned(), address.clone()));
-            let arguments = vec![wiring.role.to_owned()];
-            instances.push(Instance::new(wiring.role, index + 1, address.clone(), arguments, variables));
+        for (index, address) in addresses[role.name].iter().enumerate() {
+            let name = format!("{}-{}", role.name, index + 1);
+            let instance = Instance::new(role.name, name, address, [role.name.to_owned()])
+                .variables(variables.clone())
+                .variables([(role.listen.to_owned(), address.clone())]);
+            instances.push(instance);
         }
     }
     Ok((Links { proxies, public }, instances))

@@ -2,24 +2,21 @@
 
 mod backends;
 mod clock;
-mod instance;
 mod links;
 mod settings;
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use assay_testkit::SmallDisk;
+use assay_testkit::launcher::{Instance, Launcher, owners};
 use assay_testkit::process::Signal;
 use tempfile::TempDir;
 use tokio::process::Command;
-use tokio::time::{Instant, sleep};
 
 pub use self::backends::Backends;
-pub use self::instance::Instance;
 pub use self::links::{Link, Links, To};
 pub use self::settings::KEY;
 
@@ -40,10 +37,6 @@ pub enum Kind {
     Distributed { replicas: usize },
 }
 
-/// The roles, in start order.
-pub const ROLES: [&str; 7] =
-    ["agent-registry", "ingest", "scoring-worker", "export", "export-worker", "webhooks", "gateway"];
-
 /// A running cluster. Dropping it kills all its processes.
 pub struct Cluster {
     // Drop order: processes before the servers and disks they use.
@@ -52,8 +45,7 @@ pub struct Cluster {
     pub backends: Option<Backends>,
     pub objects: SmallDisk,
     pub data: SmallDisk,
-    settings: settings::Settings,
-    logs: PathBuf,
+    launcher: Launcher,
     home: TempDir,
 }
 
@@ -73,13 +65,22 @@ impl Cluster {
             (Some(backends), Kind::Distributed { replicas }) => {
                 links::distributed(backends, replicas).await?
             }
-            _ => links::standalone(data.folder()).await?,
+            _ => links::standalone(data.folder())?,
         };
-        let settings = settings::Settings::write(home.path(), objects.folder())?;
-        let logs = logs.to_owned();
-        let mut cluster = Self { instances, links, backends, objects, data, settings, logs, home };
+        let with_clock = |instance: Instance| {
+            let clock = clock::variables(home.path(), instance.role());
+            instance.variables(clock)
+        };
+        let instances = instances.into_iter().map(with_clock).collect();
+        let launcher = Launcher {
+            program: ASSAY.into(),
+            folder: home.path().to_owned(),
+            logs: logs.to_owned(),
+            settings: settings::write(home.path(), objects.folder())?,
+        };
+        let mut cluster = Self { instances, links, backends, objects, data, launcher, home };
         if cluster.backends.is_some() {
-            cluster.migrate().await?;
+            cluster.operator().migrate().await?;
         }
         cluster.start_missing()?;
         cluster.await_ready().await?;
@@ -97,7 +98,7 @@ impl Cluster {
         self.data.free()?;
         for instance in &self.instances {
             instance.signal(Signal::SIGCONT);
-            clock::set(self.home.path(), instance.role, 0)?;
+            clock::set(self.home.path(), instance.role(), 0)?;
         }
         if let Some(backends) = &mut self.backends {
             backends.heal()?;
@@ -112,15 +113,12 @@ impl Cluster {
 
     /// Starts every process that does not run.
     pub fn start_missing(&mut self) -> Result<()> {
-        for instance in self.instances.iter_mut().filter(|instance| !instance.is_running()) {
-            instance.start(ASSAY, &self.settings, self.home.path(), &self.logs)?;
-        }
-        Ok(())
+        self.instances.iter_mut().try_for_each(|instance| instance.start(&self.launcher))
     }
 
     /// The running instances of a role.
     pub fn of_role(&mut self, role: &str) -> Vec<&mut Instance> {
-        self.instances.iter_mut().filter(|instance| instance.role == role).collect()
+        self.instances.iter_mut().filter(|instance| instance.role() == role).collect()
     }
 
     /// Sets the clock offset of a role, in seconds.
@@ -136,7 +134,11 @@ impl Cluster {
     /// The address of a service's database, for checks.
     pub fn database(&self, schema: &str) -> Result<String> {
         match &self.backends {
-            Some(backends) => Ok(format!("{}?options=-csearch_path%3D{schema}", backends.database(schema)?)),
+            Some(backends) => {
+                let owner = owners().into_iter().find(|owner| owner.schema == schema);
+                let url = backends.database(owner.context("no such schema")?)?;
+                Ok(format!("{url}?options=-csearch_path%3D{schema}"))
+            }
             None => Ok(format!("sqlite:{}", self.data.folder().join(format!("{schema}.sqlite")).display())),
         }
     }
@@ -153,42 +155,20 @@ impl Cluster {
 
     /// The executable with the settings of this cluster, for operator commands.
     pub fn assay(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(ASSAY);
-        command.args(arguments).stdin(Stdio::null()).kill_on_drop(true);
-        for name in settings::inherited() {
-            command.env_remove(name);
-        }
-        command.envs(self.settings.variables());
-        if let Some(backends) = &self.backends {
-            command.envs(backends.variables());
-        }
-        command
+        self.operator().command(arguments)
     }
 
-    async fn migrate(&self) -> Result<()> {
-        let migrated = self.assay(&["migrate"]).output().await?;
-        let said = String::from_utf8_lossy(&migrated.stderr).into_owned();
-        ensure!(migrated.status.success(), "assay migrate: {said}");
-        Ok(())
+    /// Without proxies.
+    fn operator(&self) -> Launcher {
+        let mut launcher = self.launcher.clone();
+        launcher.settings.extend(self.backends.iter().flat_map(Backends::settings));
+        launcher
     }
 
     /// Waits until every process is ready.
     pub async fn await_ready(&mut self) -> Result<()> {
-        let deadline = Instant::now() + LIMIT;
-        let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(5)).build()?;
-        for index in 0..self.instances.len() {
-            loop {
-                let instance = &mut self.instances[index];
-                instance.ensure_not_exited()?;
-                let url = format!("http://{}/readyz", instance.address);
-                let answer = http.get(url).send().await;
-                if answer.is_ok_and(|answer| answer.status().is_success()) {
-                    break;
-                }
-                let name = instance.name();
-                ensure!(Instant::now() < deadline, "{name} was not ready within {} s", LIMIT.as_secs());
-                sleep(Duration::from_millis(50)).await;
-            }
+        for instance in &self.instances {
+            instance.await_ready(LIMIT).await?;
         }
         Ok(())
     }
@@ -196,7 +176,7 @@ impl Cluster {
     /// The tails of all logs, for a failed run.
     pub fn log_tails(&self) -> Result<String> {
         let mut text = String::new();
-        for entry in fs::read_dir(&self.logs).context("cannot list the logs")? {
+        for entry in fs::read_dir(&self.launcher.logs).context("cannot list the logs")? {
             let path = entry?.path();
             if path.extension().is_some_and(|extension| extension == "log") {
                 let log = fs::read_to_string(&path)?;

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Result;
+use assay_testkit::launcher::Settings;
 
 /// The key of all clients.
 pub const KEY: &str = "chaos-bootstrap-key";
@@ -30,27 +31,12 @@ max_attempts = 50
 evaluations_wait_milliseconds = 120000
 "#;
 
-/// Settings in the environment of the test, which must not reach the product.
-pub fn inherited() -> impl Iterator<Item = std::ffi::OsString> {
-    std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_string_lossy().starts_with("ASSAY_"))
-}
-
-pub struct Settings {
-    variables: Vec<(String, String)>,
-}
-
-impl Settings {
-    pub fn write(home: &Path, objects: &Path) -> Result<Self> {
-        let file = home.join("chaos.toml");
-        fs::write(&file, FILE)?;
-        let variables = vec![
-            ("ASSAY_CONFIG".to_owned(), file.display().to_string()),
-            ("ASSAY_OBJECTS__URL".to_owned(), format!("file://{}", objects.display())),
-        ];
-        Ok(Self { variables })
-    }
-
-    pub fn variables(&self) -> Vec<(String, String)> {
-        self.variables.clone()
-    }
+/// Writes the file into `home` and returns the settings that lead to it.
+pub fn write(home: &Path, objects: &Path) -> Result<Settings> {
+    let file = home.join("chaos.toml");
+    fs::write(&file, FILE)?;
+    Ok(Settings::from([
+        ("ASSAY_CONFIG".to_owned(), file.display().to_string()),
+        ("ASSAY_OBJECTS__URL".to_owned(), format!("file://{}", objects.display())),
+    ]))
 }

@@ -8,11 +8,12 @@ mod processes;
 use std::time::Duration;
 
 use anyhow::Result;
+use assay_testkit::launcher::ROLES;
 use serde::Serialize;
 use tokio::time::sleep;
 
 use crate::client::Client;
-use crate::cluster::{Cluster, ROLES, To};
+use crate::cluster::{Cluster, To};
 use crate::journal::Journal;
 use crate::rng::Rng;
 
@@ -87,7 +88,7 @@ impl Fault {
     pub fn of_the_distributed_stack() -> Vec<Self> {
         let mut faults: Vec<Self> = ROLES
             .iter()
-            .flat_map(|role| [Self::Kill(role), Self::KillOne(role), Self::Pause(role)])
+            .flat_map(|role| [Self::Kill(role.name), Self::KillOne(role.name), Self::Pause(role.name)])
             .collect();
         for to in [To::Postgres, To::Rabbit, To::Service] {
             faults.extend([Self::Cut(to), Self::CutOne(to), Self::FreezeOne(to), Self::Slow(to)]);

@@ -8,7 +8,7 @@ use assay_testkit::proxy::LinkState;
 use tokio::time::{Instant, sleep};
 
 use super::FaultContext;
-use crate::cluster::To;
+use crate::cluster::{LIMIT, To};
 use crate::load;
 
 const SHORT: Duration = Duration::from_millis(200);
@@ -18,7 +18,8 @@ const LONG: Duration = Duration::from_secs(4);
 pub async fn kill(context: &mut FaultContext<'_>, role: Option<&str>) -> Result<()> {
     context.hold(Duration::ZERO, SHORT).await;
     let victims = context.cluster.instances.iter_mut();
-    let victims: Vec<_> = victims.filter(|instance| role.is_none_or(|role| instance.role == role)).collect();
+    let victims: Vec<_> =
+        victims.filter(|instance| role.is_none_or(|role| instance.role() == role)).collect();
     victims.iter().for_each(|instance| instance.signal(Signal::SIGKILL));
     victims.into_iter().for_each(|instance| instance.kill());
     if role.is_some() {
@@ -46,7 +47,7 @@ pub async fn pause(context: &mut FaultContext<'_>, role: &str) -> Result<()> {
 /// Rolling restart: each process stops in order, and its successor is ready before the next one stops.
 pub async fn rolling_restart(context: &mut FaultContext<'_>) -> Result<()> {
     for index in 0..context.cluster.instances.len() {
-        context.cluster.instances[index].stop().await?;
+        context.cluster.instances[index].stop(LIMIT).await?;
         context.cluster.start_missing()?;
         context.cluster.await_ready().await?;
     }
@@ -54,7 +55,7 @@ pub async fn rolling_restart(context: &mut FaultContext<'_>) -> Result<()> {
 }
 
 pub async fn stop_everything(context: &mut FaultContext<'_>) -> Result<()> {
-    let stopped = context.cluster.instances.iter_mut().map(|instance| instance.stop());
+    let stopped = context.cluster.instances.iter_mut().map(|instance| instance.stop(LIMIT));
     futures_util::future::try_join_all(stopped).await.map(drop)
 }
 

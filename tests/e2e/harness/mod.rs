@@ -3,11 +3,12 @@
 mod api;
 mod cases;
 mod conversation;
-mod deployment;
 mod operations;
+mod private_stack;
 mod raw;
 mod receiver;
 mod reply;
+mod shared;
 mod stack;
 mod table;
 
@@ -19,29 +20,34 @@ pub use self::api::Api;
 pub use self::cases::Cases;
 pub use self::conversation::{Edit, conversation, edited, message, messages, set, unset};
 pub use self::operations::{Operation, documented_operations, routed_operations, serving_crates};
+pub use self::private_stack::PrivateStack;
 pub use self::raw::RawConnection;
 pub use self::receiver::{Message, Receiver};
 pub use self::reply::Reply;
+pub use self::shared::{Scenario, run_shared};
 pub use self::stack::{Kind, Stack};
 pub use self::table::Table;
 
 /// Time limit of every wait.
 pub const LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs a scenario on its own stack. The logs are kept, and shown on failure.
-pub fn run(kind: Kind, name: &str, scenario: impl AsyncFnOnce(&mut Stack) -> Result<()>) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    runtime.block_on(async {
-        let mut stack = Stack::prepare(kind, name)?;
-        let outcome = match stack.start().await {
-            Ok(()) => scenario(&mut stack).await,
-            Err(error) => Err(error.context("the stack does not start")),
-        };
-        if outcome.is_err() {
-            stack.show_logs();
-        }
-        outcome
-    })
+/// Runs a scenario that starts a stack of its own. The logs are kept, and shown on failure.
+pub fn run_private(
+    kind: Kind,
+    name: &str,
+    scenario: impl AsyncFnOnce(&mut PrivateStack) -> Result<()>,
+) -> Result<()> {
+    let mut stack = PrivateStack::prepare(kind, name)?;
+    let outcome = block_on(scenario(&mut stack));
+    if outcome.is_err() {
+        stack.show_logs();
+    }
+    outcome
+}
+
+/// Runs a future to its end.
+pub fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(future)
 }
 
 /// Polls `attempt` until it has a value; an error after [`LIMIT`].

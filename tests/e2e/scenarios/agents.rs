@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::harness::{Api, Cases, Stack, conversation, edited, set};
 
 /// Registration and use.
-pub async fn run(stack: &mut Stack) -> Result<()> {
+pub async fn run(stack: &Stack) -> Result<()> {
     let api = stack.api()?;
     let mut cases = Cases::default();
     cases.check("a new agent", created(&api).await);

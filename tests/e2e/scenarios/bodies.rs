@@ -11,7 +11,7 @@ use crate::harness::{Api, Cases, RawConnection, Stack, conversation, edited, set
 const LIMIT: usize = 4 * 1024 * 1024;
 
 /// Malformed JSON, media types, size and time.
-pub async fn run(stack: &mut Stack) -> Result<()> {
+pub async fn run(stack: &Stack) -> Result<()> {
     let api = stack.api()?;
     let mut cases = Cases::default();
     for (name, body) in malformed() {
@@ -172,7 +172,7 @@ async fn cut_body(stack: &Stack) -> Result<()> {
 }
 
 fn authorization(stack: &Stack) -> String {
-    format!("Authorization: Bearer {}", stack.bootstrap_key())
+    format!("Authorization: Bearer {}", stack.key())
 }
 
 fn head(key: &str, length: &str) -> String {

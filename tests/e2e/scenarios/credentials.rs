@@ -24,7 +24,7 @@ fn operations() -> Vec<(Method, String, &'static str)> {
 }
 
 /// Invalid keys in all forms, and keys without the required scope.
-pub async fn run(stack: &mut Stack) -> Result<()> {
+pub async fn run(stack: &Stack) -> Result<()> {
     let mut cases = Cases::default();
     cases.check("invalid keys", invalid_keys(stack).await);
     cases.check("a large body with an invalid key", large_body(stack).await);
@@ -38,7 +38,7 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
 }
 
 async fn invalid_keys(stack: &Stack) -> Result<()> {
-    let good = stack.create_key(&["--organization", "new"]).await?;
+    let good = stack.create_key(&stack.other("new"), &[]).await?;
     let altered = format!("{}{}", &good[..good.len() - 1], if good.ends_with('a') { "b" } else { "a" });
     let headers = [
         None,
@@ -125,7 +125,7 @@ async fn scheme(stack: &Stack) -> Result<()> {
     let api = stack.api_with(None)?;
     for scheme in ["Bearer", "bearer", "BEARER", "bEaReR"] {
         let request = api.request(Method::GET, "/v1/evaluations/exports");
-        let request = request.header("authorization", format!("{scheme} {}", stack.bootstrap_key()));
+        let request = request.header("authorization", format!("{scheme} {}", stack.key()));
         api.reply(request).await?.expect(200).context(scheme)?;
     }
     Ok(())
@@ -134,7 +134,7 @@ async fn scheme(stack: &Stack) -> Result<()> {
 async fn scopes(stack: &Stack) -> Result<()> {
     let mut cases = Cases::default();
     for scope in ["assess", "agents", "tickets", "exports", "webhooks", "admin"] {
-        let key = stack.create_key(&["--organization", "scopes", "--scopes", scope]).await?;
+        let key = stack.create_key(&stack.other("scopes"), &["--scopes", scope]).await?;
         let api = stack.api_with(Some(&key))?;
         for (method, path, needed) in operations() {
             let request = api.request(method.clone(), &path);
@@ -157,7 +157,8 @@ async fn scopes(stack: &Stack) -> Result<()> {
 async fn revocation(stack: &Stack) -> Result<()> {
     let api = stack.api_of("revoked").await?;
     api.get("/v1/evaluations/exports").await?.expect(200)?;
-    let list = stack.keys(&["list", "--organization", "revoked"]).await?;
+    let listing = ["list", "--organization", &stack.other("revoked")];
+    let list = stack.keys(&listing).await?;
     let id =
         list.lines().nth(1).and_then(|line| line.split_whitespace().next()).context("no key in the list")?;
     stack.keys(&["revoke", id]).await?;
@@ -166,20 +167,21 @@ async fn revocation(stack: &Stack) -> Result<()> {
         Ok((reply.status != 200).then_some(reply))
     });
     refused.await?.problem(401, "unauthorized")?;
-    let list = stack.keys(&["list", "--organization", "revoked"]).await?;
+    let list = stack.keys(&listing).await?;
     ensure!(list.contains("revoked"), "{list}");
     Ok(())
 }
 
 async fn listing(stack: &Stack) -> Result<()> {
-    let key = stack.create_key(&["--organization", "listed", "--name", "for a test"]).await?;
+    let organization = stack.other("listed");
+    let key = stack.create_key(&organization, &["--name", "for a test"]).await?;
     ensure!(key.starts_with("asy_") && !key.contains(char::is_whitespace), "printed: {key:?}");
-    let json = stack.keys(&["list", "--organization", "listed", "--json"]).await?;
+    let json = stack.keys(&["list", "--organization", &organization, "--json"]).await?;
     let json: serde_json::Value = serde_json::from_str(&json)?;
     let first = json.get(0).with_context(|| json.to_string())?;
-    ensure!(first["organization"] == "listed" && first["state"] == "active", "{json}");
+    ensure!(first["organization"] == organization.as_str() && first["state"] == "active", "{json}");
     ensure!(first["created_at"].is_i64() && first["scopes"].is_array() && first["id"].is_string(), "{json}");
-    let list = stack.keys(&["list", "--organization", "listed"]).await?;
+    let list = stack.keys(&["list", "--organization", &organization]).await?;
     ensure!(list.lines().count() == 2 && list.contains("for a test"), "{list}");
     ensure!(!list.contains(&key[4..20]), "the list shows a part of the key");
     Ok(())

@@ -21,7 +21,7 @@ struct Download {
 }
 
 /// The redirect and the file.
-pub async fn run(stack: &mut Stack) -> Result<()> {
+pub async fn run(stack: &Stack) -> Result<()> {
     let api = stack.api()?;
     let ticket = api.import(&conversation("download")).await?;
     api.evaluation(&ticket).await?;

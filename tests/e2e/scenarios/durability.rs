@@ -1,4 +1,4 @@
-//! 202 means durable: after a crash the ticket exists, is evaluated once and exported once.
+//! 202 means durable: after a crash the ticket exists, is evaluated once and exported once. So does 204: a deleted one is gone.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use futures_util::stream::{self, FuturesUnordered};
 use serde_json::{Value, json};
 
-use crate::harness::{Api, Stack, Table, conversation, edited, set, until};
+use crate::harness::{Api, PrivateStack, Table, conversation, edited, set, until};
 
 /// Processes with work in flight. The standalone is killed as a whole.
 const KILLED: [&str; 3] = ["ingest", "scoring-worker", "export-worker"];
@@ -17,7 +17,8 @@ const KILL_AFTER: usize = 60;
 const ROUNDS: usize = 2;
 
 /// Two crashes in the middle of imports, and one with exports under way.
-pub async fn run(stack: &mut Stack) -> Result<()> {
+pub async fn run(stack: &mut PrivateStack) -> Result<()> {
+    stack.start().await?;
     stack.api()?.register("bot").await?;
     let mut accepted = BTreeSet::new();
     for round in 0..ROUNDS {
@@ -40,11 +41,12 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
     for id in &exports {
         api.complete(id).await?;
     }
-    rows_are_complete(&api, &all).await
+    rows_are_complete(&api, &all).await?;
+    super::deletion::across_a_crash(stack).await
 }
 
 /// Ticket ids of all 202 responses before and during the kill.
-async fn import_until_killed(stack: &mut Stack, round: usize) -> Result<BTreeSet<String>> {
+async fn import_until_killed(stack: &mut PrivateStack, round: usize) -> Result<BTreeSet<String>> {
     let api = stack.api()?;
     let mut answers = stream::iter(0..IMPORTS)
         .map(|number| {
@@ -96,7 +98,7 @@ async fn send_all_again(api: &Api) -> Result<BTreeSet<String>> {
 }
 
 /// Queues exports, kills their worker, and returns the export ids.
-async fn exports_survive(stack: &mut Stack) -> Result<Vec<String>> {
+async fn exports_survive(stack: &mut PrivateStack) -> Result<Vec<String>> {
     let api = stack.api()?;
     let mut created: FuturesUnordered<_> = (0..8)
         .map(|_| async { api.post("/v1/evaluations/exports", &json!({"kind": "axis"})).await?.expect(201) })

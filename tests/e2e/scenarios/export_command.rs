@@ -4,8 +4,6 @@ use std::fs;
 use std::process::Output;
 
 use anyhow::{Context, Result, ensure};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use crate::harness::{Cases, LIMIT, Stack, Table, conversation, edited, set};
@@ -14,8 +12,8 @@ use crate::harness::{Cases, LIMIT, Stack, Table, conversation, edited, set};
 const DAY: &str = "2025-11-20";
 const DAY_AFTER: &str = "2025-11-21";
 
-/// Files, filters, tickets, interruption.
-pub async fn run(stack: &mut Stack) -> Result<()> {
+/// Files, filters, tickets.
+pub async fn run(stack: &Stack) -> Result<()> {
     let api = stack.api()?;
     let mut tickets = Vec::new();
     for number in 0..3 {
@@ -30,7 +28,6 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
     cases.check("filters", filters(stack).await);
     cases.check("a refused key", refused_key(stack).await);
     cases.check("an export of another organization", foreign(stack).await);
-    cases.check("an interruption", interruption(stack).await);
     cases.check("a ticket", ticket(stack, &tickets[0]).await);
     cases.check("a ticket with an AI", ticket_with_ai(stack).await);
     cases.check("tickets that are not there", unknown_ticket(stack).await);
@@ -99,7 +96,7 @@ async fn refused_key(stack: &Stack) -> Result<()> {
     let refused =
         stack.assay(&[&arguments[..], &["--key", "no-such-key-but-long-enough"]].concat()).output().await?;
     fails(&refused, 1, &["401", "assay keys create"])?;
-    let scoped = stack.create_key(&["--organization", "default", "--scopes", "assess"]).await?;
+    let scoped = stack.create_key(stack.organization(), &["--scopes", "assess"]).await?;
     let scoped = stack.assay(&[&arguments[..], &["--key", &scoped]].concat()).output().await?;
     fails(&scoped, 1, &["403", "exports", "--scopes"])?;
     ensure!(!stack.folder().join("refused.csv").exists(), "a file for a refused key");
@@ -113,33 +110,6 @@ async fn foreign(stack: &Stack) -> Result<()> {
     let id = export["id"].as_str().context("id")?;
     fails(&assay(stack, &["export", "--id", id, "--out", "foreign.csv"]).await?, 1, &["404"])?;
     ensure!(!stack.folder().join("foreign.csv").exists(), "a file of others");
-    Ok(())
-}
-
-/// Ctrl-C ends the command, leaves no partial file, and shows how to resume.
-async fn interruption(stack: &Stack) -> Result<()> {
-    // The export worker is paused; in standalone the whole process is.
-    let worker = if stack.names().contains(&"export-worker") { "export-worker" } else { "standalone" };
-    stack.signal(worker, Signal::SIGSTOP)?;
-    let mut command = stack.assay(&["export", "--kind", "axis", "--out", "interrupted.csv"]);
-    command.env("ASSAY_URL", stack.base_url()).env("ASSAY_API_KEY", stack.bootstrap_key());
-    let child = command.stderr(std::process::Stdio::piped()).spawn()?;
-    let pid = Pid::from_raw(i32::try_from(child.id().context("it has ended")?)?);
-    // Wait until the command handles signals.
-    let listens = crate::harness::until("the command listens to signals", async || {
-        let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).context("SigCgt")?;
-        Ok((u64::from_str_radix(caught.trim(), 16)? & (1 << (Signal::SIGINT as u64 - 1)) != 0).then_some(()))
-    })
-    .await;
-    kill(pid, Signal::SIGINT)?;
-    let output = tokio::time::timeout(LIMIT, child.wait_with_output()).await;
-    stack.signal(worker, Signal::SIGCONT)?;
-    listens?;
-    fails(&output??, 130, &["interrupted"])?;
-    let left: Vec<_> =
-        fs::read_dir(stack.folder())?.map(|entry| Ok(entry?.file_name())).collect::<Result<_>>()?;
-    ensure!(!left.iter().any(|name| name.to_string_lossy().contains("interrupted.csv")), "{left:?}");
     Ok(())
 }
 
@@ -198,8 +168,7 @@ async fn unknown_ticket(stack: &Stack) -> Result<()> {
 }
 
 async fn assay(stack: &Stack, arguments: &[&str]) -> Result<Output> {
-    let mut command = stack.assay(arguments);
-    command.env("ASSAY_URL", stack.base_url()).env("ASSAY_API_KEY", stack.bootstrap_key());
+    let mut command = stack.client(arguments);
     Ok(tokio::time::timeout(LIMIT, command.output()).await??)
 }
 

@@ -11,7 +11,7 @@ const EXPORTS: &str = "/v1/evaluations/exports";
 const LATEST: i64 = 253_402_300_799_999;
 
 /// Creation, reading, listing.
-pub async fn run(stack: &mut Stack) -> Result<()> {
+pub async fn run(stack: &Stack) -> Result<()> {
     let mut cases = Cases::default();
     cases.check("created", created(&stack.api()?).await);
     cases.check("filters", filters(&stack.api()?).await);

@@ -18,7 +18,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::harness::{Kind, Stack, conversation, edited, set};
+use crate::harness::{Kind, PrivateStack, Stack, conversation, edited, set};
 
 /// Memory limit of a process: three times the larger of the budgets for bodies, and 40 KiB for each of 13,000
 /// connections. Without the budgets the 2,000 large bodies would take four times as much.
@@ -47,21 +47,21 @@ struct Flood {
 type Answers = Arc<Mutex<BTreeMap<String, usize>>>;
 
 /// A tenth, for every run of the tests.
-pub async fn small(stack: &mut Stack) -> Result<()> {
+pub async fn small(stack: &mut PrivateStack) -> Result<()> {
     let time = Duration::from_secs(5);
     flood(stack, Flood { idle: 1_000, slow_heads: 50, slow_bodies: 50, large_bodies: 200, time }).await
 }
 
 /// `make flood`.
-pub async fn full(stack: &mut Stack) -> Result<()> {
+pub async fn full(stack: &mut PrivateStack) -> Result<()> {
     let time = Duration::from_secs(40);
     flood(stack, Flood { idle: 10_000, slow_heads: 500, slow_bodies: 500, large_bodies: 2_000, time }).await
 }
 
-async fn flood(stack: &mut Stack, mut flood: Flood) -> Result<()> {
+async fn flood(stack: &mut PrivateStack, mut flood: Flood) -> Result<()> {
     flood.idle = flood.idle.min(room_for_idle(&flood)?);
     // The default configuration.
-    stack.restart_gateway_with("ASSAY_GATEWAY__BODY_DEADLINE_SECONDS", "30").await?;
+    stack.start_with(&[("ASSAY_GATEWAY__BODY_DEADLINE_SECONDS", "30")]).await?;
     stack.api()?.post("/v1/assess", &conversation("before")).await?.expect_status(202)?;
 
     let is_over = Arc::new(AtomicBool::new(false));
@@ -145,7 +145,7 @@ fn slow_head() -> Vec<u8> {
 
 /// A complete head, then a body that would take days.
 fn slow_body(stack: &Stack) -> Vec<u8> {
-    head(stack.bootstrap_key(), LARGE).into_bytes()
+    head(stack.key(), LARGE).into_bytes()
 }
 
 fn head(key: &str, length: usize) -> String {
@@ -205,7 +205,7 @@ async fn send_large(stack: &Stack, number: usize, answers: Answers) {
     let Ok(Ok(connection)) = opened else { return count(&answers, "not connected") };
     let (mut reader, mut writer) = connection.into_split();
     let filler = "lorem ipsum ".repeat(LARGE / 12 + 1);
-    let head = head(stack.bootstrap_key(), length);
+    let head = head(stack.key(), length);
     let sending = async {
         for part in [&head, before, &filler[..LARGE], after] {
             // Refused before the end of the body.

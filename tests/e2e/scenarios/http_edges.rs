@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::harness::{Api, Cases, RawConnection, Stack};
 
 /// Unknown routes, wrong methods, over-long heads; health and OpenAPI.
-pub async fn run(stack: &mut Stack) -> Result<()> {
+pub async fn run(stack: &Stack) -> Result<()> {
     let api = stack.api()?;
     let mut cases = Cases::default();
     cases.check("unknown routes", unknown_routes(&api).await);

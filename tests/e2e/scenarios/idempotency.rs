@@ -22,7 +22,7 @@ fn operations() -> [(&'static str, u16, Value, Value); 3] {
 }
 
 /// The same key: the same response, or 422 for another body.
-pub async fn run(stack: &mut Stack) -> Result<()> {
+pub async fn run(stack: &Stack) -> Result<()> {
     let api = stack.api()?;
     let stranger = stack.api_of("stranger").await?;
     let mut cases = Cases::default();

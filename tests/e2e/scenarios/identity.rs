@@ -10,7 +10,7 @@ use crate::harness::{Api, Cases, Stack, conversation, edited, set};
 const AT_ONCE: usize = 50;
 
 /// One 202 for each identity and organization.
-pub async fn run(stack: &mut Stack) -> Result<()> {
+pub async fn run(stack: &Stack) -> Result<()> {
     let api = stack.api()?;
     let mut cases = Cases::default();
     cases.check("equal imports at once", at_once(&api, &conversation("at-once")).await);

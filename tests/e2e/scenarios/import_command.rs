@@ -16,7 +16,7 @@ use crate::harness::{Cases, LIMIT, Stack, Table, conversation, edited, set, unse
 const MANY: usize = 1_500;
 
 /// Reports, exit codes, standard input, interruption.
-pub async fn run(stack: &mut Stack) -> Result<()> {
+pub async fn run(stack: &Stack) -> Result<()> {
     let mut cases = Cases::default();
     cases.check("a good file", good_file(stack).await);
     cases.check("refused lines", refused_lines(stack).await);
@@ -127,9 +127,7 @@ async fn agents(stack: &Stack) -> Result<()> {
 }
 
 async fn standard_input(stack: &Stack) -> Result<()> {
-    let mut command = stack.assay(&["import", "-"]);
-    // The address and the key may come from the environment.
-    command.env("ASSAY_URL", stack.base_url()).env("ASSAY_API_KEY", stack.bootstrap_key());
+    let mut command = stack.client(&["import", "-"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let mut input = child.stdin.take().context("no standard input")?;
     let mut text = lines(&numbered("stdin", 4));
@@ -154,7 +152,7 @@ async fn wrong_key(stack: &Stack) -> Result<()> {
     fails(&refused, &["API key"])?;
     let missing = stack.assay(&[&["import", path], &url[..]].concat()).output().await?;
     fails(&missing, &["--key", "ASSAY_API_KEY"])?;
-    let scoped = stack.create_key(&["--organization", "default", "--scopes", "exports"]).await?;
+    let scoped = stack.create_key(stack.organization(), &["--scopes", "exports"]).await?;
     let scoped = stack.assay(&[&["import", path, "--key", &scoped], &url[..]].concat()).output().await?;
     fails(&scoped, &["assess"])?;
     // Nothing was imported.
@@ -211,7 +209,7 @@ async fn changed_file(stack: &Stack) -> Result<()> {
         &import(stack, &file, &[]).await?,
         &["another address or with another key", "changed.jsonl.progress.json"],
     )?;
-    let here = format!("{}\n{}", stack.base_url(), stack.bootstrap_key());
+    let here = format!("{}\n{}", stack.base_url(), stack.key());
     let here = hex::encode(Sha256::digest(here.as_bytes()));
     fs::write(&progress, done(&here).to_string())?;
     fails(&import(stack, &file, &[]).await?, &["was changed", "changed.jsonl.progress.json"])
@@ -241,7 +239,7 @@ fn siblings(file: &Path) -> Result<Vec<PathBuf>> {
 
 fn arguments<'a>(stack: &'a Stack, file: &'a Path, more: &[&'a str]) -> Result<Vec<&'a str>> {
     let file = file.to_str().context("text")?;
-    Ok([&["import", file, "--url", stack.base_url(), "--key", stack.bootstrap_key()], more].concat())
+    Ok([&["import", file, "--url", stack.base_url(), "--key", stack.key()], more].concat())
 }
 
 async fn import(stack: &Stack, file: &Path, more: &[&str]) -> Result<Output> {

@@ -15,7 +15,7 @@ use crate::harness::{Cases, LIMIT, Stack, Table, conversation, edited, messages,
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/helpdesks");
 
 /// Helpdesks, long conversations, two imports at once, interruption by a signal.
-pub async fn run(stack: &mut Stack) -> Result<()> {
+pub async fn run(stack: &Stack) -> Result<()> {
     let mut cases = Cases::default();
     cases.check("Zendesk", zendesk(stack).await);
     cases.check("Intercom", intercom(stack).await);
@@ -170,7 +170,7 @@ async fn two_at_once(stack: &Stack) -> Result<()> {
 /// An import cannot be resumed with other format options.
 async fn changed_format_options(stack: &Stack) -> Result<()> {
     let file = copied(stack, "zendesk.jsonl")?;
-    let here = format!("{}\n{}", stack.base_url(), stack.bootstrap_key());
+    let here = format!("{}\n{}", stack.base_url(), stack.key());
     let destination =
         sha2::Digest::finalize(sha2::Digest::chain_update(<sha2::Sha256 as sha2::Digest>::new(), here));
     let destination = hex::encode(destination);
@@ -187,7 +187,7 @@ async fn changed_format_options(stack: &Stack) -> Result<()> {
 
 /// Ctrl-C saves the progress, and the same command resumes.
 async fn interrupted(stack: &Stack) -> Result<()> {
-    const MANY: usize = 3_000;
+    const MANY: usize = 1_000;
     let file = stack.folder().join("signal.jsonl");
     let lines: String =
         (0..MANY).map(|number| format!("{}\n", conversation(&format!("signal-{number}")))).collect();
@@ -221,9 +221,7 @@ fn copied(stack: &Stack, name: &str) -> Result<std::path::PathBuf> {
 
 fn command(stack: &Stack, file: &Path, more: &[&str]) -> Result<tokio::process::Command> {
     let arguments = [&["import", file.to_str().context("text")?], more].concat();
-    let mut command = stack.assay(&arguments);
-    command.env("ASSAY_URL", stack.base_url()).env("ASSAY_API_KEY", stack.bootstrap_key());
-    Ok(command)
+    Ok(stack.client(&arguments))
 }
 
 async fn import(stack: &Stack, file: &Path, more: &[&str]) -> Result<Output> {
@@ -248,8 +246,7 @@ fn finishes(output: &Output, code: i32, (accepted, duplicate, refused): (usize, 
 /// An export that holds these tickets, once they are evaluated.
 async fn exported(stack: &Stack, tickets: &[&str]) -> Result<Table> {
     crate::harness::until(&format!("tickets {tickets:?} in an export"), async || {
-        let mut command = stack.assay(&["export", "--kind", "axis", "--out", "-"]);
-        command.env("ASSAY_URL", stack.base_url()).env("ASSAY_API_KEY", stack.bootstrap_key());
+        let mut command = stack.client(&["export", "--kind", "axis", "--out", "-"]);
         let output = command.output().await?;
         ensure!(output.status.success(), "{output:?}");
         let table = Table::read(&output.stdout)?;

@@ -39,7 +39,7 @@ struct Owner {
 }
 
 /// Calls every operation without permission.
-pub async fn run(stack: &mut Stack) -> Result<()> {
+pub async fn run(stack: &Stack) -> Result<()> {
     let document = stack.api_with(None)?.get("/openapi.json").await?.expect(200)?;
     let operations = documented_operations(&document)?;
     let owner = Owner::new(stack.api_of("first").await?).await?;
@@ -230,9 +230,9 @@ fn open_operations(operations: &[Operation]) -> Result<()> {
 }
 
 async fn invalid_keys(stack: &Stack, operations: &[Operation]) -> Result<()> {
-    let list = ["list", "--organization", "revoked"];
-    let revoked = stack.create_key(&["--organization", "revoked"]).await?;
-    let id = stack.keys(&list).await?;
+    let organization = stack.other("revoked");
+    let revoked = stack.create_key(&organization, &[]).await?;
+    let id = stack.keys(&["list", "--organization", &organization]).await?;
     let id = id.lines().nth(1).and_then(|line| line.split_whitespace().next()).context("no key")?.to_owned();
     stack.keys(&["revoke", &id]).await?;
     let expired = expired_key(stack).await?;
@@ -252,7 +252,7 @@ async fn expired_key(stack: &Stack) -> Result<String> {
     let settings =
         DatabaseSettings { database_url: stack.registry_database_url().into(), database_pool_size: 1 };
     let new = NewKey {
-        organization: OrganizationName::parse("expired")?,
+        organization: OrganizationName::parse(&stack.other("expired"))?,
         name: KeyName::parse("short")?,
         scopes: Scopes::default_for_keys(),
         expires_at: Some(now().plus_millis(500)),
@@ -283,7 +283,7 @@ async fn is_unauthorized(stack: &Stack, api: &Api, operation: &Operation) -> Res
 async fn scopes(stack: &Stack, operations: &[Operation]) -> Result<()> {
     let mut holders = Vec::new();
     for scope in ["assess", "agents", "tickets", "exports", "webhooks", "admin"] {
-        let key = stack.create_key(&["--organization", "scopes", "--scopes", scope]).await?;
+        let key = stack.create_key(&stack.other("scopes"), &["--scopes", scope]).await?;
         holders.push((scope, stack.api_with(Some(&key))?));
     }
     let mut cases = Cases::default();

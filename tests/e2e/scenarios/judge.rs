@@ -7,10 +7,11 @@ use anyhow::{Context, Result, ensure};
 use assay_testkit::stub_judge::{Findings, Question, Reply, StubJudge};
 use serde_json::{Value, json};
 
-use crate::harness::{Stack, Table, message};
+use crate::harness::{PrivateStack, Stack, Table, message};
 
 /// Evaluations are from the built-in scorer without a judge, from the judge with one, and a fallback when it fails.
-pub async fn run(stack: &mut Stack) -> Result<()> {
+pub async fn run(stack: &mut PrivateStack) -> Result<()> {
+    stack.start().await?;
     let is_broken = Arc::new(AtomicBool::new(false));
     let flag = is_broken.clone();
     let judge = StubJudge::start(move |question: &Question| match flag.load(Ordering::SeqCst) {

@@ -3,23 +3,27 @@
 use anyhow::{Context, Result, ensure};
 use futures_util::future::join_all;
 
-use crate::harness::{Api, Cases, RawConnection, Reply, Stack, conversation, until};
+use crate::harness::{Api, Cases, PrivateStack, RawConnection, Reply, Stack, conversation, until};
 
 const EXPORTS: &str = "/v1/evaluations/exports";
 
 /// 429 and 503 have `Retry-After`.
-pub async fn run(stack: &mut Stack) -> Result<()> {
+pub async fn run(stack: &mut PrivateStack) -> Result<()> {
+    stack.start().await?;
     let mut cases = Cases::default();
     cases.check("without a limit", unlimited(stack).await);
-    stack.restart_gateway_with("ASSAY_GATEWAY__RATE_LIMIT_PER_SECOND", "1").await?;
+    stack.restart_with("gateway", &[("ASSAY_GATEWAY__RATE_LIMIT_PER_SECOND", "1")]).await?;
     cases.check("a second for each key", rate_limit(stack).await);
-    stack.restart_gateway_with("ASSAY_GATEWAY__RATE_LIMIT_PER_SECOND", "0").await?;
-    stack.restart_gateway_with("ASSAY_GATEWAY__MAX_IN_FLIGHT", "0").await?;
+    let none = [("ASSAY_GATEWAY__RATE_LIMIT_PER_SECOND", "0"), ("ASSAY_GATEWAY__MAX_IN_FLIGHT", "0")];
+    stack.restart_with("gateway", &none).await?;
     cases.check("under way", in_flight(stack).await);
-    stack.restart_gateway_with("ASSAY_GATEWAY__MAX_IN_FLIGHT", "1").await?;
-    stack.restart_gateway_with("ASSAY_GATEWAY__BODY_DEADLINE_SECONDS", "30").await?;
+    let one = [
+        ("ASSAY_GATEWAY__MAX_IN_FLIGHT", "1"),
+        ("ASSAY_GATEWAY__BODY_DEADLINE_SECONDS", "30"),
+        ("ASSAY_GATEWAY__BODY_MEMORY_BYTES", "4194304"),
+    ];
+    stack.restart_with("gateway", &one).await?;
     cases.check("a body that is arriving takes no place", slow_body_takes_no_slot(stack).await);
-    stack.restart_gateway_with("ASSAY_GATEWAY__BODY_MEMORY_BYTES", "4194304").await?;
     cases.check("bytes of bodies", body_budget(stack).await);
     cases.finish()
 }
@@ -63,7 +67,7 @@ async fn in_flight(stack: &Stack) -> Result<()> {
 /// A request with a complete head and an incomplete body of `length` bytes.
 async fn unfinished(stack: &Stack, length: usize) -> Result<RawConnection> {
     let mut connection = RawConnection::open(stack.base_url()).await?;
-    let key = stack.bootstrap_key();
+    let key = stack.key();
     let head = format!(
         "POST /v1/assess HTTP/1.1\r\nHost: assay\r\nAuthorization: Bearer {key}\r\n\
          Content-Type: application/json\r\nContent-Length: {length}\r\nExpect: 100-continue\r\n\r\n"

@@ -8,17 +8,14 @@ use anyhow::{Context, Result, ensure};
 use assay_contracts::problem::ProblemCode;
 use serde_json::json;
 
-use crate::harness::{Stack, conversation, until};
+use crate::harness::{PrivateStack, Stack, conversation, until};
 
 const DOCUMENT: &str = "proto-docs/metrics.md";
 
 /// Imports, refusals, evaluations and a file are counted; every metric is documented.
-pub async fn run(stack: &mut Stack) -> Result<()> {
-    for name in stack.names() {
-        stack.kill(&[name]);
-    }
+pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     // Every process takes a free port and logs it.
-    stack.restart_with("gateway", &[("ASSAY_TELEMETRY__METRICS_LISTEN", "127.0.0.1:0")]).await?;
+    stack.start_with(&[("ASSAY_TELEMETRY__METRICS_LISTEN", "127.0.0.1:0")]).await?;
     let api = stack.api()?;
     let ticket = api.import(&conversation("counted")).await?;
     api.post("/v1/assess", &conversation("counted"))

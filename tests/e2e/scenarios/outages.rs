@@ -10,21 +10,19 @@ use assay_testkit::proxy::Proxy;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use crate::harness::{Api, Stack, conversation, until};
+use crate::harness::{Api, PrivateStack, conversation, until};
 
 /// Time limit of responses that do not depend on the outage.
 const SOON: Duration = Duration::from_secs(3);
 
 /// While RabbitMQ is down imports are accepted and the role stays ready; they are evaluated afterwards.
-pub async fn broker_outage(stack: &mut Stack) -> Result<()> {
+pub async fn broker_outage(stack: &mut PrivateStack) -> Result<()> {
     let url = stack.setting("ASSAY_BUS__URL").to_owned();
     let (before, rest) = url.split_once('@').context("no credentials")?;
     let (server, after) = rest.split_once('/').context("no virtual host")?;
     let proxy = Proxy::to(server).await?;
     let through_proxy = format!("{before}@{}/{after}", proxy.address());
-    for role in ["ingest", "agent-registry", "export", "scoring-worker", "export-worker"] {
-        stack.restart_with(role, &[("ASSAY_BUS__URL", &through_proxy)]).await?;
-    }
+    stack.start_with(&[("ASSAY_BUS__URL", &through_proxy)]).await?;
     let api = stack.api()?;
     api.evaluation(&api.import(&conversation("before")).await?).await?;
 
@@ -69,7 +67,8 @@ pub async fn broker_outage(stack: &mut Stack) -> Result<()> {
 
 /// A hanging service (it accepts connections and never responds) does not affect others, and its own requests soon fail
 /// fast. It is used again when it recovers.
-pub async fn service_hangs(stack: &mut Stack) -> Result<()> {
+pub async fn service_hangs(stack: &mut PrivateStack) -> Result<()> {
+    stack.start().await?;
     let api = stack.api()?;
     let ticket = api.import(&conversation("before")).await?;
     api.evaluation(&ticket).await?;
@@ -131,7 +130,8 @@ async fn others_are_served(api: &Api) -> Result<Duration> {
 }
 
 /// Requests to a dead service fail fast; it is used again when it is back.
-pub async fn service_dead(stack: &mut Stack) -> Result<()> {
+pub async fn service_dead(stack: &mut PrivateStack) -> Result<()> {
+    stack.start().await?;
     let api = stack.api()?;
     api.import(&conversation("before")).await?;
     stack.kill(&["ingest"]);
@@ -150,7 +150,7 @@ pub async fn service_dead(stack: &mut Stack) -> Result<()> {
     Ok(())
 }
 
-async fn readiness(stack: &Stack, role: &str) -> Result<(u16, Value)> {
+async fn readiness(stack: &PrivateStack, role: &str) -> Result<(u16, Value)> {
     let api = Api::new(&format!("http://{}", stack.address(role)?), None)?;
     let reply = api.get("/readyz").await?;
     Ok((reply.status, serde_json::from_slice(&reply.body)?))

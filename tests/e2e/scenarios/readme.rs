@@ -17,8 +17,8 @@ const SAMPLE: usize = 12;
 const PICTURED: &str = "T-1002";
 
 /// Imports the sample, fetches its scores, shows a ticket; then the same by curl for one conversation.
-pub async fn run(stack: &mut Stack) -> Result<()> {
-    let commands = block_with("ASSAY_API_KEY=asy_…")?.replace("asy_…", stack.bootstrap_key());
+pub async fn run(stack: &Stack) -> Result<()> {
+    let commands = block_with("ASSAY_API_KEY=asy_…")?.replace("asy_…", stack.key());
     let shown = sh(stack, &commands).await?;
     ensure!(shown.contains("12 accepted, 0 duplicate, 0 refused"), "{shown}");
     ensure!(shown.contains("Resolution accuracy") && shown.contains("\n    > "), "no reasons: {shown}");
@@ -37,7 +37,7 @@ pub async fn run(stack: &mut Stack) -> Result<()> {
 async fn by_curl(stack: &Stack) -> Result<()> {
     let block = block_with("curl -s http://127.0.0.1:8080/v1/assess")?;
     let (import, read) = block.split_once("# with the \"id\" of the answer").context("two commands")?;
-    let key = format!("ASSAY_API_KEY={}\n", stack.bootstrap_key());
+    let key = format!("ASSAY_API_KEY={}\n", stack.key());
     let receipt: Value = serde_json::from_str(&sh(stack, &format!("{key}{import}")).await?)?;
     let id = receipt["id"].as_str().with_context(|| receipt.to_string())?;
     let read = format!("{key}{}", read.replace("/ID/", &format!("/{id}/")));
@@ -76,7 +76,7 @@ async fn sh(stack: &Stack, commands: &str) -> Result<String> {
     let Output { status, stdout, stderr } = Command::new("bash")
         .args(["-euo", "pipefail", "-c", &commands])
         .env("ASSAY_URL", stack.base_url())
-        .env("ASSAY_API_KEY", stack.bootstrap_key())
+        .env("ASSAY_API_KEY", stack.key())
         .current_dir(stack.folder())
         .output()
         .await?;

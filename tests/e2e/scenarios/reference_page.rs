@@ -17,7 +17,7 @@ use crate::harness::Stack;
 const DEADLINE: Duration = Duration::from_secs(90);
 
 /// The page's files come with a strict policy; a browser shows all operations and reports no violation of it.
-pub async fn run(stack: &mut Stack) -> Result<()> {
+pub async fn run(stack: &Stack) -> Result<()> {
     let api = stack.api_with(None)?;
     let page = api.get("/docs/").await?;
     page.expect_status(200)?;

@@ -7,29 +7,30 @@ use anyhow::{Context, Result, ensure};
 use crate::harness::Stack;
 
 /// Sets, shows, resets and refuses periods.
-pub async fn run(stack: &mut Stack) -> Result<()> {
-    stack.create_key(&["--organization", "acme"]).await?;
+pub async fn run(stack: &Stack) -> Result<()> {
+    let acme = stack.other("acme");
+    stack.create_key(&acme, &[]).await?;
     expect_line(&show(stack, &[]).await?, "default", ["(forever)", "(forever)", "(30)"])?;
-    expect_line(&show(stack, &[]).await?, "acme", ["(forever)", "(forever)", "(30)"])?;
+    expect_line(&show(stack, &[]).await?, &acme, ["(forever)", "(forever)", "(30)"])?;
 
-    let set = ["set", "--organization", "acme", "--transcripts-days", "14", "--files-days", "forever"];
+    let set = ["set", "--organization", &acme, "--transcripts-days", "14", "--files-days", "forever"];
     let shown = success(retention(stack, &set).await?)?;
-    expect_line(&shown, "acme", ["14", "(forever)", "forever"])?;
-    success(retention(stack, &["set", "--organization", "acme", "--evaluations-days", "365"]).await?)?;
+    expect_line(&shown, &acme, ["14", "(forever)", "forever"])?;
+    success(retention(stack, &["set", "--organization", &acme, "--evaluations-days", "365"]).await?)?;
     let all = show(stack, &[]).await?;
-    expect_line(&all, "acme", ["14", "365", "forever"])?;
+    expect_line(&all, &acme, ["14", "365", "forever"])?;
     expect_line(&all, "default", ["(forever)", "(forever)", "(30)"])?;
-    let one = show(stack, &["--organization", "acme"]).await?;
+    let one = show(stack, &["--organization", &acme]).await?;
     ensure!(one.lines().count() == 2, "more than one organization: {one}");
 
-    success(retention(stack, &["set", "--organization", "acme", "--transcripts-days", "default"]).await?)?;
-    expect_line(&show(stack, &[]).await?, "acme", ["(forever)", "365", "forever"])?;
-    refusals(stack).await?;
-    expect_line(&show(stack, &[]).await?, "acme", ["(forever)", "365", "forever"])
+    success(retention(stack, &["set", "--organization", &acme, "--transcripts-days", "default"]).await?)?;
+    expect_line(&show(stack, &[]).await?, &acme, ["(forever)", "365", "forever"])?;
+    refusals(stack, &acme).await?;
+    expect_line(&show(stack, &[]).await?, &acme, ["(forever)", "365", "forever"])
 }
 
-async fn refusals(stack: &Stack) -> Result<()> {
-    let acme = ["set", "--organization", "acme"];
+async fn refusals(stack: &Stack, acme: &str) -> Result<()> {
+    let acme = ["set", "--organization", acme];
     let unknown = ["set", "--organization", "nobody", "--files-days", "1"];
     let cases: [(Vec<&str>, i32, &str); 6] = [
         (unknown.to_vec(), 1, "there is no organization `nobody`"),

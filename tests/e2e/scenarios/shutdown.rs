@@ -11,7 +11,7 @@ use assay_testkit::process::Signal;
 use futures_util::future::{join, join_all, try_join_all};
 use serde_json::Value;
 
-use crate::harness::{Api, Kind, RawConnection, Stack, conversation, until};
+use crate::harness::{Api, Kind, PrivateStack, RawConnection, Stack, conversation, until};
 
 /// Requests whose heads were received before the signal.
 const HELD: usize = 100;
@@ -21,7 +21,8 @@ const CLIENTS: usize = 32;
 const STOP_LIMIT: Duration = Duration::from_secs(60);
 
 /// Stops the gateway and ingest under load, one after the other.
-pub async fn under_load(stack: &mut Stack) -> Result<()> {
+pub async fn under_load(stack: &mut PrivateStack) -> Result<()> {
+    stack.start().await?;
     let processes: &[&str] = match stack.kind() {
         Kind::Standalone => &["standalone"],
         Kind::Distributed => &["gateway", "ingest"],
@@ -43,7 +44,7 @@ pub async fn under_load(stack: &mut Stack) -> Result<()> {
 }
 
 /// Returns the ids of accepted tickets.
-async fn stop_under_load(stack: &mut Stack, process: &str) -> Result<BTreeSet<String>> {
+async fn stop_under_load(stack: &mut PrivateStack, process: &str) -> Result<BTreeSet<String>> {
     let api = stack.api()?;
     let faces_clients = process != "ingest";
     let held =
@@ -75,7 +76,7 @@ async fn stop_under_load(stack: &mut Stack, process: &str) -> Result<BTreeSet<St
     for client in clients {
         accepted.extend(client?);
     }
-    stack.forget(process);
+    stack.kill(&[process]);
     Ok(accepted)
 }
 
@@ -91,7 +92,7 @@ async fn held_request(stack: &Stack, ticket_id: String) -> Result<Held> {
     let head = format!(
         "POST /v1/assess HTTP/1.1\r\nHost: assay\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
          Content-Length: {}\r\nExpect: 100-continue\r\n\r\n",
-        stack.bootstrap_key(),
+        stack.key(),
         body.len()
     );
     connection.send(head.as_bytes()).await?;
@@ -133,7 +134,8 @@ async fn import_sequentially(
 }
 
 /// An incomplete request delays the shutdown; a second signal does not wait for it.
-pub async fn twice(stack: &mut Stack) -> Result<()> {
+pub async fn twice(stack: &mut PrivateStack) -> Result<()> {
+    stack.start().await?;
     let process = match stack.kind() {
         Kind::Standalone => "standalone",
         Kind::Distributed => "gateway",
@@ -155,7 +157,7 @@ pub async fn twice(stack: &mut Stack) -> Result<()> {
         ensure!(took < Duration::from_secs(1), "{took:?}");
         ensure!(status.code() == Some(130), "{status}");
         drop(held);
-        stack.forget(process);
+        stack.kill(&[process]);
         stack.start().await?;
     }
     Ok(())

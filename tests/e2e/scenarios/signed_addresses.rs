@@ -7,7 +7,7 @@ use assay_platform::auth::SigningKeys;
 use assay_platform::runtime::now;
 use serde_json::json;
 
-use crate::harness::{Api, Cases, Stack, conversation};
+use crate::harness::{Api, Cases, PrivateStack, Stack, conversation};
 
 const SIGNING_KEYS: &str = "ASSAY_SECURITY__SIGNING_KEYS";
 const OLD: &str = "old:an-older-secret-of-this-installation";
@@ -23,8 +23,8 @@ struct Files {
 }
 
 /// Altered and expired URLs; then key rotation.
-pub async fn run(stack: &mut Stack) -> Result<()> {
-    stack.restart_with("export", &[(SIGNING_KEYS, OLD)]).await?;
+pub async fn run(stack: &mut PrivateStack) -> Result<()> {
+    stack.start_with(&[(SIGNING_KEYS, OLD)]).await?;
     let files = Files::new(stack).await?;
     let mut cases = Cases::default();
     for (name, address) in files.forgeries()? {
@@ -141,7 +141,7 @@ impl Files {
 }
 
 /// First the new key signs and the old one still verifies; then the old one is removed.
-async fn key_rotation(stack: &mut Stack, files: &Files) -> Result<()> {
+async fn key_rotation(stack: &mut PrivateStack, files: &Files) -> Result<()> {
     let rotated = format!("{NEW},{OLD}");
     stack.restart_with("export", &[(SIGNING_KEYS, &rotated)]).await?;
     files.opens(&files.relative()?).await.context("an address of the old key while both are known")?;

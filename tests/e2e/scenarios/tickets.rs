@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::harness::{Api, Cases, Stack, conversation, edited, set, unset};
 
 /// The shape of the responses.
-pub async fn run(stack: &mut Stack) -> Result<()> {
+pub async fn run(stack: &Stack) -> Result<()> {
     let api = stack.api()?;
     api.register("bot").await?;
     let mut cases = Cases::default();

@@ -12,24 +12,21 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
 use reqwest::Method;
 
-use crate::harness::{Kind, Stack, conversation, until};
+use crate::harness::{Kind, PrivateStack, conversation, until};
 
 /// The trace of the caller.
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CALLER: &str = "00f067aa0ba902b7";
 
 /// Every span from the gateway to the read model belongs to the caller's trace; so do the logs.
-pub async fn run(stack: &mut Stack) -> Result<()> {
+pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     let collector = Collector::start()?;
-    for name in stack.names() {
-        stack.kill(&[name]);
-    }
     let settings = [
         ("ASSAY_TELEMETRY__OTLP_ENDPOINT", collector.url.as_str()),
         ("ASSAY_TELEMETRY__FILTER", "info,assay_platform=debug"),
         ("ASSAY_TELEMETRY__FORMAT", "json"),
     ];
-    stack.restart_with("gateway", &settings).await?;
+    stack.start_with(&settings).await?;
     let api = stack.api()?;
     let request = api
         .request(Method::POST, "/v1/assess")

@@ -6,12 +6,11 @@ mod stored_tickets;
 mod tokens;
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use assay_testkit::process::{Output, Process, ProcessSpec, Signal};
+use assay_testkit::launcher::{Instance, Launcher, Settings, set_addresses};
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
 
@@ -24,25 +23,13 @@ const ASSAY: &str = env!("CARGO_BIN_EXE_assay");
 const KEY: &str = "load-test-bootstrap-key";
 const SERVICE_SECRET: &str = "the-secret-of-the-services-under-load";
 const START_LIMIT: Duration = Duration::from_secs(60);
-
-/// Subcommand, setting of its address, setting by which others find it.
-const ROLES: [(&str, &str, Option<&str>); 7] = [
-    ("agent-registry", "ASSAY_REGISTRY__LISTEN", Some("ASSAY_SERVICES__REGISTRY_URL")),
-    ("ingest", "ASSAY_INGEST__LISTEN", Some("ASSAY_SERVICES__INGEST_URL")),
-    ("scoring-worker", "ASSAY_SCORING__LISTEN", Some("ASSAY_SERVICES__SCORING_URL")),
-    ("export", "ASSAY_EXPORT__LISTEN", Some("ASSAY_SERVICES__EXPORT_URL")),
-    ("export-worker", "ASSAY_EXPORT_WORKER__LISTEN", None),
-    ("webhooks", "ASSAY_WEBHOOKS__LISTEN", Some("ASSAY_SERVICES__WEBHOOKS_URL")),
-    ("gateway", "ASSAY_GATEWAY__LISTEN", None),
-];
+const STOP_LIMIT: Duration = Duration::from_secs(30);
 
 /// A running cluster. Dropping it kills its processes.
 pub struct Cluster {
-    processes: Vec<(String, Process)>,
-    addresses: Vec<(String, String)>,
-    settings: Vec<(String, String)>,
+    instances: Vec<Instance>,
+    launcher: Launcher,
     servers: Vec<(String, u32)>,
-    home: PathBuf,
     /// Administrator's URL of its PostgreSQL database.
     admin_url: Option<String>,
     http: Client,
@@ -55,119 +42,62 @@ impl Cluster {
         let home = servers.folder(name)?;
         let mut settings = servers.provision(name)?;
         settings
-            .push(("ASSAY_OBJECTS__URL".to_owned(), format!("file://{}", home.join("objects").display())));
-        let mut this = Self::empty(home, settings);
+            .insert("ASSAY_OBJECTS__URL".to_owned(), format!("file://{}", home.join("objects").display()));
+        let launcher = launcher(home, settings);
+        launcher.migrate().await?;
+        let mut this = Self::of_roles(launcher).await?;
         this.servers = servers.processes();
         this.admin_url = Some(servers.admin_url(name));
-        this.run(&["migrate"]).await?;
-        this.start_roles().await?;
         Ok(this)
     }
 
     /// Starts a second replica of every role on the same databases, bus and files; each calls the roles of its own replica.
     pub async fn replica(&self, servers: &Servers) -> Result<Self> {
-        let is_own = |name: &str| name.ends_with("__LISTEN") || name.starts_with("ASSAY_SERVICES__");
-        let shared = self.settings.iter().filter(|(name, _)| !is_own(name)).cloned().collect();
-        let name = self.home.file_name().context("a folder without a name")?.to_string_lossy();
-        let mut this = Self::empty(servers.folder(&format!("{name}-replica"))?, shared);
-        this.start_roles().await?;
-        Ok(this)
+        let name = self.home().file_name().context("a folder without a name")?.to_string_lossy();
+        let home = servers.folder(&format!("{name}-replica"))?;
+        Self::of_roles(launcher(home, self.launcher.settings.clone())).await
     }
 
-    async fn start_roles(&mut self) -> Result<()> {
-        for (role, listen, url) in ROLES {
-            let address = free_address()?;
-            if let Some(url) = url {
-                self.settings.push((url.to_owned(), format!("http://{address}")));
-            }
-            self.settings.push((listen.to_owned(), address.clone()));
-            self.addresses.push((role.to_owned(), address));
-        }
-        self.gateway = self.address("gateway")?.to_owned();
-        for (role, _, _) in ROLES {
-            self.start(role).await?;
-        }
-        Ok(())
+    async fn of_roles(mut launcher: Launcher) -> Result<Self> {
+        set_addresses(&mut launcher.settings)?;
+        Self::start_all(launcher.instances()?, launcher).await
     }
 
     /// One process with everything in it.
     pub async fn standalone(servers: &Servers, name: &str) -> Result<Self> {
-        let mut this = Self::empty(servers.folder(name)?, Vec::new());
-        this.gateway = free_address()?;
-        this.addresses.push(("standalone".to_owned(), this.gateway.clone()));
-        this.start("standalone").await?;
+        let launcher = launcher(servers.folder(name)?, Settings::new());
+        let instance = Instance::standalone(&launcher.folder.join("data"))?;
+        Self::start_all(vec![instance], launcher).await
+    }
+
+    async fn start_all(instances: Vec<Instance>, launcher: Launcher) -> Result<Self> {
+        let gateway = instances.last().context("no process")?.address().to_owned();
+        let (servers, admin_url, http) = (Vec::new(), None, Client::new());
+        let mut this = Self { instances, launcher, servers, admin_url, http, gateway };
+        this.instances.iter_mut().try_for_each(|instance| instance.start(&this.launcher))?;
+        for index in 0..this.instances.len() {
+            this.start(this.instances[index].role()).await?;
+        }
         Ok(this)
     }
 
-    fn empty(home: PathBuf, mut settings: Vec<(String, String)>) -> Self {
-        let own = [
-            ("ASSAY_BOOTSTRAP_API_KEY", KEY),
-            ("ASSAY_SECURITY__SERVICE_TOKEN_SECRET", SERVICE_SECRET),
-            ("ASSAY_SECURITY__SIGNING_KEYS", "k1:the-secret-of-the-signatures-under-load"),
-        ];
-        settings.extend(own.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        Self {
-            processes: Vec::new(),
-            addresses: Vec::new(),
-            settings,
-            servers: Vec::new(),
-            home,
-            admin_url: None,
-            http: Client::new(),
-            gateway: String::new(),
-        }
-    }
-
-    /// Starts a role that does not run, and waits until it is ready.
+    /// Starts a role, unless it runs, and waits until it is ready.
     pub async fn start(&mut self, role: &str) -> Result<()> {
-        let mut arguments = vec![role.to_owned()];
-        if role == "standalone" {
-            let data = self.home.join("data").display().to_string();
-            arguments.extend(["--listen".to_owned(), self.gateway.clone(), "--data-dir".to_owned(), data]);
-        }
-        let log = self.home.join(format!("{role}.log"));
-        let mut spec = ProcessSpec::new(role, ASSAY, Output::File(log))
-            .arguments(&arguments)
-            .folder(&self.home)
-            .on_parent_death(Some(Signal::SIGKILL));
-        for name in inherited_settings() {
-            spec = spec.without_variable(name);
-        }
-        for (name, value) in &self.settings {
-            spec = spec.variable(name, value);
-        }
-        self.processes.push((role.to_owned(), Process::spawn(&spec)?));
-        let address = self.address(role)?.to_owned();
-        let url = format!("http://{address}/readyz");
-        let ready = async {
-            while !matches!(self.http.get(&url).send().await, Ok(answer) if answer.status() == 200) {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        };
-        if tokio::time::timeout(START_LIMIT, ready).await.is_err() {
-            bail!("{role} does not start: see {}", self.home.display());
-        }
-        Ok(())
+        let index = self.index_of(role)?;
+        self.instances[index].start(&self.launcher)?;
+        let ready = self.instances[index].await_ready(START_LIMIT).await;
+        ready.with_context(|| format!("{role} does not start: see {}", self.home().display()))
     }
 
     /// Stops a role gracefully.
-    pub fn stop(&mut self, role: &str) -> Result<()> {
-        let index = self.processes.iter().position(|(name, _)| name == role).context("it does not run")?;
-        let (_, process) = self.processes.remove(index);
-        process.stop(Signal::SIGTERM, Duration::from_secs(30));
-        Ok(())
+    pub async fn stop(&mut self, role: &str) -> Result<()> {
+        let index = self.index_of(role)?;
+        self.instances[index].stop(STOP_LIMIT).await
     }
 
-    async fn run(&self, arguments: &[&str]) -> Result<()> {
-        let mut command = tokio::process::Command::new(ASSAY);
-        for name in inherited_settings() {
-            command.env_remove(name);
-        }
-        let output = command.args(arguments).envs(self.settings.clone()).output().await?;
-        if !output.status.success() {
-            bail!("assay {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-        }
-        Ok(())
+    fn index_of(&self, role: &str) -> Result<usize> {
+        let found = self.instances.iter().position(|instance| instance.role() == role);
+        found.with_context(|| format!("the cluster has no {role}"))
     }
 
     /// `HOST:PORT` of the public API.
@@ -177,23 +107,20 @@ impl Cluster {
 
     /// `HOST:PORT` of a role.
     pub fn address(&self, role: &str) -> Result<&str> {
-        let found = self.addresses.iter().find(|(name, _)| name == role);
-        found.map(|(_, address)| address.as_str()).with_context(|| format!("{role} has no address"))
+        Ok(self.instances[self.index_of(role)?].address())
     }
 
     /// The value of a common setting.
-    pub fn setting(&self, name: &str) -> Result<&str> {
-        let found = self.settings.iter().find(|(set, _)| set == name);
-        found.map(|(_, value)| value.as_str()).with_context(|| format!("{name} is not set"))
+    pub fn setting(&self, name: &str) -> &str {
+        self.launcher.setting(name)
     }
 
     pub fn pid(&self, role: &str) -> Result<u32> {
-        let found = self.processes.iter().find(|(name, _)| name == role);
-        found.map(|(_, process)| process.pid()).with_context(|| format!("{role} does not run"))
+        self.instances[self.index_of(role)?].pid().with_context(|| format!("{role} does not run"))
     }
 
     pub fn home(&self) -> &Path {
-        &self.home
+        &self.launcher.folder
     }
 
     /// The API key of the organization.
@@ -203,7 +130,7 @@ impl Cluster {
 
     /// CPU time of every process of the cluster, its servers and the load generator.
     pub fn usage(&self) -> Result<Usage> {
-        let own = self.processes.iter().map(|(name, process)| (name.clone(), process.pid()));
+        let own = self.instances.iter().filter_map(|role| Some((role.name().to_owned(), role.pid()?)));
         Usage::now(&own.chain(self.servers.iter().cloned()).collect::<Vec<_>>())
     }
 
@@ -223,7 +150,7 @@ impl Cluster {
     /// Number of retried deliveries, from the logs.
     pub fn deliveries_put_off(&self) -> Result<usize> {
         let mut count = 0;
-        for entry in fs::read_dir(&self.home)? {
+        for entry in fs::read_dir(self.home())? {
             let path = entry?.path();
             if path.extension().is_some_and(|extension| extension == "log") {
                 count += fs::read_to_string(path)?.matches("delivery is tried again later").count();
@@ -249,14 +176,15 @@ impl Cluster {
     }
 }
 
-/// A free address.
-fn free_address() -> Result<String> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string())
-}
-
-/// Settings in the environment of the test, which must not reach the product.
-fn inherited_settings() -> impl Iterator<Item = std::ffi::OsString> {
-    std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_string_lossy().starts_with("ASSAY_"))
+/// The release build in this folder, with these settings and the secrets.
+fn launcher(home: PathBuf, mut settings: Settings) -> Launcher {
+    let own = [
+        ("ASSAY_BOOTSTRAP_API_KEY", KEY),
+        ("ASSAY_SECURITY__SERVICE_TOKEN_SECRET", SERVICE_SECRET),
+        ("ASSAY_SECURITY__SIGNING_KEYS", "k1:the-secret-of-the-signatures-under-load"),
+    ];
+    settings.extend(own.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    Launcher { program: ASSAY.into(), logs: home.clone(), folder: home, settings }
 }
 
 /// Creates an empty folder.

@@ -48,7 +48,7 @@ struct Row {
 
 impl ReadModel {
     pub fn of(cluster: &Cluster) -> Result<Self> {
-        let path = cluster.home.join("data").join("export.sqlite");
+        let path = cluster.home().join("data").join("export.sqlite");
         let database = if path.exists() {
             let mut connection = SqliteConnection::establish(&path.display().to_string())?;
             sql_query("PRAGMA busy_timeout = 5000").execute(&mut connection)?;

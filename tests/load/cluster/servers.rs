@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, anyhow, ensure};
+use assay_testkit::launcher::{Settings, databases, owners};
 use assay_testkit::{
-    Location, PostgresOptions, PrivatePostgres, PrivateRabbit, RabbitOptions, ServiceRole, provision_services,
+    Location, PostgresOptions, PrivatePostgres, PrivateRabbit, RabbitOptions, provision_services,
 };
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, PgConnection, RunQueryDsl, sql_query};
@@ -16,15 +17,6 @@ use tempfile::TempDir;
 use super::fresh_folder;
 
 const PASSWORD: &str = "load";
-
-/// Setting of the address, role, schema.
-const DATABASES: [(&str, &str, &str); 5] = [
-    ("ASSAY_REGISTRY__DATABASE_URL", "assay_registry", "registry"),
-    ("ASSAY_INGEST__DATABASE_URL", "assay_ingest", "ingest"),
-    ("ASSAY_SCORING__DATABASE_URL", "assay_scoring", "scoring"),
-    ("ASSAY_EXPORT__DATABASE_URL", "assay_export", "export"),
-    ("ASSAY_WEBHOOKS__DATABASE_URL", "assay_webhooks", "webhooks"),
-];
 
 pub struct Servers {
     // Drop order: the folder last.
@@ -47,16 +39,14 @@ impl Servers {
     }
 
     /// Creates a database with the roles and schemas of all services; returns its settings.
-    pub(super) fn provision(&self, name: &str) -> Result<Vec<(String, String)>> {
-        let services: Vec<ServiceRole> =
-            DATABASES.iter().map(|(_, role, schema)| ServiceRole { role, schema }).collect();
-        provision_services(&self.postgres.url(), name, PASSWORD, &services)?;
+    pub(super) fn provision(&self, name: &str) -> Result<Settings> {
+        provision_services(&self.postgres.url(), name, PASSWORD, &owners())?;
         let port = self.postgres.port();
         let url = |role: &str| format!("postgres://{role}:{PASSWORD}@127.0.0.1:{port}/{name}");
-        let mut settings: Vec<_> =
-            DATABASES.iter().map(|(setting, role, _)| ((*setting).to_owned(), url(role))).collect();
-        settings.push(("ASSAY_BUS__URL".to_owned(), self.rabbit.amqp_url()));
-        settings.push(("ASSAY_BUS__NAMESPACE".to_owned(), name.to_owned()));
+        let mut settings: Settings =
+            databases().map(|role| (role.setting.to_owned(), url(role.owner.role))).collect();
+        settings.insert("ASSAY_BUS__URL".to_owned(), self.rabbit.amqp_url());
+        settings.insert("ASSAY_BUS__NAMESPACE".to_owned(), name.to_owned());
         Ok(settings)
     }
 

@@ -62,7 +62,7 @@ impl StoredTickets {
     pub fn of(cluster: &Cluster) -> Result<Self> {
         let first_ms = now().as_millis() - DAYS * DAY_MS;
         // The partitions that the service would have created over time.
-        let mut service = PgConnection::establish(cluster.setting("ASSAY_INGEST__DATABASE_URL")?)?;
+        let mut service = PgConnection::establish(cluster.setting("ASSAY_INGEST__DATABASE_URL"))?;
         service.batch_execute("SET search_path = ingest")?;
         for day in (0..DAYS).step_by(28) {
             let then = Timestamp::saturating_from_millis(first_ms + day * DAY_MS);

@@ -25,7 +25,7 @@ impl Accepting {
         let mut cluster = Cluster::distributed(servers, name).await?;
         cluster.register_agents(&conversations.agents).await?;
         // Only accepting is compared: the limits do not evaluate either.
-        cluster.stop("scoring-worker")?;
+        cluster.stop("scoring-worker").await?;
         let load = imports_to(&cluster, conversations, name);
         load.closed_loop(WARM_UP).await?.only(202)?;
         Ok(Self { cluster, load })

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::{install, search_path};
+use crate::search_path::{self, advice};
 
 /// `DROP DATABASE … WITH (FORCE)` came with this version.
 const OLDEST_MAJOR: u32 = 13;
@@ -22,7 +22,6 @@ pub(super) struct PostgresBinaries {
 
 impl PostgresBinaries {
     /// The version that wrote the existing data of `cluster` (no other one opens it), else the newest installed version.
-    /// Installs a missing one if permitted.
     pub(super) fn for_cluster(cluster: &Path) -> Result<Self> {
         let version_file = cluster.join("PG_VERSION");
         if !version_file.exists() {
@@ -32,13 +31,14 @@ impl PostgresBinaries {
             format!("cannot read {}: was it written by another user?", version_file.display())
         })?;
         let wanted: u32 = text.trim().parse().with_context(|| format!("`{}` is no version", text.trim()))?;
-        install::find_or_install(&format!("postgresql-{wanted}"), || Self::newest(|major| major == wanted))
+        Self::newest(|major| major == wanted)?
+            .with_context(|| advice(&format!("postgresql-{wanted}")))
             .with_context(|| format!("{} was written by PostgreSQL {wanted}", cluster.display()))
     }
 
-    /// The newest installed version. Installs one if there is none and it is permitted.
+    /// The newest installed version.
     pub(super) fn newest_installed() -> Result<Self> {
-        install::find_or_install("postgresql", || Self::newest(|_major| true))
+        Self::newest(|_major| true)?.with_context(|| advice("postgresql"))
     }
 
     pub(super) fn program(&self, name: &str) -> PathBuf {

@@ -77,7 +77,7 @@ pub struct PrivatePostgres {
 }
 
 impl PrivatePostgres {
-    /// Starts a server and waits until it answers. Installs PostgreSQL first when it is missing and we are root.
+    /// Starts a server and waits until it answers.
     ///
     /// # Errors
     /// When PostgreSQL is not available, or the server does not start; the message holds the end of its log.

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 
-use crate::{install, search_path};
+use crate::search_path::{self, advice};
 
 /// Debian's wrapper in this folder switches to the user `rabbitmq` and the system's configuration.
 const FOLDER_OF_WRAPPERS: &str = "/usr/sbin";
@@ -17,15 +17,12 @@ pub(super) struct RabbitBinaries {
 }
 
 impl RabbitBinaries {
-    /// Finds the programs; installs the package if they are missing and it is permitted.
-    pub(super) fn find_or_install() -> Result<Self> {
-        install::find_or_install("rabbitmq-server", || Ok(Self::find()))
-    }
-
-    fn find() -> Option<Self> {
+    /// Finds the programs.
+    pub(super) fn installed() -> Result<Self> {
         // The start script runs `erl` from the search path.
-        search_path::find("erl")?;
-        Some(Self { server: find_server()?, epmd: find_epmd()? })
+        let found = search_path::find("erl").and_then(|_erl| find_server().zip(find_epmd()));
+        let (server, epmd) = found.with_context(|| advice("rabbitmq-server"))?;
+        Ok(Self { server, epmd })
     }
 }
 

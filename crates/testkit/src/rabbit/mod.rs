@@ -65,7 +65,7 @@ pub struct PrivateRabbit {
 }
 
 impl PrivateRabbit {
-    /// Starts a broker and waits until it answers. Installs RabbitMQ first when it is missing and we are root.
+    /// Starts a broker and waits until it answers.
     ///
     /// # Errors
     /// When RabbitMQ is not available, or the broker does not start; the message names its log.

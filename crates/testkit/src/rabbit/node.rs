@@ -49,7 +49,7 @@ struct NodeIdentity {
 impl RabbitNode {
     /// Finds the programs, writes the node's configuration into `folder` and chooses free ports.
     pub(crate) fn prepare(folder: &Path, log: &Path) -> Result<Self> {
-        let binaries = RabbitBinaries::find_or_install().context("cannot prepare a private RabbitMQ")?;
+        let binaries = RabbitBinaries::installed().context("cannot prepare a private RabbitMQ")?;
         fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
         let folder = folder.canonicalize().with_context(|| format!("cannot resolve {}", folder.display()))?;
         // The folder holds the Erlang cookie and messages.

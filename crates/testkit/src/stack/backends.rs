@@ -4,19 +4,17 @@ use std::rc::Rc;
 
 use anyhow::{Context as _, Result, bail};
 
-use super::{
-    folder::StackFolder,
-    provision,
-    services::{EPMD, POSTGRES, RABBITMQ},
-    settings::StackSettings,
-    supervisor::Supervisor,
-    unit::Unit,
-};
+use super::{folder::StackFolder, provision, settings::StackSettings, supervisor::Supervisor, unit::Unit};
 use crate::{
     database_url::DatabaseUrl,
     postgres::{self, PostgresServer},
     rabbit::{self, RabbitNode},
 };
+
+/// The names of the processes.
+pub(super) const POSTGRES: &str = "postgres";
+pub(super) const RABBITMQ: &str = "rabbitmq";
+pub(super) const EPMD: &str = "epmd";
 
 /// The database of the stack on a private server.
 const DATABASE: &str = "assay";

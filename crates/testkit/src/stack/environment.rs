@@ -11,11 +11,10 @@ use super::{
     gateway_address::GatewayAddress,
     provision,
     secrets::Secrets,
-    services::SERVICES,
     settings::{GATEWAY_LISTEN, NOT_FOR_THE_EXECUTABLE, OBJECTS_URL},
     variables::Variables,
 };
-use crate::{ports::free_port, process::ProcessSpec};
+use crate::{launcher, process::ProcessSpec};
 
 /// All settings: addresses of backends and services, and secrets.
 pub(super) fn settings(
@@ -29,13 +28,7 @@ pub(super) fn settings(
     settings.insert("ASSAY_BUS__URL".to_owned(), backends.amqp_url.clone());
     let objects_url = objects_url.map_or_else(|| file_url(&folder.objects()), |url| Ok(url.to_owned()))?;
     settings.insert(OBJECTS_URL.to_owned(), objects_url);
-    for service in SERVICES {
-        let address = format!("127.0.0.1:{}", free_port()?);
-        if let Some(url) = service.url {
-            settings.insert(url.to_owned(), format!("http://{address}"));
-        }
-        settings.insert(service.listen.to_owned(), address);
-    }
+    launcher::set_addresses(&mut settings)?;
     settings.insert(GATEWAY_LISTEN.to_owned(), gateway.listen().to_string());
     settings.extend(secrets.settings().map(|(name, value)| (name.to_owned(), value.to_owned())));
     Ok(settings)

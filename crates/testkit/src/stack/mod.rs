@@ -23,7 +23,6 @@ mod ledger;
 mod provision;
 mod readiness;
 mod secrets;
-mod services;
 mod settings;
 mod supervisor;
 mod unit;

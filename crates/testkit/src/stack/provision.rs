@@ -3,9 +3,10 @@
 use anyhow::{Context as _, Result};
 use diesel::{RunQueryDsl as _, connection::SimpleConnection as _, sql_query, sql_types::Text};
 
-use super::{secrets::Secrets, services::DATABASES, variables::Variables};
+use super::{secrets::Secrets, variables::Variables};
 use crate::{
     database_url::DatabaseUrl,
+    launcher,
     roles::{self, ensure_role, ensure_schema, quote_name},
 };
 
@@ -24,10 +25,9 @@ pub(super) fn ensure_database(administrator: &DatabaseUrl, name: &str) -> Result
 /// Gives every service its role and schema in the administrator's database, and sets the roles' passwords.
 pub(super) fn ensure_services(administrator: &DatabaseUrl, secrets: &Secrets) -> Result<()> {
     let mut connection = roles::connect(administrator.as_str())?;
-    for database in DATABASES {
-        let role = database.owner.role;
-        ensure_role(&mut connection, role, secrets.password_of(role))?;
-        ensure_schema(&mut connection, database.owner)?;
+    for owner in launcher::owners() {
+        ensure_role(&mut connection, owner.role, secrets.password_of(owner.role))?;
+        ensure_schema(&mut connection, owner)?;
     }
     Ok(())
 }
@@ -35,10 +35,10 @@ pub(super) fn ensure_services(administrator: &DatabaseUrl, secrets: &Secrets) ->
 /// The database settings of every service.
 pub(super) fn settings(administrator: &DatabaseUrl, secrets: &Secrets) -> Result<Variables> {
     let mut settings = Variables::new();
-    for database in DATABASES {
+    for database in launcher::databases() {
         let role = database.owner.role;
         let url = administrator.with_user(role, secrets.password_of(role))?;
-        settings.insert(database.url.to_owned(), url.as_str().to_owned());
+        settings.insert(database.setting.to_owned(), url.as_str().to_owned());
     }
     Ok(settings)
 }

@@ -5,13 +5,9 @@ use std::{net::SocketAddr, time::Duration};
 use anyhow::{Context as _, Result, bail};
 
 use super::{
-    folder::StackFolder,
-    gateway_address::GatewayAddress,
-    services::{GATEWAY, SERVICES},
-    supervisor::Supervisor,
-    variables::Variables,
+    folder::StackFolder, gateway_address::GatewayAddress, supervisor::Supervisor, variables::Variables,
 };
-use crate::http;
+use crate::{http, launcher::ROLES};
 
 /// Readiness endpoint of every role.
 const PATH: &str = "/readyz";
@@ -32,11 +28,10 @@ pub(super) fn wait(
         return Ok(());
     }
     let mut failures = Vec::new();
-    for service in SERVICES {
-        let address = settings.get(service.listen).context("every service has an address")?.parse()?;
-        failures.extend(failure(supervisor, folder, service.name, address));
+    for role in ROLES {
+        let address = settings.get(role.listen).context("every role has an address")?.parse()?;
+        failures.extend(failure(supervisor, folder, role.name, address));
     }
-    failures.extend(failure(supervisor, folder, GATEWAY, address));
     bail!("the stack is not ready after {} s:\n{}", limit.as_secs_f32(), failures.join("\n"))
 }
 

@@ -4,11 +4,8 @@ use std::{collections::btree_map::Entry, path::Path};
 
 use anyhow::Result;
 
-use super::{
-    services::DATABASES,
-    variables::{self, Variables},
-};
-use crate::random::hex_secret;
+use super::variables::{self, Variables};
+use crate::{launcher, random::hex_secret};
 
 /// The secret with which services sign and check the tokens of their calls to each other.
 const SERVICE_TOKEN_SECRET: &str = "ASSAY_SECURITY__SERVICE_TOKEN_SECRET";
@@ -38,8 +35,8 @@ impl Secrets {
         };
         generate(SERVICE_TOKEN_SECRET.to_owned(), "", KEY_BYTES)?;
         generate(SIGNING_KEYS.to_owned(), "k1:", KEY_BYTES)?;
-        for database in DATABASES {
-            generate(password_name(database.owner.role), "", PASSWORD_BYTES)?;
+        for owner in launcher::owners() {
+            generate(password_name(owner.role), "", PASSWORD_BYTES)?;
         }
         if secrets.len() > known {
             variables::write(path, &secrets)?;
@@ -84,6 +81,6 @@ mod tests {
             secrets.settings().map(|(name, value)| (name.into(), value.into())).collect();
         assert_eq!(settings[SERVICE_TOKEN_SECRET].len(), 64);
         assert_eq!(settings[SIGNING_KEYS].len(), "k1:".len() + 64);
-        assert!(DATABASES.iter().all(|database| secrets.password_of(database.owner.role).len() == 48));
+        assert!(launcher::owners().iter().all(|owner| secrets.password_of(owner.role).len() == 48));
     }
 }

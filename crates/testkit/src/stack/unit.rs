@@ -8,10 +8,13 @@ use std::{
 use anyhow::Result;
 
 use super::{
+    backends::{EPMD, POSTGRES, RABBITMQ},
     backoff::Backoff,
-    services::{EPMD, GATEWAY, POSTGRES, RABBITMQ},
 };
-use crate::process::{Process, ProcessSpec, Signal};
+use crate::{
+    launcher::GATEWAY,
+    process::{Process, ProcessSpec, Signal},
+};
 
 /// Stop order: processes that accept work first, then those that do it, then those that store it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -18,7 +18,6 @@ use super::{
     ledger::{Ledger, SUPERVISOR},
     provision, readiness,
     secrets::Secrets,
-    services::{GATEWAY, SERVICES},
     settings::StackSettings,
     supervisor::{Event, StopRequested, Supervisor},
     unit::Unit,
@@ -26,6 +25,7 @@ use super::{
 };
 use crate::{
     files::end_of_log,
+    launcher::ROLES,
     process::{Output, ProcessSpec},
     signals,
 };
@@ -112,10 +112,9 @@ impl Stack<'_> {
         let settings = environment::settings(&self.folder, &backends, &secrets, self.gateway, objects_url)?;
         variables::write(&self.folder.environment(), &settings)?;
         self.migrate(supervisor, &settings)?;
-        for service in SERVICES {
-            supervisor.start(Unit::new(self.process(service.name, &settings)))?;
+        for role in ROLES {
+            supervisor.start(Unit::new(self.process(role.name, &settings)))?;
         }
-        supervisor.start(Unit::new(self.process(GATEWAY, &settings)))?;
         readiness::wait(supervisor, &self.folder, &settings, self.gateway, self.ready_within)?;
         self.announce();
         Ok(())

@@ -41,6 +41,7 @@ fn every_role_gets_all_settings_but_the_stacks_own() -> Result<()> {
     let expected = [
         "ASSAY_BOOTSTRAP_API_KEY",
         "ASSAY_BUS__URL",
+        "ASSAY_EXPORT_WORKER__DATABASE_URL",
         "ASSAY_EXPORT_WORKER__LISTEN",
         "ASSAY_EXPORT__DATABASE_URL",
         "ASSAY_EXPORT__LISTEN",

@@ -16,7 +16,7 @@ struct Refusal {
 }
 
 /// Every violated rule is refused with the field's pointer, and the identity stays free for a valid body.
-pub async fn run(stack: &mut Stack) -> Result<()> {
+pub async fn run(stack: &Stack) -> Result<()> {
     let api = stack.api()?;
     api.register("bot").await?;
     let mut cases = Cases::default();

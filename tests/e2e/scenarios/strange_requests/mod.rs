@@ -40,14 +40,14 @@ const NO_HTTP: [&[u8]; 16] = [
 ];
 
 /// Sends hostile requests, one per connection, then a valid one.
-pub async fn run(stack: &mut Stack) -> Result<()> {
+pub async fn run(stack: &Stack) -> Result<()> {
     let document = stack.api_with(None)?.get("/openapi.json").await?.expect(200)?;
     let paths: Vec<String> =
         documented_operations(&document)?.into_iter().map(|operation| operation.path).collect();
     let mut random = Rng::new(SEED);
     let mut cases = Cases::default();
     for number in 0..REQUESTS {
-        let request = random.request(&paths, stack.bootstrap_key());
+        let request = random.request(&paths, stack.key());
         let name =
             format!("request {number} {:?}", String::from_utf8_lossy(&request[..request.len().min(200)]));
         let answer = exchange(stack, &request).await;

@@ -5,10 +5,10 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{EVENTS, Hook, good};
-use crate::harness::{Message, Receiver, Stack};
+use crate::harness::{Message, PrivateStack, Receiver, Stack};
 
 /// Failures are retried and logged; messages are replayed, secrets rotated; 410 disables the endpoint.
-pub async fn retries(stack: &mut Stack) -> Result<()> {
+pub async fn retries(stack: &Stack) -> Result<()> {
     let receiver = Receiver::start()?;
     let hook = Hook::new(stack.api()?, &receiver, &EVENTS).await?;
     let id = failing(&hook, &receiver).await?;
@@ -149,7 +149,8 @@ impl Hook {
 }
 
 /// A receiver outage and a crash of the service: pending messages are delivered afterwards.
-pub async fn receiver_outage(stack: &mut Stack) -> Result<()> {
+pub async fn receiver_outage(stack: &mut PrivateStack) -> Result<()> {
+    stack.start().await?;
     let receiver = Receiver::start()?;
     let api = stack.api()?;
     api.register("hooked-bot").await?;

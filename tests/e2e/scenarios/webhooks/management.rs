@@ -5,10 +5,10 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{EVENTS, good};
-use crate::harness::{Api, Cases, Stack};
+use crate::harness::{Api, Cases, PrivateStack, Stack};
 
 /// Refused URLs, and the limit of endpoints.
-pub async fn refusals(stack: &mut Stack) -> Result<()> {
+pub async fn refusals(stack: &Stack) -> Result<()> {
     let api = stack.api()?;
     let mut cases = Cases::default();
     for url in [
@@ -111,11 +111,8 @@ async fn create(api: &Api, url: &str) -> Result<Value> {
 }
 
 /// With webhooks turned off their routes say so, and the rest works.
-pub async fn turned_off(stack: &mut Stack) -> Result<()> {
-    let setting = [("ASSAY_SERVICES__WEBHOOKS_URL", "")];
-    for role in ["scoring-worker", "export-worker", "gateway"] {
-        stack.restart_with(role, &setting).await?;
-    }
+pub async fn turned_off(stack: &mut PrivateStack) -> Result<()> {
+    stack.start_with(&[("ASSAY_SERVICES__WEBHOOKS_URL", "")]).await?;
     let api = stack.api()?;
     let body = json!({"url": "https://hooks.example.com/", "events": EVENTS});
     api.post("/v1/webhooks", &body).await?.problem(404, "webhooks-off")?;

@@ -9,7 +9,7 @@ use crate::harness::{Message, Receiver, Stack};
 
 /// Evaluations and exports are sent to subscribed endpoints of their organization, with valid signatures; payloads of a
 /// deleted ticket are erased.
-pub async fn run(stack: &mut Stack) -> Result<()> {
+pub async fn run(stack: &Stack) -> Result<()> {
     let (mine, theirs) = (Receiver::start()?, Receiver::start()?);
     let api = stack.api()?;
     api.register("hooked-bot").await?;

@@ -15,7 +15,7 @@ use self::input::Import;
 use crate::harness::{Api, Cases, Stack, Table};
 
 /// The bundled examples, real conversations where available, and texts that are hard to write as CSV.
-pub async fn run(stack: &mut Stack) -> Result<()> {
+pub async fn run(stack: &Stack) -> Result<()> {
     let api = stack.api()?;
     let mut bodies = Vec::new();
     for sample in input::samples()? {
@@ -59,7 +59,7 @@ async fn import_file(stack: &Stack, file: &Path, agents: Option<&Path>) -> Resul
         fs::copy(file, &copy)?;
     }
     let mut arguments = vec!["import", copy.to_str().context("no text")?, "--url", stack.base_url()];
-    arguments.extend(["--key", stack.bootstrap_key()]);
+    arguments.extend(["--key", stack.key()]);
     if let Some(agents) = agents {
         arguments.extend(["--agents", agents.to_str().context("no text")?]);
     }

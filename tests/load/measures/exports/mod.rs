@@ -64,7 +64,7 @@ pub async fn measure(
     await_rows(servers, SAMPLES).await?;
     let stored = Stored::multiply(servers, DATABASE, pace.rows)?;
     // A fresh worker.
-    cluster.stop("export-worker")?;
+    cluster.stop("export-worker").await?;
     cluster.start("export-worker").await?;
     let mut figures = Figures::default();
     for round in 0..pace.rounds {

@@ -1,0 +1,213 @@
+//! A stack with its processes, which its owner may start, stop and restart with other settings.
+
+use std::fs;
+use std::io::Write;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+
+use anyhow::{Context, Result};
+use assay_testkit::launcher::{Instance, Launcher, Settings, databases, owners, set_addresses};
+use assay_testkit::process::Signal;
+use assay_testkit::{Template, TestDatabase, random_name, services};
+use tempfile::TempDir;
+
+use super::LIMIT;
+use super::stack::{Kind, Stack};
+
+/// The executable under test.
+const ASSAY: &str = env!("CARGO_BIN_EXE_assay");
+
+/// The key that every stack starts with, of the organization `default`.
+const BOOTSTRAP_KEY: &str = "end-to-end-bootstrap-key";
+
+/// Lines of each log shown on failure.
+const LOG_LINES: usize = 80;
+
+/// Settings of every stack: short timeouts and intervals, so that tests can wait for them.
+const COMMON: [(&str, &str); 9] = [
+    ("ASSAY_BOOTSTRAP_API_KEY", BOOTSTRAP_KEY),
+    ("ASSAY_GATEWAY__KEY_CACHE_SECONDS", "1"),
+    ("ASSAY_GATEWAY__BODY_DEADLINE_SECONDS", "3"),
+    ("ASSAY_EXPORT_WORKER__LEASE_MILLISECONDS", "5000"),
+    ("ASSAY_SCORING__SUBSCRIBERS_POLL_INTERVAL_MILLISECONDS", "200"),
+    // Webhook receivers of tests listen on loopback; every other private address is still refused.
+    ("ASSAY_WEBHOOKS__ALLOW_HTTP", "true"),
+    ("ASSAY_WEBHOOKS__ALLOWED_NETWORKS", "127.0.0.1/32"),
+    ("ASSAY_WEBHOOKS__RETRY_SCHEDULE_SECONDS", "0,1,1,2,2,3,3,5,5,5"),
+    ("ASSAY_TELEMETRY__FILTER", "info,actix_server=warn"),
+];
+
+/// A stack of one owner, who uses it as the organization `default`. Dropping it kills its processes; they die with this
+/// process, too.
+pub struct PrivateStack {
+    // Dropped before the database and the folder that they use.
+    instances: Vec<Instance>,
+    stack: Stack,
+    is_migrated: bool,
+    _database: Option<TestDatabase>,
+    home: TempDir,
+}
+
+impl Deref for PrivateStack {
+    type Target = Stack;
+
+    fn deref(&self) -> &Stack {
+        &self.stack
+    }
+}
+
+impl PrivateStack {
+    /// Everything but the processes. The logs are kept, in a folder named by the kind of stack and `name`.
+    pub fn prepare(kind: Kind, name: &str) -> Result<Self> {
+        let home = tempfile::Builder::new().prefix("assay-e2e-").tempdir()?;
+        let folder = home.path().to_owned();
+        let data = folder.join("data");
+        let settings = COMMON.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let mut launcher =
+            Launcher { program: ASSAY.into(), folder, logs: fresh_logs(kind, name)?, settings };
+        let (instances, database) = match kind {
+            Kind::Standalone => (vec![Instance::standalone(&data)?], None),
+            Kind::Distributed => {
+                let database = add_backends(&mut launcher.settings, &data)?;
+                (launcher.instances()?, Some(database))
+            }
+        };
+        let stack = Stack {
+            kind,
+            launcher,
+            names: instances.iter().map(Instance::role).collect(),
+            base_url: instances
+                .last()
+                .map(|public| format!("http://{}", public.address()))
+                .unwrap_or_default(),
+            data,
+            organization: "default".to_owned(),
+            key: BOOTSTRAP_KEY.to_owned(),
+        };
+        Ok(Self { instances, stack, is_migrated: false, _database: database, home })
+    }
+
+    /// Starts every process that does not run, with these settings in addition, and waits until all of them are ready.
+    pub async fn start_with(&mut self, settings: &[(&str, &str)]) -> Result<()> {
+        let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        self.stack.launcher.settings.extend(settings);
+        if self.kind == Kind::Distributed && !self.is_migrated {
+            self.launcher.migrate().await?;
+            self.is_migrated = true;
+        }
+        for instance in &mut self.instances {
+            instance.start(&self.stack.launcher)?;
+        }
+        for instance in &self.instances {
+            instance.await_ready(LIMIT).await?;
+        }
+        Ok(())
+    }
+
+    /// Starts every process that does not run, and waits until all of them are ready.
+    pub async fn start(&mut self) -> Result<()> {
+        self.start_with(&[]).await
+    }
+
+    /// Restarts a process (or the standalone) with other settings.
+    pub async fn restart_with(&mut self, name: &str, settings: &[(&str, &str)]) -> Result<()> {
+        self.kill(&[name]);
+        self.start_with(settings).await
+    }
+
+    /// SIGKILLs the standalone, or the named processes of the distributed stack.
+    pub fn kill(&mut self, names: &[&str]) {
+        let everything = self.kind == Kind::Standalone;
+        let doomed =
+            self.instances.iter_mut().filter(|instance| everything || names.contains(&instance.role()));
+        let mut doomed: Vec<_> = doomed.collect();
+        doomed.iter().for_each(|instance| instance.signal(Signal::SIGKILL));
+        // Waits until each is reaped.
+        doomed.iter_mut().for_each(|instance| instance.kill());
+    }
+
+    /// Sends a signal to a process.
+    pub fn signal(&self, name: &str, signal: Signal) -> Result<()> {
+        self.instance(name)?.signal(signal);
+        Ok(())
+    }
+
+    /// Exit status of a process; `None` while it runs.
+    pub fn exit_status(&self, name: &str) -> Result<Option<ExitStatus>> {
+        Ok(self.instance(name)?.exit_status())
+    }
+
+    /// The id of a process.
+    pub fn pid(&self, name: &str) -> Result<u32> {
+        self.instance(name)?.pid().with_context(|| format!("{name} does not run"))
+    }
+
+    /// `HOST:PORT` of a process.
+    pub fn address(&self, name: &str) -> Result<&str> {
+        Ok(self.instance(name)?.address())
+    }
+
+    /// The log of a process.
+    pub fn log(&self, name: &str) -> PathBuf {
+        self.launcher.log(name)
+    }
+
+    /// The view of a scenario with an organization and a folder of its own, both named `name`.
+    pub async fn share(&self, name: &str) -> Result<Stack> {
+        let mut stack = self.stack.clone();
+        stack.organization = name.replace('_', "-");
+        stack.key = self.create_key(&stack.organization, &[]).await?;
+        stack.launcher.folder = self.home.path().join(name);
+        fs::create_dir(&stack.launcher.folder)?;
+        Ok(stack)
+    }
+
+    /// Prints the end of every log on standard error.
+    pub fn show_logs(&self) {
+        let mut output = std::io::stderr();
+        for name in self.names() {
+            let path = self.log(name);
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            let lines: Vec<&str> = text.lines().collect();
+            let end = &lines[lines.len().saturating_sub(LOG_LINES)..];
+            // Best effort.
+            let _ = writeln!(output, "\n--- end of {}\n{}", path.display(), end.join("\n"));
+        }
+    }
+
+    fn instance(&self, name: &str) -> Result<&Instance> {
+        let found = self.instances.iter().find(|instance| instance.role() == name);
+        found.with_context(|| format!("the stack has no {name}"))
+    }
+}
+
+fn fresh_logs(kind: Kind, name: &str) -> Result<PathBuf> {
+    let logs = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("e2e/{kind:?}/{name}").to_lowercase());
+    if logs.exists() {
+        fs::remove_dir_all(&logs)?;
+    }
+    fs::create_dir_all(&logs)?;
+    Ok(logs)
+}
+
+/// Settings of the distributed stack: a database and a broker namespace of its own, addresses, secrets.
+fn add_backends(settings: &mut Settings, data: &Path) -> Result<TestDatabase> {
+    let template = Template::new("e2e", "roles and schemas");
+    let template = owners().into_iter().fold(template, Template::owned_by);
+    let database = TestDatabase::create(&template, |_url| Ok(()))?;
+    for role in databases() {
+        settings.insert(role.setting.to_owned(), database.url_as(role.owner)?);
+    }
+    let secret = |name: &str| random_name(&format!("a-secret-of-this-stack-{name}"));
+    let own = [
+        ("ASSAY_BUS__URL", services::rabbit()?.to_owned()),
+        ("ASSAY_BUS__NAMESPACE", random_name("e2e")?),
+        ("ASSAY_OBJECTS__URL", format!("file://{}", data.display())),
+        ("ASSAY_SECURITY__SERVICE_TOKEN_SECRET", secret("tokens")?),
+        ("ASSAY_SECURITY__SIGNING_KEYS", format!("k1:{}", secret("signatures")?)),
+    ];
+    settings.extend(own.map(|(name, value)| (name.to_owned(), value)));
+    set_addresses(settings)?;
+    Ok(database)
+}
