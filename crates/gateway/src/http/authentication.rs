@@ -13,8 +13,7 @@ use assay_contracts::tenant::{Scope, Tenant};
 use assay_platform::auth::ServiceClaims;
 use assay_platform::web::WebError;
 
-use super::context::Gateway;
-use super::tickets::ticket_not_found;
+use super::context::{Gateway, ticket_not_found};
 use crate::app::RateLimit;
 use crate::domain::bearer_key;
 
@@ -65,7 +64,7 @@ fn unauthorized() -> WebError {
     WebError::unauthorized("send a valid API key as `Authorization: Bearer <key>`")
 }
 
-fn gateway(request: &ServiceRequest) -> Result<web::Data<Gateway>, WebError> {
+pub(super) fn gateway(request: &ServiceRequest) -> Result<web::Data<Gateway>, WebError> {
     request
         .app_data::<web::Data<Gateway>>()
         .cloned()

@@ -1,15 +1,21 @@
 //! The OpenAPI 3.1 document of the public API, generated from the handlers' annotations.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::LazyLock;
 
-use actix_web::HttpResponse;
+use actix_web::http::header::{ContentType, ETag, EntityTag, Header, IfNoneMatch};
+use actix_web::{HttpRequest, HttpResponse};
 use assay_contracts::problem::Problem;
-use utoipa::openapi::response::Response;
+use assay_platform::web::WebError;
+use bytes::Bytes;
+use utoipa::openapi::OpenApi as Document;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::openapi::{ContentBuilder, OpenApi as Document, Ref, RefOr, ResponseBuilder};
-use utoipa::{IntoParams, IntoResponses, Modify, OpenApi, ToSchema};
+use utoipa::{Modify, OpenApi, ToSchema};
 
 use super::examples::Examples;
+use super::keyless::in_pieces;
+use super::responses::PublicProblems;
 use super::{agents, assess, downloads, exports, tickets, webhook_deliveries, webhooks};
 
 /// The OpenAPI document.
@@ -25,9 +31,35 @@ pub fn document() -> Document {
     tag = "Service",
     responses((status = 200, description = "OpenAPI 3.1", body = serde_json::Value), PublicProblems)
 )]
-pub(crate) async fn serve() -> HttpResponse {
-    HttpResponse::Ok().json(document())
+pub(crate) async fn serve(request: HttpRequest) -> Result<HttpResponse, WebError> {
+    let Published { document, etag } = PUBLISHED.as_ref().map_err(|error| WebError::internal(error))?;
+    let is_known = match IfNoneMatch::parse(&request) {
+        Ok(IfNoneMatch::Any) => true,
+        Ok(IfNoneMatch::Items(known)) => known.iter().any(|known| known.weak_eq(etag)),
+        Err(_) => false,
+    };
+    if is_known {
+        return Ok(HttpResponse::NotModified().insert_header(ETag(etag.clone())).finish());
+    }
+    Ok(HttpResponse::Ok()
+        .insert_header(ETag(etag.clone()))
+        .content_type(ContentType::json())
+        .body(in_pieces(document.clone())))
 }
+
+/// The document as it is served. Every process of a release has the same.
+struct Published {
+    document: Bytes,
+    etag: EntityTag,
+}
+
+static PUBLISHED: LazyLock<Result<Published, serde_json::Error>> = LazyLock::new(|| {
+    let document = serde_json::to_vec(&document())?;
+    let mut hasher = DefaultHasher::new();
+    document.hash(&mut hasher);
+    let etag = EntityTag::new_strong(format!("{:016x}", hasher.finish()));
+    Ok(Published { document: document.into(), etag })
+});
 
 #[derive(OpenApi)]
 #[openapi(
@@ -121,59 +153,4 @@ struct Health {
     /// Outcome by part of the service: `ok`, `degraded` or `failing`.
     #[schema(nullable = false)]
     checks: Option<BTreeMap<String, String>>,
-}
-
-/// The header `Idempotency-Key` of the creating operations.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Header)]
-#[allow(dead_code, reason = "documentation only")]
-pub(crate) struct IdempotencyHeader {
-    /// Repeating a request with the same key and body within 24 hours gives the first answer again.
-    #[param(
-        rename = "Idempotency-Key",
-        min_length = 1,
-        max_length = 255,
-        pattern = "^[!-~]+$",
-        required = false
-    )]
-    idempotency_key: Option<String>,
-}
-
-/// Problems that every operation can answer, with or without credentials.
-pub(crate) struct PublicProblems;
-
-/// Problems that every operation with credentials can answer.
-pub(crate) struct CommonProblems;
-
-impl IntoResponses for PublicProblems {
-    fn responses() -> BTreeMap<String, RefOr<Response>> {
-        problems(&[
-            ("405", "Method not allowed"),
-            ("414", "The address is too long"),
-            ("429", "Too many requests"),
-            ("431", "The headers are too large"),
-            ("500", "Internal server error"),
-            ("503", "Busy or partly unavailable; see `Retry-After`"),
-        ])
-    }
-}
-
-impl IntoResponses for CommonProblems {
-    fn responses() -> BTreeMap<String, RefOr<Response>> {
-        let mut responses = PublicProblems::responses();
-        responses.extend(problems(&[
-            ("401", "Unauthorized"),
-            ("403", "The API key lacks the scope"),
-            ("408", "The request took too long to arrive"),
-        ]));
-        responses
-    }
-}
-
-fn problems(list: &[(&str, &str)]) -> BTreeMap<String, RefOr<Response>> {
-    let problem = |description: &str| {
-        let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
-        ResponseBuilder::new().description(description).content("application/problem+json", content).build()
-    };
-    list.iter().map(|(status, description)| ((*status).to_owned(), RefOr::T(problem(description)))).collect()
 }

@@ -5,6 +5,7 @@ mod body_budget;
 pub mod cursor;
 mod error;
 mod health;
+mod held_value;
 mod metrics;
 mod page;
 mod recorded_response;
@@ -18,6 +19,7 @@ pub use self::body::{BodyLimits, LARGE_BODY, parse_body, read_body, read_buffere
 pub use self::body_budget::{BodyBudget, BufferedBody};
 pub use self::error::{PROBLEM_CONTENT_TYPE, WebError, body_error};
 pub use self::health::{healthz, readyz};
+pub use self::held_value::hold_until_sent;
 pub use self::metrics::serve_metrics;
 pub use self::page::{invalid_parameter, page_parameters};
 pub use self::recorded_response::respond_with;
