@@ -1,5 +1,6 @@
 //! Wires the role together.
 
+use std::convert::Infallible;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -187,7 +188,10 @@ fn poll_subscribers(
     tasks.spawn(Phase::Relay, NAME, move |stop| {
         periodically(NAME, interval, stop, move || {
             let subscribers = polled.clone();
-            async move { subscribers.refresh().await }
+            async move {
+                subscribers.refresh().await;
+                Ok::<_, Infallible>(())
+            }
         })
     });
     subscribers

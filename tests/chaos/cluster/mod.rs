@@ -143,16 +143,6 @@ impl Cluster {
         }
     }
 
-    /// SQL for the hexadecimal digits of an id column: SQLite stores some as bytes.
-    pub fn sql_of_id(&self, column: &str) -> String {
-        match &self.backends {
-            Some(_) => format!("replace(CAST({column} AS text), '-', '')"),
-            None => format!(
-                "CASE typeof({column}) WHEN 'blob' THEN lower(hex({column})) ELSE replace({column}, '-', '') END"
-            ),
-        }
-    }
-
     /// The executable with the settings of this cluster, for operator commands.
     pub fn assay(&self, arguments: &[&str]) -> Command {
         self.operator().command(arguments)

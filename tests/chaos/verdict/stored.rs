@@ -19,11 +19,11 @@ pub struct Stored {
 impl Stored {
     pub fn read(cluster: &Cluster) -> Result<Self> {
         let mut tickets: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        let id = |column: &str| cluster.sql_of_id(column);
+        let id = |column: &str| format!("CAST({column} AS text)");
         let query = format!("SELECT external_id || '|' || {} AS value FROM conversations", id("id"));
         for row in query_texts(&cluster.database("ingest")?, &query)? {
             let (external_id, id) = row.split_once('|').context("no ticket")?;
-            tickets.entry(external_id.to_owned()).or_default().push(hyphenated(id));
+            tickets.entry(external_id.to_owned()).or_default().push(id.to_owned());
         }
         let mut evaluations = HashMap::new();
         let (ticket, evaluation) = (id("ticket_id"), id("id"));
@@ -34,7 +34,7 @@ impl Stored {
         for row in query_texts(&cluster.database("scoring")?, &query)? {
             let mut parts = row.splitn(3, '|');
             let mut part = || parts.next().context("no evaluation");
-            let (ticket, id, document) = (hyphenated(part()?), hyphenated(part()?), part()?);
+            let (ticket, id, document) = (part()?.to_owned(), part()?.to_owned(), part()?);
             evaluations.insert(ticket, (id, serde_json::from_str(document)?));
         }
         Ok(Self { tickets, evaluations })
@@ -43,12 +43,6 @@ impl Stored {
     pub fn ids(&self) -> HashSet<&str> {
         self.tickets.values().flatten().map(String::as_str).collect()
     }
-}
-
-/// Formats the 32 digits of an id as the API does.
-fn hyphenated(digits: &str) -> String {
-    let ends = [0, 8, 12, 16, 20, 32];
-    ends.windows(2).filter_map(|ends| digits.get(ends[0]..ends[1])).collect::<Vec<_>>().join("-")
 }
 
 /// Results of `assay score` for each template conversation.

@@ -1,8 +1,8 @@
 //! Databases: PostgreSQL in production, SQLite for a single-command start.
 //!
-//! A store has two plain implementations, one on [`Postgres`] and one on [`Sqlite`]; which one is used is decided
-//! by the scheme of the configured address. Every access goes through `run`, `read` or `write`, which acquire a connection
-//! within a deadline and run the work on a blocking thread.
+//! A store has an implementation on [`Postgres`] and one on [`Sqlite`], where possible of one text; which one is used is
+//! decided by the scheme of the configured address. Every access goes through `run`, `read` or `write`, which acquire a
+//! connection within a deadline and run the work on a blocking thread.
 
 mod connections;
 mod error;

@@ -2,7 +2,6 @@
 //! not announced and cost nothing.
 
 use std::collections::HashSet;
-use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -51,11 +50,8 @@ impl WebhookSubscribers {
     }
 
     /// Polls webhooks. If the call fails, the last known set stays in use, and the failure is logged once.
-    ///
-    /// # Errors
-    /// None: evaluations do not wait for webhooks.
-    pub(crate) async fn refresh(&self) -> Result<(), Infallible> {
-        let Some(webhooks) = &self.webhooks else { return Ok(()) };
+    pub(crate) async fn refresh(&self) {
+        let Some(webhooks) = &self.webhooks else { return };
         match webhooks.subscribers().await {
             Ok(organizations) => {
                 let organizations = Subscribers::Known(organizations);
@@ -73,7 +69,6 @@ impl WebhookSubscribers {
                 }
             }
         }
-        Ok(())
     }
 }
 

@@ -1,10 +1,9 @@
-//! The store of evaluations.
+//! The store of evaluations: one trait, and one text of statements for both databases.
 
 mod postgres;
-mod schema;
 mod sqlite;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use assay_contracts::event::{ConversationEvaluated, EvaluationOutcome};
@@ -13,7 +12,7 @@ use assay_contracts::time::Timestamp;
 use assay_messaging::OutgoingEvent;
 use assay_messaging::outbox::DirectDispatch;
 use assay_platform::db::{Database, DatabaseError};
-use assay_platform::runtime::{RequestContext, new_id};
+use assay_platform::runtime::RequestContext;
 use async_trait::async_trait;
 use serde_json::value::RawValue;
 
@@ -45,22 +44,13 @@ pub struct NewEvaluation {
     pub source_event_id: EventId,
     /// The import request, for tracing.
     pub context: Option<RequestContext>,
-    /// The event to publish; the store sets its sequence.
-    pub evaluated: EncodedEvaluation,
+    /// The event to publish; the store sets its sequence. The evaluation is JSON text: the same text is stored and published.
+    pub evaluated: ConversationEvaluated<Box<RawValue>>,
     pub status: Status,
     pub scorer_version: String,
     /// The event for webhooks; `None` when the organization has no webhook for evaluations.
     pub announced_event: Option<OutgoingEvent>,
 }
-
-/// A newly inserted evaluation, before its sequence is assigned.
-struct Stored {
-    evaluated: EncodedEvaluation,
-    context: Option<RequestContext>,
-}
-
-/// The event with the evaluation as JSON text: the same text is stored and published.
-pub type EncodedEvaluation = ConversationEvaluated<Box<RawValue>>;
 
 impl NewEvaluation {
     /// JSON of the evaluation; `None` when it failed.
@@ -148,47 +138,7 @@ pub trait EvaluationStore: Send + Sync {
 
 pub fn open(database: Database) -> Arc<dyn EvaluationStore> {
     match database {
-        Database::Postgres(postgres) => Arc::new(postgres::PostgresStore::new(postgres)),
-        Database::Sqlite(sqlite) => Arc::new(sqlite::SqliteStore::new(sqlite)),
+        Database::Postgres(postgres) => Arc::new(postgres::SqlStore::new(postgres)),
+        Database::Sqlite(sqlite) => Arc::new(sqlite::SqlStore::new(sqlite)),
     }
-}
-
-/// The evaluations of events that were not handled before, one for each ticket (a batch may contain an event twice), in lock
-/// order. One event may lead to several evaluations.
-fn new_evaluations(evaluations: Vec<NewEvaluation>, fresh: &HashSet<EventId>) -> Vec<NewEvaluation> {
-    let is_fresh = |evaluation: &NewEvaluation| fresh.contains(&evaluation.source_event_id);
-    let mut evaluations: Vec<_> = evaluations.into_iter().filter(is_fresh).collect();
-    evaluations.sort_by_key(|evaluation| evaluation.evaluated.ticket.id);
-    evaluations.dedup_by_key(|evaluation| evaluation.evaluated.ticket.id);
-    evaluations
-}
-
-/// The deletions of events that were not handled before, one for each event, in lock order.
-fn new_deletions(
-    mut deletions: Vec<DeletedEvaluation>,
-    mut fresh: HashSet<EventId>,
-) -> Vec<DeletedEvaluation> {
-    deletions.retain(|deletion| fresh.remove(&deletion.event_id));
-    deletions.sort_by_key(|deletion| deletion.ticket_id);
-    deletions
-}
-
-/// Inserted evaluations by organization, in lock order.
-fn group_by_organization(stored: Vec<NewEvaluation>) -> BTreeMap<OrganizationId, Vec<Stored>> {
-    let mut organizations: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for NewEvaluation { evaluated, context, .. } in stored {
-        organizations.entry(evaluated.organization_id).or_default().push(Stored { evaluated, context });
-    }
-    organizations
-}
-
-/// The events of the inserted evaluations, numbered so that the last one has the sequence `total`.
-fn assign_sequences(stored: Vec<Stored>, total: i64) -> Result<Vec<OutgoingEvent>, DatabaseError> {
-    let before = total - i64::try_from(stored.len()).unwrap_or(i64::MAX);
-    let events = stored.into_iter().zip(before + 1..).map(|(Stored { evaluated, context }, sequence)| {
-        let evaluated = ConversationEvaluated { sequence: Some(sequence), ..evaluated };
-        OutgoingEvent::following(context, new_id(), evaluated.evaluated_at, &evaluated)
-    });
-    // The document was encoded before: this does not fail.
-    events.collect::<Result<_, _>>().map_err(|error| DatabaseError::Corrupt(error.to_string()))
 }

@@ -1,7 +1,7 @@
 CREATE TABLE evaluations (
-    ticket_id blob NOT NULL PRIMARY KEY,
-    id blob NOT NULL,
-    organization_id blob NOT NULL,
+    ticket_id text NOT NULL PRIMARY KEY,
+    id text NOT NULL,
+    organization_id text NOT NULL,
     status text NOT NULL CHECK (status IN ('scored', 'not_applicable', 'failed')),
     document text,
     error_message text,

@@ -1,4 +1,4 @@
 CREATE TABLE progress (
-    organization_id blob NOT NULL PRIMARY KEY,
+    organization_id text NOT NULL PRIMARY KEY,
     evaluated bigint NOT NULL
 ) WITHOUT ROWID;

@@ -1,0 +1,61 @@
+//! PostgreSQL: ids are `uuid`, a batch is one statement, and the table of evaluations is partitioned.
+
+use std::collections::HashSet;
+
+use assay_contracts::ids::EvaluationId;
+use assay_contracts::time::Timestamp;
+use assay_platform::db::{DatabaseError, PartitionedTable, ensure_monthly_partitions, static_sql};
+use diesel::prelude::*;
+use diesel::sql_types::{Array, BigInt, Nullable, Text, Uuid as SqlUuid};
+use uuid::Uuid;
+
+use super::NewEvaluation;
+
+pub(super) type Connection = diesel::pg::PgConnection;
+pub(super) type Database = assay_platform::db::Postgres;
+type IdType = SqlUuid;
+
+#[path = "sql/mod.rs"]
+#[expect(clippy::duplicate_mod, reason = "one text of statements, compiled for both databases")]
+mod sql;
+pub(super) use self::sql::SqlStore;
+
+const EVALUATIONS: PartitionedTable = PartitionedTable { name: "evaluations", key: "ticket_id" };
+/// Partitions created in advance.
+const MONTHS_AHEAD: u32 = 2;
+
+const INSERT: &str = "
+    INSERT INTO evaluations (ticket_id, id, organization_id, status, document, error_message, scorer_version, created_at)
+    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8)
+    ON CONFLICT DO NOTHING
+    RETURNING id";
+
+#[derive(QueryableByName)]
+struct Inserted {
+    #[diesel(sql_type = SqlUuid)]
+    id: Uuid,
+}
+
+/// Inserts evaluations of tickets that have no row and returns their ids.
+fn insert(
+    connection: &mut Connection,
+    batch: &[NewEvaluation],
+) -> Result<HashSet<EvaluationId>, DatabaseError> {
+    let ids = |of: fn(&NewEvaluation) -> Uuid| batch.iter().map(of).collect::<Vec<_>>();
+    let created_at = batch.iter().map(|new| new.evaluated.evaluated_at.as_millis());
+    let inserted: Vec<Inserted> = static_sql(INSERT)
+        .bind::<Array<SqlUuid>, _>(ids(|new| new.evaluated.ticket.id.as_uuid()))
+        .bind::<Array<SqlUuid>, _>(ids(|new| new.evaluated.evaluation_id.as_uuid()))
+        .bind::<Array<SqlUuid>, _>(ids(|new| new.evaluated.organization_id.as_uuid()))
+        .bind::<Array<Text>, _>(batch.iter().map(|new| new.status.as_str()).collect::<Vec<_>>())
+        .bind::<Array<Nullable<Text>>, _>(batch.iter().map(NewEvaluation::document).collect::<Vec<_>>())
+        .bind::<Array<Nullable<Text>>, _>(batch.iter().map(NewEvaluation::error_message).collect::<Vec<_>>())
+        .bind::<Array<Text>, _>(batch.iter().map(|new| new.scorer_version.as_str()).collect::<Vec<_>>())
+        .bind::<Array<BigInt>, _>(created_at.collect::<Vec<_>>())
+        .get_results(connection)?;
+    Ok(inserted.into_iter().map(|inserted| inserted.id.into()).collect())
+}
+
+fn ensure_partitions(connection: &mut Connection, now: Timestamp) -> Result<(), DatabaseError> {
+    ensure_monthly_partitions(connection, EVALUATIONS, now, MONTHS_AHEAD)
+}

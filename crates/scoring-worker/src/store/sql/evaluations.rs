@@ -1,0 +1,123 @@
+//! Evaluations, and their number for each organization.
+
+use std::collections::{BTreeMap, HashSet};
+
+use assay_contracts::ids::{EventId, OrganizationId, TicketId};
+use assay_contracts::time::Timestamp;
+use assay_messaging::outbox::{self, DirectDispatch};
+use assay_messaging::{OutgoingEvent, inbox};
+use assay_platform::db::{DatabaseError, StoredId};
+use assay_platform::runtime::{new_id, now};
+use diesel::prelude::*;
+
+use super::schema::{evaluations, progress};
+use super::{Connection, insert};
+use crate::store::{CONSUMER, NewEvaluation, StoredEvaluation};
+
+/// Runs inside a transaction.
+pub(super) fn record(
+    connection: &mut Connection,
+    batch: Vec<NewEvaluation>,
+    dispatch: DirectDispatch,
+) -> Result<Vec<OutgoingEvent>, DatabaseError> {
+    let ids: Vec<_> = batch.iter().map(|evaluation| evaluation.source_event_id).collect();
+    let fresh = inbox::record(connection, CONSUMER, &ids, now())?;
+    let batch = new_evaluations(batch, &fresh);
+    let inserted = insert(connection, &batch)?;
+    let (mut events, mut announced) = (Vec::with_capacity(inserted.len()), Vec::new());
+    // In lock order.
+    let mut organizations: BTreeMap<OrganizationId, Vec<NewEvaluation>> = BTreeMap::new();
+    for mut new in batch.into_iter().filter(|new| inserted.contains(&new.evaluated.evaluation_id)) {
+        announced.extend(new.announced_event.take());
+        organizations.entry(new.evaluated.organization_id).or_default().push(new);
+    }
+    for (organization_id, evaluations) in organizations {
+        let total = add_to_progress(connection, organization_id, evaluations.len())?;
+        events.extend(assign_sequences(evaluations, total)?);
+    }
+    events.extend(announced);
+    outbox::enqueue(connection, &events, dispatch)?;
+    Ok(events)
+}
+
+/// The evaluations of events that were not handled before, one for each ticket (a batch may contain an event twice), in lock
+/// order. One event may lead to several evaluations.
+fn new_evaluations(mut evaluations: Vec<NewEvaluation>, fresh: &HashSet<EventId>) -> Vec<NewEvaluation> {
+    evaluations.retain(|evaluation| fresh.contains(&evaluation.source_event_id));
+    evaluations.sort_by_key(|evaluation| evaluation.evaluated.ticket.id);
+    evaluations.dedup_by_key(|evaluation| evaluation.evaluated.ticket.id);
+    evaluations
+}
+
+/// Increments the count of an organization and returns it. The row stays locked until the end of the transaction, so that
+/// sequences follow the order of commits.
+fn add_to_progress(
+    connection: &mut Connection,
+    organization_id: OrganizationId,
+    more: usize,
+) -> Result<i64, DatabaseError> {
+    let more = i64::try_from(more).unwrap_or(i64::MAX);
+    let total = diesel::insert_into(progress::table)
+        .values((progress::organization_id.eq(StoredId::of(organization_id)), progress::evaluated.eq(more)))
+        .on_conflict(progress::organization_id)
+        .do_update()
+        .set(progress::evaluated.eq(progress::evaluated + more))
+        .returning(progress::evaluated)
+        .get_result(connection)?;
+    Ok(total)
+}
+
+/// The events of the inserted evaluations, numbered so that the last one has the sequence `total`.
+fn assign_sequences(
+    evaluations: Vec<NewEvaluation>,
+    total: i64,
+) -> Result<Vec<OutgoingEvent>, DatabaseError> {
+    let before = total - i64::try_from(evaluations.len()).unwrap_or(i64::MAX);
+    let events = evaluations.into_iter().zip(before + 1..).map(|(mut new, sequence)| {
+        new.evaluated.sequence = Some(sequence);
+        OutgoingEvent::following(new.context, new_id(), new.evaluated.evaluated_at, &new.evaluated)
+    });
+    // The document was encoded before: this does not fail.
+    events.collect::<Result<_, _>>().map_err(|error| DatabaseError::Corrupt(error.to_string()))
+}
+
+pub(super) fn find(
+    connection: &mut Connection,
+    organization_id: OrganizationId,
+    ticket_id: TicketId,
+) -> Result<Option<StoredEvaluation>, DatabaseError> {
+    let found: Option<(StoredId, Option<String>, Option<String>, i64)> = evaluations::table
+        .find(StoredId::of(ticket_id))
+        .filter(evaluations::organization_id.eq(StoredId::of(organization_id)))
+        .select((evaluations::id, evaluations::document, evaluations::error_message, evaluations::created_at))
+        .first(connection)
+        .optional()?;
+    Ok(found.map(|(id, document, error_message, created_at)| StoredEvaluation {
+        id: id.0.into(),
+        document,
+        error_message,
+        created_at: Timestamp::saturating_from_millis(created_at),
+    }))
+}
+
+pub(super) fn finished(
+    connection: &mut Connection,
+    tickets: &[TicketId],
+) -> Result<HashSet<TicketId>, DatabaseError> {
+    let found: Vec<StoredId> = evaluations::table
+        .filter(evaluations::ticket_id.eq_any(tickets.iter().copied().map(StoredId::of)))
+        .select(evaluations::ticket_id)
+        .order(evaluations::ticket_id)
+        .limit(i64::try_from(tickets.len()).unwrap_or(i64::MAX))
+        .load(connection)?;
+    Ok(found.into_iter().map(|id| id.0.into()).collect())
+}
+
+pub(super) fn count(
+    connection: &mut Connection,
+    organization_id: OrganizationId,
+) -> Result<i64, DatabaseError> {
+    let progress = progress::table.find(StoredId::of(organization_id));
+    let found = progress.select(progress::evaluated).first(connection).optional()?;
+    Ok(found.unwrap_or(0))
+}
