@@ -50,7 +50,8 @@ impl From<AcceptError> for WebError {
             AcceptError::Receipt(_) | AcceptError::Compress(_) | AcceptError::Event(_) => {
                 Self::internal(&error)
             }
-            AcceptError::Database(cause) => cause.into(),
+            AcceptError::Database(cause) if cause.is_transient() => Self::unavailable(&cause),
+            AcceptError::Database(cause) => Self::internal(&cause),
         }
     }
 }
