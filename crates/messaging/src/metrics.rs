@@ -76,11 +76,10 @@ pub(crate) fn count_published(event: &OutgoingEvent) {
 }
 
 /// Updates the gauges of an outbox until `stop`.
-pub(crate) async fn watch_outbox(outbox: Outbox, stop: CancellationToken) -> Result<(), BoxError> {
-    if !telemetry::is_on() {
-        return Ok(());
+pub(crate) async fn watch_outbox(outbox: Outbox, stop: CancellationToken) {
+    if telemetry::is_on() {
+        periodically("outbox metrics", OUTBOX_INTERVAL, stop, || update_outbox(&outbox)).await;
     }
-    periodically("outbox metrics", OUTBOX_INTERVAL, stop, || update_outbox(&outbox)).await
 }
 
 async fn update_outbox(outbox: &Outbox) -> Result<(), BoxError> {

@@ -13,7 +13,7 @@ use assay_messaging::Bus;
 use assay_messaging::outbox::{self, Outbox};
 use assay_platform::auth::{Audience, ServiceTokens};
 use assay_platform::db::{Database, DatabaseError};
-use assay_platform::runtime::{BoxError, Phase, Tasks, now, periodically, timeout};
+use assay_platform::runtime::{Phase, Tasks, now, periodically, timeout};
 use assay_platform::web::{ServerSettings, ServiceAuth, serve};
 use assay_scoring::{Scorer, ScorerError};
 use tokio_util::sync::CancellationToken;
@@ -128,9 +128,8 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     let (consumed, partitioned) = (bus.clone(), store.clone());
     tasks.spawn(Phase::Consume, "scoring-worker consumer", move |stop| async move {
         if ensure_partitions(partitioned.as_ref(), &stop).await {
-            consumed.consume(subscription, handler, stop).await?;
+            consumed.consume(subscription, handler, stop).await;
         }
-        Ok::<(), BoxError>(())
     });
     spawn_removal_consumers(&config, tasks, (&store, &subscribers), &bus, &outbox);
     tasks.spawn(Phase::Relay, "scoring-worker relay", move |stop| outbox::relay(outbox, bus, stop));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use assay_messaging::outbox::{Backlog, DirectDispatch, Outbox};
 use assay_platform::db::DatabaseError;
 use assay_platform::db::idempotency::KeyReuse;
-use assay_platform::runtime::{BoxError, now, timeout};
+use assay_platform::runtime::{now, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::import_queue::{ImportQueue, Job, WriteResult};
@@ -31,13 +31,10 @@ pub struct Writer {
     pub backlog: Backlog,
 }
 
-/// Runs one writer until `stop`, and then until the queue is empty.
-///
-/// # Errors
-/// None; a failure is sent to the requests of the failed batch.
-pub async fn write_imports(writer: Writer, stop: CancellationToken) -> Result<(), BoxError> {
+/// Runs one writer until `stop`, and then until the queue is empty. A failure is sent to the requests of the failed batch.
+pub async fn write_imports(writer: Writer, stop: CancellationToken) {
     if !prepare(writer.store.as_ref(), &stop).await {
-        return Ok(());
+        return;
     }
     while let Some((jobs, permit)) = writer.queue.take(&stop).await {
         let mut writing = pin!(write(&writer, jobs));
@@ -47,7 +44,6 @@ pub async fn write_imports(writer: Writer, stop: CancellationToken) -> Result<()
             writing.await;
         }
     }
-    Ok(())
 }
 
 /// Prepares the tables before the first write: a row in the default partition would block the creation of its month's

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use assay_contracts::event::Topic;
-use assay_platform::runtime::BoxError;
 use secrecy::ExposeSecret;
 use tokio_util::sync::CancellationToken;
 
@@ -130,22 +129,18 @@ impl Bus {
     }
 
     /// Consumes a queue until `stop` is cancelled, then finishes and acknowledges the deliveries in flight. Reconnects
-    /// after outages. A task of `Phase::Consume`.
-    ///
-    /// # Errors
-    /// None at present: every failure is retried.
+    /// after outages: every failure is retried. A task of `Phase::Consume`.
     pub async fn consume(
         &self,
         subscription: Subscription,
         handler: Arc<dyn Handler>,
         stop: CancellationToken,
-    ) -> Result<(), BoxError> {
+    ) {
         metrics::register_queue(subscription.queue);
         match &*self.kind {
             Kind::Local(local) => local.consume(subscription, handler, stop).await,
             Kind::Rabbit(rabbit) => rabbit.consume(subscription, handler, stop).await,
         }
-        Ok(())
     }
 
     /// Whether the bus is connected; for readiness.

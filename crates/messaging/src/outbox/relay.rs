@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use assay_contracts::ids::EventId;
 use assay_contracts::time::Timestamp;
-use assay_platform::runtime::{BoxError, now};
+use assay_platform::runtime::now;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::time::{sleep, timeout};
@@ -37,16 +37,12 @@ const FLUSH_DEADLINE: Duration = Duration::from_secs(5);
 /// Publishes the events of `outbox` until `stop` is cancelled, then flushes due events: a few batches, within five seconds.
 /// The rest stays in the table for the next start or for another relay. Recovers from outages of the bus and of the
 /// database. Any number of relays may share an outbox. A task of `Phase::Relay`.
-///
-/// # Errors
-/// None at present: every failure is retried.
-pub async fn relay(outbox: Outbox, bus: Bus, stop: CancellationToken) -> Result<(), BoxError> {
+pub async fn relay(outbox: Outbox, bus: Bus, stop: CancellationToken) {
     let watching = metrics::watch_outbox(outbox.clone(), stop.clone());
-    let ((), ()) = tokio::try_join!(publish_all(outbox, bus, stop), watching)?;
-    Ok(())
+    tokio::join!(publish_all(outbox, bus, stop), watching);
 }
 
-async fn publish_all(outbox: Outbox, bus: Bus, stop: CancellationToken) -> Result<(), BoxError> {
+async fn publish_all(outbox: Outbox, bus: Bus, stop: CancellationToken) {
     let mut schedule = PollSchedule::default();
     let mut publishing = FuturesUnordered::new();
     while !stop.is_cancelled() {
@@ -94,7 +90,6 @@ async fn publish_all(outbox: Outbox, bus: Bus, stop: CancellationToken) -> Resul
         );
     }
     release_dispatched(&outbox).await;
-    Ok(())
 }
 
 /// Releases the claims of events that are left on the fast path, so that other relays can publish them at once.
