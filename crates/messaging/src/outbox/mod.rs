@@ -3,6 +3,7 @@
 
 mod backlog;
 mod direct_dispatch;
+mod gauges;
 mod poll_schedule;
 mod postgres;
 mod relay;
@@ -183,10 +184,6 @@ impl Outbox {
             Database::Sqlite(database) => database.read(move |c| sqlite::backlog(c, limit)).await?,
         };
         Ok((oldest.map(Timestamp::saturating_from_millis), count(events)))
-    }
-
-    pub(crate) fn database(&self) -> &Database {
-        &self.database
     }
 
     /// Counts and ages, for operators.
