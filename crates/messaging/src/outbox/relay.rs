@@ -12,9 +12,10 @@ use futures_util::stream::FuturesUnordered;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::Outbox;
 use super::gauges::update_gauges;
 use super::poll_schedule::PollSchedule;
-use super::{Claimed, LEASE_MILLIS, Outbox, Postponed, PublishResults};
+use super::rows::{Claimed, LEASE_MILLIS, Postponed, PublishResults};
 use crate::backoff::backoff;
 use crate::bus::{Bus, PublishError};
 use crate::envelope::OutgoingEvent;
