@@ -49,8 +49,6 @@ pub struct Dependencies {
     pub registry_url: Url,
     /// `None` when the installation has no webhooks.
     pub webhooks_url: Option<Url>,
-    /// Delivery attempts before an event becomes a dead letter.
-    pub max_attempts: u32,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -87,8 +85,7 @@ pub async fn migrate(config: &Config) -> Result<Vec<String>, DatabaseError> {
 /// # Errors
 /// When the configuration cannot be used. An unreachable database or bus is not an error: the role waits for it.
 pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
-    let Dependencies { listener, tokens, bus, ingest_url, registry_url, webhooks_url, max_attempts } =
-        dependencies;
+    let Dependencies { listener, tokens, bus, ingest_url, registry_url, webhooks_url } = dependencies;
     metrics::describe();
     let database = Database::open(&config.database(), SCHEMA)?;
     let store = store::open(database.clone());
@@ -122,7 +119,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
         judging,
         subscribers: subscribers.clone(),
     };
-    let handler = Arc::new(ConversationAcceptedHandler { evaluate, max_attempts });
+    let handler = Arc::new(ConversationAcceptedHandler { evaluate });
 
     register_checks(&config, tasks, &database, (&bus, subscription.queue), &outbox);
     let (consumed, partitioned) = (bus.clone(), store.clone());

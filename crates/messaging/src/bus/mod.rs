@@ -1,5 +1,6 @@
 //! The bus: publishing and consuming, on RabbitMQ or inside one process.
 
+mod batch_handler;
 mod dead_letters;
 mod delivery;
 mod errors;
@@ -14,6 +15,7 @@ use std::time::Duration;
 use secrecy::ExposeSecret;
 use tokio_util::sync::CancellationToken;
 
+pub use self::batch_handler::{BatchHandler, all_or_each};
 pub use self::dead_letters::{DeadLetter, DeadLetterDecision, DeadLetterError, DeadLetterReview};
 pub use self::delivery::{Delivery, Handler, Outcome, Subscription};
 pub use self::errors::{BusError, PublishError};
