@@ -137,7 +137,6 @@ pub fn start_scoring(settings: &Settings, listener: TcpListener, bus: Bus, tasks
         ingest_url: settings.services.ingest_url.clone(),
         registry_url: settings.services.registry_url.clone(),
         webhooks_url: settings.webhooks_url()?,
-        max_attempts: settings.bus.max_attempts,
     };
     Ok(assay_scoring_worker::start(settings.scoring.clone(), dependencies, tasks)?)
 }

@@ -296,7 +296,7 @@ async fn migrated(
 fn consume(bus: &Bus, handler: Arc<dyn Handler>) -> JoinSet<()> {
     let bus = bus.clone();
     let mut tasks = JoinSet::new();
-    tasks.spawn(async move { bus.consume(ACCEPTED, handler, CancellationToken::new()).await.unwrap() });
+    tasks.spawn(async move { bus.consume(ACCEPTED, handler, CancellationToken::new()).await });
     tasks
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use assay_contracts::problem::Problem;
 use assay_platform::auth::{Audience, ServiceClaims, ServiceTokens};
-use assay_platform::runtime::{BoxError, RequestContext, now, timeout};
+use assay_platform::runtime::{RequestContext, now, timeout};
 use assay_platform::telemetry::traces::{self, Span, SpanKind};
 use bytes::Bytes;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -67,13 +67,9 @@ impl Service {
     }
 
     /// Runs the circuit breaker: probes the service after failed calls, and lets calls fail at once while it is down. One
-    /// task per service and process, in `Phase::Relay`; without it calls wait for their deadlines.
-    ///
-    /// # Errors
-    /// Never; it ends with `stop`.
-    pub async fn watch(self, stop: CancellationToken) -> Result<(), BoxError> {
+    /// task per service and process, in `Phase::Relay`; without it calls wait for their deadlines. Ends with `stop`.
+    pub async fn watch(self, stop: CancellationToken) {
         self.circuit.watch(self.name(), || self.probe(), &stop).await;
-        Ok(())
     }
 
     /// Name of the service, for logs.

@@ -23,8 +23,8 @@ mod test_databases;
 use assay_platform::db::Migrations;
 
 pub use self::bus::{
-    Bus, BusError, DeadLetter, DeadLetterDecision, DeadLetterError, DeadLetterReview, Delivery, Handler,
-    Outcome, PublishError, Subscription,
+    BatchHandler, Bus, BusError, DeadLetter, DeadLetterDecision, DeadLetterError, DeadLetterReview, Delivery,
+    Handler, Outcome, PublishError, Subscription, all_or_each,
 };
 pub use self::envelope::{DecodeError, EncodeError, OutgoingEvent};
 pub use self::readiness::{

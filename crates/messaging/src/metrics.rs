@@ -2,19 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use assay_platform::runtime::{BoxError, now, periodically};
+use assay_contracts::time::Timestamp;
+use assay_platform::runtime::now;
 use assay_platform::telemetry::metrics as telemetry;
 use metrics::{
     Counter, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
 };
-use tokio_util::sync::CancellationToken;
-
-use crate::bus::{Delivery, Outcome};
-use crate::envelope::OutgoingEvent;
-use crate::outbox::Outbox;
-
-/// Interval of the outbox gauges.
-const OUTBOX_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Times one call of a handler and counts its outcomes.
 pub(crate) struct HandlerTimer {
@@ -24,12 +17,13 @@ pub(crate) struct HandlerTimer {
 }
 
 impl HandlerTimer {
-    pub(crate) fn start(queue: &'static str, deliveries: &[Delivery]) -> Self {
+    /// Starts a call with the events that occurred at these times.
+    pub(crate) fn start(queue: &'static str, occurred: impl Iterator<Item = Timestamp>) -> Self {
         if telemetry::is_on() {
             let ages = histogram!("assay_event_age_seconds", "queue" => queue);
             let now = now();
-            for delivery in deliveries {
-                let age = u64::try_from(now.millis_since(delivery.occurred_at)).unwrap_or_default();
+            for occurred_at in occurred {
+                let age = u64::try_from(now.millis_since(occurred_at)).unwrap_or_default();
                 ages.record(Duration::from_millis(age));
             }
         }
@@ -37,13 +31,8 @@ impl HandlerTimer {
         Self { queue, done, started: Instant::now() }
     }
 
-    /// Counts the outcome of one delivery.
-    pub(crate) fn count(&self, outcome: &Outcome, attempt: u32, max_attempts: u32) {
-        match outcome {
-            Outcome::Done => self.done.increment(1),
-            Outcome::Retry { .. } if attempt < max_attempts => count_failed(self.queue, "retried"),
-            Outcome::Retry { .. } | Outcome::Reject { .. } => count_failed(self.queue, "dead"),
-        }
+    pub(crate) fn count_done(&self) {
+        self.done.increment(1);
     }
 }
 
@@ -60,37 +49,27 @@ pub(crate) fn register_queue(queue: &'static str) {
     }
 }
 
-/// Counts a message that cannot be parsed and becomes a dead letter without a call of the handler.
-pub(crate) fn count_unreadable(queue: &'static str) {
-    count_failed(queue, "dead");
+/// Counts a delivery that failed and has further attempts.
+pub(crate) fn count_retried(queue: &'static str) {
+    counter!("assay_events_handled_total", "queue" => queue, "outcome" => "retried").increment(1);
 }
 
-fn count_failed(queue: &'static str, outcome: &'static str) {
-    counter!("assay_events_handled_total", "queue" => queue, "outcome" => outcome).increment(1);
+/// Counts a delivery that became a dead letter.
+pub(crate) fn count_dead(queue: &'static str) {
+    counter!("assay_events_handled_total", "queue" => queue, "outcome" => "dead").increment(1);
 }
 
-pub(crate) fn count_published(event: &OutgoingEvent) {
+pub(crate) fn count_published(topic: &str) {
     if telemetry::is_on() {
-        counter!("assay_events_published_total", "topic" => event.topic.clone()).increment(1);
+        counter!("assay_events_published_total", "topic" => topic.to_owned()).increment(1);
     }
 }
 
-/// Updates the gauges of an outbox until `stop`.
-pub(crate) async fn watch_outbox(outbox: Outbox, stop: CancellationToken) -> Result<(), BoxError> {
-    if !telemetry::is_on() {
-        return Ok(());
-    }
-    periodically("outbox metrics", OUTBOX_INTERVAL, stop, || update_outbox(&outbox)).await
-}
-
-async fn update_outbox(outbox: &Outbox) -> Result<(), BoxError> {
-    let status = outbox.status().await?;
-    let database = outbox.database().name();
-    let oldest = status.oldest_pending.map_or(0, |oldest| now().millis_since(oldest).max(0));
-    gauge!("assay_outbox_events", "database" => database, "state" => "waiting").set(status.pending as f64);
-    gauge!("assay_outbox_events", "database" => database, "state" => "dead").set(status.dead as f64);
-    gauge!("assay_outbox_oldest_seconds", "database" => database).set(oldest as f64 / 1_000.0);
-    Ok(())
+/// Sets the gauges of an outbox.
+pub(crate) fn set_outbox(database: &'static str, pending: u64, dead: u64, oldest_millis: i64) {
+    gauge!("assay_outbox_events", "database" => database, "state" => "waiting").set(pending as f64);
+    gauge!("assay_outbox_events", "database" => database, "state" => "dead").set(dead as f64);
+    gauge!("assay_outbox_oldest_seconds", "database" => database).set(oldest_millis as f64 / 1_000.0);
 }
 
 /// Describes the metrics. Called when a bus is opened.

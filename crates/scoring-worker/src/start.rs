@@ -14,7 +14,7 @@ use assay_messaging::Bus;
 use assay_messaging::outbox::{self, Outbox};
 use assay_platform::auth::{Audience, ServiceTokens};
 use assay_platform::db::{Database, DatabaseError};
-use assay_platform::runtime::{BoxError, Phase, Tasks, now, periodically, timeout};
+use assay_platform::runtime::{Phase, Tasks, now, periodically, timeout};
 use assay_platform::web::{ServerSettings, ServiceAuth, serve};
 use assay_scoring::{Scorer, ScorerError};
 use tokio_util::sync::CancellationToken;
@@ -50,8 +50,6 @@ pub struct Dependencies {
     pub registry_url: Url,
     /// `None` when the installation has no webhooks.
     pub webhooks_url: Option<Url>,
-    /// Delivery attempts before an event becomes a dead letter.
-    pub max_attempts: u32,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -88,8 +86,7 @@ pub async fn migrate(config: &Config) -> Result<Vec<String>, DatabaseError> {
 /// # Errors
 /// When the configuration cannot be used. An unreachable database or bus is not an error: the role waits for it.
 pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
-    let Dependencies { listener, tokens, bus, ingest_url, registry_url, webhooks_url, max_attempts } =
-        dependencies;
+    let Dependencies { listener, tokens, bus, ingest_url, registry_url, webhooks_url } = dependencies;
     metrics::describe();
     let database = Database::open(&config.database(), SCHEMA)?;
     let store = store::open(database.clone());
@@ -123,15 +120,14 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
         judging,
         subscribers: subscribers.clone(),
     };
-    let handler = Arc::new(ConversationAcceptedHandler { evaluate, max_attempts });
+    let handler = Arc::new(ConversationAcceptedHandler { evaluate });
 
     register_checks(&config, tasks, &database, (&bus, subscription.queue), &outbox);
     let (consumed, partitioned) = (bus.clone(), store.clone());
     tasks.spawn(Phase::Consume, "scoring-worker consumer", move |stop| async move {
         if ensure_partitions(partitioned.as_ref(), &stop).await {
-            consumed.consume(subscription, handler, stop).await?;
+            consumed.consume(subscription, handler, stop).await;
         }
-        Ok::<(), BoxError>(())
     });
     spawn_removal_consumers(&config, tasks, (&store, &subscribers), &bus, &outbox);
     tasks.spawn(Phase::Relay, "scoring-worker relay", move |stop| outbox::relay(outbox, bus, stop));

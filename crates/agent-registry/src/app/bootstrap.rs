@@ -5,7 +5,7 @@ use std::time::Duration;
 use assay_contracts::tenant::Scopes;
 use assay_platform::auth::ApiKey;
 use assay_platform::db::{Database, DatabaseError};
-use assay_platform::runtime::{BoxError, new_id, now, timeout};
+use assay_platform::runtime::{new_id, now, timeout};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -42,24 +42,21 @@ pub async fn bootstrap(
     Ok(())
 }
 
-/// [`bootstrap`] as a task: retries until it succeeds, sets `done`, and runs until `stop`.
-///
-/// # Errors
-/// None; while the database is unavailable the service is not ready.
+/// [`bootstrap`] as a task: retries until it succeeds, sets `done`, and runs until `stop`. While the database is unavailable
+/// the service is not ready.
 pub async fn bootstrap_until_done(
     database: Database,
     key: ApiKey,
     organization: OrganizationName,
     done: watch::Sender<bool>,
     stop: CancellationToken,
-) -> Result<(), BoxError> {
+) {
     while let Err(error) = bootstrap(&database, &key, organization.clone()).await {
         tracing::warn!(cause = %error, "the bootstrap API key is not stored yet: trying again");
         if timeout(RETRY_PAUSE, stop.cancelled()).await.is_some() {
-            return Ok(());
+            return;
         }
     }
     done.send_replace(true);
     stop.cancelled().await;
-    Ok(())
 }

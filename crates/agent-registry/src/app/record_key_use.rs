@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use assay_contracts::ids::ApiKeyId;
 use assay_contracts::time::Timestamp;
-use assay_platform::runtime::BoxError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio_util::sync::CancellationToken;
 
@@ -37,15 +36,8 @@ impl KeyUses {
     }
 }
 
-/// Records queued uses until `stop`, then the rest of the queue.
-///
-/// # Errors
-/// None; uses during a database outage are lost.
-pub async fn record_key_uses(
-    store: Arc<dyn Store>,
-    mut uses: Receiver<KeyUse>,
-    stop: CancellationToken,
-) -> Result<(), BoxError> {
+/// Records queued uses until `stop`, then the rest of the queue. Uses during a database outage are lost.
+pub async fn record_key_uses(store: Arc<dyn Store>, mut uses: Receiver<KeyUse>, stop: CancellationToken) {
     loop {
         tokio::select! {
             () = stop.cancelled() => break,
@@ -61,7 +53,6 @@ pub async fn record_key_uses(
         record(store.as_ref(), &next).await;
     }
     stop.cancelled().await;
-    Ok(())
 }
 
 async fn record(store: &dyn Store, used: &KeyUse) {

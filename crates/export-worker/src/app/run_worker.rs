@@ -7,19 +7,15 @@ use std::time::Duration;
 use assay_contracts::time::Timestamp;
 use assay_export::domain::lease::{Claim, ClaimTerms};
 use assay_platform::db::DatabaseError;
-use assay_platform::runtime::{BoxError, new_id, now};
+use assay_platform::runtime::{new_id, now};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::run_job::failure_message;
 use super::{Worker, millis};
 
-/// Runs jobs, one at a time, until `stop`. A task of `Phase::Consume`. Never fails.
-pub(crate) async fn run_worker(
-    worker: Arc<Worker>,
-    wakeup: Arc<Notify>,
-    stop: CancellationToken,
-) -> Result<(), BoxError> {
+/// Runs jobs, one at a time, until `stop`. A task of `Phase::Consume`.
+pub(crate) async fn run_worker(worker: Arc<Worker>, wakeup: Arc<Notify>, stop: CancellationToken) {
     let mut grace = worker.settings.pending_grace;
     while !stop.is_cancelled() {
         match worker.claim(grace).await {
@@ -43,7 +39,6 @@ pub(crate) async fn run_worker(
             }
         }
     }
-    Ok(())
 }
 
 impl Worker {

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use assay_contracts::event::{EvaluationDeleted, Event, Topic};
-use assay_messaging::{Delivery, Handler, Outcome, Subscription};
-use assay_platform::runtime::now;
+use assay_messaging::{BatchHandler, Delivery, Subscription, all_or_each};
+use assay_platform::db::DatabaseError;
+use assay_platform::runtime::{BoxError, now};
 use async_trait::async_trait;
 
-use super::retry;
 use crate::domain::removal::DeletedRow;
 use crate::store::{DELETIONS_CONSUMER, ExportStore};
 
@@ -22,26 +22,16 @@ pub(crate) struct EvaluationDeletedHandler {
 }
 
 #[async_trait]
-impl Handler for EvaluationDeletedHandler {
-    async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
-        let decode = |delivery: &Delivery| {
-            delivery.decode::<EvaluationDeleted>().map(|event| DeletedRow::of(delivery.id, &event))
-        };
-        let rows: Vec<DeletedRow> = deliveries.iter().filter_map(|delivery| decode(delivery).ok()).collect();
-        let batch_result = self.store.delete_rows(rows, now()).await;
-        let mut outcomes = Vec::with_capacity(deliveries.len());
-        for delivery in deliveries {
-            outcomes.push(match (decode(delivery), &batch_result) {
-                (Err(error), _) => Outcome::Reject { reason: error.to_string() },
-                (Ok(_), Ok(())) => Outcome::Done,
-                (Ok(_), Err(error)) if error.is_transient() => retry(&error.to_string()),
-                // One of the rows is refused: retry them one by one.
-                (Ok(row), Err(_)) => match self.store.delete_rows(vec![row], now()).await {
-                    Ok(()) => Outcome::Done,
-                    Err(error) => retry(&error.to_string()),
-                },
-            });
-        }
-        outcomes
+impl BatchHandler for EvaluationDeletedHandler {
+    type Event = DeletedRow;
+    type Error = Arc<DatabaseError>;
+
+    fn decode(&self, delivery: &Delivery) -> Result<DeletedRow, BoxError> {
+        Ok(DeletedRow::of(delivery.id, &delivery.decode()?))
+    }
+
+    async fn handle_events(&self, rows: Vec<DeletedRow>) -> Vec<Result<(), Self::Error>> {
+        let delete = |rows| self.store.delete_rows(rows, now());
+        all_or_each(rows, DatabaseError::is_transient, delete).await
     }
 }

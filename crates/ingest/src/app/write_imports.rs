@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use assay_messaging::outbox::{Backlog, DirectDispatch, Outbox};
-use assay_platform::db::DatabaseError;
 use assay_platform::db::idempotency::KeyReuse;
-use assay_platform::runtime::{BoxError, now, timeout};
+use assay_platform::runtime::{now, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::import_queue::{ImportQueue, Job, WriteResult};
@@ -31,13 +30,10 @@ pub struct Writer {
     pub backlog: Backlog,
 }
 
-/// Runs one writer until `stop`, and then until the queue is empty.
-///
-/// # Errors
-/// None; a failure is sent to the requests of the failed batch.
-pub async fn write_imports(writer: Writer, stop: CancellationToken) -> Result<(), BoxError> {
+/// Runs one writer until `stop`, and then until the queue is empty. A failure is sent to the requests of the failed batch.
+pub async fn write_imports(writer: Writer, stop: CancellationToken) {
     if !prepare(writer.store.as_ref(), &stop).await {
-        return Ok(());
+        return;
     }
     while let Some((jobs, permit)) = writer.queue.take(&stop).await {
         let mut writing = pin!(write(&writer, jobs));
@@ -47,7 +43,6 @@ pub async fn write_imports(writer: Writer, stop: CancellationToken) -> Result<()
             writing.await;
         }
     }
-    Ok(())
 }
 
 /// Prepares the tables before the first write: a row in the default partition would block the creation of its month's
@@ -88,8 +83,8 @@ fn is_accepted(result: &WriteResult) -> bool {
     matches!(result, Ok(ImportOutcome::Accepted))
 }
 
-/// One result per import. A batch that fails for another reason than an outage is retried one import at a time, so that
-/// an import which the database rejects does not fail the others.
+/// One result per import. A batch that fails for good is retried one import at a time, so that an import which the database
+/// rejects does not fail the others; during an outage that would only delay every answer.
 async fn write_batch(
     store: &dyn Store,
     imports: Vec<Arc<Import>>,
@@ -99,7 +94,7 @@ async fn write_batch(
         Ok(outcomes) => return outcomes.into_iter().map(Ok).collect(),
         Err(error) => Arc::new(error),
     };
-    if imports.len() == 1 || is_outage(&error) {
+    if imports.len() == 1 || error.is_transient() {
         return imports.iter().map(|_| Err(Arc::clone(&error))).collect();
     }
     tracing::warn!(imports = imports.len(), cause = %error, "a batch failed: retrying its imports one at a time");
@@ -112,11 +107,6 @@ async fn write_batch(
         results.push(result.unwrap_or_else(|| Err(Arc::clone(&error))));
     }
     results
-}
-
-/// Retrying one import at a time during an outage would only delay every answer.
-fn is_outage(error: &DatabaseError) -> bool {
-    matches!(error, DatabaseError::Unavailable(_) | DatabaseError::Interrupted(_))
 }
 
 /// Jobs split by idempotency key: one transaction writes each key once.

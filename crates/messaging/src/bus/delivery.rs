@@ -1,6 +1,6 @@
-//! Deliveries, handlers and their outcomes.
+//! Subscriptions, deliveries, handlers and their outcomes.
 
-use assay_contracts::event::Event;
+use assay_contracts::event::{Event, Topic};
 use assay_contracts::ids::{EventId, OrganizationId};
 use assay_contracts::time::Timestamp;
 use assay_platform::runtime::RequestContext;
@@ -24,8 +24,24 @@ pub struct Delivery {
     /// Number of this attempt, from 1. Counts attempts that ended with [`Outcome::Retry`], not those that were cut short
     /// by the end of the process or of the connection.
     pub attempt: u32,
+    /// Whether the delivery becomes a dead letter if this attempt fails.
+    pub is_last_attempt: bool,
     context: Option<RequestContext>,
     data: Box<RawValue>,
+}
+
+/// A queue and its limits. All processes that consume the same queue share its events.
+#[derive(Debug, Clone, Copy)]
+pub struct Subscription {
+    /// Name of the queue without the namespace, as in `scoring-worker.conversation-accepted`.
+    pub queue: &'static str,
+    /// The topics bound to it.
+    pub topics: &'static [Topic],
+    /// Most deliveries in one call of the handler.
+    pub max_batch: usize,
+    /// Most deliveries in flight in this process. On RabbitMQ the prefetch is about as many events, but at least two
+    /// messages, each of which may hold several.
+    pub max_in_flight: usize,
 }
 
 /// Outcome of one delivery.
@@ -100,6 +116,7 @@ impl Delivery {
             organization_id: event.organization_id,
             occurred_at: event.occurred_at,
             attempt,
+            is_last_attempt: false,
             context,
             data: event.data,
         })

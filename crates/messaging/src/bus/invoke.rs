@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 
 use super::delivery::{Delivery, Handler, Outcome};
 use super::in_flight::InFlightGuard;
-use crate::metrics::HandlerTimer;
+use crate::metrics::{self, HandlerTimer};
 
 /// Calls the handler; returns exactly one outcome for each delivery.
 pub(super) async fn invoke(
@@ -17,12 +17,20 @@ pub(super) async fn invoke(
     max_attempts: u32,
 ) -> Vec<Outcome> {
     let queue = in_flight.queue();
-    let timer = HandlerTimer::start(queue, deliveries);
-    let spans: Vec<Span> = deliveries.iter_mut().map(|delivery| delivery.begin_span(queue)).collect();
+    let timer = HandlerTimer::start(queue, deliveries.iter().map(|delivery| delivery.occurred_at));
+    let mut spans = Vec::with_capacity(deliveries.len());
+    for delivery in deliveries.iter_mut() {
+        delivery.is_last_attempt = delivery.attempt >= max_attempts;
+        spans.push(delivery.begin_span(queue));
+    }
     let outcomes = call(handler, deliveries).await;
     for ((span, outcome), delivery) in spans.into_iter().zip(&outcomes).zip(&*deliveries) {
         end_span(span, outcome);
-        timer.count(outcome, delivery.attempt, max_attempts);
+        match outcome {
+            Outcome::Done => timer.count_done(),
+            Outcome::Retry { .. } if !delivery.is_last_attempt => metrics::count_retried(queue),
+            Outcome::Retry { .. } | Outcome::Reject { .. } => metrics::count_dead(queue),
+        }
     }
     outcomes
 }

@@ -11,9 +11,10 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::delivery::{Delivery, Handler, Outcome};
+use super::delivery::{Delivery, Handler, Outcome, Subscription};
+use super::errors::PublishError;
 use super::in_flight::{InFlight, InFlightGuard};
-use super::{PublishError, Subscription, invoke};
+use super::invoke;
 use crate::envelope::OutgoingEvent;
 
 type QueuesByName = HashMap<&'static str, Queue>;

@@ -1,7 +1,9 @@
 //! The bus: publishing and consuming, on RabbitMQ or inside one process.
 
+mod batch_handler;
 mod dead_letters;
 mod delivery;
+mod errors;
 mod in_flight;
 mod invoke;
 mod local;
@@ -10,13 +12,13 @@ mod rabbit;
 use std::sync::Arc;
 use std::time::Duration;
 
-use assay_contracts::event::Topic;
-use assay_platform::runtime::BoxError;
 use secrecy::ExposeSecret;
 use tokio_util::sync::CancellationToken;
 
+pub use self::batch_handler::{BatchHandler, all_or_each};
 pub use self::dead_letters::{DeadLetter, DeadLetterDecision, DeadLetterError, DeadLetterReview};
-pub use self::delivery::{Delivery, Handler, Outcome};
+pub use self::delivery::{Delivery, Handler, Outcome, Subscription};
+pub use self::errors::{BusError, PublishError};
 use self::in_flight::InFlight;
 use self::local::LocalBus;
 use self::rabbit::RabbitBus;
@@ -38,60 +40,6 @@ pub struct Bus {
 enum Kind {
     Local(LocalBus),
     Rabbit(RabbitBus),
-}
-
-/// Invalid settings of the bus.
-#[derive(Debug, thiserror::Error)]
-pub enum BusError {
-    /// `bus.url` is neither RabbitMQ's nor the local bus's.
-    #[error("bus.url must begin with amqp://, amqps:// or be local:")]
-    UnknownScheme,
-    /// `bus.url` cannot be parsed. The message does not repeat it, because it holds a password.
-    #[error("bus.url cannot be parsed: {0}")]
-    InvalidUrl(String),
-    /// A setting is out of its range.
-    #[error("{0}")]
-    InvalidSetting(&'static str),
-}
-
-/// An event was not published. Its producer keeps it, and retries later unless it was rejected.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PublishError {
-    /// The bus is down or refuses messages at the moment.
-    #[error("bus is unavailable: {0}")]
-    Unavailable(String),
-    /// The topic needs a consumer and no queue is bound to it: no consumer of it has ever started.
-    #[error("no queue takes events {topic}: start a consumer of them")]
-    Unroutable {
-        /// Name of the topic without a queue.
-        topic: String,
-    },
-    /// Local bus: a consumer failed in this attempt.
-    #[error("consumer could not handle the event: {reason}")]
-    Retry {
-        /// The reason that the consumer gave.
-        reason: String,
-    },
-    /// Local bus: a consumer rejected the event, or its attempts are exhausted.
-    #[error("consumer rejected the event: {reason}")]
-    Rejected {
-        /// The reason that the consumer gave.
-        reason: String,
-    },
-}
-
-/// A queue and its limits. All processes that consume the same queue share its events.
-#[derive(Debug, Clone, Copy)]
-pub struct Subscription {
-    /// Name of the queue without the namespace, as in `scoring-worker.conversation-accepted`.
-    pub queue: &'static str,
-    /// The topics bound to it.
-    pub topics: &'static [Topic],
-    /// Most deliveries in one call of the handler.
-    pub max_batch: usize,
-    /// Most deliveries in flight in this process. On RabbitMQ the prefetch is about as many events, but at least two
-    /// messages, each of which may hold several.
-    pub max_in_flight: usize,
 }
 
 impl Bus {
@@ -130,22 +78,18 @@ impl Bus {
     }
 
     /// Consumes a queue until `stop` is cancelled, then finishes and acknowledges the deliveries in flight. Reconnects
-    /// after outages. A task of `Phase::Consume`.
-    ///
-    /// # Errors
-    /// None at present: every failure is retried.
+    /// after outages: every failure is retried. A task of `Phase::Consume`.
     pub async fn consume(
         &self,
         subscription: Subscription,
         handler: Arc<dyn Handler>,
         stop: CancellationToken,
-    ) -> Result<(), BoxError> {
+    ) {
         metrics::register_queue(subscription.queue);
         match &*self.kind {
             Kind::Local(local) => local.consume(subscription, handler, stop).await,
             Kind::Rabbit(rabbit) => rabbit.consume(subscription, handler, stop).await,
         }
-        Ok(())
     }
 
     /// Whether the bus is connected; for readiness.

@@ -38,42 +38,29 @@ impl super::Connection for PgConnection {
         ids: &[EventId],
         now: Timestamp,
     ) -> Result<HashSet<EventId>, DatabaseError> {
-        record(self, consumer, ids, now)
+        let mut new = HashSet::with_capacity(ids.len());
+        for ids in sorted(ids).chunks(IDS_PER_STATEMENT) {
+            let recorded: Vec<InboxRow> = static_sql(RECORD)
+                .bind::<sql_types::Text, _>(consumer)
+                .bind::<sql_types::Array<sql_types::Uuid>, _>(ids)
+                .bind::<sql_types::BigInt, _>(now.as_millis())
+                .load(self)?;
+            new.extend(recorded.into_iter().map(|row| EventId::from(row.event_id)));
+        }
+        Ok(new)
     }
 
     fn prune_events(&mut self, before: Timestamp, limit: u32) -> Result<usize, DatabaseError> {
-        prune(self, before, limit)
+        let deleted = diesel::sql_query(
+            "DELETE FROM inbox USING (SELECT consumer, event_id FROM inbox WHERE handled_at < $1 \
+             ORDER BY handled_at LIMIT $2 FOR UPDATE SKIP LOCKED) AS old \
+             WHERE inbox.consumer = old.consumer AND inbox.event_id = old.event_id",
+        )
+        .bind::<diesel::sql_types::BigInt, _>(before.as_millis())
+        .bind::<diesel::sql_types::BigInt, _>(i64::from(limit))
+        .execute(self)?;
+        Ok(deleted)
     }
-}
-
-fn record(
-    connection: &mut PgConnection,
-    consumer: &str,
-    ids: &[EventId],
-    now: Timestamp,
-) -> Result<HashSet<EventId>, DatabaseError> {
-    let mut new = HashSet::with_capacity(ids.len());
-    for ids in sorted(ids).chunks(IDS_PER_STATEMENT) {
-        let recorded: Vec<InboxRow> = static_sql(RECORD)
-            .bind::<sql_types::Text, _>(consumer)
-            .bind::<sql_types::Array<sql_types::Uuid>, _>(ids)
-            .bind::<sql_types::BigInt, _>(now.as_millis())
-            .load(connection)?;
-        new.extend(recorded.into_iter().map(|row| EventId::from(row.event_id)));
-    }
-    Ok(new)
-}
-
-fn prune(connection: &mut PgConnection, before: Timestamp, limit: u32) -> Result<usize, DatabaseError> {
-    let deleted = diesel::sql_query(
-        "DELETE FROM inbox USING (SELECT consumer, event_id FROM inbox WHERE handled_at < $1 \
-         ORDER BY handled_at LIMIT $2 FOR UPDATE SKIP LOCKED) AS old \
-         WHERE inbox.consumer = old.consumer AND inbox.event_id = old.event_id",
-    )
-    .bind::<diesel::sql_types::BigInt, _>(before.as_millis())
-    .bind::<diesel::sql_types::BigInt, _>(i64::from(limit))
-    .execute(connection)?;
-    Ok(deleted)
 }
 
 /// Sorted, so that concurrent transactions lock events in the same order and cannot deadlock.

@@ -20,41 +20,28 @@ impl super::Connection for SqliteConnection {
         ids: &[EventId],
         now: Timestamp,
     ) -> Result<HashSet<EventId>, DatabaseError> {
-        record(self, consumer, ids, now)
+        let mut new = HashSet::with_capacity(ids.len());
+        for id in ids {
+            let recorded = static_sql(RECORD)
+                .bind::<Text, _>(consumer)
+                .bind::<Text, _>(id.to_string())
+                .bind::<BigInt, _>(now.as_millis())
+                .execute(self)?;
+            if recorded == 1 {
+                new.insert(*id);
+            }
+        }
+        Ok(new)
     }
 
     fn prune_events(&mut self, before: Timestamp, limit: u32) -> Result<usize, DatabaseError> {
-        prune(self, before, limit)
+        let deleted = diesel::sql_query(
+            "DELETE FROM inbox WHERE (consumer, event_id) IN \
+             (SELECT consumer, event_id FROM inbox WHERE handled_at < ? ORDER BY handled_at LIMIT ?)",
+        )
+        .bind::<BigInt, _>(before.as_millis())
+        .bind::<BigInt, _>(i64::from(limit))
+        .execute(self)?;
+        Ok(deleted)
     }
-}
-
-fn record(
-    connection: &mut SqliteConnection,
-    consumer: &str,
-    ids: &[EventId],
-    now: Timestamp,
-) -> Result<HashSet<EventId>, DatabaseError> {
-    let mut new = HashSet::with_capacity(ids.len());
-    for id in ids {
-        let recorded = static_sql(RECORD)
-            .bind::<Text, _>(consumer)
-            .bind::<Text, _>(id.to_string())
-            .bind::<BigInt, _>(now.as_millis())
-            .execute(connection)?;
-        if recorded == 1 {
-            new.insert(*id);
-        }
-    }
-    Ok(new)
-}
-
-fn prune(connection: &mut SqliteConnection, before: Timestamp, limit: u32) -> Result<usize, DatabaseError> {
-    let deleted = diesel::sql_query(
-        "DELETE FROM inbox WHERE (consumer, event_id) IN \
-         (SELECT consumer, event_id FROM inbox WHERE handled_at < ? ORDER BY handled_at LIMIT ?)",
-    )
-    .bind::<BigInt, _>(before.as_millis())
-    .bind::<BigInt, _>(i64::from(limit))
-    .execute(connection)?;
-    Ok(deleted)
 }

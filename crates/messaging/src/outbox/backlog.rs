@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use assay_contracts::time::Timestamp;
-use assay_platform::runtime::{BoxError, now};
+use assay_platform::runtime::now;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -108,15 +108,12 @@ impl Backlog {
     }
 
     /// Polls the table until `stop`. While it cannot be read the last snapshot stays valid. A task of `Phase::Relay`.
-    ///
-    /// # Errors
-    /// None at present: every failure is retried.
-    pub async fn watch(self, outbox: Outbox, stop: CancellationToken) -> Result<(), BoxError> {
+    pub async fn watch(self, outbox: Outbox, stop: CancellationToken) {
         let mut was_full = false;
         loop {
             let started = Instant::now();
             let Some(polled) = stop.run_until_cancelled(outbox.backlog(self.limits.events)).await else {
-                return Ok(());
+                return;
             };
             match polled {
                 Ok((oldest, events)) => self.record(oldest, events),
@@ -125,7 +122,7 @@ impl Backlog {
             was_full = self.log_transition(was_full);
             let pause = INTERVAL.max(started.elapsed() * PAUSE_FACTOR);
             if stop.run_until_cancelled(sleep(pause)).await.is_none() {
-                return Ok(());
+                return;
             }
         }
     }

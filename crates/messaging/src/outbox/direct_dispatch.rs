@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use assay_contracts::time::Timestamp;
 use tokio::sync::Notify;
 
-use super::{Claimed, LEASE_MILLIS};
+use super::rows::{Claimed, LEASE_MILLIS};
 use crate::envelope::OutgoingEvent;
 
 /// Above this size the relay is behind, and further events stay in the table only.

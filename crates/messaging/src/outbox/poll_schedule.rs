@@ -2,28 +2,30 @@
 
 use std::time::Duration;
 
+use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use tokio::time::{Instant, sleep_until};
 
-use crate::backoff::Backoff;
+use crate::backoff::backoff;
 
 /// Between two polls without a wake-up.
 const POLL: Duration = Duration::from_secs(1);
 /// Between two repairs of clock skew.
 const CLOCK_CHECK: Duration = Duration::from_secs(30);
 /// While the bus or the database is down.
-const OUTAGE: Backoff = Backoff { initial: Duration::from_millis(250), max: Duration::from_secs(5) };
+const OUTAGE: ExponentialBuilder = backoff(Duration::from_millis(250), Duration::from_secs(5));
 
 /// Polls at once when woken, every second otherwise, and with back-off in an outage.
 pub(super) struct PollSchedule {
     due_at: Instant,
     failures: u32,
+    delays: ExponentialBackoff,
     clock_check_at: Instant,
 }
 
 impl Default for PollSchedule {
     fn default() -> Self {
         let now = Instant::now();
-        Self { due_at: now, failures: 0, clock_check_at: now }
+        Self { due_at: now, failures: 0, delays: OUTAGE.build(), clock_check_at: now }
     }
 }
 
@@ -54,13 +56,14 @@ impl PollSchedule {
         if self.failures == 1 {
             tracing::warn!(reason, "events cannot be published: they wait in the outbox");
         }
-        self.due_at = Instant::now() + OUTAGE.delay(self.failures);
+        self.due_at = Instant::now() + self.delays.next().unwrap_or(POLL);
     }
 
     pub(super) fn record_success(&mut self) {
         if self.failures > 0 {
             tracing::info!(failures = self.failures, "events are published again");
             self.failures = 0;
+            self.delays = OUTAGE.build();
             self.wake();
         }
     }

@@ -5,15 +5,18 @@ use std::time::Duration;
 
 use assay_contracts::ids::EventId;
 use assay_contracts::time::Timestamp;
-use assay_platform::runtime::{BoxError, now};
+use assay_platform::runtime::now;
+use backon::{BackoffBuilder, ExponentialBuilder};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::Outbox;
+use super::gauges::update_gauges;
 use super::poll_schedule::PollSchedule;
-use super::{Claimed, LEASE_MILLIS, Outbox, Postponed, PublishResults};
-use crate::backoff::Backoff;
+use super::rows::{Claimed, LEASE_MILLIS, Postponed, PublishResults};
+use crate::backoff::backoff;
 use crate::bus::{Bus, PublishError};
 use crate::envelope::OutgoingEvent;
 use crate::metrics;
@@ -23,11 +26,11 @@ const BATCH: u32 = 256;
 /// Claims published concurrently. On the local bus a slow consumer blocks one of them.
 const MAX_CONCURRENT_BATCHES: usize = 4;
 /// Before the next attempt of an event that a consumer failed to handle.
-const RETRY: Backoff = Backoff { initial: Duration::from_secs(1), max: Duration::from_secs(60) };
+const RETRY: ExponentialBuilder = backoff(Duration::from_secs(1), Duration::from_secs(60));
 /// An unroutable event is retried after a delay as long as its age, within these bounds.
 const UNROUTABLE_DELAY_MILLIS: (i64, i64) = (1_000, 10_000);
 /// Between attempts to record results.
-const RECORD_RETRY: Backoff = Backoff { initial: Duration::from_millis(100), max: Duration::from_secs(2) };
+const RECORD_RETRY: ExponentialBuilder = backoff(Duration::from_millis(100), Duration::from_secs(2));
 const RECORD_ATTEMPTS: u32 = 5;
 /// Claims during shutdown. A larger backlog is left to the next start, or to other relays.
 const FLUSH_BATCHES: usize = 4;
@@ -37,16 +40,11 @@ const FLUSH_DEADLINE: Duration = Duration::from_secs(5);
 /// Publishes the events of `outbox` until `stop` is cancelled, then flushes due events: a few batches, within five seconds.
 /// The rest stays in the table for the next start or for another relay. Recovers from outages of the bus and of the
 /// database. Any number of relays may share an outbox. A task of `Phase::Relay`.
-///
-/// # Errors
-/// None at present: every failure is retried.
-pub async fn relay(outbox: Outbox, bus: Bus, stop: CancellationToken) -> Result<(), BoxError> {
-    let watching = metrics::watch_outbox(outbox.clone(), stop.clone());
-    let ((), ()) = tokio::try_join!(publish_all(outbox, bus, stop), watching)?;
-    Ok(())
+pub async fn relay(outbox: Outbox, bus: Bus, stop: CancellationToken) {
+    tokio::join!(publish_all(outbox.clone(), bus, stop.clone()), update_gauges(outbox, stop));
 }
 
-async fn publish_all(outbox: Outbox, bus: Bus, stop: CancellationToken) -> Result<(), BoxError> {
+async fn publish_all(outbox: Outbox, bus: Bus, stop: CancellationToken) {
     let mut schedule = PollSchedule::default();
     let mut publishing = FuturesUnordered::new();
     while !stop.is_cancelled() {
@@ -94,7 +92,6 @@ async fn publish_all(outbox: Outbox, bus: Bus, stop: CancellationToken) -> Resul
         );
     }
     release_dispatched(&outbox).await;
-    Ok(())
 }
 
 /// Releases the claims of events that are left on the fast path, so that other relays can publish them at once.
@@ -156,7 +153,7 @@ async fn publish(
     for ((event, created_at), result) in events.iter().zip(created).zip(results) {
         let result = if is_stopping { result.map_err(during_shutdown) } else { result };
         if result.is_ok() {
-            metrics::count_published(event);
+            metrics::count_published(&event.topic);
         }
         if let Err(PublishError::Unavailable(reason)) = &result {
             outage = Err(reason.clone());
@@ -200,10 +197,10 @@ async fn publish_under_lease(
 
 async fn record_results(outbox: &Outbox, results: PublishResults) {
     let results = Arc::new(results);
-    for attempt in 1..=RECORD_ATTEMPTS {
+    for (attempt, delay) in (1..=RECORD_ATTEMPTS).zip(RECORD_RETRY.build()) {
         let Err(error) = outbox.record_results(results.clone(), now()).await else { return };
         tracing::warn!(%error, attempt, "results of outbox rows were not recorded");
-        sleep(RECORD_RETRY.delay(attempt)).await;
+        sleep(delay).await;
     }
     tracing::error!(
         "results of outbox rows were not recorded: they are published again when their lease expires"
@@ -230,8 +227,8 @@ impl PublishResults {
                 self.postponed.push(Postponed { id, counts_attempt: false, next_attempt_at, reason: text });
             }
             PublishError::Retry { .. } => {
-                let delay = RETRY.delay(event.attempt).as_millis();
-                let next_attempt_at = now.plus_millis(i64::try_from(delay).unwrap_or(i64::MAX));
+                let delay = RETRY.build().nth(event.attempt.saturating_sub(1) as usize).unwrap_or_default();
+                let next_attempt_at = now.plus_millis(i64::try_from(delay.as_millis()).unwrap_or(i64::MAX));
                 self.postponed.push(Postponed { id, counts_attempt: true, next_attempt_at, reason: text });
             }
             PublishError::Rejected { .. } => self.dead.push((id, text)),

@@ -13,7 +13,8 @@ use diesel::Connection;
 use diesel_migrations::MigrationHarness;
 use futures_util::future::try_join_all;
 
-use super::{DirectDispatch, LEASE_MILLIS, MAX_SCHEDULE_MILLIS, Outbox, Postponed, PublishResults};
+use super::rows::{LEASE_MILLIS, MAX_SCHEDULE_MILLIS, Postponed, PublishResults};
+use super::{DirectDispatch, Outbox};
 use crate::conformance::on_both_databases;
 use crate::envelope::OutgoingEvent;
 use crate::outbox;

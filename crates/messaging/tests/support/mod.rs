@@ -194,15 +194,14 @@ pub struct Running {
 }
 
 impl Running {
-    pub fn start<F, E>(task: impl FnOnce(CancellationToken) -> F) -> Self
+    pub fn start<F>(task: impl FnOnce(CancellationToken) -> F) -> Self
     where
-        F: Future<Output = Result<(), E>> + Send + 'static,
-        E: std::fmt::Debug,
+        F: Future<Output = ()> + Send + 'static,
     {
         let stop = CancellationToken::new();
         let future = task(stop.clone());
         let mut tasks = JoinSet::new();
-        tasks.spawn(async move { future.await.expect("a task that ends in order") });
+        tasks.spawn(future);
         Self { stop, tasks }
     }
 

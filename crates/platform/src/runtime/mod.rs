@@ -18,7 +18,7 @@ pub use self::context::RequestContext;
 pub use self::periodic::periodically;
 pub use self::readiness::{CheckOutcome, Readiness, ReadinessReport};
 pub use self::runtime_handle::{AbortOnDrop, RuntimeHandle};
-pub use self::tasks::{BoxError, Budgets, Phase, TaskFailure, Tasks};
+pub use self::tasks::{BoxError, Budgets, Phase, TaskFailure, TaskOutput, Tasks};
 
 /// The current time.
 pub fn now() -> Timestamp {

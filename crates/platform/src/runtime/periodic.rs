@@ -1,36 +1,30 @@
 //! Periodic tasks, such as maintenance.
 
-use std::fmt::Display;
 use std::future::Future;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::BoxError;
+use super::TaskOutput;
 
 /// Pause after work that failed.
 const RETRY_PAUSE: Duration = Duration::from_secs(30);
 
-/// Runs `work` at once and then every `interval` until `stop`. A failure is logged under `name` and retried sooner. The
-/// result type fits [`super::Tasks::spawn`].
-///
-/// # Errors
-/// Never: a failed periodic task must not take the service down.
-pub async fn periodically<F, Fut, E>(
+/// Runs `work` at once and then every `interval` until `stop`. A failure is logged under `name` and retried sooner: it must
+/// not take the service down.
+pub async fn periodically<F, Fut>(
     name: &'static str,
     interval: Duration,
     stop: CancellationToken,
     mut work: F,
-) -> Result<(), BoxError>
-where
+) where
     F: FnMut() -> Fut,
-    Fut: Future<Output = Result<(), E>>,
-    E: Display,
+    Fut: Future<Output: TaskOutput>,
 {
     loop {
         // Periodic work is safe to interrupt and to repeat.
-        let Some(result) = stop.run_until_cancelled(work()).await else { return Ok(()) };
-        let pause = match result {
+        let Some(output) = stop.run_until_cancelled(work()).await else { return };
+        let pause = match output.into_result() {
             Ok(()) => interval,
             Err(error) => {
                 tracing::warn!(task = name, cause = %error, "periodic task failed and will be retried");
@@ -38,7 +32,7 @@ where
             }
         };
         if stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
-            return Ok(());
+            return;
         }
     }
 }

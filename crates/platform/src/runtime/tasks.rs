@@ -59,6 +59,27 @@ pub enum TaskFailure {
 
 type TaskResult = Result<(), BoxError>;
 
+/// The output of a task: nothing, or a result.
+pub trait TaskOutput {
+    /// The output as a result.
+    ///
+    /// # Errors
+    /// The failure of the task.
+    fn into_result(self) -> Result<(), BoxError>;
+}
+
+impl TaskOutput for () {
+    fn into_result(self) -> Result<(), BoxError> {
+        Ok(())
+    }
+}
+
+impl<E: Into<BoxError>> TaskOutput for Result<(), E> {
+    fn into_result(self) -> Result<(), BoxError> {
+        self.map_err(Into::into)
+    }
+}
+
 /// The tasks of a process, and their shutdown order.
 pub struct Tasks {
     running: JoinSet<TaskResult>,
@@ -91,14 +112,13 @@ impl Tasks {
     }
 
     /// Spawns a task. It must end soon after its token is cancelled, and not before.
-    pub fn spawn<F, Fut, E>(&mut self, phase: Phase, name: impl Into<String>, task: F)
+    pub fn spawn<F, Fut>(&mut self, phase: Phase, name: impl Into<String>, task: F)
     where
         F: FnOnce(CancellationToken) -> Fut,
-        Fut: Future<Output = Result<(), E>> + Send + 'static,
-        E: Into<BoxError>,
+        Fut: Future<Output: TaskOutput> + Send + 'static,
     {
         let future = task(self.stop_token(phase));
-        let handle = self.running.spawn(async move { future.await.map_err(Into::into) });
+        let handle = self.running.spawn(async move { future.await.into_result() });
         self.names.insert(handle.id(), (phase, name.into()));
     }
 
@@ -201,7 +221,6 @@ mod tests {
             tasks.spawn(phase, format!("{phase:?}"), move |stop| async move {
                 stop.cancelled().await;
                 ended.lock().unwrap().push(phase);
-                Ok::<(), BoxError>(())
             });
         }
         tasks.run(async {}, BUDGETS).await.unwrap();
@@ -219,7 +238,7 @@ mod tests {
     #[tokio::test]
     async fn stuck_task_is_named_in_the_failure() {
         let mut tasks = Tasks::new(Readiness::default());
-        tasks.spawn(Phase::Consume, "deaf", |_| std::future::pending::<Result<(), BoxError>>());
+        tasks.spawn(Phase::Consume, "deaf", |_| std::future::pending::<()>());
         let failure = tasks.run(async {}, BUDGETS).await.unwrap_err();
         assert!(matches!(failure, TaskFailure::Stuck { name } if name == "deaf"));
     }

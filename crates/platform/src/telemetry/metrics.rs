@@ -11,7 +11,7 @@ use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogra
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
 use super::TelemetryError;
-use crate::runtime::{BoxError, CheckOutcome, Phase, Tasks, periodically};
+use crate::runtime::{CheckOutcome, Phase, Tasks, periodically};
 
 /// How often new histogram samples are moved into their buckets.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
@@ -67,7 +67,7 @@ impl Metrics {
         tasks.spawn(Phase::Relay, "metrics upkeep", move |stop| {
             periodically("metrics upkeep", UPKEEP_INTERVAL, stop, move || {
                 handle.run_upkeep();
-                async { Ok::<(), BoxError>(()) }
+                async {}
             })
         });
     }
@@ -94,7 +94,6 @@ pub(crate) fn spawn_readiness_metrics(tasks: &mut Tasks, name: &'static str) {
                     let passed = f64::from(u8::from(outcome == CheckOutcome::Ok));
                     gauge!("assay_check_holds", "role" => name, "check" => check).set(passed);
                 }
-                Ok::<(), BoxError>(())
             }
         })
     });

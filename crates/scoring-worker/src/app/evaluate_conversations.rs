@@ -11,6 +11,7 @@ use assay_clients::{ClientError, IngestClient};
 use assay_contracts::event::{ConversationAccepted, EvaluationOutcome, TicketFacts};
 use assay_contracts::ids::{EventId, OrganizationId, TicketId};
 use assay_contracts::internal::{TicketReference, Transcript, Transcripts, UnreadableTranscript};
+use assay_messaging::all_or_each;
 use assay_messaging::outbox::Outbox;
 use assay_platform::db::DatabaseError;
 use assay_platform::runtime::{RequestContext, blocking};
@@ -154,20 +155,14 @@ impl EvaluateConversations {
 
     async fn store_all(&self, evaluations: Vec<(NewEvaluation, &[&Accepted])>) -> EventResults {
         let mut results = EventResults::new();
-        let batch: Vec<NewEvaluation> =
-            evaluations.iter().map(|(evaluation, _)| evaluation.clone()).collect();
-        let batch_result = self.record(batch).await;
-        for (evaluation, others) in evaluations {
-            let first = evaluation.source_event_id;
-            let result = match &batch_result {
-                Ok(()) => Ok(()),
-                Err(error) if error.is_transient() => Err(EvaluateError::Store(Arc::new(outage(error)))),
-                // One of the evaluations is refused: retry them one by one.
-                Err(_) => {
-                    let single_result = self.record(vec![evaluation]).await;
-                    single_result.map_err(|error| EvaluateError::Store(Arc::new(error)))
-                }
-            };
+        if evaluations.is_empty() {
+            return results;
+        }
+        let (batch, others): (Vec<_>, Vec<_>) = evaluations.into_iter().unzip();
+        let firsts: Vec<EventId> = batch.iter().map(|evaluation| evaluation.source_event_id).collect();
+        let stored = all_or_each(batch, DatabaseError::is_transient, |batch| self.record(batch)).await;
+        for ((first, others), result) in firsts.into_iter().zip(others).zip(stored) {
+            let result = result.map_err(EvaluateError::Store);
             let all = others.iter().map(|event| event.event_id).chain([first]);
             results.extend(all.map(|id| (id, result.clone())));
         }
@@ -265,9 +260,4 @@ fn fail_on_last_attempt(
         let outcome = EvaluationOutcome::Failed { error_message: UNREADABLE.to_owned() };
         (unreadable.organization_id, unreadable.ticket, Some(outcome))
     })
-}
-
-/// A copy of a transient error, for each event of the batch.
-fn outage(error: &DatabaseError) -> DatabaseError {
-    DatabaseError::Unavailable(error.to_string())
 }

@@ -11,7 +11,7 @@ mod run_maintenance;
 mod webhook_subscribers;
 
 pub(crate) use self::delete_evaluations::delete_evaluations;
-pub(crate) use self::evaluate_conversations::{Accepted, EvaluateConversations};
+pub(crate) use self::evaluate_conversations::{Accepted, EvaluateConversations, EvaluateError};
 pub(crate) use self::fail_expired::fail_expired;
 pub(crate) use self::handle_error::HandleError;
 pub(crate) use self::judge_conversations::JudgeConversations;

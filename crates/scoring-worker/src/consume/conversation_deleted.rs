@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use assay_contracts::event::{ConversationDeleted, Event, Topic};
+use assay_contracts::ids::EventId;
 use assay_messaging::outbox::Outbox;
-use assay_messaging::{Delivery, Handler, Outcome, Subscription};
+use assay_messaging::{BatchHandler, Delivery, Subscription, all_or_each};
+use assay_platform::runtime::BoxError;
 use async_trait::async_trait;
 
-use super::handle_batch;
-use crate::app::{WebhookSubscribers, delete_evaluations};
+use crate::app::{HandleError, WebhookSubscribers, delete_evaluations};
 use crate::store::EvaluationStore;
 
 /// Queue name, without the namespace of the bus. Shared by all processes of the role.
@@ -27,11 +28,18 @@ pub(crate) struct ConversationDeletedHandler {
 }
 
 #[async_trait]
-impl Handler for ConversationDeletedHandler {
-    async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
+impl BatchHandler for ConversationDeletedHandler {
+    type Event = (EventId, ConversationDeleted);
+    type Error = Arc<HandleError>;
+
+    fn decode(&self, delivery: &Delivery) -> Result<Self::Event, BoxError> {
+        Ok((delivery.id, delivery.decode()?))
+    }
+
+    async fn handle_events(&self, events: Vec<Self::Event>) -> Vec<Result<(), Self::Error>> {
         let delete = |events| delete_evaluations(self.store.as_ref(), &self.subscribers, events);
-        let outcomes = handle_batch::<ConversationDeleted, _>(deliveries, delete).await;
+        let results = all_or_each(events, HandleError::is_transient, delete).await;
         self.outbox.wake();
-        outcomes
+        results
     }
 }

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use assay_contracts::event::{ConversationsExpired, Event, Topic};
+use assay_contracts::ids::EventId;
 use assay_messaging::outbox::Outbox;
-use assay_messaging::{Delivery, Handler, Outcome, Subscription};
+use assay_messaging::{BatchHandler, Delivery, Subscription, all_or_each};
+use assay_platform::runtime::BoxError;
 use async_trait::async_trait;
 
-use super::handle_batch;
-use crate::app::{WebhookSubscribers, fail_expired};
+use crate::app::{HandleError, WebhookSubscribers, fail_expired};
 use crate::store::EvaluationStore;
 
 /// Queue name, without the namespace of the bus. Shared by all processes of the role.
@@ -28,11 +29,18 @@ pub(crate) struct ConversationsExpiredHandler {
 }
 
 #[async_trait]
-impl Handler for ConversationsExpiredHandler {
-    async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
+impl BatchHandler for ConversationsExpiredHandler {
+    type Event = (EventId, ConversationsExpired);
+    type Error = Arc<HandleError>;
+
+    fn decode(&self, delivery: &Delivery) -> Result<Self::Event, BoxError> {
+        Ok((delivery.id, delivery.decode()?))
+    }
+
+    async fn handle_events(&self, events: Vec<Self::Event>) -> Vec<Result<(), Self::Error>> {
         let fail = |events| fail_expired(self.store.as_ref(), &self.subscribers, events);
-        let outcomes = handle_batch::<ConversationsExpired, _>(deliveries, fail).await;
+        let results = all_or_each(events, HandleError::is_transient, fail).await;
         self.outbox.wake();
-        outcomes
+        results
     }
 }

@@ -154,9 +154,7 @@ async fn unreadable_transcript_fails_only_on_the_last_attempt(mut app: TestApp) 
     let event = OutgoingEvent::new(new_id(), now(), &accepted)?;
     let first = app.try_publish(&event).await;
     assert!(matches!(&first, Err(PublishError::Retry { .. })), "{first:?}");
-    app.stop_consuming();
-    app.max_attempts = 1;
-    app.start()?;
+    app.limit_attempts(1)?;
     app.publish(&event).await?;
     let evaluation = read(&app, accepted.ticket_id).await?;
     assert_eq!(evaluation["status"], "failed");

@@ -47,8 +47,6 @@ pub struct TestApp {
     pub received_retractions: Arc<Mutex<Vec<EvaluationRetracted>>>,
     /// Whether the role gets the address of the stub as webhooks, too.
     pub has_webhooks: bool,
-    /// Maximum delivery attempts.
-    pub max_attempts: u32,
     pub organization: OrganizationId,
     bus: Bus,
     tokens: ServiceTokens,
@@ -57,7 +55,7 @@ pub struct TestApp {
     ingest_url: String,
     judge_url: String,
     role: Tasks,
-    _neighbours: Tasks,
+    neighbours: Tasks,
     database: ServiceDatabase,
 }
 
@@ -126,33 +124,13 @@ impl TestApp {
         let mut neighbours = Tasks::new(Readiness::default());
         let ingest = Arc::new(StubIngest::default());
         let ingest_url = serve_ingest(&mut neighbours, ingest.clone())?;
-        let received_evaluations = Arc::new(Mutex::new(Vec::new()));
-        let received_deletions = Arc::new(Mutex::new(Vec::new()));
-        let (received_announcements, received_retractions) = (Arc::default(), Arc::default());
-        let listener = Listener {
-            evaluated: received_evaluations.clone(),
-            deleted: received_deletions.clone(),
-            announced: Arc::clone(&received_announcements),
-            retracted: Arc::clone(&received_retractions),
-        };
-        let (listening, handler) = (bus.clone(), Arc::new(listener));
-        let subscription = Subscription {
-            queue: "test.conversation-evaluated",
-            topics: TOPICS,
-            max_batch: 16,
-            max_in_flight: 16,
-        };
-        neighbours.spawn(Phase::Consume, "listener", move |stop| async move {
-            listening.consume(subscription, handler, stop).await
-        });
         let mut app = Self {
             ingest,
-            received_evaluations,
-            received_deletions,
-            received_announcements,
-            received_retractions,
+            received_evaluations: Arc::default(),
+            received_deletions: Arc::default(),
+            received_announcements: Arc::default(),
+            received_retractions: Arc::default(),
             has_webhooks: false,
-            max_attempts: 28,
             organization: new_id(),
             bus,
             tokens,
@@ -161,11 +139,40 @@ impl TestApp {
             ingest_url,
             judge_url: judge_url.to_owned(),
             role: Tasks::new(Readiness::default()),
-            _neighbours: neighbours,
+            neighbours,
             database,
         };
+        app.listen();
         app.start()?;
         Ok(app)
+    }
+
+    /// Collects the events of the role.
+    fn listen(&mut self) {
+        let listener = Listener {
+            evaluated: self.received_evaluations.clone(),
+            deleted: self.received_deletions.clone(),
+            announced: self.received_announcements.clone(),
+            retracted: self.received_retractions.clone(),
+        };
+        let (bus, handler) = (self.bus.clone(), Arc::new(listener));
+        let subscription = Subscription {
+            queue: "test.conversation-evaluated",
+            topics: TOPICS,
+            max_batch: 16,
+            max_in_flight: 16,
+        };
+        self.neighbours.spawn(Phase::Consume, "listener", move |stop| async move {
+            bus.consume(subscription, handler, stop).await
+        });
+    }
+
+    /// Restarts the role on a bus with this maximum of delivery attempts.
+    pub fn limit_attempts(&mut self, max_attempts: u32) -> Result<()> {
+        self.stop_consuming();
+        self.bus = Bus::open(&BusSettings { max_attempts, ..BusSettings::new("local:") })?;
+        self.listen();
+        self.start()
     }
 
     /// Starts the role; after [`Self::stop_consuming`], restarts it.
@@ -180,7 +187,6 @@ impl TestApp {
             ingest_url: self.ingest_url.parse()?,
             registry_url: self.ingest_url.parse()?,
             webhooks_url: self.has_webhooks.then(|| self.ingest_url.parse()).transpose()?,
-            max_attempts: self.max_attempts,
         };
         start(config(&self.database, &self.judge_url)?, dependencies, &mut self.role)?;
         Ok(())

@@ -13,7 +13,6 @@
 //! | `lock` | held by the supervisor while it lives |
 
 mod backends;
-mod backoff;
 mod down;
 mod environment;
 mod folder;

@@ -6,15 +6,20 @@ use std::{
 };
 
 use anyhow::Result;
+use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 
-use super::{
-    backends::{EPMD, POSTGRES, RABBITMQ},
-    backoff::Backoff,
-};
-use crate::{
-    launcher::GATEWAY,
-    process::{Process, ProcessSpec, Signal},
-};
+use super::backends::{EPMD, POSTGRES, RABBITMQ};
+use crate::launcher::GATEWAY;
+use crate::process::{Process, ProcessSpec, Signal};
+
+/// Delays before a dead process is restarted.
+const RESTART: ExponentialBuilder = ExponentialBuilder::new()
+    .with_min_delay(Duration::from_millis(100))
+    .with_max_delay(Duration::from_secs(5))
+    .without_max_times();
+
+/// A process that ran this long had started properly: its exit resets the delay.
+const RESET_AFTER: Duration = Duration::from_secs(10);
 
 /// Stop order: processes that accept work first, then those that do it, then those that store it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,7 +64,7 @@ pub(super) struct Unit {
     pub(super) spec: ProcessSpec,
     pub(super) state: State,
     clean_up: Cleanup,
-    backoff: Backoff,
+    delays: ExponentialBackoff,
 }
 
 #[derive(Debug)]
@@ -84,7 +89,7 @@ impl Unit {
     /// A unit that may leave processes behind when it is killed, and must not start again before they are gone.
     pub(super) fn with_cleanup(spec: ProcessSpec, clean_up: impl Fn() -> Result<bool> + 'static) -> Self {
         let state = State::Waiting { until: Instant::now() };
-        Self { spec, state, clean_up: Box::new(clean_up), backoff: Backoff::new() }
+        Self { spec, state, clean_up: Box::new(clean_up), delays: RESTART.build() }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -117,7 +122,10 @@ impl Unit {
             State::Running { since, .. } => since.elapsed(),
             State::Waiting { .. } | State::Stopped => Duration::ZERO,
         };
-        let wait = self.backoff.after(lifetime);
+        if lifetime >= RESET_AFTER {
+            self.delays = RESTART.build();
+        }
+        let wait = self.delays.next().unwrap_or_default();
         self.state = State::Waiting { until: Instant::now() + wait };
         wait
     }

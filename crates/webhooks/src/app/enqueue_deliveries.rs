@@ -25,9 +25,6 @@ impl EnqueueDeliveries {
     /// # Errors
     /// When the database fails.
     pub(crate) async fn run(&self, received: Vec<ReceivedEvent>) -> Result<(), DatabaseError> {
-        if received.is_empty() {
-            return Ok(());
-        }
         let now = now();
         self.store.enqueue(received, self.schedule.first_due(now), now).await?;
         self.wakeup.notify_one();

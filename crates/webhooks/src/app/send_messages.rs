@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use assay_contracts::ids::WebhookId;
 use assay_platform::db::DatabaseError;
-use assay_platform::runtime::{BoxError, new_id, now, random_bytes, timeout};
+use assay_platform::runtime::{new_id, now, random_bytes, timeout};
 use futures_util::future::join;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{Stream, StreamExt};
@@ -53,11 +53,8 @@ pub(crate) struct Sender {
 
 type Claiming = Pin<Box<dyn Future<Output = Result<Vec<Claim>, DatabaseError>> + Send>>;
 
-/// Sends until `stop`.
-///
-/// # Errors
-/// None: failures belong to a message, or the database is polled again.
-pub(crate) async fn send_messages(sender: Arc<Sender>, stop: CancellationToken) -> Result<(), BoxError> {
+/// Sends until `stop`. Failures belong to a message, or the database is polled again.
+pub(crate) async fn send_messages(sender: Arc<Sender>, stop: CancellationToken) {
     let mut attempts = FuturesUnordered::new();
     let mut in_flight: HashMap<WebhookId, usize> = HashMap::new();
     let mut claiming: Option<Claiming> = Some(sender.claim(&in_flight));
@@ -97,7 +94,6 @@ pub(crate) async fn send_messages(sender: Arc<Sender>, stop: CancellationToken) 
         }
     }
     drain(sender.release_claimed(claiming), attempts).await;
-    Ok(())
 }
 
 /// Releases the last claim and finishes the attempts, concurrently: attempts make progress only while they are polled.

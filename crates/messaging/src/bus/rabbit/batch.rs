@@ -10,11 +10,9 @@ use lapin::BasicProperties;
 use lapin::types::ShortString;
 use serde_json::value::RawValue;
 
-use super::message::{self, Message};
-use crate::bus::Delivery;
+use super::message::{self, Message, Original};
+use crate::bus::delivery::Delivery;
 use crate::envelope::{DecodeError, OutgoingEvent};
-
-pub(super) const CONTENT_TYPE: &str = "application/cloudevents-batch+json";
 
 /// Most bytes of a message with several events.
 const MAX_BYTES: usize = 256 * 1024;
@@ -23,15 +21,6 @@ const MAX_BYTES: usize = 256 * 1024;
 pub(super) struct UnpackedEvent {
     pub(super) event: Result<Delivery, DecodeError>,
     pub(super) original: Original,
-}
-
-/// An event as delivered, for publishing it again in a message of its own.
-pub(super) struct Original {
-    pub(super) message_id: Option<ShortString>,
-    pub(super) kind: Option<ShortString>,
-    /// Number of this attempt, from 1.
-    pub(super) attempt: u32,
-    pub(super) payload: Vec<u8>,
 }
 
 /// Events with the same routing.
@@ -119,7 +108,8 @@ pub(super) fn unpack(properties: &BasicProperties, data: Vec<u8>) -> Vec<Unpacke
 
 /// Releases without batches dead-letter a batch under the content type of a single event. No single event is an array.
 fn is_batch(properties: &BasicProperties, data: &[u8]) -> bool {
-    let is_declared = properties.content_type().as_ref().is_some_and(|kind| kind.as_str() == CONTENT_TYPE);
+    let is_declared =
+        properties.content_type().as_ref().is_some_and(|kind| kind.as_str() == message::BATCH_CONTENT_TYPE);
     is_declared || data.trim_ascii_start().first() == Some(&b'[')
 }
 

@@ -6,7 +6,7 @@ use lapin::uri::AMQPUri;
 use lapin::{Connection, ConnectionProperties};
 use tokio::time::timeout;
 
-use crate::bus::BusError;
+use crate::bus::errors::BusError;
 
 /// For TCP, TLS and the AMQP handshake together.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);

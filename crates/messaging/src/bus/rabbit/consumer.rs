@@ -5,19 +5,20 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use backon::{BackoffBuilder, ExponentialBuilder};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use super::broker::{Broker, CountGuard};
 use super::delivery_buffer::DeliveryBuffer;
 use super::handler_call::{FinishedCall, HandlerCall};
-use super::{Broker, CountGuard};
-use crate::backoff::Backoff;
-use crate::bus::{Handler, Subscription};
+use crate::backoff::backoff;
+use crate::bus::delivery::{Handler, Subscription};
 
 /// Between two attempts to connect.
-const RECONNECT: Backoff = Backoff { initial: Duration::from_millis(250), max: Duration::from_secs(5) };
+const RECONNECT: ExponentialBuilder = backoff(Duration::from_millis(250), Duration::from_secs(5));
 /// A session that lasted longer resets the back-off.
 const STABLE: Duration = Duration::from_secs(10);
 
@@ -45,7 +46,7 @@ impl Consumer {
     /// Runs until `stop` is cancelled, then waits for the running handler calls.
     pub(super) async fn run(mut self, stop: &CancellationToken) {
         let queue = self.subscription.queue;
-        let mut failures = 0;
+        let (mut failures, mut delays) = (0, RECONNECT.build());
         while !stop.is_cancelled() {
             let reason = match self.connect(stop).await {
                 None => break,
@@ -56,7 +57,9 @@ impl Consumer {
                     match self.run_session(buffer, stop).await {
                         SessionEnd::Stopped => break,
                         SessionEnd::Lost(reason) => {
-                            failures = if started.elapsed() < STABLE { failures } else { 0 };
+                            if started.elapsed() >= STABLE {
+                                (failures, delays) = (0, RECONNECT.build());
+                            }
                             reason
                         }
                     }
@@ -64,7 +67,7 @@ impl Consumer {
             };
             failures += 1;
             tracing::warn!(queue, reason, failures, "consumer is not connected: it tries again");
-            let pause = stop.run_until_cancelled(sleep(RECONNECT.delay(failures)));
+            let pause = stop.run_until_cancelled(sleep(delays.next().unwrap_or_default()));
             self.finish_calls_until(pause).await;
         }
         self.finish_all_calls().await;

@@ -10,10 +10,12 @@ use lapin::types::{AMQPValue, FieldTable, ShortString};
 use lapin::{BasicProperties, Channel, Connection, ErrorKind};
 use tokio::time::{sleep, timeout};
 
-use super::batch::{Original, UnpackedEvent, unpack};
+use super::batch::{UnpackedEvent, unpack};
+use super::broker::Broker;
+use super::connection;
 use super::connection::REPLY_SUCCESS;
-use super::message::{self, Failure, Message};
-use super::{Broker, SendError, connection};
+use super::message::{self, Failure, Message, Original};
+use super::publisher::SendError;
 use crate::bus::dead_letters::{DeadLetter, DeadLetterDecision, DeadLetterError, DeadLetterReview};
 
 /// The broker's record of dead-lettering (RabbitMQ manual, dead letter exchanges, effects).

@@ -7,11 +7,12 @@ use futures_util::StreamExt;
 use futures_util::stream::ReadyChunks;
 use tokio::time::Instant;
 
-use super::Broker;
-use super::batch::{Original, unpack};
+use super::batch::unpack;
+use super::broker::Broker;
+use super::message::Original;
 use super::prefetch_window::PrefetchWindow;
 use super::session::Session;
-use crate::bus::{Delivery, Subscription};
+use crate::bus::delivery::{Delivery, Subscription};
 use crate::envelope::DecodeError;
 
 /// Messages received at once, before finished calls are looked at again.

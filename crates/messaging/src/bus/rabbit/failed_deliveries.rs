@@ -3,10 +3,9 @@
 use assay_contracts::time::Timestamp;
 use lapin::types::ShortString;
 
-use super::Broker;
-use super::batch::Original;
-use super::message::{Failure, Message};
-use crate::bus::Outcome;
+use super::broker::Broker;
+use super::message::{Failure, Message, Original};
+use crate::bus::delivery::Outcome;
 
 /// An event, the delivery tag of its message, and the handler's outcome.
 pub(super) struct HandledEvent {

@@ -4,20 +4,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use assay_platform::runtime::now;
+use backon::{BackoffBuilder, ExponentialBuilder};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::Broker;
+use super::broker::Broker;
 use super::delivery_buffer::BufferedEvent;
 use super::failed_deliveries::{HandledEvent, store_failures};
 use super::session::Session;
-use crate::backoff::Backoff;
+use crate::backoff::backoff;
+use crate::bus::delivery::{Handler, Outcome};
 use crate::bus::in_flight::InFlightGuard;
-use crate::bus::{Handler, Outcome, invoke};
+use crate::bus::invoke;
 use crate::metrics;
 
 /// Between two attempts to store failed deliveries.
-const STORE_RETRY: Backoff = Backoff { initial: Duration::from_millis(250), max: Duration::from_secs(5) };
+const STORE_RETRY: ExponentialBuilder = backoff(Duration::from_millis(250), Duration::from_secs(5));
 
 /// Events that the handler gets together, of one message or of several.
 pub(super) struct HandlerCall {
@@ -46,7 +48,7 @@ impl HandlerCall {
         let mut handled = invoke_readable(&*handler, self.events, in_flight, max_attempts).await;
         let mut completed = Vec::with_capacity(events);
         let mut error = None;
-        for failures in 1.. {
+        for (failures, delay) in (1..).zip(STORE_RETRY.build()) {
             let stored = store_failures(&self.broker, self.queue, handled, now()).await;
             handled = stored.not_stored;
             completed.extend(stored.completed);
@@ -61,7 +63,7 @@ impl HandlerCall {
                 failures,
                 "failed deliveries wait for the broker to store them"
             );
-            stop.run_until_cancelled(sleep(STORE_RETRY.delay(failures))).await;
+            stop.run_until_cancelled(sleep(delay)).await;
         }
         FinishedCall { session: self.session, events, completed, error }
     }
@@ -83,7 +85,7 @@ async fn invoke_readable(
                 readable.push((tag, original));
             }
             Err(error) => {
-                metrics::count_unreadable(in_flight.queue());
+                metrics::count_dead(in_flight.queue());
                 let outcome = Outcome::Reject { reason: error.to_string() };
                 handled.push(HandledEvent { tag, original, outcome });
             }

@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use lapin::BasicProperties;
 use lapin::types::{AMQPValue, FieldTable, ShortString};
 
-use super::batch::{self, Original};
 use crate::envelope::OutgoingEvent;
 
 /// Number of the attempt that the next delivery is, from 1. Absent means 1.
@@ -15,7 +14,9 @@ pub(super) const REASON_HEADER: &str = "x-assay-reason";
 /// Time of the last failure: Unix epoch milliseconds.
 pub(super) const FAILED_AT_HEADER: &str = "x-assay-failed-at";
 
-/// CloudEvents, AMQP protocol binding, structured mode.
+/// CloudEvents, AMQP protocol binding, batched mode.
+pub(super) const BATCH_CONTENT_TYPE: &str = "application/cloudevents-batch+json";
+/// The same, structured mode.
 const CONTENT_TYPE: &str = "application/cloudevents+json";
 /// Survives a restart of the broker (AMQP 0-9-1, basic.delivery-mode).
 const PERSISTENT: u8 = 2;
@@ -30,6 +31,15 @@ pub(super) struct Message<'m> {
     pub(super) mandatory: bool,
     pub(super) payload: Cow<'m, [u8]>,
     pub(super) properties: BasicProperties,
+}
+
+/// An event as delivered, for publishing it again in a message of its own.
+pub(super) struct Original {
+    pub(super) message_id: Option<ShortString>,
+    pub(super) kind: Option<ShortString>,
+    /// Number of this attempt, from 1.
+    pub(super) attempt: u32,
+    pub(super) payload: Vec<u8>,
 }
 
 /// Headers of a failed delivery.
@@ -61,7 +71,7 @@ impl<'m> Message<'m> {
             mandatory: first.needs_consumer,
             payload: Cow::Owned(payload),
             properties: properties(None, Some(first.topic.as_str().into()))
-                .with_content_type(batch::CONTENT_TYPE.into()),
+                .with_content_type(BATCH_CONTENT_TYPE.into()),
         }
     }
 

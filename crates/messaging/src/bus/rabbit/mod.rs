@@ -4,6 +4,7 @@
 //! channel. Here every connection is closed on the first error and replaced, and the topology declared again.
 
 mod batch;
+mod broker;
 mod connection;
 mod consumer;
 mod dead_letters;
@@ -19,62 +20,28 @@ mod session;
 mod topology;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
-use secrecy::ExposeSecret;
 use tokio_util::sync::CancellationToken;
 
-use self::connection::Connector;
+use self::broker::{Broker, CountGuard};
 use self::consumer::Consumer;
-use self::names::Names;
-use self::publisher::{Publisher, SendError};
+use self::publisher::SendError;
 use super::dead_letters::{DeadLetter, DeadLetterDecision, DeadLetterError, DeadLetterReview};
+use super::delivery::{Handler, Subscription};
+use super::errors::{BusError, PublishError};
 use super::in_flight::InFlight;
-use super::{BusError, Handler, PublishError, Subscription};
 use crate::envelope::OutgoingEvent;
-use crate::settings::{BusSettings, RetryDelay};
+use crate::settings::BusSettings;
 
 /// Publishers and consumers on one broker.
 pub(super) struct RabbitBus {
     broker: Arc<Broker>,
 }
 
-/// State shared by publishing and consuming.
-struct Broker {
-    connector: Connector,
-    names: Names,
-    publisher: Publisher,
-    retries: Retries,
-    /// Most events in one message.
-    events_per_message: usize,
-    consumers: Consumers,
-    in_flight: InFlight,
-}
-
-/// Retry policy of deliveries.
-struct Retries {
-    delays: Vec<RetryDelay>,
-    max_attempts: u32,
-}
-
-/// Numbers of consumers in this process.
-#[derive(Default)]
-struct Consumers {
-    running: AtomicUsize,
-    connected: AtomicUsize,
-}
-
 impl RabbitBus {
     pub(super) fn open(settings: &BusSettings, in_flight: InFlight) -> Result<Self, BusError> {
-        let connector = Connector::parse(settings.url.expose_secret())?;
-        let names = Names::parse(&settings.namespace)?;
-        let publisher = Publisher::new(connector.clone(), names.clone());
-        let retries = Retries { delays: settings.retry_delays.clone(), max_attempts: settings.max_attempts };
-        let events_per_message = usize::from(settings.events_per_message);
-        let consumers = Consumers::default();
-        let broker =
-            Broker { connector, names, publisher, retries, events_per_message, consumers, in_flight };
-        Ok(Self { broker: Arc::new(broker) })
+        Ok(Self { broker: Arc::new(Broker::open(settings, in_flight)?) })
     }
 
     pub(super) async fn publish(&self, events: &[OutgoingEvent]) -> Vec<Result<(), PublishError>> {
@@ -122,22 +89,6 @@ impl RabbitBus {
         decide: &mut (dyn FnMut(&DeadLetter) -> DeadLetterDecision + Send),
     ) -> Result<DeadLetterReview, DeadLetterError> {
         self.broker.review_dead_letters(queue, limit, decide).await
-    }
-}
-
-/// Increments a counter for as long as it lives.
-struct CountGuard<'c>(&'c AtomicUsize);
-
-impl<'c> CountGuard<'c> {
-    fn new(counter: &'c AtomicUsize) -> Self {
-        counter.fetch_add(1, Ordering::SeqCst);
-        Self(counter)
-    }
-}
-
-impl Drop for CountGuard<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use lapin::types::ShortString;
 
-use crate::bus::BusError;
+use crate::bus::errors::BusError;
 use crate::settings::RetryDelay;
 
 /// Keeps all names far below AMQP's limit of 255 bytes.

@@ -11,10 +11,11 @@ use lapin::types::{FieldTable, ShortString};
 use lapin::{Channel, Connection};
 use tokio::time::timeout;
 
+use super::broker::Broker;
 use super::outstanding::Outstanding;
 use super::prefetch_window::Unacked;
-use super::{Broker, connection, topology};
-use crate::bus::Subscription;
+use super::{connection, topology};
+use crate::bus::delivery::Subscription;
 
 /// For declaring the topology, or for replacing the consumer, on an open connection.
 const DEADLINE: Duration = Duration::from_secs(20);

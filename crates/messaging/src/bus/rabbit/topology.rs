@@ -6,7 +6,7 @@ use lapin::types::{AMQPValue, FieldTable, ShortString};
 use lapin::{Channel, ExchangeKind};
 
 use super::names::Names;
-use crate::bus::Subscription;
+use crate::bus::delivery::Subscription;
 use crate::settings::RetryDelay;
 
 /// Redeliveries after a lost process or connection, before the broker dead-letters the message: it may be what crashes

@@ -1,0 +1,122 @@
+//! Consumers that handle the events of a batch in one transaction.
+
+use std::fmt::Display;
+use std::future::Future;
+use std::sync::Arc;
+
+use assay_platform::runtime::BoxError;
+use async_trait::async_trait;
+
+use super::delivery::{Delivery, Handler, Outcome};
+
+/// A [`Handler`] of decoded events.
+#[async_trait]
+pub trait BatchHandler: Send + Sync {
+    /// A decoded delivery.
+    type Event: Send;
+    /// Why an event was not handled.
+    type Error: Display;
+
+    /// Decodes a delivery. An error makes it a dead letter.
+    ///
+    /// # Errors
+    /// When no attempt can succeed.
+    fn decode(&self, delivery: &Delivery) -> Result<Self::Event, BoxError>;
+
+    /// Handles events and returns one result for each, in the same order. A failure is an outage or a bug: a later attempt
+    /// may succeed, and after the last one the event is a dead letter for an operator.
+    async fn handle_events(&self, events: Vec<Self::Event>) -> Vec<Result<(), Self::Error>>;
+}
+
+#[async_trait]
+impl<H: BatchHandler> Handler for H {
+    async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
+        let mut events = Vec::with_capacity(deliveries.len());
+        let mut rejections = Vec::with_capacity(deliveries.len());
+        for delivery in deliveries {
+            match self.decode(delivery) {
+                Ok(event) => {
+                    events.push(event);
+                    rejections.push(None);
+                }
+                Err(error) => rejections.push(Some(Outcome::Reject { reason: error.to_string() })),
+            }
+        }
+        let results = if events.is_empty() { Vec::new() } else { self.handle_events(events).await };
+        let mut outcomes = results.into_iter().map(|result| match result {
+            Ok(()) => Outcome::Done,
+            Err(error) => Outcome::Retry { reason: error.to_string() },
+        });
+        // A missing result must not count as success.
+        let missing = || Outcome::Retry { reason: "the event was not handled".to_owned() };
+        rejections
+            .into_iter()
+            .map(|rejection| rejection.or_else(|| outcomes.next()).unwrap_or_else(missing))
+            .collect()
+    }
+}
+
+/// Runs `work` on all items in one transaction and returns a result for each of them. If the work is refused for good, it
+/// runs on each item alone, so that one bad item does not block the others. A transient failure is that of all.
+pub async fn all_or_each<T, E, F>(
+    items: Vec<T>,
+    is_transient: impl Fn(&E) -> bool,
+    work: impl Fn(Vec<T>) -> F,
+) -> Vec<Result<(), Arc<E>>>
+where
+    T: Clone,
+    F: Future<Output = Result<(), E>>,
+{
+    let count = items.len();
+    let Err(error) = work(items.clone()).await else { return vec![Ok(()); count] };
+    if count == 1 || is_transient(&error) {
+        return vec![Err(Arc::new(error)); count];
+    }
+    let mut results = Vec::with_capacity(count);
+    for item in items {
+        results.push(work(vec![item]).await.map_err(Arc::new));
+    }
+    results
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn refused_batch_is_split_into_single_items() {
+        let (results, calls) = run(&[1, 2, 3], "refused", |items| items.contains(&2)).await;
+        assert_eq!(results, [Ok(()), Err("refused"), Ok(())]);
+        assert_eq!(calls, [vec![1, 2, 3], vec![1], vec![2], vec![3]]);
+    }
+
+    #[tokio::test]
+    async fn transient_failure_is_that_of_all_items() {
+        let (results, calls) = run(&[1, 2], "outage", |items| items.contains(&2)).await;
+        assert_eq!(results, [Err("outage"), Err("outage")]);
+        assert_eq!(calls.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn single_refused_item_is_tried_once() {
+        let (results, calls) = run(&[2], "refused", |_| true).await;
+        assert_eq!(results, [Err("refused")]);
+        assert_eq!(calls.len(), 1);
+    }
+
+    type Results = Vec<Result<(), &'static str>>;
+
+    async fn run(items: &[u8], error: &'static str, fails: fn(&[u8]) -> bool) -> (Results, Vec<Vec<u8>>) {
+        let calls = Mutex::<Vec<Vec<u8>>>::default();
+        let work = |items: Vec<u8>| {
+            let failed = fails(&items);
+            calls.lock().unwrap().push(items);
+            async move { if failed { Err(error) } else { Ok(()) } }
+        };
+        let results = all_or_each(items.to_vec(), |error| *error == "outage", work).await;
+        let results = results.into_iter().map(|result| result.map_err(|error| *error)).collect();
+        (results, calls.into_inner().unwrap())
+    }
+}

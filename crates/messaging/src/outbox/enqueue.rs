@@ -1,0 +1,28 @@
+//! Writing events, in the transaction of the caller.
+
+use assay_platform::db::DatabaseError;
+
+use super::direct_dispatch::DirectDispatch;
+use crate::envelope::OutgoingEvent;
+
+/// A connection to either database, so that the statements of a service can be written once for both.
+pub trait Connection {
+    #[doc(hidden)]
+    fn enqueue_events(
+        &mut self,
+        events: &[OutgoingEvent],
+        dispatch: DirectDispatch,
+    ) -> Result<(), DatabaseError>;
+}
+
+/// Writes events in the caller's transaction. After the commit the caller calls [`super::Outbox::dispatch`].
+///
+/// # Errors
+/// When the database refuses; the caller's transaction must be rolled back.
+pub fn enqueue(
+    connection: &mut impl Connection,
+    events: &[OutgoingEvent],
+    dispatch: DirectDispatch,
+) -> Result<(), DatabaseError> {
+    connection.enqueue_events(events, dispatch)
+}

@@ -1,0 +1,81 @@
+//! What the statements of the outbox take and return.
+
+use assay_contracts::ids::{EventId, OrganizationId};
+use assay_contracts::time::Timestamp;
+
+use crate::envelope::OutgoingEvent;
+
+/// Lease of a claim, unless it is renewed. The rows of a crashed relay are blocked until it expires.
+pub(super) const LEASE_MILLIS: i64 = 10_000;
+
+/// No attempt or lease is scheduled later than this, unless a clock was set back since.
+pub(super) const MAX_SCHEDULE_MILLIS: i64 = 120_000;
+
+/// Counts and ages of an outbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutboxStatus {
+    /// Events that wait to be published.
+    pub pending: u64,
+    /// Time at which the oldest pending event was written.
+    pub oldest_pending: Option<Timestamp>,
+    /// Last error of the oldest pending event that has failed before. Outages of the bus are not recorded.
+    pub last_error: Option<String>,
+    /// Events without further attempts.
+    pub dead: u64,
+}
+
+/// An event without further attempts. Only on the local bus, where a consumer can reject it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeadEvent {
+    /// Id of the event.
+    pub id: EventId,
+    /// Name of the topic.
+    pub topic: String,
+    /// The organization that owns the event's data.
+    pub organization_id: OrganizationId,
+    /// Time at which the event was written.
+    pub created_at: Timestamp,
+    /// Time of the last failure.
+    pub dead_at: Timestamp,
+    /// Number of failed attempts.
+    pub attempts: u32,
+    /// Reason of the last failure.
+    pub last_error: String,
+    /// The encoded envelope.
+    pub payload: String,
+}
+
+/// A row that this process is publishing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Claimed {
+    pub(super) event: OutgoingEvent,
+    pub(super) created_at: Timestamp,
+}
+
+/// Results of publishing claimed rows.
+#[derive(Debug, Default)]
+pub(super) struct PublishResults {
+    /// Confirmed: to be deleted.
+    pub(super) published: Vec<EventId>,
+    /// Not attempted because the bus is down: claimable at once.
+    pub(super) released: Vec<EventId>,
+    /// Failed: to be attempted again later.
+    pub(super) postponed: Vec<Postponed>,
+    /// Without further attempts, with the reason.
+    pub(super) dead: Vec<(EventId, String)>,
+}
+
+#[derive(Debug)]
+pub(super) struct Postponed {
+    pub(super) id: EventId,
+    /// Whether it was an attempt of a consumer.
+    pub(super) counts_attempt: bool,
+    pub(super) next_attempt_at: Timestamp,
+    pub(super) reason: String,
+}
+
+impl PublishResults {
+    pub(super) fn all_published(&self) -> bool {
+        self.released.is_empty() && self.postponed.is_empty() && self.dead.is_empty()
+    }
+}

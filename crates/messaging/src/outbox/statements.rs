@@ -1,0 +1,268 @@
+//! The statements of the outbox, once for both databases. Claiming and recording results are short transactions of their
+//! own: none is open while events are published.
+
+use assay_contracts::ids::EventId;
+use assay_contracts::time::Timestamp;
+use assay_platform::db::{DatabaseError, StoredId, static_sql};
+use diesel::Connection as _;
+use diesel::dsl::{count_star, min};
+use diesel::prelude::*;
+use diesel::sql_types::BigInt;
+
+use super::{CLAIM, Connection, delete_published};
+use crate::envelope::OutgoingEvent;
+use crate::outbox::rows::{
+    Claimed, DeadEvent, LEASE_MILLIS, MAX_SCHEDULE_MILLIS, OutboxStatus, PublishResults,
+};
+
+diesel::table! {
+    use super::super::Id;
+    use diesel::sql_types::*;
+
+    outbox (id) {
+        id -> Id,
+        topic -> Text,
+        organization_id -> Id,
+        needs_consumer -> Bool,
+        payload -> Text,
+        created_at -> BigInt,
+        claimed_until -> BigInt,
+        attempts -> Integer,
+        next_attempt_at -> BigInt,
+        dead_at -> Nullable<BigInt>,
+        last_error -> Nullable<Text>,
+    }
+}
+
+const COUNT_PENDING: &str =
+    "SELECT count(*) AS events FROM (SELECT 1 FROM outbox WHERE dead_at IS NULL LIMIT $1) AS pending";
+
+pub(in crate::outbox) fn claim(
+    connection: &mut Connection,
+    now: Timestamp,
+    limit: u32,
+) -> Result<Vec<Claimed>, DatabaseError> {
+    let rows: Vec<ClaimedRow> = static_sql(CLAIM)
+        .bind::<BigInt, _>(now.plus_millis(LEASE_MILLIS).as_millis())
+        .bind::<BigInt, _>(now.as_millis())
+        .bind::<BigInt, _>(i64::from(limit))
+        .get_results(connection)?;
+    let mut claimed: Vec<Claimed> = rows.into_iter().map(Claimed::from).collect();
+    claimed.sort_by_key(|row| row.event.id);
+    Ok(claimed)
+}
+
+pub(in crate::outbox) fn renew(
+    connection: &mut Connection,
+    ids: &[EventId],
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    diesel::update(outbox::table.filter(outbox::id.eq_any(stored(ids))))
+        .set(outbox::claimed_until.eq(now.plus_millis(LEASE_MILLIS).as_millis()))
+        .execute(connection)?;
+    Ok(())
+}
+
+pub(in crate::outbox) fn record_results(
+    connection: &mut Connection,
+    results: &PublishResults,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    if results.all_published() {
+        return delete_published(connection, &results.published);
+    }
+    connection.transaction(|connection| {
+        delete_published(connection, &results.published)?;
+        diesel::update(outbox::table.filter(outbox::id.eq_any(stored(&results.released))))
+            .set(outbox::claimed_until.eq(0))
+            .execute(connection)?;
+        for row in &results.postponed {
+            diesel::update(outbox::table.filter(outbox::id.eq(StoredId::of(row.id))))
+                .set((
+                    outbox::claimed_until.eq(0),
+                    outbox::attempts.eq(outbox::attempts + i32::from(row.counts_attempt)),
+                    outbox::next_attempt_at.eq(row.next_attempt_at.as_millis()),
+                    outbox::last_error.eq(&row.reason),
+                ))
+                .execute(connection)?;
+        }
+        for (id, reason) in &results.dead {
+            diesel::update(outbox::table.filter(outbox::id.eq(StoredId::of(*id))))
+                .set((
+                    outbox::claimed_until.eq(0),
+                    outbox::attempts.eq(outbox::attempts + 1),
+                    outbox::dead_at.eq(now.as_millis()),
+                    outbox::last_error.eq(reason),
+                ))
+                .execute(connection)?;
+        }
+        Ok(())
+    })
+}
+
+pub(in crate::outbox) fn release_all_claims(connection: &mut Connection) -> Result<(), DatabaseError> {
+    diesel::update(outbox::table.filter(outbox::claimed_until.gt(0)))
+        .set(outbox::claimed_until.eq(0))
+        .execute(connection)?;
+    Ok(())
+}
+
+pub(in crate::outbox) fn repair_clock_skew(
+    connection: &mut Connection,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    let too_late = now.plus_millis(MAX_SCHEDULE_MILLIS).as_millis();
+    diesel::update(outbox::table)
+        .filter(outbox::dead_at.is_null())
+        .filter(outbox::next_attempt_at.gt(too_late).or(outbox::claimed_until.gt(too_late)))
+        .set((outbox::next_attempt_at.eq(now.as_millis()), outbox::claimed_until.eq(0)))
+        .execute(connection)?;
+    Ok(())
+}
+
+pub(in crate::outbox) fn oldest_pending(
+    connection: &mut Connection,
+) -> Result<Option<Timestamp>, DatabaseError> {
+    let pending = outbox::table.filter(outbox::dead_at.is_null());
+    let oldest: Option<i64> = pending.select(min(outbox::created_at)).first(connection)?;
+    Ok(oldest.map(Timestamp::saturating_from_millis))
+}
+
+pub(in crate::outbox) fn backlog(
+    connection: &mut Connection,
+    limit: u64,
+) -> Result<(Option<Timestamp>, u64), DatabaseError> {
+    let oldest = oldest_pending(connection)?;
+    // The common case.
+    if oldest.is_none() {
+        return Ok((None, 0));
+    }
+    let counted: PendingRow = static_sql(COUNT_PENDING)
+        .bind::<BigInt, _>(i64::try_from(limit).unwrap_or(i64::MAX))
+        .get_result(connection)?;
+    Ok((oldest, count(counted.events)))
+}
+
+pub(in crate::outbox) fn status(connection: &mut Connection) -> Result<OutboxStatus, DatabaseError> {
+    let pending = outbox::table.filter(outbox::dead_at.is_null()).select(count_star()).first(connection)?;
+    let dead = outbox::table.filter(outbox::dead_at.is_not_null()).select(count_star()).first(connection)?;
+    let last_error = outbox::table
+        .filter(outbox::dead_at.is_null())
+        .filter(outbox::last_error.is_not_null())
+        .order(outbox::created_at)
+        .select(outbox::last_error)
+        .first(connection)
+        .optional()?
+        .flatten();
+    let oldest_pending = oldest_pending(connection)?;
+    Ok(OutboxStatus { pending: count(pending), oldest_pending, last_error, dead: count(dead) })
+}
+
+pub(in crate::outbox) fn dead_events(
+    connection: &mut Connection,
+    limit: u32,
+) -> Result<Vec<DeadEvent>, DatabaseError> {
+    let rows: Vec<DeadRow> = outbox::table
+        .filter(outbox::dead_at.is_not_null())
+        .order((outbox::dead_at, outbox::id))
+        .limit(i64::from(limit))
+        .select(DeadRow::as_select())
+        .load(connection)?;
+    Ok(rows.into_iter().map(DeadEvent::from).collect())
+}
+
+pub(in crate::outbox) fn retry_dead(
+    connection: &mut Connection,
+    id: EventId,
+    now: Timestamp,
+) -> Result<bool, DatabaseError> {
+    let dead = outbox::table.filter(outbox::id.eq(StoredId::of(id))).filter(outbox::dead_at.is_not_null());
+    let changed = diesel::update(dead)
+        .set((
+            outbox::dead_at.eq(None::<i64>),
+            outbox::attempts.eq(0),
+            outbox::claimed_until.eq(0),
+            outbox::next_attempt_at.eq(now.as_millis()),
+        ))
+        .execute(connection)?;
+    Ok(changed > 0)
+}
+
+pub(in crate::outbox) fn drop_dead(connection: &mut Connection, id: EventId) -> Result<bool, DatabaseError> {
+    let dead = outbox::table.filter(outbox::id.eq(StoredId::of(id))).filter(outbox::dead_at.is_not_null());
+    Ok(diesel::delete(dead).execute(connection)? > 0)
+}
+
+#[derive(QueryableByName)]
+struct PendingRow {
+    #[diesel(sql_type = BigInt)]
+    events: i64,
+}
+
+#[derive(QueryableByName)]
+#[diesel(table_name = outbox)]
+struct ClaimedRow {
+    id: StoredId,
+    topic: String,
+    organization_id: StoredId,
+    needs_consumer: bool,
+    payload: String,
+    created_at: i64,
+    attempts: i32,
+}
+
+impl From<ClaimedRow> for Claimed {
+    fn from(row: ClaimedRow) -> Self {
+        Self {
+            event: OutgoingEvent {
+                id: row.id.0.into(),
+                topic: row.topic,
+                organization_id: row.organization_id.0.into(),
+                needs_consumer: row.needs_consumer,
+                payload: row.payload,
+                attempt: unsigned(row.attempts) + 1,
+            },
+            created_at: Timestamp::saturating_from_millis(row.created_at),
+        }
+    }
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = outbox)]
+struct DeadRow {
+    id: StoredId,
+    topic: String,
+    organization_id: StoredId,
+    created_at: i64,
+    dead_at: Option<i64>,
+    attempts: i32,
+    last_error: Option<String>,
+    payload: String,
+}
+
+impl From<DeadRow> for DeadEvent {
+    fn from(row: DeadRow) -> Self {
+        Self {
+            id: row.id.0.into(),
+            topic: row.topic,
+            organization_id: row.organization_id.0.into(),
+            created_at: Timestamp::saturating_from_millis(row.created_at),
+            dead_at: Timestamp::saturating_from_millis(row.dead_at.unwrap_or_default()),
+            attempts: unsigned(row.attempts),
+            last_error: row.last_error.unwrap_or_default(),
+            payload: row.payload,
+        }
+    }
+}
+
+fn stored(ids: &[EventId]) -> Vec<StoredId> {
+    ids.iter().map(|id| StoredId::of(*id)).collect()
+}
+
+fn unsigned(attempts: i32) -> u32 {
+    u32::try_from(attempts).unwrap_or_default()
+}
+
+fn count(rows: i64) -> u64 {
+    u64::try_from(rows).unwrap_or_default()
+}
