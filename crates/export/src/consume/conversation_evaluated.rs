@@ -11,8 +11,9 @@ use async_trait::async_trait;
 
 use super::retry;
 use crate::app::record_evaluations::{record_evaluations, render_evaluations};
+use crate::domain::evaluation_row::EvaluationRow;
 use crate::domain::removal::is_too_old;
-use crate::store::{CONSUMER, ExportStore, ReceivedRow};
+use crate::store::{CONSUMER, ExportStore};
 
 const TOPICS: &[Topic] = &[<ConversationEvaluated>::TOPIC];
 
@@ -76,7 +77,7 @@ impl ConversationEvaluatedHandler {
         }
     }
 
-    async fn record_one_by_one(&self, rows: Vec<ReceivedRow>) -> Vec<Outcome> {
+    async fn record_one_by_one(&self, rows: Vec<EvaluationRow>) -> Vec<Outcome> {
         let mut outcomes = Vec::with_capacity(rows.len());
         for row in rows {
             outcomes.push(match record_evaluations(self.store.as_ref(), vec![row]).await {
