@@ -21,32 +21,23 @@ pub struct Config {
     /// Maximum number of connections; each job uses one while it reads.
     pub database_pool_size: u32,
     /// Maximum number of files written at the same time.
-    #[serde(default = "default_parallel_jobs")]
     pub parallel_jobs: u32,
     /// Duration of a lease without a heartbeat, in milliseconds; then another worker takes over the job.
-    #[serde(default = "default_lease_milliseconds")]
     pub lease_milliseconds: u32,
     /// Interval of polling for jobs whose event was lost, in milliseconds.
-    #[serde(default = "default_poll_interval_milliseconds")]
     pub poll_interval_milliseconds: u32,
     /// Polling ignores pending jobs younger than this, in milliseconds: their events wake a worker.
-    #[serde(default = "default_pending_grace_milliseconds")]
     pub pending_grace_milliseconds: u32,
     /// Attempts before a job fails permanently.
-    #[serde(default = "default_max_attempts")]
     pub max_attempts: u32,
     /// Pause after the first failed attempt, in milliseconds; quadruples after each further one, up to five minutes.
-    #[serde(default = "default_retry_delay_milliseconds")]
     pub retry_delay_milliseconds: u32,
     /// How long a job waits for the read model to contain all evaluations made before its export was created, in
     /// milliseconds.
-    #[serde(default = "default_evaluations_wait_milliseconds")]
     pub evaluations_wait_milliseconds: u32,
     /// Retention period of files in days, unless the organization has its own; 0: forever.
-    #[serde(default = "default_file_retention_days")]
     pub file_retention_days: u32,
     /// Interval between maintenance runs, in seconds.
-    #[serde(default = "default_maintenance_interval_seconds")]
     pub maintenance_interval_seconds: u64,
 }
 
@@ -78,40 +69,4 @@ impl Config {
             file_retention: self.file_retention()?,
         })
     }
-}
-
-fn default_parallel_jobs() -> u32 {
-    2
-}
-
-fn default_lease_milliseconds() -> u32 {
-    60_000
-}
-
-fn default_poll_interval_milliseconds() -> u32 {
-    5_000
-}
-
-fn default_pending_grace_milliseconds() -> u32 {
-    10_000
-}
-
-fn default_max_attempts() -> u32 {
-    5
-}
-
-fn default_retry_delay_milliseconds() -> u32 {
-    5_000
-}
-
-fn default_evaluations_wait_milliseconds() -> u32 {
-    120_000
-}
-
-fn default_file_retention_days() -> u32 {
-    30
-}
-
-fn default_maintenance_interval_seconds() -> u64 {
-    3_600
 }

@@ -18,16 +18,12 @@ pub struct Config {
     /// Maximum number of connections.
     pub database_pool_size: u32,
     /// Maximum number of evaluations stored in one transaction.
-    #[serde(default = "default_batch_size")]
     pub batch_size: usize,
     /// Maximum number of unacknowledged evaluations.
-    #[serde(default = "default_max_in_flight")]
     pub max_in_flight: usize,
     /// Degraded while an unpublished event is older than this, in seconds.
-    #[serde(default = "default_outbox_age_limit_seconds")]
     pub outbox_age_limit_seconds: u64,
     /// Interval between maintenance runs, in seconds.
-    #[serde(default = "default_maintenance_interval_seconds")]
     pub maintenance_interval_seconds: u64,
 }
 
@@ -42,20 +38,4 @@ impl Config {
     pub(crate) fn outbox_age_limit(&self) -> Duration {
         Duration::from_secs(self.outbox_age_limit_seconds)
     }
-}
-
-fn default_batch_size() -> usize {
-    128
-}
-
-fn default_max_in_flight() -> usize {
-    512
-}
-
-fn default_maintenance_interval_seconds() -> u64 {
-    3_600
-}
-
-fn default_outbox_age_limit_seconds() -> u64 {
-    60
 }

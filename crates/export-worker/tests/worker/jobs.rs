@@ -4,7 +4,7 @@ use anyhow::Result;
 use assay_contracts::event::ConversationEvaluated;
 use assay_contracts::export::{ExportFilters, ExportKind, ExportStatus};
 use assay_export::domain::evaluation_row::EvaluationRow;
-use assay_export::store::{JobWithoutTarget, ReceivedRow, SkippedSequences};
+use assay_export::store::{JobWithoutTarget, SkippedSequences};
 use assay_platform::runtime::{new_id, now};
 use assay_testkit::{eventually, on_both_databases};
 
@@ -49,7 +49,7 @@ async fn job_waits_for_its_target_sequence(app: TestApp) -> Result<()> {
 
 async fn duplicate_event_in_a_batch_counts_once(app: TestApp) -> Result<()> {
     let event = evaluated(app.organization_id, STARTED);
-    let row = ReceivedRow { event_id: new_id(), row: EvaluationRow::of(&event) };
+    let row = EvaluationRow::of(new_id(), &event);
     app.exports.record_rows(vec![row.clone(), row], now()).await?;
     let id = app.create_with_target(2).await?;
     assert_eq!(app.work.evaluation_lag(id).await?, Some(1));

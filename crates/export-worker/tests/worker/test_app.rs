@@ -13,9 +13,7 @@ use assay_export::domain::csv::{header, render};
 use assay_export::domain::evaluation_row::EvaluationRow;
 use assay_export::domain::job::{Job, JobState, StoredFile};
 use assay_export::domain::lease::{Claim, ClaimTerms};
-use assay_export::store::{
-    Creation, ExportStore, Notifications, ReceivedRow, WorkStore, export_store, work_store,
-};
+use assay_export::store::{Creation, ExportStore, Notifications, WorkStore, export_store, work_store};
 use assay_export_worker::{Config, Dependencies, start};
 use assay_messaging::{Bus, BusSettings, OutgoingEvent};
 use assay_platform::auth::ServiceTokens;
@@ -103,8 +101,7 @@ impl TestApp {
     }
 
     pub async fn record(&self, events: &[ConversationEvaluated]) -> Result<()> {
-        let rows =
-            events.iter().map(|event| ReceivedRow { event_id: new_id(), row: EvaluationRow::of(event) });
+        let rows = events.iter().map(|event| EvaluationRow::of(new_id(), event));
         Ok(self.exports.record_rows(rows.collect(), now()).await?)
     }
 

@@ -9,7 +9,7 @@ use assay_platform::db::DatabaseError;
 use assay_platform::runtime::{blocking, now};
 
 use crate::domain::evaluation_row::EvaluationRow;
-use crate::store::{ExportStore, ReceivedRow};
+use crate::store::ExportStore;
 
 /// Renders the rows and stores them, with one result for each event. Idempotent by event id.
 pub(crate) async fn record_evaluations(
@@ -17,9 +17,9 @@ pub(crate) async fn record_evaluations(
     events: Vec<(EventId, ConversationEvaluated)>,
 ) -> Vec<Result<(), Arc<DatabaseError>>> {
     let count = events.len();
-    let received = |(event_id, event)| ReceivedRow { event_id, row: EvaluationRow::of(&event) };
+    let row = |(event_id, event)| EvaluationRow::of(event_id, &event);
     // Tens of thousands of cells for each batch: too slow for an async worker thread.
-    let rendered = blocking(move || events.into_iter().map(received).collect::<Vec<_>>()).await;
+    let rendered = blocking(move || events.into_iter().map(row).collect::<Vec<_>>()).await;
     match rendered {
         Ok(rows) => {
             let record = |rows| store.record_rows(rows, now());

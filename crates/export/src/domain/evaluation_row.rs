@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use assay_contracts::event::ConversationEvaluated;
-use assay_contracts::ids::{EvaluationId, OrganizationId, TicketId};
+use assay_contracts::ids::{EvaluationId, EventId, OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
 
 use super::csv;
@@ -11,6 +11,8 @@ use super::csv;
 /// One row for each ticket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvaluationRow {
+    /// The event that brought it, for the inbox; not stored.
+    pub event_id: EventId,
     pub organization_id: OrganizationId,
     pub ticket_id: TicketId,
     /// Timestamp of the first message; exports filter and sort by it.
@@ -30,9 +32,10 @@ pub struct EvaluationRow {
 }
 
 impl EvaluationRow {
-    pub fn of(event: &ConversationEvaluated) -> Self {
+    pub fn of(event_id: EventId, event: &ConversationEvaluated) -> Self {
         let [axis_line, audit_line] = csv::render_both(event);
         Self {
+            event_id,
             organization_id: event.organization_id,
             ticket_id: event.ticket.id,
             conversation_started_at: event.ticket.started_at,

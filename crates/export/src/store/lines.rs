@@ -4,6 +4,7 @@
 use assay_contracts::export::ExportKind;
 use assay_platform::db::DatabaseError;
 use bytes::Bytes;
+use diesel::sql_types::{SmallInt, Text};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::domain::csv::{self, UnknownColumns};
@@ -32,6 +33,29 @@ impl From<diesel::result::Error> for SnapshotError {
     }
 }
 
+/// The statement for the lines of an organization (`$1`) in the order of a file, with a conversation date from `$2` until
+/// before `$3`.
+pub(super) fn select_lines(kind: ExportKind) -> String {
+    let line = match kind {
+        ExportKind::Axis => "axis_line",
+        ExportKind::ResolutionAudit => "audit_line",
+    };
+    format!(
+        "SELECT columns_version, {line} AS line FROM evaluation_rows
+          WHERE organization_id = $1 AND conversation_started_at >= $2 AND conversation_started_at < $3
+          ORDER BY conversation_started_at, ticket_id"
+    )
+}
+
+/// A row of [`select_lines`].
+#[derive(diesel::QueryableByName)]
+pub(super) struct SelectedLine {
+    #[diesel(sql_type = SmallInt)]
+    pub(super) columns_version: i16,
+    #[diesel(sql_type = Text)]
+    pub(super) line: String,
+}
+
 /// The sending half. Its methods block.
 pub struct LineSink {
     sender: Sender<Bytes>,
@@ -53,7 +77,7 @@ impl LineSink {
     ///
     /// # Errors
     /// When the version is newer than this release, or the receiver was dropped.
-    pub fn push(&mut self, kind: ExportKind, version: i16, line: &[u8]) -> Result<(), SnapshotError> {
+    pub fn push(&mut self, kind: ExportKind, version: i16, line: &str) -> Result<(), SnapshotError> {
         if self.line_ending.0 != version {
             self.line_ending = (version, csv::line_ending(kind, version)?);
         }
@@ -62,7 +86,7 @@ impl LineSink {
         if !self.chunk.is_empty() && self.chunk.len() + bytes > CHUNK_BYTES {
             self.send()?;
         }
-        self.chunk.extend_from_slice(line);
+        self.chunk.extend_from_slice(line.as_bytes());
         self.chunk.extend_from_slice(self.line_ending.1.as_bytes());
         self.rows += 1;
         Ok(())
@@ -96,7 +120,7 @@ mod tests {
         let lengths = [CHUNK_BYTES / 2, CHUNK_BYTES / 2 - 100, 2 * CHUNK_BYTES, 7];
         let writer = std::thread::spawn(move || {
             for length in lengths {
-                sink.push(ExportKind::Axis, csv::COLUMNS_VERSION, &vec![b'x'; length])?;
+                sink.push(ExportKind::Axis, csv::COLUMNS_VERSION, &"x".repeat(length))?;
             }
             sink.finish()
         });

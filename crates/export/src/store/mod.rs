@@ -1,18 +1,15 @@
-//! The stores of jobs and of the read model. One trait for the export role and one for the export worker, both implemented on
-//! PostgreSQL and SQLite.
+//! The stores of jobs and of the read model. One trait for the export role and one for the export worker, implemented once, in
+//! `sql/`, for PostgreSQL and SQLite.
 
 mod lines;
 mod notifications;
 mod postgres;
-mod progress;
-mod record;
-mod removal;
 mod sqlite;
 
 use std::sync::Arc;
 
 use assay_contracts::export::{ExportFilters, ExportKind};
-use assay_contracts::ids::{EventId, ExportId, OrganizationId, TicketId};
+use assay_contracts::ids::{ExportId, OrganizationId, TicketId};
 use assay_contracts::retention::RetentionPeriod;
 use assay_contracts::time::Timestamp;
 use assay_messaging::OutgoingEvent;
@@ -22,8 +19,6 @@ use async_trait::async_trait;
 
 pub use self::lines::{LineSink, SnapshotError, line_channel};
 pub use self::notifications::Notifications;
-use self::postgres::PostgresStore;
-use self::sqlite::SqliteStore;
 use crate::domain::evaluation_row::EvaluationRow;
 use crate::domain::job::Job;
 use crate::domain::lease::{Claim, ClaimTerms, FinishedFile};
@@ -53,13 +48,6 @@ pub enum Created {
     New,
     /// Nothing was stored: the idempotency key was used before.
     KeyReused(KeyReuse),
-}
-
-/// A row and its event id, for the inbox.
-#[derive(Debug, Clone)]
-pub struct ReceivedRow {
-    pub event_id: EventId,
-    pub row: EvaluationRow,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,6 +80,15 @@ pub struct Selection {
     pub filters: ExportFilters,
 }
 
+impl Selection {
+    /// The half-open range in milliseconds.
+    fn bounds(&self) -> (i64, i64) {
+        let from = self.filters.from.map_or(i64::MIN, Timestamp::as_millis);
+        let to = self.filters.to.map_or(i64::MAX, Timestamp::as_millis);
+        (from, to)
+    }
+}
+
 /// The store of the export role.
 #[async_trait]
 pub trait ExportStore: Send + Sync {
@@ -120,7 +117,7 @@ pub trait ExportStore: Send + Sync {
 
     /// Stores rows and inbox entries in one transaction; skips events that were handled before. Only a newer evaluation
     /// replaces the row of a ticket, and none replaces a tombstone.
-    async fn record_rows(&self, rows: Vec<ReceivedRow>, now: Timestamp) -> Result<(), DatabaseError>;
+    async fn record_rows(&self, rows: Vec<EvaluationRow>, now: Timestamp) -> Result<(), DatabaseError>;
 
     /// Replaces rows, present or future, with tombstones in one transaction; skips events that were handled before.
     async fn delete_rows(&self, rows: Vec<DeletedRow>, now: Timestamp) -> Result<(), DatabaseError>;
@@ -208,14 +205,16 @@ pub trait WorkStore: Send + Sync {
 
 pub fn export_store(database: &Database) -> Arc<dyn ExportStore> {
     match database {
-        Database::Postgres(postgres) => Arc::new(PostgresStore::new(postgres.clone(), Notifications::Off)),
-        Database::Sqlite(sqlite) => Arc::new(SqliteStore::new(sqlite.clone(), Notifications::Off)),
+        Database::Postgres(postgres) => {
+            Arc::new(postgres::SqlStore::new(postgres.clone(), Notifications::Off))
+        }
+        Database::Sqlite(sqlite) => Arc::new(sqlite::SqlStore::new(sqlite.clone(), Notifications::Off)),
     }
 }
 
 pub fn work_store(database: &Database, notifications: Notifications) -> Arc<dyn WorkStore> {
     match database {
-        Database::Postgres(postgres) => Arc::new(PostgresStore::new(postgres.clone(), notifications)),
-        Database::Sqlite(sqlite) => Arc::new(SqliteStore::new(sqlite.clone(), notifications)),
+        Database::Postgres(postgres) => Arc::new(postgres::SqlStore::new(postgres.clone(), notifications)),
+        Database::Sqlite(sqlite) => Arc::new(sqlite::SqlStore::new(sqlite.clone(), notifications)),
     }
 }

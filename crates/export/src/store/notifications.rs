@@ -5,10 +5,9 @@ use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_contracts::notification::{ExportFinished, ExportOutcome};
 use assay_contracts::time::Timestamp;
 use assay_messaging::OutgoingEvent;
-use assay_platform::db::DatabaseError;
+use assay_platform::db::{DatabaseError, StoredId};
 use assay_platform::runtime::new_id;
 
-use super::record::StoredId;
 use crate::domain::lease::{Claim, FinishedFile};
 
 /// Whether finished jobs are announced to webhooks.

@@ -13,8 +13,7 @@ use assay_export::domain::evaluation_row::EvaluationRow;
 use assay_export::domain::job::Job;
 use assay_export::domain::removal::DeletedRow;
 use assay_export::store::{
-    Creation, ExportStore, Notifications, ReceivedRow, Selection, WorkStore, export_store, line_channel,
-    work_store,
+    Creation, ExportStore, Notifications, Selection, WorkStore, export_store, line_channel, work_store,
 };
 use assay_messaging::{OutgoingEvent, PublishError};
 use assay_platform::runtime::{new_id, now};
@@ -51,8 +50,7 @@ impl Rows {
     }
 
     async fn record(&self, event_id: EventId, event: &ConversationEvaluated) -> Result<()> {
-        let received = ReceivedRow { event_id, row: EvaluationRow::of(event) };
-        Ok(self.exports.record_rows(vec![received], now()).await?)
+        Ok(self.exports.record_rows(vec![EvaluationRow::of(event_id, event)], now()).await?)
     }
 
     async fn delete(&self, event_id: EventId, ticket_id: TicketId) -> Result<()> {

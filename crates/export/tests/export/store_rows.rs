@@ -10,8 +10,7 @@ use assay_contracts::time::Timestamp;
 use assay_export::domain::csv::render;
 use assay_export::domain::evaluation_row::EvaluationRow;
 use assay_export::store::{
-    ExportStore, Notifications, ReceivedRow, Selection, SnapshotError, WorkStore, export_store, line_channel,
-    work_store,
+    ExportStore, Notifications, Selection, SnapshotError, WorkStore, export_store, line_channel, work_store,
 };
 use assay_platform::runtime::{new_id, now};
 use assay_testkit::on_both_databases;
@@ -46,8 +45,8 @@ impl Rows {
     }
 
     async fn record(&self, events: &[&ConversationEvaluated]) -> Result<()> {
-        let received = events.iter().map(|event| received(new_id(), event)).collect();
-        Ok(self.exports.record_rows(received, now()).await?)
+        let rows = events.iter().map(|event| EvaluationRow::of(new_id(), event)).collect();
+        Ok(self.exports.record_rows(rows, now()).await?)
     }
 
     fn selection(&self, filters: ExportFilters) -> Selection {
@@ -72,10 +71,6 @@ impl Rows {
     async fn everything(&self) -> Result<String> {
         self.snapshot(self.selection(ExportFilters::default())).await
     }
-}
-
-fn received(event_id: EventId, event: &ConversationEvaluated) -> ReceivedRow {
-    ReceivedRow { event_id, row: EvaluationRow::of(event) }
 }
 
 fn file_of(events: &[&ConversationEvaluated]) -> String {
@@ -106,9 +101,9 @@ async fn event_is_handled_once(rows: Rows) -> Result<()> {
     let first = rows.evaluated_at_second(0);
     let changed = evaluated_again(&first, "changed", 1);
     let event_id: EventId = new_id();
-    rows.exports.record_rows(vec![received(event_id, &first)], now()).await?;
+    rows.exports.record_rows(vec![EvaluationRow::of(event_id, &first)], now()).await?;
     // Unrealistic, but shows that the event is not handled again.
-    rows.exports.record_rows(vec![received(event_id, &changed)], now()).await?;
+    rows.exports.record_rows(vec![EvaluationRow::of(event_id, &changed)], now()).await?;
     assert_eq!(rows.everything().await?, file_of(&[&first]));
     Ok(())
 }

@@ -1,41 +1,47 @@
-//! The stores on SQLite.
+//! The stores, once for both databases: mounted by `postgres.rs` and `sqlite.rs`, which hold what differs. Both databases
+//! know the placeholders `$1`, `$2`, … of plain SQL; SQLite numbers them as they appear, so they appear in order.
 
 mod jobs;
 mod leases;
+mod record;
 mod removal;
 mod rows;
 mod schema;
 mod sequences;
-mod snapshot;
 
 use assay_contracts::ids::{ExportId, OrganizationId, TicketId};
 use assay_contracts::retention::RetentionPeriod;
 use assay_contracts::time::Timestamp;
-use assay_platform::db::{DatabaseError, Sqlite};
+use assay_platform::db::DatabaseError;
 use async_trait::async_trait;
 
 use super::{
-    Created, Creation, ExpiredFile, ExportStore, JobWithoutTarget, LineSink, Notifications, ReceivedRow,
-    Selection, SkippedSequences, SnapshotError, WorkStore,
+    Connection, Database, Id, PRUNE_TOMBSTONES, REMOVE_OLDER, ROWS, copy_lines, ensure_partitions, greatest,
+    upsert_rows,
 };
+use crate::domain::evaluation_row::EvaluationRow;
 use crate::domain::job::Job;
 use crate::domain::lease::{Claim, ClaimTerms, FinishedFile};
 use crate::domain::position::Position;
 use crate::domain::removal::DeletedRow;
+use crate::store::{
+    Created, Creation, ExpiredFile, ExportStore, JobWithoutTarget, LineSink, Notifications, Selection,
+    SkippedSequences, SnapshotError, WorkStore,
+};
 
-pub(super) struct SqliteStore {
-    database: Sqlite,
+pub(in crate::store) struct SqlStore {
+    database: Database,
     notifications: Notifications,
 }
 
-impl SqliteStore {
-    pub(super) fn new(database: Sqlite, notifications: Notifications) -> Self {
+impl SqlStore {
+    pub(in crate::store) fn new(database: Database, notifications: Notifications) -> Self {
         Self { database, notifications }
     }
 }
 
 #[async_trait]
-impl ExportStore for SqliteStore {
+impl ExportStore for SqlStore {
     async fn create(&self, creation: Creation) -> Result<Created, DatabaseError> {
         self.database.write(move |connection| jobs::create(connection, &creation)).await
     }
@@ -70,7 +76,7 @@ impl ExportStore for SqliteStore {
         self.database.write(move |connection| jobs::set_target_sequence(connection, id, target)).await
     }
 
-    async fn record_rows(&self, rows: Vec<ReceivedRow>, now: Timestamp) -> Result<(), DatabaseError> {
+    async fn record_rows(&self, rows: Vec<EvaluationRow>, now: Timestamp) -> Result<(), DatabaseError> {
         self.database.write(move |connection| rows::record(connection, rows, now)).await
     }
 
@@ -84,14 +90,12 @@ impl ExportStore for SqliteStore {
         before: TicketId,
         limit: u32,
     ) -> Result<usize, DatabaseError> {
-        let limit = i64::from(limit);
         self.database
             .write(move |connection| removal::remove_older_than(connection, organization_id, before, limit))
             .await
     }
 
     async fn prune_tombstones(&self, before: Timestamp, limit: u32) -> Result<usize, DatabaseError> {
-        let limit = i64::from(limit);
         self.database.write(move |connection| removal::prune_tombstones(connection, before, limit)).await
     }
 
@@ -111,14 +115,13 @@ impl ExportStore for SqliteStore {
         self.database.write(move |connection| sequences::skip_missing(connection, limit)).await
     }
 
-    async fn ensure_partitions(&self, _now: Timestamp) -> Result<(), DatabaseError> {
-        // SQLite has none.
-        Ok(())
+    async fn ensure_partitions(&self, now: Timestamp) -> Result<(), DatabaseError> {
+        ensure_partitions(&self.database, now).await
     }
 }
 
 #[async_trait]
-impl WorkStore for SqliteStore {
+impl WorkStore for SqlStore {
     async fn claim(&self, terms: ClaimTerms) -> Result<Option<Claim>, DatabaseError> {
         self.database.write(move |connection| leases::claim(connection, terms)).await
     }
@@ -187,7 +190,6 @@ impl WorkStore for SqliteStore {
         period: RetentionPeriod,
         limit: u32,
     ) -> Result<usize, DatabaseError> {
-        let limit = i64::from(limit);
         self.database
             .write(move |connection| {
                 removal::apply_file_retention(connection, organization_id, period, limit)
@@ -196,10 +198,10 @@ impl WorkStore for SqliteStore {
     }
 
     async fn evaluation_lag(&self, id: ExportId) -> Result<Option<i64>, DatabaseError> {
-        self.database.read(move |connection| rows::lag(connection, id)).await
+        self.database.read(move |connection| jobs::evaluation_lag(connection, id)).await
     }
 
     async fn copy_lines(&self, selection: Selection, sink: LineSink) -> Result<u64, SnapshotError> {
-        self.database.read(move |connection| snapshot::copy_lines(connection, selection, sink)).await
+        copy_lines(&self.database, selection, sink).await
     }
 }

@@ -1,18 +1,16 @@
 //! Database records and their conversion to domain types.
 
 use assay_contracts::export::{ExportFilters, ExportKind, ExportStatus};
-use assay_contracts::ids::ExportId;
 use assay_contracts::time::Timestamp;
-use assay_platform::db::DatabaseError;
+use assay_platform::db::{DatabaseError, StoredId};
 use diesel::prelude::*;
 
-use super::{ExpiredFile, JobWithoutTarget};
+use super::schema::exports;
 use crate::domain::job::{Job, JobState, StoredFile};
 use crate::domain::lease::{Claim, LeaseOwner};
-pub(super) use assay_platform::db::StoredId;
 
-/// Fields in the order of the `JOB` columns of each backend.
-#[derive(Debug, Queryable)]
+#[derive(Debug, Queryable, Selectable)]
+#[diesel(table_name = exports)]
 pub(super) struct JobRecord {
     id: StoredId,
     organization_id: StoredId,
@@ -69,8 +67,8 @@ impl JobRecord {
     }
 }
 
-/// Fields in the order of the returned columns of `leases::claim`.
-#[derive(Debug, Queryable)]
+#[derive(Debug, Queryable, Selectable)]
+#[diesel(table_name = exports)]
 pub(super) struct ClaimRecord {
     id: StoredId,
     organization_id: StoredId,
@@ -95,23 +93,6 @@ impl ClaimRecord {
                 .map_err(|_| corrupt("more released claims than attempts"))?,
         })
     }
-}
-
-impl From<(StoredId, StoredId)> for JobWithoutTarget {
-    fn from((id, organization_id): (StoredId, StoredId)) -> Self {
-        Self { id: id.0.into(), organization_id: organization_id.0.into() }
-    }
-}
-
-pub(super) fn expired_file((id, object_key): (StoredId, Option<String>)) -> Option<ExpiredFile> {
-    Some(ExpiredFile { id: ExportId::from(id.0), object_key: object_key? })
-}
-
-/// Half-open range in milliseconds.
-pub(super) fn bounds(filters: ExportFilters) -> (i64, i64) {
-    let from = filters.from.map_or(i64::MIN, Timestamp::as_millis);
-    let to = filters.to.map_or(i64::MAX, Timestamp::as_millis);
-    (from, to)
 }
 
 pub(super) fn count(value: u64) -> i64 {

@@ -3,75 +3,39 @@
 use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_contracts::time::Timestamp;
 use assay_messaging::outbox::{self, DirectDispatch};
-use assay_platform::db::DatabaseError;
-use assay_platform::db::idempotency;
+use assay_platform::db::{DatabaseError, StoredId, idempotency};
 use diesel::dsl::sql;
-use diesel::pg::PgConnection;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 
-use super::schema::exports;
+use super::Connection;
+use super::record::JobRecord;
+use super::schema::{exports, progress};
 use crate::domain::job::Job;
 use crate::domain::position::Position;
-use crate::store::record::{JobRecord, StoredId, expired_file};
 use crate::store::{Created, Creation, ExpiredFile, JobWithoutTarget};
 
-type JobColumns = (
-    exports::id,
-    exports::organization_id,
-    exports::kind,
-    exports::filter_from,
-    exports::filter_to,
-    exports::status,
-    exports::created_at,
-    exports::updated_at,
-    exports::object_key,
-    exports::file_bytes,
-    exports::file_sha256,
-    exports::file_expires_at,
-    exports::error_message,
-);
-
-const JOB: JobColumns = (
-    exports::id,
-    exports::organization_id,
-    exports::kind,
-    exports::filter_from,
-    exports::filter_to,
-    exports::status,
-    exports::created_at,
-    exports::updated_at,
-    exports::object_key,
-    exports::file_bytes,
-    exports::file_sha256,
-    exports::file_expires_at,
-    exports::error_message,
-);
-
-pub(super) fn create(connection: &mut PgConnection, creation: &Creation) -> Result<Created, DatabaseError> {
-    connection.transaction(|connection| {
-        // First of all: the key makes an equal request wait until this one is committed.
-        if let Some(record) = &creation.record {
-            let earlier =
-                idempotency::store(connection, std::slice::from_ref(record), creation.job.created_at)?;
-            if let Some(earlier) = earlier.into_iter().flatten().next() {
-                return Ok(Created::KeyReused(earlier));
-            }
+pub(super) fn create(connection: &mut Connection, creation: &Creation) -> Result<Created, DatabaseError> {
+    // First of all: the key makes an equal request wait until this one is committed.
+    if let Some(record) = &creation.record {
+        let earlier = idempotency::store(connection, std::slice::from_ref(record), creation.job.created_at)?;
+        if let Some(earlier) = earlier.into_iter().flatten().next() {
+            return Ok(Created::KeyReused(earlier));
         }
-        insert(connection, creation)?;
-        outbox::enqueue(connection, std::slice::from_ref(&creation.event), DirectDispatch::NONE)?;
-        Ok(Created::New)
-    })
+    }
+    insert(connection, creation)?;
+    outbox::enqueue(connection, std::slice::from_ref(&creation.event), DirectDispatch::NONE)?;
+    Ok(Created::New)
 }
 
 pub(super) fn page(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     organization_id: OrganizationId,
     after: Option<Position>,
     limit: u32,
 ) -> Result<Vec<Job>, DatabaseError> {
     let mut query = exports::table
-        .select(JOB)
+        .select(JobRecord::as_select())
         .filter(exports::organization_id.eq(StoredId::of(organization_id)))
         .order((exports::created_at.desc(), exports::id.desc()))
         .limit(i64::from(limit))
@@ -86,14 +50,14 @@ pub(super) fn page(
     query.load::<JobRecord>(connection)?.into_iter().map(Job::try_from).collect()
 }
 
-pub(super) fn find(connection: &mut PgConnection, id: ExportId) -> Result<Option<Job>, DatabaseError> {
+pub(super) fn find(connection: &mut Connection, id: ExportId) -> Result<Option<Job>, DatabaseError> {
     let found: Option<JobRecord> =
-        exports::table.find(StoredId::of(id)).select(JOB).first(connection).optional()?;
+        exports::table.find(StoredId::of(id)).select(JobRecord::as_select()).first(connection).optional()?;
     found.map(Job::try_from).transpose()
 }
 
 pub(super) fn without_target(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     limit: u32,
 ) -> Result<Vec<JobWithoutTarget>, DatabaseError> {
     let found: Vec<(StoredId, StoredId)> = exports::table
@@ -104,11 +68,15 @@ pub(super) fn without_target(
         .order((exports::created_at, exports::id))
         .limit(i64::from(limit))
         .load(connection)?;
-    Ok(found.into_iter().map(JobWithoutTarget::from).collect())
+    let job = |(id, organization): (StoredId, StoredId)| JobWithoutTarget {
+        id: id.0.into(),
+        organization_id: organization.0.into(),
+    };
+    Ok(found.into_iter().map(job).collect())
 }
 
 pub(super) fn set_target_sequence(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     id: ExportId,
     target: i64,
 ) -> Result<(), DatabaseError> {
@@ -119,24 +87,38 @@ pub(super) fn set_target_sequence(
     Ok(())
 }
 
+/// Number of sequences between the watermark of the organization and the target of the job; `None` without a target.
+pub(super) fn evaluation_lag(
+    connection: &mut Connection,
+    id: ExportId,
+) -> Result<Option<i64>, DatabaseError> {
+    let (target, watermark): (Option<i64>, Option<i64>) = exports::table
+        .left_join(progress::table.on(progress::organization_id.eq(exports::organization_id)))
+        .filter(exports::id.eq(StoredId::of(id)))
+        .select((exports::awaited_evaluations, progress::taken_in.nullable()))
+        .first(connection)?;
+    Ok(target.map(|target| (target - watermark.unwrap_or(0)).max(0)))
+}
+
 pub(super) fn expired_files(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     now: Timestamp,
     limit: u32,
 ) -> Result<Vec<ExpiredFile>, DatabaseError> {
-    let found: Vec<(StoredId, Option<String>)> = exports::table
-        .select((exports::id, exports::object_key))
+    let found: Vec<(StoredId, String)> = exports::table
+        .select((exports::id, exports::object_key.assume_not_null()))
         // A literal, to match the partial index: a bound value would not.
         .filter(sql::<Bool>("status = 'complete' AND file_removed_at IS NULL"))
         .filter(exports::file_expires_at.le(now.as_millis()))
         .order(exports::file_expires_at)
         .limit(i64::from(limit))
         .load(connection)?;
-    Ok(found.into_iter().filter_map(expired_file).collect())
+    let file = |(id, object_key): (StoredId, String)| ExpiredFile { id: id.0.into(), object_key };
+    Ok(found.into_iter().map(file).collect())
 }
 
 pub(super) fn mark_file_removed(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     id: ExportId,
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
@@ -147,7 +129,7 @@ pub(super) fn mark_file_removed(
     Ok(())
 }
 
-fn insert(connection: &mut PgConnection, creation: &Creation) -> Result<(), DatabaseError> {
+fn insert(connection: &mut Connection, creation: &Creation) -> Result<(), DatabaseError> {
     let job = &creation.job;
     diesel::insert_into(exports::table)
         .values((

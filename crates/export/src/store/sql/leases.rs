@@ -1,44 +1,33 @@
 //! Leases of workers on jobs. Every statement except the claim filters by the lease, so that a worker that lost it changes
-//! nothing. All functions run inside the transaction of `Sqlite::write`: there is only one writer.
+//! nothing. `greatest` keeps `updated_at` monotonic under clock skew.
 
 use assay_contracts::time::Timestamp;
 use assay_messaging::outbox::{self, DirectDispatch};
-use assay_platform::db::DatabaseError;
+use assay_platform::db::{DatabaseError, StoredId};
 use diesel::dsl::sql;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Bool};
-use diesel::sqlite::SqliteConnection;
+use diesel::sql_types::Bool;
 
+use super::record::{ClaimRecord, count};
 use super::schema::exports;
+use super::{Connection, greatest};
 use crate::domain::lease::{Claim, ClaimTerms, FinishedFile};
 use crate::store::notifications::{FailedJob, Notifications};
-use crate::store::record::{ClaimRecord, StoredId, count};
 
-#[declare_sql_function]
-extern "SQL" {
-    /// Keeps `updated_at` monotonic under clock skew.
-    #[sql_name = "max"]
-    fn greatest(one: BigInt, other: BigInt) -> BigInt;
-}
-
-pub(super) fn claim(
-    connection: &mut SqliteConnection,
-    terms: ClaimTerms,
-) -> Result<Option<Claim>, DatabaseError> {
+pub(super) fn claim(connection: &mut Connection, terms: ClaimTerms) -> Result<Option<Claim>, DatabaseError> {
     let counted_attempts = exports::attempts - exports::hand_backs;
     let waiting = exports::status.eq("pending").and(exports::created_at.le(terms.pending_before.as_millis()));
     let expired_lease = exports::status
         .eq("running")
         .and(exports::lease_until.le(terms.now.as_millis()))
         .and(counted_attempts.lt(max_attempts(terms.max_attempts)));
-    let due: Option<StoredId> = exports::table
+    let due = exports::table
         .select(exports::id)
         // A literal, to match the partial index: a bound value would not.
         .filter(sql::<Bool>("status IN ('pending', 'running')"))
         .filter(waiting.or(expired_lease))
-        .order((exports::created_at, exports::id))
-        .first(connection)
-        .optional()?;
+        .order((exports::created_at, exports::id));
+    let due: Option<StoredId> = skip_locked!(due).first(connection).optional()?;
     let Some(id) = due else { return Ok(None) };
     let record: ClaimRecord = diesel::update(exports::table.find(id))
         .set((
@@ -48,21 +37,13 @@ pub(super) fn claim(
             exports::attempts.eq(exports::attempts + 1),
             exports::updated_at.eq(greatest(exports::updated_at, terms.now.as_millis())),
         ))
-        .returning((
-            exports::id,
-            exports::organization_id,
-            exports::kind,
-            exports::filter_from,
-            exports::filter_to,
-            exports::attempts,
-            exports::hand_backs,
-        ))
+        .returning(ClaimRecord::as_returning())
         .get_result(connection)?;
     record.into_claim(terms.owner).map(Some)
 }
 
 pub(super) fn heartbeat(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     claim: &Claim,
     now: Timestamp,
     until: Timestamp,
@@ -78,7 +59,7 @@ pub(super) fn heartbeat(
 }
 
 pub(super) fn complete(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     claim: &Claim,
     file: &FinishedFile,
     now: Timestamp,
@@ -113,7 +94,7 @@ pub(super) fn complete(
 }
 
 pub(super) fn fail(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     claim: &Claim,
     message: &str,
     now: Timestamp,
@@ -138,7 +119,7 @@ pub(super) fn fail(
 
 /// The job stays `running` without an owner until `due`.
 pub(super) fn release_until(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     claim: &Claim,
     due: Timestamp,
     released_claims: i32,
@@ -157,7 +138,7 @@ pub(super) fn release_until(
 }
 
 pub(super) fn fail_exhausted(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     limit: u32,
     message: &str,
     now: Timestamp,

@@ -4,32 +4,27 @@ use std::collections::BTreeMap;
 
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::time::Timestamp;
-use assay_platform::db::DatabaseError;
+use assay_platform::db::{DatabaseError, StoredId};
 use diesel::dsl::max;
-use diesel::pg::PgConnection;
 use diesel::prelude::*;
 use uuid::Uuid;
 
+use super::Connection;
 use super::schema::{early_arrivals, exports, progress};
 use crate::domain::sequence_tracker::{OutOfOrderRange, SequenceTracker};
 use crate::store::SkippedSequences;
-use crate::store::record::StoredId;
 
 /// Keeps a statement below the limit on bound values of both databases.
 const RANGES_PER_STATEMENT: usize = 1_000;
 
 /// Records arrived evaluations of an organization.
 pub(super) fn record(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     organization_id: OrganizationId,
     sequences: &[Option<i64>],
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
     let organization = StoredId::of(organization_id);
-    diesel::insert_into(progress::table)
-        .values((progress::organization_id.eq(organization), progress::taken_in.eq(0)))
-        .on_conflict_do_nothing()
-        .execute(connection)?;
     let known = read(connection, organization)?;
     let mut tracker = known.clone();
     sequences.iter().for_each(|sequence| tracker.record(*sequence, now));
@@ -38,7 +33,7 @@ pub(super) fn record(
 
 /// Skips gaps before ranges that arrived before `limit`, and unmet targets of exports created before `limit`.
 pub(super) fn skip_missing(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     limit: Timestamp,
 ) -> Result<Vec<SkippedSequences>, DatabaseError> {
     let organizations: Vec<StoredId> = early_arrivals::table
@@ -61,28 +56,30 @@ pub(super) fn skip_missing(
         targets.entry(organization.0).or_default();
     }
     let mut skipped = Vec::new();
-    connection.transaction(|connection| {
-        for (organization, last) in targets {
-            let organization = StoredId(organization);
-            let known = read(connection, organization)?;
-            let mut tracker = known.clone();
-            while let Some(sequences) = tracker.skip_gap(limit) {
-                skipped.push(SkippedSequences { organization_id: organization.0.into(), sequences });
-            }
-            if let Some(sequences) = tracker.skip_to(last) {
-                skipped.push(SkippedSequences { organization_id: organization.0.into(), sequences });
-            }
-            write(connection, organization, &known, &tracker)?;
+    for (organization, last) in targets {
+        let organization = StoredId(organization);
+        let known = read(connection, organization)?;
+        let mut tracker = known.clone();
+        while let Some(sequences) = tracker.skip_gap(limit) {
+            skipped.push(SkippedSequences { organization_id: organization.0.into(), sequences });
         }
-        Ok::<_, DatabaseError>(())
-    })?;
+        if let Some(sequences) = tracker.skip_to(last) {
+            skipped.push(SkippedSequences { organization_id: organization.0.into(), sequences });
+        }
+        write(connection, organization, &known, &tracker)?;
+    }
     Ok(skipped)
 }
 
-/// The record of the organization stays locked until the end of the transaction.
-fn read(connection: &mut PgConnection, organization: StoredId) -> Result<SequenceTracker, DatabaseError> {
-    let watermark =
-        progress::table.find(organization).select(progress::taken_in).for_update().first(connection)?;
+/// The record of the organization stays locked until the end of the transaction, because it is written.
+fn read(connection: &mut Connection, organization: StoredId) -> Result<SequenceTracker, DatabaseError> {
+    let watermark = diesel::insert_into(progress::table)
+        .values((progress::organization_id.eq(organization), progress::taken_in.eq(0)))
+        .on_conflict(progress::organization_id)
+        .do_update()
+        .set(progress::taken_in.eq(progress::taken_in))
+        .returning(progress::taken_in)
+        .get_result(connection)?;
     let ranges: Vec<(i64, i64, i64)> = early_arrivals::table
         .filter(early_arrivals::organization_id.eq(organization))
         .select((early_arrivals::first, early_arrivals::last, early_arrivals::since))
@@ -94,7 +91,7 @@ fn read(connection: &mut PgConnection, organization: StoredId) -> Result<Sequenc
 }
 
 fn write(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     organization: StoredId,
     known: &SequenceTracker,
     tracker: &SequenceTracker,

@@ -1,16 +1,19 @@
 //! The tables, as the migrations create them.
 
 diesel::table! {
+    use diesel::sql_types::*;
+    use super::super::Id;
+
     exports (id) {
-        id -> Text,
-        organization_id -> Text,
+        id -> Id,
+        organization_id -> Id,
         kind -> Text,
         filter_from -> Nullable<BigInt>,
         filter_to -> Nullable<BigInt>,
         status -> Text,
         created_at -> BigInt,
         updated_at -> BigInt,
-        lease_owner -> Nullable<Text>,
+        lease_owner -> Nullable<Id>,
         lease_until -> Nullable<BigInt>,
         attempts -> Integer,
         hand_backs -> Integer,
@@ -26,28 +29,21 @@ diesel::table! {
 }
 
 diesel::table! {
-    evaluation_rows (ticket_id) {
-        ticket_id -> Text,
-        organization_id -> Text,
-        conversation_started_at -> BigInt,
-        evaluated_at -> BigInt,
-        evaluation_id -> Text,
-        columns_version -> SmallInt,
-        axis_line -> Text,
-        audit_line -> Text,
-    }
-}
+    use diesel::sql_types::*;
+    use super::super::Id;
 
-diesel::table! {
     progress (organization_id) {
-        organization_id -> Text,
+        organization_id -> Id,
         taken_in -> BigInt,
     }
 }
 
 diesel::table! {
+    use diesel::sql_types::*;
+    use super::super::Id;
+
     early_arrivals (organization_id, first) {
-        organization_id -> Text,
+        organization_id -> Id,
         first -> BigInt,
         last -> BigInt,
         since -> BigInt,

@@ -1,0 +1,57 @@
+//! The read model of exports.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use assay_contracts::ids::OrganizationId;
+use assay_contracts::time::Timestamp;
+use assay_messaging::inbox::{self, PRUNE_BATCH, RETENTION_MILLIS};
+use assay_platform::db::{DatabaseError, idempotency};
+
+use super::{Connection, ROWS, sequences, upsert_rows};
+use crate::domain::evaluation_row::{EvaluationRow, newest_of_each_ticket};
+use crate::store::CONSUMER;
+
+/// Replaces a row under the rule of `EvaluationRow::is_newer_than`.
+static UPSERT: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "INSERT INTO evaluation_rows (ticket_id, organization_id, conversation_started_at, evaluated_at,
+                                      evaluation_id, columns_version, axis_line, audit_line)
+         {ROWS}
+         ON CONFLICT (ticket_id) DO UPDATE
+            SET organization_id = excluded.organization_id,
+                conversation_started_at = excluded.conversation_started_at,
+                evaluated_at = excluded.evaluated_at,
+                evaluation_id = excluded.evaluation_id,
+                columns_version = excluded.columns_version,
+                axis_line = excluded.axis_line,
+                audit_line = excluded.audit_line
+          WHERE (evaluation_rows.evaluated_at, evaluation_rows.evaluation_id)
+              < (excluded.evaluated_at, excluded.evaluation_id)"
+    )
+});
+
+pub(super) fn record(
+    connection: &mut Connection,
+    rows: Vec<EvaluationRow>,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    let ids: Vec<_> = rows.iter().map(|row| row.event_id).collect();
+    let mut new = inbox::record(connection, CONSUMER, &ids, now)?;
+    // Each event once: a batch may contain a duplicate, and without a sequence it would count as another evaluation.
+    let rows: Vec<_> = rows.into_iter().filter(|row| new.remove(&row.event_id)).collect();
+    // In lock order.
+    let mut arrived: BTreeMap<OrganizationId, Vec<Option<i64>>> = BTreeMap::new();
+    for row in &rows {
+        arrived.entry(row.organization_id).or_default().push(row.sequence);
+    }
+    upsert_rows(connection, &UPSERT, &newest_of_each_ticket(rows))?;
+    arrived
+        .into_iter()
+        .try_for_each(|(organization, arrived)| sequences::record(connection, organization, &arrived, now))
+}
+
+pub(super) fn prune(connection: &mut Connection, now: Timestamp) -> Result<usize, DatabaseError> {
+    let forgotten = inbox::prune(connection, now.plus_millis(-RETENTION_MILLIS), PRUNE_BATCH)?;
+    Ok(forgotten + idempotency::prune(connection, now)?)
+}
