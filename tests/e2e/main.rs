@@ -34,6 +34,7 @@ macro_rules! on_both_stacks {
 on_both_stacks! {
     import_rules_are_enforced_without_side_effects = crate::scenarios::assess_rules::run,
     malformed_large_and_slow_bodies_are_refused = crate::scenarios::bodies::run,
+    hostile_bodies_and_subjects_cost_bounded_memory = crate::scenarios::hostile_memory::run,
     credentials_are_checked_first_and_scopes_enforced = crate::scenarios::credentials::run,
     every_operation_isolates_organizations = crate::scenarios::isolation::run,
     unknown_routes_and_methods_are_problems = crate::scenarios::http_edges::run,
