@@ -85,6 +85,7 @@ scenarios! {
         services_refuse_forged_tokens = crate::scenarios::service_tokens::run,
     }
     private {
+        hostile_bodies_and_subjects_cost_bounded_memory = crate::scenarios::hostile_memory::run,
         signed_url_opens_one_file_until_it_expires = crate::scenarios::signed_addresses::run,
         rate_and_concurrency_limits_are_enforced = crate::scenarios::limits::run,
         judge_scores_and_fallback_is_visible = crate::scenarios::judge::run,

@@ -55,7 +55,7 @@ impl NewAgent {
     /// # Errors
     /// [`BodyError`] with all validation errors.
     pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
-        let tree = parse_tree(body)?;
+        let tree = parse_tree(body, &["external_id", "name", "type"])?;
         let mut errors = ValidationErrors::default();
         let agent = ObjectReader::new(tree, "", &mut errors).and_then(|mut object| {
             let external_id = object.required_name("external_id");
@@ -81,6 +81,6 @@ pub struct NewAgentRequest {
     #[schema(min_length = 1, max_length = 1024, example = "Support Bot")]
     name: String,
     /// Only `custom` is supported.
-    #[schema(rename = "type", default = "custom", nullable = false)]
+    #[schema(rename = "type", default = "custom")]
     agent_type: Option<AgentType>,
 }

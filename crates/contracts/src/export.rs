@@ -139,7 +139,7 @@ impl NewExport {
     /// # Errors
     /// [`BodyError`] with all validation errors.
     pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
-        let tree = parse_tree(body)?;
+        let tree = parse_tree(body, &["kind", "format", "filters", "from", "to"])?;
         let mut errors = ValidationErrors::default();
         let export = ObjectReader::new(tree, "", &mut errors).and_then(|mut object| {
             let names = ExportKind::ALL.map(ExportKind::as_str);
@@ -179,10 +179,9 @@ pub struct NewExportRequest {
     /// What is exported.
     kind: ExportKind,
     /// Only `csv` is supported.
-    #[schema(default = "csv", nullable = false)]
+    #[schema(default = "csv")]
     format: Option<ExportFormat>,
     /// Filters; all evaluations when absent.
-    #[schema(nullable = false)]
     filters: Option<ExportFilters>,
 }
 

@@ -10,6 +10,7 @@ pub mod durability;
 pub mod export_command;
 pub mod exports;
 pub mod flood;
+pub mod hostile_memory;
 pub mod http_edges;
 pub mod idempotency;
 pub mod identity;

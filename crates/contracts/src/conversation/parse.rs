@@ -7,6 +7,23 @@ use crate::json::{ObjectReader, Tree, ValidationErrors, parse_tree};
 use crate::time::Timestamp;
 use crate::validation::BodyError;
 
+/// Fields of the body at any depth.
+const FIELDS: [&str; 14] = [
+    "ticket_id",
+    "source",
+    "source_account_id",
+    "subject",
+    "messages",
+    "content",
+    "external_id",
+    "timestamp",
+    "kind",
+    "ai_tool",
+    "author",
+    "type",
+    "name",
+    "id",
+];
 const KINDS: [&str; 2] = ["message", "comment"];
 
 impl Conversation {
@@ -15,7 +32,7 @@ impl Conversation {
     /// # Errors
     /// [`BodyError`] with all validation errors, at most [`crate::validation::MAX_REPORTED_ERRORS`].
     pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
-        let tree = parse_tree(body)?;
+        let tree = parse_tree(body, &FIELDS)?;
         let mut errors = ValidationErrors::default();
         let conversation = read_conversation(tree, &mut errors);
         errors.finish(conversation)

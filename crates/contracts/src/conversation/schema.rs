@@ -16,13 +16,13 @@ pub struct ImportRequest {
     #[schema(min_length = 1, max_length = 1024, example = "T-1001")]
     ticket_id: String,
     /// Namespaces the messages' external ids.
-    #[schema(min_length = 1, max_length = 1024, default = "custom", nullable = false)]
+    #[schema(min_length = 1, max_length = 1024, default = "custom")]
     source: Option<String>,
     /// Stable account id within the source system.
-    #[schema(min_length = 1, max_length = 1024, nullable = false)]
+    #[schema(min_length = 1, max_length = 1024)]
     source_account_id: Option<String>,
     /// Ticket or conversation subject.
-    #[schema(example = "Where is my refund?", nullable = false)]
+    #[schema(example = "Where is my refund?")]
     subject: Option<String>,
 }
 
@@ -41,10 +41,9 @@ pub struct ImportMessage {
     #[schema(minimum = 0, maximum = 253_402_300_799_999_i64, example = 1_763_600_000_000_i64)]
     timestamp: i64,
     /// `message` for customer-facing items, `comment` for internal notes.
-    #[schema(default = "message", nullable = false)]
+    #[schema(default = "message")]
     kind: Option<MessageKind>,
     /// Label of the AI tool or provider; ignored on messages of other authors.
-    #[schema(nullable = false)]
     ai_tool: Option<AiTool>,
 }
 
@@ -58,7 +57,7 @@ pub enum ImportAuthor {
         #[schema(min_length = 1, max_length = 1024, example = "customer-7")]
         external_id: String,
         /// Display name.
-        #[schema(min_length = 1, max_length = 1024, nullable = false)]
+        #[schema(min_length = 1, max_length = 1024)]
         name: Option<String>,
     },
     /// Human teammate, support agent, internal staff.
@@ -67,34 +66,34 @@ pub enum ImportAuthor {
         #[schema(min_length = 1, max_length = 1024, example = "teammate-2")]
         external_id: String,
         /// Display name.
-        #[schema(min_length = 1, max_length = 1024, nullable = false)]
+        #[schema(min_length = 1, max_length = 1024)]
         name: Option<String>,
     },
     /// AI agent whose messages are scored; give `id` or `external_id`.
     Ai {
         /// Service agent id.
-        #[schema(min_length = 1, max_length = 1024, nullable = false)]
+        #[schema(min_length = 1, max_length = 1024)]
         id: Option<String>,
         /// The external id used when the agent was created.
-        #[schema(min_length = 1, max_length = 1024, nullable = false, example = "support-bot")]
+        #[schema(min_length = 1, max_length = 1024, example = "support-bot")]
         external_id: Option<String>,
         /// Display name.
-        #[schema(min_length = 1, max_length = 1024, nullable = false)]
+        #[schema(min_length = 1, max_length = 1024)]
         name: Option<String>,
     },
     /// Event, automation, workflow or notification of the source system.
     System {
         /// Stable id in the source system.
-        #[schema(min_length = 1, max_length = 1024, nullable = false)]
+        #[schema(min_length = 1, max_length = 1024)]
         external_id: Option<String>,
         /// Display name.
-        #[schema(min_length = 1, max_length = 1024, nullable = false)]
+        #[schema(min_length = 1, max_length = 1024)]
         name: Option<String>,
     },
     /// Several unresolved actors that cannot be split.
     Mixed {
         /// Import label; not stored.
-        #[schema(min_length = 1, max_length = 1024, nullable = false)]
+        #[schema(min_length = 1, max_length = 1024)]
         name: Option<String>,
     },
 }

@@ -6,7 +6,11 @@
 mod tree;
 
 use std::borrow::Cow;
+use std::cell::Cell;
 
+use serde::de::DeserializeSeed;
+
+use self::tree::TreeSeed;
 pub use self::tree::{Fields, Tree};
 use crate::validation::{BodyError, FieldError, MAX_NAME_CHARS, MAX_REPORTED_ERRORS};
 
@@ -43,16 +47,32 @@ pub struct ObjectReader<'f, 'b> {
     errors: &'f mut ValidationErrors,
 }
 
-/// Parses a whole body into a JSON tree.
+/// Most values of one body in fields that are read: an import of 50 messages with every field has 560. They need 2 MiB at most.
+pub const MAX_BODY_VALUES: usize = 16_384;
+
+/// Parses a whole body into a JSON tree of the fields with these names; the values of other fields are skipped.
 ///
 /// # Errors
 /// [`BodyError::Malformed`] for anything that is not one JSON text: empty, truncated, nested too deeply,
-/// not UTF-8, lone surrogates.
-pub fn parse_tree(body: &[u8]) -> Result<Tree<'_>, BodyError> {
+/// not UTF-8, lone surrogates. [`BodyError::Invalid`] with more than [`MAX_BODY_VALUES`] values.
+pub fn parse_tree<'b>(body: &'b [u8], fields: &[&'static str]) -> Result<Tree<'b>, BodyError> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Err(BodyError::Malformed("the body is empty: send a JSON object".to_owned()));
     }
-    serde_json::from_slice(body).map_err(|error| BodyError::Malformed(error.to_string()))
+    // The parser does not check the bytes of skipped values.
+    let text = std::str::from_utf8(body)
+        .map_err(|error| BodyError::Malformed(format!("the body is not UTF-8: {error}")))?;
+    let budget = Cell::new(MAX_BODY_VALUES);
+    let mut parser = serde_json::Deserializer::from_str(text);
+    let parsed = TreeSeed { fields, budget: &budget }.deserialize(&mut parser);
+    match parsed.and_then(|tree| parser.end().map(|()| tree)) {
+        Ok(tree) => Ok(tree),
+        Err(_) if budget.get() == 0 => {
+            let detail = format!("must not hold more than {MAX_BODY_VALUES} values");
+            Err(BodyError::Invalid(vec![FieldError { pointer: String::new(), detail }]))
+        }
+        Err(error) => Err(BodyError::Malformed(error.to_string())),
+    }
 }
 
 impl<'f, 'b> ObjectReader<'f, 'b> {
@@ -88,9 +108,9 @@ impl<'f, 'b> ObjectReader<'f, 'b> {
         self.errors.add(pointer, detail);
     }
 
-    /// Removes and returns a field of any type.
+    /// Removes and returns a field of any type. `null` counts as absent: connectors send it for fields without a value.
     pub fn take(&mut self, field: &str) -> Option<Tree<'b>> {
-        self.fields.take(field)
+        self.fields.take(field).filter(|value| *value != Tree::Null)
     }
 
     /// Removes and returns a required field.

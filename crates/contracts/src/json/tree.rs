@@ -2,9 +2,12 @@
 //! strings, and most would be copied twice.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
 use serde_json::Number;
 
 /// A JSON value of a body.
@@ -51,15 +54,27 @@ impl<'b> Fields<'b> {
     }
 }
 
-impl<'b> Deserialize<'b> for Tree<'b> {
-    fn deserialize<D: Deserializer<'b>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TreeVisitor)
+/// Builds a [`Tree`] of bounded size: a value needs up to 128 bytes of memory however short its text is, so that two bytes
+/// (`[]`) of a hostile body would cost 128.
+#[derive(Clone, Copy)]
+pub(super) struct TreeSeed<'l> {
+    /// Names of the fields that are read, at any depth. The values of other fields are skipped without being built.
+    pub(super) fields: &'l [&'static str],
+    /// Values that may still be built.
+    pub(super) budget: &'l Cell<usize>,
+}
+
+impl<'b> DeserializeSeed<'b> for TreeSeed<'_> {
+    type Value = Tree<'b>;
+
+    fn deserialize<D: Deserializer<'b>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        let left = self.budget.get().checked_sub(1).ok_or_else(|| D::Error::custom("too many values"))?;
+        self.budget.set(left);
+        deserializer.deserialize_any(self)
     }
 }
 
-struct TreeVisitor;
-
-impl<'b> Visitor<'b> for TreeVisitor {
+impl<'b> Visitor<'b> for TreeSeed<'_> {
     type Value = Tree<'b>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -97,7 +112,7 @@ impl<'b> Visitor<'b> for TreeVisitor {
 
     fn visit_seq<A: SeqAccess<'b>>(self, mut items: A) -> Result<Self::Value, A::Error> {
         let mut array = Vec::new();
-        while let Some(item) = items.next_element()? {
+        while let Some(item) = items.next_element_seed(self)? {
             array.push(item);
         }
         Ok(Tree::Array(array))
@@ -106,7 +121,11 @@ impl<'b> Visitor<'b> for TreeVisitor {
     fn visit_map<A: MapAccess<'b>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
         let mut fields = Vec::new();
         while let Some(Name(name)) = entries.next_key()? {
-            fields.push((name, entries.next_value()?));
+            if self.fields.contains(&name.as_ref()) {
+                fields.push((name, entries.next_value_seed(self)?));
+            } else {
+                entries.next_value::<IgnoredAny>()?;
+            }
         }
         Ok(Tree::Object(Fields(fields)))
     }
@@ -145,6 +164,16 @@ mod tests {
 
     use super::*;
 
+    const FIELDS: [&str; 5] = ["a", "b", "c", "", "a\n\u{e9}"];
+
+    fn parse(text: &[u8]) -> serde_json::Result<Tree<'_>> {
+        let mut deserializer = serde_json::Deserializer::from_slice(text);
+        let budget = Cell::new(200);
+        let tree = TreeSeed { fields: &FIELDS, budget: &budget }.deserialize(&mut deserializer)?;
+        deserializer.end()?;
+        Ok(tree)
+    }
+
     /// The same tree as a `serde_json::Value`.
     fn value(tree: &Tree<'_>) -> Value {
         match tree {
@@ -178,22 +207,35 @@ mod tests {
             &deep(128),
         ];
         for text in texts {
-            let ours = serde_json::from_str::<Tree<'_>>(text).map(|tree| value(&tree));
+            let ours = parse(text.as_bytes()).map(|tree| value(&tree));
             let theirs = serde_json::from_str::<Value>(text);
             assert_eq!(ours.map_err(|e| e.to_string()), theirs.map_err(|e| e.to_string()), "{text}");
         }
         let invalid = b"{\"a\":\"\xff\"}";
-        let ours = serde_json::from_slice::<Tree<'_>>(invalid).map(|tree| value(&tree));
+        let ours = parse(invalid).map(|tree| value(&tree));
         let theirs = serde_json::from_slice::<Value>(invalid);
         assert_eq!(ours.map_err(|e| e.to_string()), theirs.map_err(|e| e.to_string()));
     }
 
     #[test]
     fn last_duplicate_field_wins_and_is_taken_once() {
-        let Ok(Tree::Object(mut fields)) = serde_json::from_str(r#"{"a": 1, "\u0061": 2, "b": 3}"#) else {
+        let Ok(Tree::Object(mut fields)) = parse(br#"{"a": 1, "\u0061": 2, "b": 3}"#) else {
             panic!("no object");
         };
         assert_eq!(fields.take("a"), Some(Tree::Number(2.into())));
         assert_eq!((fields.take("a"), fields.take("c")), (Some(Tree::Null), None));
+    }
+
+    #[test]
+    fn values_of_other_fields_are_skipped() {
+        let tree = parse(br#"{"x": [[[], {}], "y"], "a": {"z": [1, 2], "b": 3}, "a\u0062": 4}"#);
+        assert_eq!(value(&tree.unwrap()), serde_json::json!({"a": {"b": 3}}));
+    }
+
+    #[test]
+    fn values_beyond_the_budget_are_refused() {
+        let text = |count: usize| format!("{{\"a\": [{}]}}", vec!["[]"; count].join(","));
+        assert!(parse(text(198).as_bytes()).is_ok());
+        assert!(parse(text(199).as_bytes()).unwrap_err().to_string().starts_with("too many values"));
     }
 }

@@ -28,13 +28,16 @@ pub struct NewWebhook {
     pub axis_low_score_below: Score,
 }
 
+/// Fields of both bodies.
+const FIELDS: [&str; 5] = ["url", "description", "events", "axis_low_score_below", "enabled"];
+
 impl NewWebhook {
     /// Reads and checks a request body.
     ///
     /// # Errors
     /// [`BodyError`] with all validation errors.
     pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
-        let tree = parse_tree(body)?;
+        let tree = parse_tree(body, &FIELDS)?;
         let mut errors = ValidationErrors::default();
         let webhook = ObjectReader::new(tree, "", &mut errors).and_then(|mut object| {
             let url = object.required_text("url").and_then(|url| short_url(&mut object, url));
@@ -71,7 +74,7 @@ impl WebhookChange {
     /// # Errors
     /// [`BodyError`] with all validation errors.
     pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
-        let tree = parse_tree(body)?;
+        let tree = parse_tree(body, &FIELDS)?;
         let mut errors = ValidationErrors::default();
         let change = ObjectReader::new(tree, "", &mut errors).map(|mut object| {
             let url = object.take("url").and_then(|value| match value {
@@ -155,13 +158,13 @@ pub struct NewWebhookRequest {
     #[schema(min_length = 1, max_length = 2048, format = "uri", example = "https://hooks.example.com/assay")]
     url: String,
     /// Description given by the caller.
-    #[schema(min_length = 1, max_length = 1024, nullable = false)]
+    #[schema(min_length = 1, max_length = 1024)]
     description: Option<String>,
     /// Event types to subscribe to; `webhook.test` is not one of them.
     #[schema(min_items = 1, example = json!(["evaluation.completed", "resolution.disputed"]))]
     events: Vec<WebhookEvent>,
     /// `axis.low_score` is sent for scores below this threshold.
-    #[schema(minimum = 1.0, maximum = 5.0, default = 3.0, nullable = false)]
+    #[schema(minimum = 1.0, maximum = 5.0, default = 3.0)]
     axis_low_score_below: Option<f64>,
 }
 
@@ -171,20 +174,19 @@ pub struct NewWebhookRequest {
 #[allow(dead_code, reason = "documentation only: never built")]
 pub struct WebhookChangeRequest {
     /// Where messages are posted.
-    #[schema(min_length = 1, max_length = 2048, format = "uri", nullable = false)]
+    #[schema(min_length = 1, max_length = 2048, format = "uri")]
     url: Option<String>,
     /// Description given by the caller.
-    #[schema(min_length = 1, max_length = 1024, nullable = false)]
+    #[schema(min_length = 1, max_length = 1024)]
     description: Option<String>,
     /// Subscribed event types.
-    #[schema(min_items = 1, nullable = false, example = json!(["evaluation.completed"]))]
+    #[schema(min_items = 1, example = json!(["evaluation.completed"]))]
     events: Option<Vec<WebhookEvent>>,
     /// The threshold of `axis.low_score`.
-    #[schema(minimum = 1.0, maximum = 5.0, nullable = false)]
+    #[schema(minimum = 1.0, maximum = 5.0)]
     axis_low_score_below: Option<f64>,
     /// `false` pauses it: pending deliveries are kept, new events are not enqueued. `true` resumes it and clears
     /// `disabled_reason`.
-    #[schema(nullable = false)]
     enabled: Option<bool>,
 }
 

@@ -175,8 +175,10 @@ struct Customizer {
 
 impl CustomizeConnection<PgConnection, Error> for Customizer {
     fn on_acquire(&self, connection: &mut PgConnection) -> Result<(), Error> {
+        // A 202 promises that the import survives a crash of the server, whatever the server's default for commits is.
         let statement = format!(
-            "SET search_path TO {}; SET statement_timeout = '{STATEMENT_TIMEOUT}'; SET idle_in_transaction_session_timeout = '60s'",
+            "SET search_path TO {}; SET synchronous_commit = on; SET statement_timeout = '{STATEMENT_TIMEOUT}'; \
+             SET idle_in_transaction_session_timeout = '60s'",
             self.schema
         );
         connection.batch_execute(&statement).map_err(Error::QueryError)

@@ -113,7 +113,7 @@ const fn v6(a: u16, b: u16, prefix: u8) -> Ipv6Net {
 }
 
 /// IANA's special-purpose addresses (RFC 6890), multicast (RFC 5771) and reserved addresses (RFC 1112).
-const SPECIAL_V4: [Ipv4Net; 15] = [
+const SPECIAL_V4: [Ipv4Net; 16] = [
     // This network.
     v4(0, 0, 0, 0, 8),
     // Private.
@@ -126,6 +126,8 @@ const SPECIAL_V4: [Ipv4Net; 15] = [
     v4(127, 0, 0, 0, 8),
     // Link-local, where clouds keep their metadata.
     v4(169, 254, 0, 0, 16),
+    // Metadata and DNS of Azure's hosts: a public address that is local to every virtual machine.
+    v4(168, 63, 129, 16, 32),
     // Protocol assignments.
     v4(192, 0, 0, 0, 24),
     // Documentation.
@@ -175,6 +177,7 @@ mod tests {
             "127.0.0.1",
             "127.255.255.254",
             "169.254.169.254",
+            "168.63.129.16",
             "172.16.0.1",
             "172.31.255.255",
             "192.0.0.1",

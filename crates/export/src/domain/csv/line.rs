@@ -9,9 +9,10 @@ use serde::Serialize;
 /// Characters that start a formula in a spreadsheet, including the full-width forms that it normalises.
 const FORMULA_STARTS: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
 
-/// Whether a cell needs quotes (RFC 4180, section 2, rules 6 and 7). The relevant characters are ASCII.
+/// Whether a cell needs quotes (RFC 4180, section 2, rules 6 and 7). The relevant characters are ASCII. `;` and tab are quoted,
+/// too: spreadsheets of some locales split lines at them, and what follows could begin a formula.
 fn needs_quotes(text: &str) -> bool {
-    text.bytes().any(|byte| matches!(byte, b'"' | b',' | b'\r' | b'\n'))
+    text.bytes().any(|byte| matches!(byte, b'"' | b',' | b';' | b'\t' | b'\r' | b'\n'))
 }
 
 /// A line under construction; each method appends one cell. A missing value is an empty cell, never a word.
@@ -184,9 +185,14 @@ mod tests {
     }
 
     #[test]
-    fn quotes_commas_and_line_breaks_are_quoted() {
-        let cases =
-            [("a,b", "\"a,b\""), ("say \"hi\"", "\"say \"\"hi\"\"\""), ("two\r\nlines", "\"two\r\nlines\"")];
+    fn quotes_separators_and_line_breaks_are_quoted() {
+        let cases = [
+            ("a,b", "\"a,b\""),
+            ("say \"hi\"", "\"say \"\"hi\"\"\""),
+            ("two\r\nlines", "\"two\r\nlines\""),
+            ("foo;=cmd|'/C calc'!A0", "\"foo;=cmd|'/C calc'!A0\""),
+            ("a\tb", "\"a\tb\""),
+        ];
         for (text, written) in cases {
             assert_eq!(line(|line| line.text(text)), written);
         }
