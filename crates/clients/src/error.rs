@@ -1,6 +1,7 @@
 //! Errors of calls to services.
 
 use assay_contracts::problem::Problem;
+use assay_platform::web::WebError;
 
 /// A call failed. The text is for the log, never for a response.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +43,13 @@ impl ClientError {
             Self::Refused { status, .. } => matches!(status, 401 | 408 | 429 | 500..=599),
             Self::Unreadable { .. } => false,
         }
+    }
+}
+
+/// The response to a request that needed the call.
+impl From<ClientError> for WebError {
+    fn from(error: ClientError) -> Self {
+        if error.is_transient() { Self::unavailable(&error) } else { Self::internal(&error) }
     }
 }
 

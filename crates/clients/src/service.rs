@@ -12,7 +12,7 @@ use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -89,23 +89,14 @@ impl Service {
     /// calls.
     pub async fn send(&self, claims: &ServiceClaims, call: Call<'_>) -> Result<Response, ClientError> {
         let began = Instant::now();
-        let sent = self.send_traced(claims, call).await;
-        metrics::record_call(self.name(), sent.as_ref().ok().map(Response::status), began.elapsed());
-        sent
-    }
-
-    async fn send_traced(&self, claims: &ServiceClaims, call: Call<'_>) -> Result<Response, ClientError> {
         let context = RequestContext::current();
-        let parent = context.as_ref().and_then(|context| context.traceparent.as_deref());
-        // Background work (readiness, maintenance) starts no trace.
-        let mut span = parent.map_or_else(Span::default, |parent| {
-            traces::span(SpanKind::Client, Some(parent), || format!("{} {}", call.method, self.name()))
-        });
-        span.set("http.request.method", call.method.to_string());
-        span.set("peer.service", self.name());
-        let traceparent = span.traceparent().or_else(|| parent.map(str::to_owned));
-        let request_id = context.as_ref().map(|context| context.request_id.as_str());
-        let sent = self.send_once(claims, call, request_id, traceparent).await;
+        let mut span = self.span(context.as_ref(), &call.method);
+        let sent = async {
+            let _permit = self.admit()?;
+            let request = self.request(claims, call, context.as_ref(), &span)?;
+            self.await_response(request).await
+        }
+        .await;
         match &sent {
             Ok(response) => {
                 span.set("http.response.status_code", i64::from(response.status().as_u16()));
@@ -115,39 +106,52 @@ impl Service {
             }
             Err(_) => span.fail("no response"),
         }
+        metrics::record_call(self.name(), sent.as_ref().ok().map(Response::status), began.elapsed());
         sent
     }
 
-    async fn send_once(
-        &self,
-        claims: &ServiceClaims,
-        call: Call<'_>,
-        request_id: Option<&str>,
-        traceparent: Option<String>,
-    ) -> Result<Response, ClientError> {
+    /// The span of a call. Background work (readiness, maintenance) starts no trace.
+    fn span(&self, context: Option<&RequestContext>, method: &Method) -> Span {
+        let parent = context.and_then(|context| context.traceparent.as_deref());
+        let mut span = parent.map_or_else(Span::default, |parent| {
+            traces::span(SpanKind::Client, Some(parent), || format!("{method} {}", self.name()))
+        });
+        span.set("http.request.method", method.to_string());
+        span.set("peer.service", self.name());
+        span
+    }
+
+    /// Lets a call pass, unless the circuit is open or too many calls are in flight.
+    fn admit(&self) -> Result<Option<SemaphorePermit<'_>>, ClientError> {
         if self.circuit.is_open() {
             return Err(self.unreachable_because("its circuit is open"));
         }
-        let _permit = match self.permits.as_ref().map(|permits| permits.try_acquire()) {
-            Some(Err(_)) => return Err(self.unreachable_because("too many concurrent calls")),
-            Some(Ok(permit)) => Some(permit),
-            None => None,
-        };
+        let permit = self.permits.as_ref().map(|permits| permits.try_acquire()).transpose();
+        permit.map_err(|_| self.unreachable_because("too many concurrent calls"))
+    }
+
+    fn request(
+        &self,
+        claims: &ServiceClaims,
+        call: Call<'_>,
+        context: Option<&RequestContext>,
+        span: &Span,
+    ) -> Result<RequestBuilder, ClientError> {
         let url = self.url(call.path)?;
         let token =
             self.tokens.issue(self.audience, claims, now()).map_err(|error| self.unreadable(&error))?;
         let mut request = self.http.for_current_thread()?.request(call.method, url).headers(call.headers);
         request = request.header(AUTHORIZATION, format!("Bearer {token}"));
-        if let Some(request_id) = request_id {
-            request = request.header("x-request-id", request_id);
-        }
-        if let Some(traceparent) = traceparent {
-            request = request.header("traceparent", traceparent);
+        if let Some(context) = context {
+            request = request.header("x-request-id", &context.request_id);
+            if let Some(traceparent) = span.traceparent().or_else(|| context.traceparent.clone()) {
+                request = request.header("traceparent", traceparent);
+            }
         }
         if let Some(body) = call.body {
             request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json")).body(body);
         }
-        self.await_response(request).await
+        Ok(request)
     }
 
     /// Awaits the head of the response; reports a slow or failed call to the circuit.

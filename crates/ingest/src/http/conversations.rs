@@ -3,12 +3,10 @@
 use actix_web::http::header::RETRY_AFTER;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
-use assay_clients::ClientError;
 use assay_contracts::conversation::Conversation;
 use assay_contracts::ids::TicketId;
 use assay_contracts::problem::{Problem, ProblemCode};
 use assay_contracts::tenant::Scope;
-use assay_platform::db::DatabaseError;
 use assay_platform::db::idempotency::{self, Fingerprint, IdempotencyKey};
 use assay_platform::web::{Caller, WebError, parse_body, respond_with};
 
@@ -42,7 +40,7 @@ impl From<AcceptError> for WebError {
             AcceptError::Authors(unresolved) => author_problem(unresolved).into(),
             AcceptError::Duplicate(ticket_id) => duplicate_import(ticket_id).into(),
             AcceptError::IdempotencyConflict => idempotency::conflict().into(),
-            AcceptError::Registry(cause) => registry_error(&cause),
+            AcceptError::Registry(cause) => cause.into(),
             AcceptError::QueueFull(_) | AcceptError::TooSlow(_) | AcceptError::Stopping => {
                 Self::unavailable(&error)
             }
@@ -52,7 +50,8 @@ impl From<AcceptError> for WebError {
             AcceptError::Receipt(_) | AcceptError::Compress(_) | AcceptError::Event(_) => {
                 Self::internal(&error)
             }
-            AcceptError::Database(cause) => database_error(&cause),
+            AcceptError::Database(cause) if cause.is_transient() => Self::unavailable(&cause),
+            AcceptError::Database(cause) => Self::internal(&cause),
         }
     }
 }
@@ -75,12 +74,4 @@ fn author_problem(unresolved: UnresolvedAuthors) -> Problem {
 fn duplicate_import(ticket_id: TicketId) -> Problem {
     let detail = format!("this identity was imported as ticket {ticket_id}");
     Problem::new(ProblemCode::DuplicateImport, detail).with_ticket(ticket_id)
-}
-
-fn registry_error(cause: &ClientError) -> WebError {
-    if cause.is_transient() { WebError::unavailable(cause) } else { WebError::internal(cause) }
-}
-
-fn database_error(cause: &DatabaseError) -> WebError {
-    if cause.is_transient() { WebError::unavailable(cause) } else { WebError::internal(cause) }
 }
