@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderName, HeaderValue};
-use assay_clients::{Call, ClientError, Service};
+use assay_clients::{Call, Service};
 use assay_platform::auth::ServiceClaims;
 use assay_platform::web::WebError;
 use bytes::Bytes;
@@ -42,7 +42,7 @@ pub(crate) struct Forward<'a> {
 pub(crate) async fn forward(call: Forward<'_>) -> Result<HttpResponse, WebError> {
     let Forward { service, claims, method, path, headers, body } = call;
     let is_head = method == reqwest::Method::HEAD;
-    let answer = service.send(claims, Call { method, path, headers, body }).await.map_err(service_error)?;
+    let answer = service.send(claims, Call { method, path, headers, body }).await?;
     let status =
         StatusCode::from_u16(answer.status().as_u16()).map_err(|error| WebError::internal(&error))?;
     if status == StatusCode::UNAUTHORIZED {
@@ -86,9 +86,4 @@ pub(crate) async fn forward(call: Forward<'_>) -> Result<HttpResponse, WebError>
         Some(length) => response.body(actix_web::body::SizedStream::new(length, answer.bytes_stream())),
         None => response.streaming(answer.bytes_stream()),
     })
-}
-
-/// The response to the client after a failed call.
-pub(crate) fn service_error(error: ClientError) -> WebError {
-    if error.is_transient() { WebError::unavailable(&error) } else { WebError::internal(&error) }
 }

@@ -6,5 +6,5 @@ mod rate_limit;
 mod single_flight;
 
 pub(crate) use self::api_keys::ApiKeyCache;
-pub(crate) use self::forward_call::{Forward, forward, service_error};
+pub(crate) use self::forward_call::{Forward, forward};
 pub(crate) use self::rate_limit::RateLimit;

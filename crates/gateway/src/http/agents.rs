@@ -8,7 +8,7 @@ use assay_platform::web::WebError;
 
 use super::authentication::Authenticated;
 use super::context::{Gateway, copy_headers};
-use super::openapi::{CommonProblems, IdempotencyHeader};
+use super::responses::{BadRequest, BodyProblems, CommonProblems, IdempotencyConflict, IdempotencyHeader};
 use crate::app::{Forward, forward};
 
 /// Create an AI agent
@@ -24,11 +24,10 @@ use crate::app::{Forward, forward};
     responses(
         (status = 201, description = "Created", body = Agent,
          headers(("Location" = String, description = "Names the agent; there is no operation to read it"))),
-        (status = 400, description = "Bad request", body = Problem, content_type = "application/problem+json"),
+        BadRequest,
         (status = 409, description = "Conflict: the external_id is taken", body = Problem, content_type = "application/problem+json"),
-        (status = 413, description = "Request entity too large", body = Problem, content_type = "application/problem+json"),
-        (status = 415, description = "The body is not declared as JSON", body = Problem, content_type = "application/problem+json"),
-        (status = 422, description = "The idempotency key was used with another body", body = Problem, content_type = "application/problem+json"),
+        BodyProblems,
+        IdempotencyConflict,
         CommonProblems,
     ),
     security(("api_key" = []))
@@ -39,9 +38,7 @@ pub(crate) async fn create_agent(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    gateway.reject_if_overloaded()?;
-    let body = gateway.read_validated(&request, payload, NewAgent::parse).await?;
-    let _slot = gateway.acquire_slot()?;
+    let (body, _slot) = gateway.read_validated(&request, payload, NewAgent::parse).await?;
     forward(Forward {
         service: &gateway.registry,
         claims: &caller.0,

@@ -9,7 +9,7 @@ use assay_platform::web::WebError;
 
 use super::authentication::Authenticated;
 use super::context::{Gateway, copy_headers};
-use super::openapi::{CommonProblems, IdempotencyHeader};
+use super::responses::{BadRequest, BodyProblems, CommonProblems, IdempotencyConflict, IdempotencyHeader};
 use crate::app::{Forward, forward};
 use crate::metrics;
 
@@ -26,12 +26,11 @@ use crate::metrics;
     responses(
         (status = 202, description = "Accepted: stored and queued for evaluation", body = ImportReceipt,
          headers(("Location" = String, description = "Address of the ticket"))),
-        (status = 400, description = "Bad request", body = Problem, content_type = "application/problem+json"),
+        BadRequest,
         (status = 404, description = "An AI author names an agent that is not registered", body = Problem, content_type = "application/problem+json"),
         (status = 409, description = "Conflict: imported before; `ticket_id` names the first import", body = Problem, content_type = "application/problem+json"),
-        (status = 413, description = "Request entity too large", body = Problem, content_type = "application/problem+json"),
-        (status = 415, description = "The body is not declared as JSON", body = Problem, content_type = "application/problem+json"),
-        (status = 422, description = "The idempotency key was used with another body", body = Problem, content_type = "application/problem+json"),
+        BodyProblems,
+        IdempotencyConflict,
         CommonProblems,
     ),
     security(("api_key" = []))
@@ -56,9 +55,7 @@ async fn submit(
     gateway: &Gateway,
     caller: &Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    gateway.reject_if_overloaded()?;
-    let body = gateway.read_validated(request, payload, Conversation::parse).await?;
-    let _slot = gateway.acquire_slot()?;
+    let (body, _slot) = gateway.read_validated(request, payload, Conversation::parse).await?;
     forward(Forward {
         service: &gateway.ingest,
         claims: &caller.0,

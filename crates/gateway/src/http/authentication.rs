@@ -13,8 +13,7 @@ use assay_contracts::tenant::{Scope, Tenant};
 use assay_platform::auth::ServiceClaims;
 use assay_platform::web::WebError;
 
-use super::context::Gateway;
-use super::tickets::ticket_not_found;
+use super::context::{Gateway, ticket_not_found};
 use crate::app::RateLimit;
 use crate::domain::bearer_key;
 

@@ -37,26 +37,26 @@ pub(crate) struct Gateway {
 impl Gateway {
     /// Acquires one of the slots for requests in flight.
     pub(crate) fn acquire_slot(&self) -> Result<SemaphorePermit<'_>, WebError> {
-        self.in_flight.try_acquire().map_err(|_| WebError::unavailable(&"too many requests in flight"))
+        self.in_flight.try_acquire().map_err(|_| too_many_in_flight())
     }
 
-    /// Rejects a request before its body is read when no slot is free. The slot itself is acquired only after the body has
-    /// arrived: a slow upload must not occupy it.
-    pub(crate) fn reject_if_overloaded(&self) -> Result<(), WebError> {
-        self.acquire_slot().map(drop)
-    }
-
-    /// Reads a body and validates it with `parse`, so that invalid bodies never reach a service. The result is discarded:
-    /// the owning service parses the original bytes again.
+    /// Reads a body, validates it with `parse`, so that invalid bodies never reach a service, and acquires a slot. The parsed
+    /// value is discarded: the owning service parses the original bytes again.
+    ///
+    /// The slot is acquired only after the body has arrived, because a slow upload must not occupy it; without a free slot
+    /// the body is not read at all.
     pub(crate) async fn read_validated<T>(
         &self,
         request: &HttpRequest,
         payload: Payload,
         parse: fn(&[u8]) -> Result<T, BodyError>,
-    ) -> Result<BufferedBody, WebError>
+    ) -> Result<(BufferedBody, SemaphorePermit<'_>), WebError>
     where
         T: Send + 'static,
     {
+        if self.in_flight.available_permits() == 0 {
+            return Err(too_many_in_flight());
+        }
         let limits = BodyLimits {
             max_bytes: self.config.max_body_bytes,
             deadline: Duration::from_secs(self.config.body_deadline_seconds),
@@ -70,7 +70,7 @@ impl Gateway {
         } else {
             parse_body(&body, parse).await?;
         }
-        Ok(body)
+        Ok((body, self.acquire_slot()?))
     }
 
     /// The public base URL: scheme and authority, without a trailing slash.
@@ -105,7 +105,20 @@ pub(crate) fn copy_headers(request: &HttpRequest, names: &[&'static str]) -> Hea
 
 /// Parses an id in the path. Text that is not an id is answered like an unknown id.
 pub(crate) fn path_id<T: std::str::FromStr>(text: &str, not_found: ProblemCode) -> Result<T, WebError> {
-    text.parse().map_err(|_| WebError::new(not_found, "there is none with this id in your organization"))
+    text.parse().map_err(|_| missing(not_found))
+}
+
+/// The one answer for a missing, deleted or foreign ticket.
+pub(crate) fn ticket_not_found() -> WebError {
+    missing(ProblemCode::TicketNotFound)
+}
+
+fn missing(code: ProblemCode) -> WebError {
+    WebError::new(code, "there is none with this id in your organization")
+}
+
+fn too_many_in_flight() -> WebError {
+    WebError::unavailable(&"too many requests in flight")
 }
 
 fn is_authority(host: &str) -> bool {

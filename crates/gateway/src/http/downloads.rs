@@ -8,7 +8,7 @@ use assay_platform::auth::ServiceClaims;
 use assay_platform::web::WebError;
 
 use super::context::{Gateway, copy_headers};
-use super::openapi::PublicProblems;
+use super::responses::PublicProblems;
 use crate::app::{Forward, forward};
 
 /// Fetch an export's file

@@ -15,7 +15,9 @@ use reqwest::header::{HeaderMap, HeaderValue};
 
 use super::authentication::Authenticated;
 use super::context::{Gateway, copy_headers, path_id};
-use super::openapi::{CommonProblems, IdempotencyHeader};
+use super::responses::{
+    BadRequest, BodyProblems, CommonProblems, IdempotencyConflict, IdempotencyHeader, NotFound,
+};
 use crate::app::{Forward, forward};
 use crate::domain::prefers_json;
 
@@ -33,10 +35,9 @@ use crate::domain::prefers_json;
     responses(
         (status = 201, description = "Created and queued", body = Export,
          headers(("Location" = String, description = "Address of the export"))),
-        (status = 400, description = "Bad request", body = Problem, content_type = "application/problem+json"),
-        (status = 413, description = "Request entity too large", body = Problem, content_type = "application/problem+json"),
-        (status = 415, description = "The body is not declared as JSON", body = Problem, content_type = "application/problem+json"),
-        (status = 422, description = "The idempotency key was used with another body", body = Problem, content_type = "application/problem+json"),
+        BadRequest,
+        BodyProblems,
+        IdempotencyConflict,
         CommonProblems,
     ),
     security(("api_key" = []))
@@ -47,9 +48,7 @@ pub(crate) async fn create_export(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    gateway.reject_if_overloaded()?;
-    let body = gateway.read_validated(&request, payload, NewExport::parse).await?;
-    let _slot = gateway.acquire_slot()?;
+    let (body, _slot) = gateway.read_validated(&request, payload, NewExport::parse).await?;
     let path = "/internal/v1/exports";
     send(&gateway, &request, &caller.0, reqwest::Method::POST, path, Some(body.clone())).await
 }
@@ -68,7 +67,7 @@ pub(crate) async fn create_export(
     ),
     responses(
         (status = 200, description = "A page of exports", body = Page<Export>),
-        (status = 400, description = "Bad request", body = Problem, content_type = "application/problem+json"),
+        BadRequest,
         CommonProblems,
     ),
     security(("api_key" = []))
@@ -95,7 +94,7 @@ pub(crate) async fn list_exports(
     params(("exportId" = String, Path, description = "Export id")),
     responses(
         (status = 200, description = "The export", body = Export),
-        (status = 404, description = "Resource not found", body = Problem, content_type = "application/problem+json"),
+        NotFound,
         CommonProblems,
     ),
     security(("api_key" = []))

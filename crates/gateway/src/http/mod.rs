@@ -9,6 +9,7 @@ mod downloads;
 mod examples;
 mod exports;
 pub(crate) mod openapi;
+mod responses;
 mod tickets;
 mod webhook_deliveries;
 mod webhooks;

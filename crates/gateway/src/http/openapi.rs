@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use actix_web::HttpResponse;
 use assay_contracts::problem::Problem;
-use utoipa::openapi::response::Response;
+use utoipa::openapi::OpenApi as Document;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::openapi::{ContentBuilder, OpenApi as Document, Ref, RefOr, ResponseBuilder};
-use utoipa::{IntoParams, IntoResponses, Modify, OpenApi, ToSchema};
+use utoipa::{Modify, OpenApi, ToSchema};
 
 use super::examples::Examples;
+use super::responses::PublicProblems;
 use super::{agents, assess, downloads, exports, tickets, webhook_deliveries, webhooks};
 
 /// The OpenAPI document.
@@ -121,59 +121,4 @@ struct Health {
     /// Outcome by part of the service: `ok`, `degraded` or `failing`.
     #[schema(nullable = false)]
     checks: Option<BTreeMap<String, String>>,
-}
-
-/// The header `Idempotency-Key` of the creating operations.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Header)]
-#[allow(dead_code, reason = "documentation only")]
-pub(crate) struct IdempotencyHeader {
-    /// Repeating a request with the same key and body within 24 hours gives the first answer again.
-    #[param(
-        rename = "Idempotency-Key",
-        min_length = 1,
-        max_length = 255,
-        pattern = "^[!-~]+$",
-        required = false
-    )]
-    idempotency_key: Option<String>,
-}
-
-/// Problems that every operation can answer, with or without credentials.
-pub(crate) struct PublicProblems;
-
-/// Problems that every operation with credentials can answer.
-pub(crate) struct CommonProblems;
-
-impl IntoResponses for PublicProblems {
-    fn responses() -> BTreeMap<String, RefOr<Response>> {
-        problems(&[
-            ("405", "Method not allowed"),
-            ("414", "The address is too long"),
-            ("429", "Too many requests"),
-            ("431", "The headers are too large"),
-            ("500", "Internal server error"),
-            ("503", "Busy or partly unavailable; see `Retry-After`"),
-        ])
-    }
-}
-
-impl IntoResponses for CommonProblems {
-    fn responses() -> BTreeMap<String, RefOr<Response>> {
-        let mut responses = PublicProblems::responses();
-        responses.extend(problems(&[
-            ("401", "Unauthorized"),
-            ("403", "The API key lacks the scope"),
-            ("408", "The request took too long to arrive"),
-        ]));
-        responses
-    }
-}
-
-fn problems(list: &[(&str, &str)]) -> BTreeMap<String, RefOr<Response>> {
-    let problem = |description: &str| {
-        let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
-        ResponseBuilder::new().description(description).content("application/problem+json", content).build()
-    };
-    list.iter().map(|(status, description)| ((*status).to_owned(), RefOr::T(problem(description)))).collect()
 }

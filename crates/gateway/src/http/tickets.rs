@@ -14,9 +14,9 @@ use futures_util::future::try_join;
 use reqwest::header::HeaderMap;
 
 use super::authentication::Authenticated;
-use super::context::{Gateway, path_id};
-use super::openapi::{CommonProblems, PublicProblems};
-use crate::app::{Forward, forward, service_error};
+use super::context::{Gateway, path_id, ticket_not_found};
+use super::responses::{CommonProblems, NotFound, PublicProblems};
+use crate::app::{Forward, forward};
 
 /// Get a ticket
 ///
@@ -30,7 +30,7 @@ use crate::app::{Forward, forward, service_error};
     responses(
         (status = 200, description = "The ticket", body = Ticket),
         (status = 403, description = "The API key lacks the scope `tickets`", body = Problem, content_type = "application/problem+json"),
-        (status = 404, description = "Resource not found", body = Problem, content_type = "application/problem+json"),
+        NotFound,
         PublicProblems,
     ),
     security(("api_key" = []))
@@ -93,7 +93,7 @@ pub(crate) async fn delete_ticket(
     params(("id" = String, Path, description = "Ticket id, as in the import's receipt")),
     responses(
         (status = 200, description = "The evaluation, or why there is none (yet)", body = TicketEvaluation),
-        (status = 404, description = "Resource not found", body = Problem, content_type = "application/problem+json"),
+        NotFound,
         CommonProblems,
     ),
     security(("api_key" = []))
@@ -127,7 +127,7 @@ pub(crate) async fn get_evaluation(
 
 async fn is_deleted(gateway: &Gateway, claims: &ServiceClaims, id: TicketId) -> Result<bool, WebError> {
     let path = format!("/internal/v1/tickets/{id}/deletion");
-    let deletion: Deletion = gateway.ingest.get_json(claims, &path).await.map_err(service_error)?;
+    let deletion: Deletion = gateway.ingest.get_json(claims, &path).await?;
     Ok(deletion.deleted_at.is_some())
 }
 
@@ -146,9 +146,4 @@ async fn read_ticket(
 
 fn get<'a>(service: &'a assay_clients::Service, claims: &'a ServiceClaims, path: &'a str) -> Forward<'a> {
     Forward { service, claims, method: reqwest::Method::GET, path, headers: HeaderMap::new(), body: None }
-}
-
-/// The one answer for a missing, deleted or foreign ticket.
-pub(crate) fn ticket_not_found() -> WebError {
-    WebError::new(ProblemCode::TicketNotFound, "there is none with this id in your organization")
 }

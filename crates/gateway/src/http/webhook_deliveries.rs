@@ -12,7 +12,7 @@ use reqwest::Method;
 
 use super::authentication::Authenticated;
 use super::context::{Gateway, path_id};
-use super::openapi::CommonProblems;
+use super::responses::{BadRequest, CommonProblems, WebhookNotFound};
 use super::webhooks::{send, with_query};
 
 /// Send a trial message
@@ -26,7 +26,7 @@ use super::webhooks::{send, with_query};
     params(("id" = String, Path, description = "Webhook id")),
     responses(
         (status = 202, description = "Queued", body = WebhookDelivery),
-        (status = 404, description = "Resource not found, or webhooks are turned off", body = Problem, content_type = "application/problem+json"),
+        WebhookNotFound,
         (status = 409, description = "Conflict: the webhook is disabled", body = Problem, content_type = "application/problem+json"),
         CommonProblems,
     ),
@@ -60,8 +60,8 @@ pub(crate) async fn test_webhook(
     ),
     responses(
         (status = 200, description = "A page of deliveries", body = Page<WebhookDelivery>),
-        (status = 400, description = "Bad request", body = Problem, content_type = "application/problem+json"),
-        (status = 404, description = "Resource not found, or webhooks are turned off", body = Problem, content_type = "application/problem+json"),
+        BadRequest,
+        WebhookNotFound,
         CommonProblems,
     ),
     security(("api_key" = []))
@@ -92,7 +92,7 @@ pub(crate) async fn list_webhook_deliveries(
     ),
     responses(
         (status = 200, description = "The delivery", body = WebhookDeliveryDetails),
-        (status = 404, description = "Resource not found, or webhooks are turned off", body = Problem, content_type = "application/problem+json"),
+        WebhookNotFound,
         CommonProblems,
     ),
     security(("api_key" = []))
@@ -123,7 +123,7 @@ pub(crate) async fn get_webhook_delivery(
     ),
     responses(
         (status = 202, description = "Queued", body = WebhookDelivery),
-        (status = 404, description = "Resource not found, or webhooks are turned off", body = Problem, content_type = "application/problem+json"),
+        WebhookNotFound,
         (status = 409, description = "Conflict: the webhook is disabled, or the message was erased", body = Problem, content_type = "application/problem+json"),
         CommonProblems,
     ),

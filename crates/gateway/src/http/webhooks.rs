@@ -17,7 +17,10 @@ use reqwest::Method;
 
 use super::authentication::Authenticated;
 use super::context::{Gateway, copy_headers, path_id};
-use super::openapi::{CommonProblems, IdempotencyHeader};
+use super::responses::{
+    BadRequest, BodyProblems, CommonProblems, IdempotencyConflict, IdempotencyHeader, WebhookAddressRefused,
+    WebhookNotFound, WebhooksOff,
+};
 use crate::app::{Forward, forward};
 
 /// Create a webhook
@@ -35,12 +38,11 @@ use crate::app::{Forward, forward};
     responses(
         (status = 201, description = "Created", body = CreatedWebhook,
          headers(("Location" = String, description = "Address of the webhook"))),
-        (status = 400, description = "Bad request, or an address that messages are not sent to", body = Problem, content_type = "application/problem+json"),
-        (status = 413, description = "Request entity too large", body = Problem, content_type = "application/problem+json"),
-        (status = 415, description = "The body is not declared as JSON", body = Problem, content_type = "application/problem+json"),
-        (status = 404, description = "Webhooks are turned off in this installation", body = Problem, content_type = "application/problem+json"),
+        WebhookAddressRefused,
+        BodyProblems,
+        WebhooksOff,
         (status = 409, description = "Conflict: your organization has as many webhooks as it may have", body = Problem, content_type = "application/problem+json"),
-        (status = 422, description = "The idempotency key was used with another body", body = Problem, content_type = "application/problem+json"),
+        IdempotencyConflict,
         CommonProblems,
     ),
     security(("api_key" = []))
@@ -51,9 +53,7 @@ pub(crate) async fn create_webhook(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    gateway.reject_if_overloaded()?;
-    let body = gateway.read_validated(&request, payload, NewWebhook::parse).await?;
-    let _slot = gateway.acquire_slot()?;
+    let (body, _slot) = gateway.read_validated(&request, payload, NewWebhook::parse).await?;
     send(&gateway, &request, &caller.0, Method::POST, "/internal/v1/webhooks", Some(body.clone())).await
 }
 
@@ -71,8 +71,8 @@ pub(crate) async fn create_webhook(
     ),
     responses(
         (status = 200, description = "A page of webhooks", body = Page<Webhook>),
-        (status = 400, description = "Bad request", body = Problem, content_type = "application/problem+json"),
-        (status = 404, description = "Webhooks are turned off in this installation", body = Problem, content_type = "application/problem+json"),
+        BadRequest,
+        WebhooksOff,
         CommonProblems,
     ),
     security(("api_key" = []))
@@ -96,7 +96,7 @@ pub(crate) async fn list_webhooks(
     params(("id" = String, Path, description = "Webhook id")),
     responses(
         (status = 200, description = "The webhook", body = Webhook),
-        (status = 404, description = "Resource not found, or webhooks are turned off", body = Problem, content_type = "application/problem+json"),
+        WebhookNotFound,
         CommonProblems,
     ),
     security(("api_key" = []))
@@ -125,10 +125,9 @@ pub(crate) async fn get_webhook(
     request_body = WebhookChangeRequest,
     responses(
         (status = 200, description = "Changed", body = Webhook),
-        (status = 400, description = "Bad request, or an address that messages are not sent to", body = Problem, content_type = "application/problem+json"),
-        (status = 413, description = "Request entity too large", body = Problem, content_type = "application/problem+json"),
-        (status = 415, description = "The body is not declared as JSON", body = Problem, content_type = "application/problem+json"),
-        (status = 404, description = "Resource not found, or webhooks are turned off", body = Problem, content_type = "application/problem+json"),
+        WebhookAddressRefused,
+        BodyProblems,
+        WebhookNotFound,
         CommonProblems,
     ),
     security(("api_key" = []))
@@ -140,9 +139,7 @@ pub(crate) async fn change_webhook(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    gateway.reject_if_overloaded()?;
-    let body = gateway.read_validated(&request, payload, WebhookChange::parse).await?;
-    let _slot = gateway.acquire_slot()?;
+    let (body, _slot) = gateway.read_validated(&request, payload, WebhookChange::parse).await?;
     let id: WebhookId = path_id(&id, ProblemCode::WebhookNotFound)?;
     let path = format!("/internal/v1/webhooks/{id}");
     send(&gateway, &request, &caller.0, Method::PATCH, &path, Some(body.clone())).await
@@ -159,7 +156,7 @@ pub(crate) async fn change_webhook(
     params(("id" = String, Path, description = "Webhook id")),
     responses(
         (status = 204, description = "Deleted"),
-        (status = 404, description = "Resource not found, or webhooks are turned off", body = Problem, content_type = "application/problem+json"),
+        WebhookNotFound,
         CommonProblems,
     ),
     security(("api_key" = []))
@@ -185,7 +182,7 @@ pub(crate) async fn delete_webhook(
     params(("id" = String, Path, description = "Webhook id")),
     responses(
         (status = 200, description = "The secret", body = WebhookSecret),
-        (status = 404, description = "Resource not found, or webhooks are turned off", body = Problem, content_type = "application/problem+json"),
+        WebhookNotFound,
         CommonProblems,
     ),
     security(("api_key" = []))
@@ -213,7 +210,7 @@ pub(crate) async fn get_webhook_secret(
     params(("id" = String, Path, description = "Webhook id")),
     responses(
         (status = 200, description = "The new secret", body = WebhookSecret),
-        (status = 404, description = "Resource not found, or webhooks are turned off", body = Problem, content_type = "application/problem+json"),
+        WebhookNotFound,
         CommonProblems,
     ),
     security(("api_key" = []))
