@@ -4,6 +4,7 @@ mod body;
 mod body_budget;
 mod error;
 mod health;
+mod held_value;
 mod metrics;
 mod page;
 mod recorded_response;
@@ -17,6 +18,7 @@ pub use self::body::{BodyLimits, LARGE_BODY, parse_body, read_body, read_buffere
 pub use self::body_budget::{BodyBudget, BufferedBody};
 pub use self::error::{PROBLEM_CONTENT_TYPE, WebError, body_error};
 pub use self::health::{healthz, readyz};
+pub use self::held_value::hold_until_sent;
 pub(crate) use self::metrics::serve_metrics;
 pub use self::page::{invalid_parameter, page_parameters};
 pub use self::recorded_response::respond_with;

@@ -14,6 +14,7 @@ use assay_contracts::problem::ProblemCode;
 use tracing::Instrument;
 
 use super::error::WebError;
+use super::held_value::hold_until_sent;
 use super::unread_body::UnreadBody;
 use crate::runtime::RequestContext;
 use crate::telemetry::metrics;
@@ -103,8 +104,8 @@ async fn handle(
     }
     let Some(unread) = unread else { return response };
     match response {
-        Ok(response) => Ok(response.map_body(|_, body| unread.attach_to(body))),
-        Err(response) => Err(Box::new(response.map_body(|_, body| unread.attach_to(body)))),
+        Ok(response) => Ok(response.map_body(|_, body| hold_until_sent(body, unread))),
+        Err(response) => Err(Box::new(response.map_body(|_, body| hold_until_sent(body, unread)))),
     }
 }
 

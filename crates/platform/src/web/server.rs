@@ -25,6 +25,8 @@ pub struct ServerSettings {
     pub head_deadline: Duration,
     /// Idle time after which a connection is closed.
     pub keep_alive: Duration,
+    /// Time after which a connection is closed whose client takes nothing of a response; 0: never. Linux only.
+    pub response_stall: Duration,
     /// Time for requests in flight at shutdown: more than any request may take (10 seconds for a call of the gateway), less
     /// than a shutdown phase (20 seconds).
     pub stop_deadline: Duration,
@@ -37,6 +39,7 @@ impl Default for ServerSettings {
             max_connections: 25_000,
             head_deadline: Duration::from_secs(10),
             keep_alive: Duration::from_secs(75),
+            response_stall: Duration::from_secs(60),
             stop_deadline: Duration::from_secs(18),
         }
     }
@@ -100,6 +103,10 @@ fn build<F>(
 where
     F: Fn(&mut ServiceConfig) + Send + Clone + 'static,
 {
+    // The kernel's timer: actix does not poll a body while the client takes nothing, so a body cannot end its connection.
+    // Accepted connections inherit it.
+    #[cfg(target_os = "linux")]
+    socket2::SockRef::from(&listener).set_tcp_user_timeout(Some(settings.response_stall))?;
     let readiness = web::Data::new(readiness);
     let server = HttpServer::new(move || {
         App::new()

@@ -10,7 +10,6 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use actix_web::HttpMessage;
-use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::{Payload, ServiceRequest};
 use actix_web::error::PayloadError;
 use actix_web::http::header::TRANSFER_ENCODING;
@@ -20,12 +19,6 @@ use futures_util::Stream;
 /// A shared reference to a request body.
 #[derive(Clone)]
 pub(super) struct UnreadBody(Rc<RefCell<Payload>>);
-
-/// A response body that keeps the unread request body alive until it is written.
-struct ResponseBody {
-    body: BoxBody,
-    _unread: UnreadBody,
-}
 
 impl UnreadBody {
     /// Takes a reference to the body of a request; `None` for a declared length, which actix handles itself.
@@ -37,11 +30,6 @@ impl UnreadBody {
         request.set_payload(Payload::Stream { payload: Box::pin(held.clone()) });
         Some(held)
     }
-
-    /// Wraps the response body so that it keeps this request body alive.
-    pub(super) fn attach_to(self, body: BoxBody) -> BoxBody {
-        BoxBody::new(ResponseBody { body, _unread: self })
-    }
 }
 
 impl Stream for UnreadBody {
@@ -49,20 +37,5 @@ impl Stream for UnreadBody {
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         Pin::new(&mut *self.0.borrow_mut()).poll_next(context)
-    }
-}
-
-impl MessageBody for ResponseBody {
-    type Error = <BoxBody as MessageBody>::Error;
-
-    fn size(&self) -> BodySize {
-        self.body.size()
-    }
-
-    fn poll_next(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Bytes, Self::Error>>> {
-        Pin::new(&mut self.body).poll_next(context)
     }
 }
