@@ -22,12 +22,18 @@ pub struct Config {
     pub service_deadline_milliseconds: u64,
     /// Maximum number of requests in flight; beyond it the answer is 503.
     pub max_in_flight: usize,
+    /// Maximum number of requests without a key in flight; beyond it the answer is 503.
+    pub max_keyless_in_flight: usize,
     /// Maximum number of connections.
     pub max_connections: usize,
+    /// Time after which a connection is closed whose client takes nothing of a response, in seconds; 0: never.
+    pub response_stall_seconds: u64,
     /// Threads that serve requests.
     pub workers: usize,
     /// How long a resolved API key is cached, in seconds; at most 30.
     pub key_cache_seconds: u64,
     /// Rate limit of each API key, in requests per second; 0: no limit.
     pub rate_limit_per_second: u32,
+    /// Whether `/docs` serves the API reference.
+    pub docs: bool,
 }

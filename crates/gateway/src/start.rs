@@ -1,6 +1,7 @@
 //! Starts the gateway; the only place that knows all of its parts.
 
 use std::net::TcpListener;
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::web::Data;
@@ -74,6 +75,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
         registry,
         rate_limit: RateLimit::new(config.rate_limit_per_second),
         in_flight: Semaphore::new(config.max_in_flight),
+        keyless_in_flight: Arc::new(Semaphore::new(config.max_keyless_in_flight)),
         body_budget: BodyBudget::new(config.body_memory_bytes),
         validation_permits: Semaphore::new(2 * config.workers),
         config: config.clone(),
@@ -82,6 +84,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     let settings = ServerSettings {
         workers: config.workers,
         max_connections: config.max_connections,
+        response_stall: Duration::from_secs(config.response_stall_seconds),
         ..ServerSettings::default()
     };
     let routes = configure(Data::new(gateway));

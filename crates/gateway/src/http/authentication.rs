@@ -64,7 +64,7 @@ fn unauthorized() -> WebError {
     WebError::unauthorized("send a valid API key as `Authorization: Bearer <key>`")
 }
 
-fn gateway(request: &ServiceRequest) -> Result<web::Data<Gateway>, WebError> {
+pub(super) fn gateway(request: &ServiceRequest) -> Result<web::Data<Gateway>, WebError> {
     request
         .app_data::<web::Data<Gateway>>()
         .cloned()

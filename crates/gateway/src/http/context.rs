@@ -1,5 +1,6 @@
 //! State and helpers shared by the handlers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::HttpRequest;
@@ -28,6 +29,7 @@ pub(crate) struct Gateway {
     pub(crate) keys: ApiKeyCache,
     pub(crate) rate_limit: Option<RateLimit>,
     pub(crate) in_flight: Semaphore,
+    pub(crate) keyless_in_flight: Arc<Semaphore>,
     pub(crate) body_budget: BodyBudget,
     /// Limits concurrent validation of large bodies, which takes memory and CPU time.
     pub(crate) validation_permits: Semaphore,

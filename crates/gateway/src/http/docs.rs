@@ -1,6 +1,7 @@
 //! `/docs`: the API reference, rendered from `/openapi.json` by an embedded Swagger UI. The page loads nothing from other
 //! hosts.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use actix_web::HttpResponse;
@@ -8,7 +9,10 @@ use actix_web::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, LOCATION, 
 use actix_web::web::Path;
 use assay_contracts::problem::ProblemCode;
 use assay_platform::web::WebError;
+use bytes::Bytes;
 use utoipa_swagger_ui::{Config, serve};
+
+use super::keyless::in_pieces;
 
 /// Only same-origin resources, and no embedding in frames. Swagger UI needs inline styles.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
@@ -25,14 +29,17 @@ pub(crate) async fn redirect() -> HttpResponse {
 pub(crate) async fn file(name: Path<String>) -> Result<HttpResponse, WebError> {
     // Relative, so that it also works behind a prefix.
     let config = Config::from("../openapi.json").try_it_out_enabled(false).display_request_duration(true);
-    match serve(&name, Arc::new(config)) {
-        Ok(Some(file)) => Ok(HttpResponse::Ok()
-            .insert_header((CONTENT_SECURITY_POLICY, POLICY))
-            .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
-            .insert_header((CACHE_CONTROL, CACHING))
-            .content_type(file.content_type)
-            .body(file.bytes.into_owned())),
-        Ok(None) => Err(WebError::new(ProblemCode::RouteNotFound, "the reference has no such file")),
-        Err(error) => Err(WebError::internal(&error)),
-    }
+    let file = serve(&name, Arc::new(config)).map_err(|error| WebError::internal(&error))?;
+    let file =
+        file.ok_or_else(|| WebError::new(ProblemCode::RouteNotFound, "the reference has no such file"))?;
+    let bytes = match file.bytes {
+        Cow::Borrowed(bytes) => Bytes::from_static(bytes),
+        Cow::Owned(bytes) => bytes.into(),
+    };
+    Ok(HttpResponse::Ok()
+        .insert_header((CONTENT_SECURITY_POLICY, POLICY))
+        .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .insert_header((CACHE_CONTROL, CACHING))
+        .content_type(file.content_type)
+        .body(in_pieces(bytes)))
 }

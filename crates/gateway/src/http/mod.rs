@@ -8,6 +8,7 @@ mod docs;
 mod downloads;
 mod examples;
 mod exports;
+mod keyless;
 pub(crate) mod openapi;
 mod responses;
 mod tickets;
@@ -20,6 +21,7 @@ use assay_contracts::tenant::Scope;
 use assay_platform::web::resource;
 
 pub(crate) use self::context::Gateway;
+use self::keyless::limit_keyless;
 
 pub(crate) fn configure(gateway: web::Data<Gateway>) -> impl Fn(&mut ServiceConfig) + Clone {
     move |config| {
@@ -122,8 +124,20 @@ pub(crate) fn configure(gateway: web::Data<Gateway>) -> impl Fn(&mut ServiceConf
                     ("HEAD", web::head().to(downloads::download_file)),
                 ],
             ))
-            .service(resource("/openapi.json", vec![("GET", web::get().to(openapi::serve))]))
-            .service(resource("/docs", vec![("GET", web::get().to(docs::redirect))]))
-            .service(resource("/docs/{file:.*}", vec![("GET", web::get().to(docs::file))]));
+            .service(
+                resource("/openapi.json", vec![("GET", web::get().to(openapi::serve))])
+                    .wrap(from_fn(limit_keyless)),
+            );
+        if gateway.config.docs {
+            config
+                .service(
+                    resource("/docs", vec![("GET", web::get().to(docs::redirect))])
+                        .wrap(from_fn(limit_keyless)),
+                )
+                .service(
+                    resource("/docs/{file:.*}", vec![("GET", web::get().to(docs::file))])
+                        .wrap(from_fn(limit_keyless)),
+                );
+        }
     }
 }

@@ -1,14 +1,20 @@
 //! The OpenAPI 3.1 document of the public API, generated from the handlers' annotations.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::LazyLock;
 
-use actix_web::HttpResponse;
+use actix_web::http::header::{ContentType, ETag, EntityTag, Header, IfNoneMatch};
+use actix_web::{HttpRequest, HttpResponse};
 use assay_contracts::problem::Problem;
+use assay_platform::web::WebError;
+use bytes::Bytes;
 use utoipa::openapi::OpenApi as Document;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi, ToSchema};
 
 use super::examples::Examples;
+use super::keyless::in_pieces;
 use super::responses::PublicProblems;
 use super::{agents, assess, downloads, exports, tickets, webhook_deliveries, webhooks};
 
@@ -25,9 +31,35 @@ pub fn document() -> Document {
     tag = "Service",
     responses((status = 200, description = "OpenAPI 3.1", body = serde_json::Value), PublicProblems)
 )]
-pub(crate) async fn serve() -> HttpResponse {
-    HttpResponse::Ok().json(document())
+pub(crate) async fn serve(request: HttpRequest) -> Result<HttpResponse, WebError> {
+    let Published { document, etag } = PUBLISHED.as_ref().map_err(|error| WebError::internal(error))?;
+    let is_known = match IfNoneMatch::parse(&request) {
+        Ok(IfNoneMatch::Any) => true,
+        Ok(IfNoneMatch::Items(known)) => known.iter().any(|known| known.weak_eq(etag)),
+        Err(_) => false,
+    };
+    if is_known {
+        return Ok(HttpResponse::NotModified().insert_header(ETag(etag.clone())).finish());
+    }
+    Ok(HttpResponse::Ok()
+        .insert_header(ETag(etag.clone()))
+        .content_type(ContentType::json())
+        .body(in_pieces(document.clone())))
 }
+
+/// The document as it is served. Every process of a release has the same.
+struct Published {
+    document: Bytes,
+    etag: EntityTag,
+}
+
+static PUBLISHED: LazyLock<Result<Published, serde_json::Error>> = LazyLock::new(|| {
+    let document = serde_json::to_vec(&document())?;
+    let mut hasher = DefaultHasher::new();
+    document.hash(&mut hasher);
+    let etag = EntityTag::new_strong(format!("{:016x}", hasher.finish()));
+    Ok(Published { document: document.into(), etag })
+});
 
 #[derive(OpenApi)]
 #[openapi(

@@ -1,0 +1,40 @@
+//! Responses to requests without a key: few at once, and little memory for a client that does not read its response.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use actix_web::Error;
+use actix_web::body::{BoxBody, MessageBody, SizedStream};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::middleware::Next;
+use assay_platform::web::{WebError, hold_until_sent};
+use bytes::Bytes;
+use futures_util::stream;
+
+use super::authentication::gateway;
+
+/// A piece is copied into the buffer of its connection, beside up to 32 KiB that wait there.
+const PIECE_BYTES: usize = 16 * 1024;
+
+/// Bounds the requests in flight, until their responses are sent; otherwise the answer is 503.
+pub(crate) async fn limit_keyless(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let slots = Arc::clone(&gateway(&request)?.keyless_in_flight);
+    let slot = slots
+        .try_acquire_owned()
+        .map_err(|_| WebError::unavailable(&"too many requests without a key in flight"))?;
+    let response = next.call(request).await?;
+    Ok(response.map_body(|_, body| hold_until_sent(body.boxed(), slot)))
+}
+
+/// A body of shared memory, sent piece by piece.
+pub(super) fn in_pieces(bytes: Bytes) -> impl MessageBody {
+    let length = bytes.len() as u64;
+    let pieces = stream::unfold(bytes, |mut rest| async move {
+        let piece = rest.split_to(rest.len().min(PIECE_BYTES));
+        (!piece.is_empty()).then_some((Ok::<_, Infallible>(piece), rest))
+    });
+    SizedStream::new(length, Box::pin(pieces))
+}
