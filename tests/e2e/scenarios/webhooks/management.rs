@@ -112,6 +112,8 @@ async fn create(api: &Api, url: &str) -> Result<Value> {
 
 /// With webhooks turned off their routes say so, and the rest works.
 pub async fn turned_off(stack: &mut PrivateStack) -> Result<()> {
+    stack.start().await?;
+    stack.kill(&["scoring-worker", "export-worker", "gateway"]);
     stack.start_with(&[("ASSAY_SERVICES__WEBHOOKS_URL", "")]).await?;
     let api = stack.api()?;
     let body = json!({"url": "https://hooks.example.com/", "events": EVENTS});
