@@ -1,4 +1,4 @@
-//! Any text as a cursor: it is one only when the service made it, for this organization, with one of its keys.
+//! Any text as a cursor: it is one only when the service made it, for this list, with one of its keys.
 
 #![no_main]
 
@@ -7,17 +7,16 @@ mod alter;
 
 use std::sync::LazyLock;
 
-use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_contracts::time::Timestamp;
-use assay_export::domain::position::Position;
 use assay_platform::auth::SigningKeys;
+use assay_platform::web::cursor::{Cursors, Position};
 use libfuzzer_sys::fuzz_target;
 use uuid::Uuid;
 
 static KEYS: LazyLock<SigningKeys> = LazyLock::new(|| {
     SigningKeys::parse(&"k1:0123456789abcdef0123456789abcdef".to_owned().into()).expect("a good key")
 });
-static ORGANIZATION: LazyLock<OrganizationId> = LazyLock::new(|| Uuid::from_u128(7).into());
+static LIST: LazyLock<Cursors> = LazyLock::new(|| Cursors::new(&KEYS, "exports of 7"));
 
 fuzz_target!(|data: &[u8]| {
     if let Ok(text) = std::str::from_utf8(data) {
@@ -30,23 +29,23 @@ fuzz_target!(|data: &[u8]| {
 
 /// What is accepted is what would be made.
 fn any_text(text: &str) {
-    if let Ok(position) = Position::open(&KEYS, *ORGANIZATION, text) {
-        assert_eq!(position.seal(&KEYS, *ORGANIZATION), text, "two texts for one position");
+    if let Ok(position) = LIST.open(text) {
+        assert_eq!(LIST.seal(&position), text, "two texts for one position");
     }
 }
 
 /// Every position comes back, and no altered cursor does.
 fn a_cursor(position: Position, changes: &[u8]) {
-    let cursor = position.seal(&KEYS, *ORGANIZATION);
-    assert_eq!(Position::open(&KEYS, *ORGANIZATION, &cursor), Ok(position));
-    assert!(Position::open(&KEYS, Uuid::from_u128(8).into(), &cursor).is_err(), "another organization's");
+    let cursor = LIST.seal(&position);
+    assert_eq!(LIST.open(&cursor), Ok(position));
+    assert!(Cursors::new(&KEYS, "exports of 8").open(&cursor).is_err(), "another list's");
     let altered = alter::altered(&cursor, changes);
-    assert!(altered == cursor || Position::open(&KEYS, *ORGANIZATION, &altered).is_err(), "{altered}");
+    assert!(altered == cursor || LIST.open(&altered).is_err(), "{altered}");
 }
 
 fn a_position(data: &[u8]) -> Option<(Position, &[u8])> {
     let (moment, rest) = data.split_first_chunk::<8>()?;
     let (id, changes) = rest.split_first_chunk::<16>()?;
     let created_at = Timestamp::from_millis(i64::from_be_bytes(*moment)).ok()?;
-    Some((Position { created_at, id: ExportId::from(Uuid::from_bytes(*id)) }, changes))
+    Some((Position { created_at, id: Uuid::from_bytes(*id) }, changes))
 }

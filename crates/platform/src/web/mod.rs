@@ -2,6 +2,7 @@
 
 mod body;
 mod body_budget;
+pub mod cursor;
 mod error;
 mod health;
 mod metrics;
