@@ -2,12 +2,13 @@
 
 use assay_contracts::export::Export;
 use assay_contracts::ids::OrganizationId;
-use assay_contracts::page::{Page, PageInfo};
+use assay_contracts::page::Page;
 use assay_platform::auth::SigningKeys;
 use assay_platform::db::DatabaseError;
 use assay_platform::runtime::now;
+use assay_platform::web::cursor::{Cursors, InvalidCursor, Position};
 
-use crate::domain::position::{InvalidCursor, Position};
+use crate::domain::job::Job;
 use crate::domain::view::PublicBaseUrl;
 use crate::store::ExportStore;
 
@@ -34,16 +35,11 @@ pub(crate) async fn list_exports(
     request: ListExports,
 ) -> Result<Page<Export>, ListExportsError> {
     let ListExports { organization_id, cursor, limit } = request;
-    let after = cursor.map(|cursor| Position::open(keys, organization_id, &cursor)).transpose()?;
-    // One extra row shows whether there is a next page.
-    let mut jobs = store.page(organization_id, after, limit.saturating_add(1)).await?;
-    let page_size = usize::try_from(limit).unwrap_or(usize::MAX);
-    let has_next_page = jobs.len() > page_size;
-    jobs.truncate(page_size);
-    let last = jobs.last().filter(|_| has_next_page);
-    let next_cursor =
-        last.map(|job| Position { created_at: job.created_at, id: job.id }.seal(keys, organization_id));
+    let cursors = Cursors::new(keys, &format!("exports of {organization_id}"));
+    let after = cursor.map(|cursor| cursors.open(&cursor)).transpose()?;
+    let found = store.page(organization_id, after, limit.saturating_add(1)).await?;
+    let position = |last: &Job| Position { created_at: last.created_at, id: last.id.as_uuid() };
+    let Page { data, page_info } = cursors.page(found, limit, position);
     let now = now();
-    let data = jobs.into_iter().map(|job| base.to_response(job, keys, now)).collect();
-    Ok(Page { data, page_info: PageInfo { has_next_page, limit, next_cursor } })
+    Ok(Page { data: data.into_iter().map(|job| base.to_response(job, keys, now)).collect(), page_info })
 }

@@ -101,6 +101,9 @@ mod tests {
             for change in ["", "0", "x", "+"] {
                 let mut altered = query.clone();
                 altered.insert(name.to_owned(), format!("{change}{}", &query[name][1..]));
+                if altered == query {
+                    continue; // A signature may begin with the change.
+                }
                 assert_eq!(
                     verify(&keys(), &id.to_string(), &altered, NOW),
                     Err(InvalidAddress),

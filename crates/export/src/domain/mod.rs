@@ -7,7 +7,6 @@ pub mod evaluation_row;
 pub mod file_view;
 pub mod job;
 pub mod lease;
-pub mod position;
 pub mod removal;
 pub mod sequence_tracker;
 pub mod view;

@@ -15,6 +15,7 @@ use assay_contracts::time::Timestamp;
 use assay_messaging::OutgoingEvent;
 use assay_platform::db::idempotency::{KeyReuse, Record};
 use assay_platform::db::{Database, DatabaseError};
+use assay_platform::web::cursor::Position;
 use async_trait::async_trait;
 
 pub use self::lines::{LineSink, SnapshotError, line_channel};
@@ -22,7 +23,6 @@ pub use self::notifications::Notifications;
 use crate::domain::evaluation_row::EvaluationRow;
 use crate::domain::job::Job;
 use crate::domain::lease::{Claim, ClaimTerms, FinishedFile};
-use crate::domain::position::Position;
 use crate::domain::removal::DeletedRow;
 
 /// Consumer name in the inbox, and queue name.

@@ -4,6 +4,7 @@ use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_contracts::time::Timestamp;
 use assay_messaging::outbox::{self, DirectDispatch};
 use assay_platform::db::{DatabaseError, StoredId, idempotency};
+use assay_platform::web::cursor::Position;
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
@@ -12,7 +13,6 @@ use super::Connection;
 use super::record::JobRecord;
 use super::schema::{exports, progress};
 use crate::domain::job::Job;
-use crate::domain::position::Position;
 use crate::store::{Created, Creation, ExpiredFile, JobWithoutTarget};
 
 pub(super) fn create(connection: &mut Connection, creation: &Creation) -> Result<Created, DatabaseError> {

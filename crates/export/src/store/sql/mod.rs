@@ -13,6 +13,7 @@ use assay_contracts::ids::{ExportId, OrganizationId, TicketId};
 use assay_contracts::retention::RetentionPeriod;
 use assay_contracts::time::Timestamp;
 use assay_platform::db::DatabaseError;
+use assay_platform::web::cursor::Position;
 use async_trait::async_trait;
 
 use super::{
@@ -22,7 +23,6 @@ use super::{
 use crate::domain::evaluation_row::EvaluationRow;
 use crate::domain::job::Job;
 use crate::domain::lease::{Claim, ClaimTerms, FinishedFile};
-use crate::domain::position::Position;
 use crate::domain::removal::DeletedRow;
 use crate::store::{
     Created, Creation, ExpiredFile, ExportStore, JobWithoutTarget, LineSink, Notifications, Selection,
