@@ -59,11 +59,8 @@ pub fn parse_tree<'b>(body: &'b [u8], fields: &[&'static str]) -> Result<Tree<'b
     if body.iter().all(u8::is_ascii_whitespace) {
         return Err(BodyError::Malformed("the body is empty: send a JSON object".to_owned()));
     }
-    // The parser does not check the bytes of skipped values.
-    let text = std::str::from_utf8(body)
-        .map_err(|error| BodyError::Malformed(format!("the body is not UTF-8: {error}")))?;
     let budget = Cell::new(MAX_BODY_VALUES);
-    let mut parser = serde_json::Deserializer::from_str(text);
+    let mut parser = serde_json::Deserializer::from_slice(body);
     let parsed = TreeSeed { fields, budget: &budget }.deserialize(&mut parser);
     match parsed.and_then(|tree| parser.end().map(|()| tree)) {
         Ok(tree) => Ok(tree),

@@ -5,9 +5,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 
-use serde::de::{
-    Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor,
-};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Number;
 
 /// A JSON value of a body.
@@ -124,10 +122,62 @@ impl<'b> Visitor<'b> for TreeSeed<'_> {
             if self.fields.contains(&name.as_ref()) {
                 fields.push((name, entries.next_value_seed(self)?));
             } else {
-                entries.next_value::<IgnoredAny>()?;
+                entries.next_value::<Skipped>()?;
             }
         }
         Ok(Tree::Object(Fields(fields)))
+    }
+}
+
+/// A value that is checked like one that is read (escapes, numbers, depth) and not built. `IgnoredAny` would accept lone
+/// surrogates.
+struct Skipped;
+
+impl<'b> Deserialize<'b> for Skipped {
+    fn deserialize<D: Deserializer<'b>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Self)
+    }
+}
+
+impl<'b> Visitor<'b> for Skipped {
+    type Value = Self;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("any valid JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'b>>(self, mut items: A) -> Result<Self, A::Error> {
+        while items.next_element::<Self>()?.is_some() {}
+        Ok(self)
+    }
+
+    fn visit_map<A: MapAccess<'b>>(self, mut entries: A) -> Result<Self, A::Error> {
+        while entries.next_entry::<Self, Self>()?.is_some() {}
+        Ok(self)
     }
 }
 
@@ -230,6 +280,9 @@ mod tests {
     fn values_of_other_fields_are_skipped() {
         let tree = parse(br#"{"x": [[[], {}], "y"], "a": {"z": [1, 2], "b": 3}, "a\u0062": 4}"#);
         assert_eq!(value(&tree.unwrap()), serde_json::json!({"a": {"b": 3}}));
+        for invalid in [r#"{"x": "\ud800"}"#, r#"{"x": {"\udc00": 1}}"#, r#"{"x": [1e400]}"#] {
+            assert!(parse(invalid.as_bytes()).is_err(), "{invalid}");
+        }
     }
 
     #[test]

@@ -25,11 +25,11 @@ const TARGET_BATCH: usize = MAX_BATCH / 2;
 /// The leader lingers when the last batch had at least this many imports.
 const LINGER_ABOVE: usize = 24;
 
-/// Maximum bytes of compressed transcripts in one transaction, unless a single one is larger: beyond a few megabytes a
+/// Maximum bytes of compressed transcripts and subjects in one transaction, unless a single one is larger: beyond a few megabytes a
 /// larger batch saves nothing and delays the others.
 const MAX_BATCH_BYTES: usize = 8 * 1024 * 1024;
 
-/// Maximum bytes of compressed transcripts in the queue.
+/// Maximum bytes of compressed transcripts and subjects in the queue.
 const MAX_QUEUED_BYTES: usize = 256 * 1024 * 1024;
 
 /// The result of writing one import. All imports of a failed batch share its error.
@@ -240,7 +240,8 @@ impl Job {
     }
 
     fn bytes(&self) -> usize {
-        self.import.messages.as_bytes().len() + self.import.agents_json.len()
+        let subject = self.import.subject.as_ref().map_or(0, String::len);
+        self.import.messages.as_bytes().len() + self.import.agents_json.len() + subject
     }
 }
 

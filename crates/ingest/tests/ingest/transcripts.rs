@@ -17,6 +17,7 @@ use crate::test_app::{DEADLINE, TestApp, conversation, conversation_of, message,
 
 on_both_databases! { TestApp {
     transcript_is_the_conversation_with_resolved_agents,
+    large_subject_is_shortened_in_transcripts,
     transcripts_of_unknown_or_foreign_tickets_are_omitted,
     uncompressed_transcript_is_readable_and_removable,
     invalid_uncompressed_transcript_is_reported_as_unreadable,
@@ -55,6 +56,21 @@ async fn transcript_is_the_conversation_with_resolved_agents(app: TestApp) -> Re
     let expected =
         Conversation::parse(body.to_string().as_bytes()).map_err(|error| anyhow::anyhow!("{error:?}"))?;
     assert_eq!(transcript.conversation, expected);
+    Ok(())
+}
+
+/// It would travel twice through each transcript, event and export row.
+async fn large_subject_is_shortened_in_transcripts(app: TestApp) -> Result<()> {
+    for (ticket, length) in [("T-1", 1_000), ("T-2", 1_001), ("T-3", 1_000_000)] {
+        let subject = "é".repeat(length);
+        let mut body = conversation(ticket);
+        body["subject"] = subject.clone().into();
+        let id = app.accepted(&body).await?;
+        let expected = if length > 1_000 { "é".repeat(1_000) + "…" } else { subject };
+        let transcript = transcript(&app, &id).await?;
+        assert_eq!(transcript.ticket.subject.as_ref(), Some(&expected), "{ticket}");
+        assert_eq!(transcript.conversation.subject, Some(expected), "{ticket}");
+    }
     Ok(())
 }
 

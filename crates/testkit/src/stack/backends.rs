@@ -4,17 +4,13 @@ use std::rc::Rc;
 
 use anyhow::{Context as _, Result, bail};
 
+use super::server_names::{EPMD, POSTGRES, RABBITMQ};
 use super::{folder::StackFolder, provision, settings::StackSettings, supervisor::Supervisor, unit::Unit};
 use crate::{
     database_url::DatabaseUrl,
     postgres::{self, PostgresServer},
     rabbit::{self, RabbitNode},
 };
-
-/// The names of the processes.
-pub(super) const POSTGRES: &str = "postgres";
-pub(super) const RABBITMQ: &str = "rabbitmq";
-pub(super) const EPMD: &str = "epmd";
 
 /// The database of the stack on a private server.
 const DATABASE: &str = "assay";

@@ -4,7 +4,7 @@ use std::{fs, io::ErrorKind, path::Path};
 
 use anyhow::{Context as _, Result, bail};
 
-use super::{backends::EPMD, folder::StackFolder};
+use super::{folder::StackFolder, server_names::EPMD};
 use crate::{files::write_private, identity::ProcessIdentity};
 
 /// The record of the supervisor itself. It has no pid file: those name what is supervised.

@@ -22,6 +22,7 @@ mod ledger;
 mod provision;
 mod readiness;
 mod secrets;
+mod server_names;
 mod settings;
 mod supervisor;
 mod unit;

@@ -8,7 +8,7 @@ use std::{
 use anyhow::Result;
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 
-use super::backends::{EPMD, POSTGRES, RABBITMQ};
+use super::server_names::{EPMD, POSTGRES, RABBITMQ};
 use crate::launcher::GATEWAY;
 use crate::process::{Process, ProcessSpec, Signal};
 

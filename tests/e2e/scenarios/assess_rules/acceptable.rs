@@ -12,6 +12,22 @@ pub fn all() -> Vec<(&'static str, Vec<Edit>)> {
         ("50 messages", vec![set("/messages", messages(50))]),
         ("no subject", vec![unset("/subject")]),
         ("empty subject", vec![set("/subject", "")]),
+        (
+            "null for every optional field of the conversation",
+            vec![
+                set("/source", Value::Null),
+                set("/source_account_id", Value::Null),
+                set("/subject", Value::Null),
+            ],
+        ),
+        (
+            "null for optional fields of a message",
+            vec![
+                set("/messages/0/kind", Value::Null),
+                set("/messages/0/ai_tool", Value::Null),
+                set("/messages/0/author/name", Value::Null),
+            ],
+        ),
         ("long subject", vec![set("/subject", "s".repeat(5_000))]),
         ("equal timestamps", vec![set("/messages/1/timestamp", 1_763_600_000_000_i64)]),
         ("first moment", vec![set("/messages/0/timestamp", 0)]),

@@ -85,10 +85,11 @@ fn required_and_typed() -> Vec<Refusal> {
     let mut table: Vec<_> = required.map(|pointer| refusal(pointer, [unset(pointer)], pointer)).into();
     for pointer in texts {
         table.extend(
-            [json!(null), json!(7), json!(true), json!(["x"]), json!({})]
-                .map(|value| wrong(pointer, pointer, value)),
+            [json!(7), json!(true), json!(["x"]), json!({})].map(|value| wrong(pointer, pointer, value)),
         );
     }
+    // `null` counts as absent.
+    table.extend(required.map(|pointer| wrong(pointer, pointer, json!(null))));
     for pointer in ["/messages/0", "/messages/0/author"] {
         table.extend([json!(null), json!("x"), json!([])].map(|value| wrong(pointer, pointer, value)));
     }

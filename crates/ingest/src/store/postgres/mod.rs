@@ -32,8 +32,10 @@ const CONVERSATIONS: PartitionedTable = PartitionedTable { name: "conversations"
 const FIND_TICKET: &str =
     "SELECT external_id, subject, created_at FROM conversations WHERE id = $1 AND organization_id = $2";
 
+/// A subject may have the size of a body; scoring, events and exports get its first thousand characters.
 const READ_TRANSCRIPTS: &str = "
-    SELECT id::text, organization_id::text, external_id, source, source_account_id, subject,
+    SELECT id::text, organization_id::text, external_id, source, source_account_id,
+           CASE WHEN length(subject) > 1000 THEN substr(subject, 1, 1000) || '…' ELSE subject END AS subject,
            started_at, ended_at, created_at, agents::text, messages::text, packed
     FROM conversations WHERE id = ANY ($1) ORDER BY id LIMIT $2";
 

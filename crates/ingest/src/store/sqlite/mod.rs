@@ -44,8 +44,10 @@ const UPSERT_NAME: &str = "
 const FIND_TICKET: &str =
     "SELECT external_id, subject, created_at FROM conversations WHERE id = ? AND organization_id = ?";
 
+/// A subject may have the size of a body; scoring, events and exports get its first thousand characters.
 const READ_TRANSCRIPT: &str = "
-    SELECT id, organization_id, external_id, source, source_account_id, subject,
+    SELECT id, organization_id, external_id, source, source_account_id,
+           CASE WHEN length(subject) > 1000 THEN substr(subject, 1, 1000) || '…' ELSE subject END AS subject,
            started_at, ended_at, created_at, agents, messages, packed
     FROM conversations WHERE id = ? AND organization_id = ?";
 
