@@ -38,16 +38,16 @@ impl TargetAndWatermark {
     }
 }
 
-/// The rows of events that were not handled before, each event once: a batch may contain a duplicate, and without a sequence
-/// it would count as another evaluation.
-pub(super) fn new_rows(received: Vec<ReceivedRow>, mut new: HashSet<EventId>) -> Vec<ReceivedRow> {
-    received.into_iter().filter(|received| new.remove(&received.event_id)).collect()
+/// The rows of events that were not handled before.
+pub(super) fn new_rows(mut received: Vec<ReceivedRow>, new: &HashSet<EventId>) -> Vec<ReceivedRow> {
+    received.retain(|received| new.contains(&received.event_id));
+    received
 }
 
 /// The sequences of the rows by organization, in lock order.
 pub(super) fn group_by_organization<'r>(
     rows: impl Iterator<Item = &'r ReceivedRow>,
-) -> BTreeMap<OrganizationId, Vec<Option<i64>>> {
+) -> BTreeMap<OrganizationId, Vec<i64>> {
     let mut organizations: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for received in rows {
         organizations.entry(received.row.organization_id).or_default().push(received.row.sequence);

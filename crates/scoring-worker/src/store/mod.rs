@@ -186,7 +186,7 @@ fn group_by_organization(stored: Vec<NewEvaluation>) -> BTreeMap<OrganizationId,
 fn assign_sequences(stored: Vec<Stored>, total: i64) -> Result<Vec<OutgoingEvent>, DatabaseError> {
     let before = total - i64::try_from(stored.len()).unwrap_or(i64::MAX);
     let events = stored.into_iter().zip(before + 1..).map(|(Stored { evaluated, context }, sequence)| {
-        let evaluated = ConversationEvaluated { sequence: Some(sequence), ..evaluated };
+        let evaluated = ConversationEvaluated { sequence, ..evaluated };
         OutgoingEvent::following(context, new_id(), evaluated.evaluated_at, &evaluated)
     });
     // The document was encoded before: this does not fail.

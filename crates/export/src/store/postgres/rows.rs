@@ -47,7 +47,7 @@ pub(super) fn record(
     connection.transaction(|connection| {
         let ids: Vec<_> = received.iter().map(|received| received.event_id).collect();
         let new = inbox::record(connection, CONSUMER, &ids, now)?;
-        let received = new_rows(received, new);
+        let received = new_rows(received, &new);
         let sequences_by_organization = group_by_organization(received.iter());
         let rows = received.into_iter().map(|received| received.row).collect();
         upsert(connection, &newest_of_each_ticket(rows))?;

@@ -38,7 +38,7 @@ pub(super) fn record(
 ) -> Result<(), DatabaseError> {
     let ids: Vec<_> = received.iter().map(|received| received.event_id).collect();
     let new = inbox::record(connection, CONSUMER, &ids, now)?;
-    let received = new_rows(received, new);
+    let received = new_rows(received, &new);
     let sequences_by_organization = group_by_organization(received.iter());
     let rows = received.into_iter().map(|received| received.row).collect();
     newest_of_each_ticket(rows).iter().try_for_each(|row| upsert(connection, row))?;
