@@ -75,7 +75,7 @@ fn event(mut next: impl FnMut() -> String) -> ConversationEvaluated {
         evaluation_id: Uuid::from_u128(4).into(),
         evaluated_at: STARTED,
         outcome: EvaluationOutcome::Evaluated { evaluation: Box::new(evaluation) },
-        sequence: None,
+        sequence: 1,
     }
 }
 

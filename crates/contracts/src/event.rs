@@ -63,10 +63,8 @@ pub struct ConversationEvaluated<E = Box<Evaluation>> {
     /// The result.
     pub outcome: EvaluationOutcome<E>,
     /// Sequence number among the evaluations of the organization in commit order: 1, 2, 3, … without gaps. A consumer that has
-    /// all events up to a number misses none that was committed before it (ADR 6). Absent in events of releases
-    /// without sequence numbers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sequence: Option<i64>,
+    /// all events up to a number misses none that was committed before it (ADR 6).
+    pub sequence: i64,
 }
 
 impl<E: Serialize + DeserializeOwned> Event for ConversationEvaluated<E> {

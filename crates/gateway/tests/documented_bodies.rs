@@ -35,12 +35,14 @@ fn resolve<'s>(schemas: &'s Value, schema: &'s Value) -> &'s Value {
 fn value_of(schemas: &Value, schema: &Value, full: bool) -> Value {
     let schema = resolve(schemas, schema);
     if let Some(variants) = schema["oneOf"].as_array() {
-        return value_of(schemas, &variants[0], full);
+        let variant = variants.iter().find(|variant| variant["type"] != "null").unwrap();
+        return value_of(schemas, variant, full);
     }
     if let Some(values) = schema["enum"].as_array() {
         return values.last().unwrap().clone();
     }
-    match schema["type"].as_str() {
+    // Optional fields may be `null`: the other type comes first.
+    match schema["type"].as_array().map_or(&schema["type"], |types| &types[0]).as_str() {
         Some("object") => object_of(schemas, schema, full),
         Some("array") => json!([value_of(schemas, &schema["items"], full)]),
         Some("integer") => json!(1_763_600_000_000_i64),

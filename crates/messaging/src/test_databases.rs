@@ -18,10 +18,7 @@ pub async fn sqlite(migrations: &'static [Migrations]) -> Result<Fresh<tempfile:
 }
 
 pub async fn postgres(migrations: &'static [Migrations]) -> Result<Fresh<TestDatabase>> {
-    const TABLES: &str = concat!(
-        include_str!("../migrations/postgres/2026-01-01-000001_outbox/up.sql"),
-        include_str!("../migrations/postgres/2026-01-01-000002_inbox/up.sql"),
-    );
+    const TABLES: &str = include_str!("../migrations/postgres/2026-11-22-000001_outbox_and_inbox/up.sql");
     let create = move || {
         TestDatabase::create(&Template::new("messaging", TABLES), |url| {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

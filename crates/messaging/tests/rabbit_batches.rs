@@ -216,20 +216,6 @@ async fn malformed_batch_becomes_one_dead_letter() -> Result<()> {
     Ok(())
 }
 
-/// Releases without batches dead-letter a batch under the content type of a single event.
-#[tokio::test]
-async fn batch_with_content_type_of_a_single_event_is_read() -> Result<()> {
-    let (bus, wire, _) = rabbit().await?;
-    declare(&bus, ACCEPTED).await?;
-    let events = many(2);
-    let body = format!(" [{},{}]", events[0].payload(), events[1].payload());
-    wire.put(ACCEPTED.queue, SINGLE, body.as_bytes()).await?;
-    let handler = Scripted::done();
-    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
-    handler.wait_for_all(&events).await?;
-    consumer.stop().await
-}
-
 #[tokio::test]
 async fn single_events_fill_max_in_flight() -> Result<()> {
     let (bus, _, settings) = rabbit().await?;

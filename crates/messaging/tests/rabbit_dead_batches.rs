@@ -75,18 +75,6 @@ async fn events_beyond_the_limit_are_kept() -> Result<()> {
     Ok(())
 }
 
-/// A consumer of a release without batches rejects them under the content type of a single event.
-#[tokio::test]
-async fn batch_rejected_by_an_older_consumer_is_unpacked() -> Result<()> {
-    let dead_batch = DeadBatch::of(2).await?;
-    let batch = dead_batch.wire.take(DEAD).await?;
-    dead_batch.wire.put(DEAD, SINGLE, &batch.body).await?;
-    let (_, letters) = dead_batch.list(10).await?;
-    let ids: Vec<Option<String>> = letters.into_iter().map(|letter| letter.event_id).collect();
-    assert_eq!(ids, dead_batch.events.iter().map(|event| Some(event.id().to_string())).collect::<Vec<_>>());
-    Ok(())
-}
-
 /// A bus whose broker has dead-lettered one message with several events.
 struct DeadBatch {
     bus: Bus,

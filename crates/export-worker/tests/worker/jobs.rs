@@ -13,6 +13,10 @@ use crate::test_app::{TestApp, file_of, stop};
 
 const DAY: i64 = 24 * 60 * 60 * 1_000;
 
+fn numbered(app: &TestApp, sequence: i64) -> ConversationEvaluated {
+    ConversationEvaluated { sequence, ..evaluated(app.organization_id, STARTED) }
+}
+
 async fn file_contains_the_selected_rows_in_order(app: TestApp) -> Result<()> {
     let at = |second: i64| STARTED.plus_millis(second * 1_000);
     let mut events: Vec<_> = [3, 1, 2, 0].map(|second| evaluated(app.organization_id, at(second))).to_vec();
@@ -33,7 +37,7 @@ async fn file_contains_the_selected_rows_in_order(app: TestApp) -> Result<()> {
 }
 
 async fn job_waits_for_its_target_sequence(app: TestApp) -> Result<()> {
-    let events: Vec<_> = (0..3).map(|_| evaluated(app.organization_id, STARTED)).collect();
+    let events: Vec<_> = (1..=3).map(|sequence| numbered(&app, sequence)).collect();
     app.record(&events[..1]).await?;
     let id = app.create_with_target(3).await?;
     assert_eq!(app.work.evaluation_lag(id).await?, Some(2));
@@ -57,16 +61,12 @@ async fn duplicate_event_in_a_batch_counts_once(app: TestApp) -> Result<()> {
 }
 
 async fn out_of_order_sequence_does_not_fill_a_gap(app: TestApp) -> Result<()> {
-    let numbered = |sequence| {
-        let event = evaluated(app.organization_id, STARTED);
-        ConversationEvaluated { sequence: Some(sequence), ..event }
-    };
     let id = app.create_with_target(2).await?;
-    app.record(&[numbered(4), numbered(1)]).await?;
+    app.record(&[numbered(&app, 4), numbered(&app, 1)]).await?;
     assert_eq!(app.work.evaluation_lag(id).await?, Some(1));
-    app.record(&[numbered(3), numbered(5)]).await?;
+    app.record(&[numbered(&app, 3), numbered(&app, 5)]).await?;
     assert_eq!(app.work.evaluation_lag(id).await?, Some(1));
-    app.record(&[numbered(2)]).await?;
+    app.record(&[numbered(&app, 2)]).await?;
     assert_eq!(app.work.evaluation_lag(id).await?, Some(0));
     let later = app.create_with_target(6).await?;
     assert_eq!(app.work.evaluation_lag(later).await?, Some(1));
@@ -74,8 +74,7 @@ async fn out_of_order_sequence_does_not_fill_a_gap(app: TestApp) -> Result<()> {
 }
 
 async fn missing_sequences_are_skipped_after_the_timeout(app: TestApp) -> Result<()> {
-    let event = evaluated(app.organization_id, STARTED);
-    app.record(&[ConversationEvaluated { sequence: Some(3), ..event }]).await?;
+    app.record(&[numbered(&app, 3)]).await?;
     let id = app.create_with_target(3).await?;
     assert!(app.exports.skip_missing_sequences(now().plus_millis(-60_000)).await?.is_empty());
     assert_eq!(app.work.evaluation_lag(id).await?, Some(3));

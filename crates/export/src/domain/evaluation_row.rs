@@ -23,8 +23,8 @@ pub struct EvaluationRow {
     pub evaluation_id: EvaluationId,
     /// Column version of the lines.
     pub columns_version: i16,
-    /// Sequence of the evaluation in its organization, see [`super::sequence_tracker`]; `None` in events of earlier releases.
-    pub sequence: Option<i64>,
+    /// Sequence of the evaluation in its organization, see [`super::sequence_tracker`].
+    pub sequence: i64,
     /// Line of an `axis` file, without its terminator.
     pub axis_line: String,
     /// Line of a `resolution_audit` file, without its terminator.

@@ -23,17 +23,9 @@ pub struct OutOfOrderRange {
 }
 
 impl SequenceTracker {
-    /// Restores a stored state. Ranges at or below the watermark (an earlier release ignored them and counted past them) are
-    /// merged.
+    /// Restores a stored state.
     pub fn new(watermark: i64, out_of_order: impl IntoIterator<Item = (i64, OutOfOrderRange)>) -> Self {
-        let mut tracker = Self { watermark, out_of_order: BTreeMap::new() };
-        for (first, range) in out_of_order {
-            if first > watermark + 1 {
-                tracker.out_of_order.insert(first, range);
-            } else {
-                tracker.watermark = tracker.watermark.max(range.last);
-            }
-        }
+        let mut tracker = Self { watermark, out_of_order: out_of_order.into_iter().collect() };
         tracker.advance();
         tracker
     }
@@ -48,10 +40,8 @@ impl SequenceTracker {
         self.out_of_order.iter().map(|(first, range)| (*first, *range))
     }
 
-    /// Records an arrival. An event of an earlier release has no sequence and fills the first gap: there are as many gaps as
-    /// such events.
-    pub fn record(&mut self, sequence: Option<i64>, now: Timestamp) {
-        let number = sequence.unwrap_or(self.watermark + 1);
+    /// Records an arrival; a second one of the same sequence changes nothing.
+    pub fn record(&mut self, number: i64, now: Timestamp) {
         let before = self.out_of_order.range(..=number).next_back().map(|(first, range)| (*first, *range));
         if number <= self.watermark || before.is_some_and(|(_, range)| number <= range.last) {
             return;
@@ -113,7 +103,7 @@ mod tests {
 
     fn after(numbers: &[i64]) -> (i64, Vec<(i64, i64)>) {
         let mut tracker = SequenceTracker::default();
-        numbers.iter().for_each(|number| tracker.record(Some(*number), NOW));
+        numbers.iter().for_each(|number| tracker.record(*number, NOW));
         (tracker.watermark(), tracker.out_of_order().map(|(first, range)| (first, range.last)).collect())
     }
 
@@ -129,23 +119,16 @@ mod tests {
     }
 
     #[test]
-    fn event_without_sequence_fills_the_first_gap() {
-        let mut tracker = SequenceTracker::new(4, [(6, OutOfOrderRange { last: 8, since: NOW })]);
-        tracker.record(None, NOW);
-        assert_eq!(tracker, SequenceTracker::new(8, []));
-    }
-
-    #[test]
     fn gap_is_skipped_when_the_range_after_it_is_old() {
         let mut tracker = SequenceTracker::default();
         for (number, moment) in [(3, 10), (4, 30), (7, 40)] {
-            tracker.record(Some(number), Timestamp::saturating_from_millis(moment));
+            tracker.record(number, Timestamp::saturating_from_millis(moment));
         }
         let limit = Timestamp::saturating_from_millis;
         assert_eq!(tracker.skip_gap(limit(10)), None);
         assert_eq!(tracker.skip_gap(limit(11)), Some((1, 2)));
         assert_eq!((tracker.watermark(), tracker.skip_gap(limit(11))), (4, None));
-        tracker.record(Some(2), limit(99));
+        tracker.record(2, limit(99));
         assert_eq!((tracker.watermark(), tracker.skip_gap(limit(99))), (4, Some((5, 6))));
         assert_eq!(tracker, SequenceTracker::new(7, []));
     }
@@ -177,7 +160,7 @@ mod tests {
         ) {
             let mut tracker = SequenceTracker::default();
             for (index, number) in order.iter().enumerate() {
-                tracker.record(Some(*number), NOW);
+                tracker.record(*number, NOW);
                 let known = &order[..=index];
                 let expected = (1..).take_while(|number| known.contains(number)).count() as i64;
                 proptest::prop_assert_eq!(tracker.watermark(), expected);

@@ -16,7 +16,7 @@ use uuid::Uuid;
 /// 2026-11-20T07:00:00.000Z.
 pub const STARTED: Timestamp = Timestamp::saturating_from_millis(1_795_158_000_000);
 
-/// An evaluated conversation that started at `started_at`.
+/// An evaluated conversation that started at `started_at`, the first of its organization.
 pub fn evaluated(organization_id: OrganizationId, started_at: Timestamp) -> ConversationEvaluated {
     ConversationEvaluated {
         organization_id,
@@ -24,7 +24,7 @@ pub fn evaluated(organization_id: OrganizationId, started_at: Timestamp) -> Conv
         evaluation_id: new_id(),
         evaluated_at: started_at.plus_millis(120_000),
         outcome: EvaluationOutcome::Evaluated { evaluation: Box::new(evaluation(started_at)) },
-        sequence: None,
+        sequence: 1,
     }
 }
 

@@ -1,4 +1,4 @@
-//! The store of conversations: one trait of the role's use cases, one implementation per database.
+//! The store of conversations: one trait of the role's use cases, implemented once (`sql`), compiled for each database.
 
 mod postgres;
 mod rows;
@@ -15,8 +15,6 @@ use assay_messaging::outbox::DirectDispatch;
 use assay_platform::db::{Database, DatabaseError};
 use async_trait::async_trait;
 
-use self::postgres::PostgresStore;
-use self::sqlite::SqliteStore;
 pub use self::transcripts::StoredTranscripts;
 use crate::domain::{Import, ImportOutcome, RetentionCutoff, TicketDeletion};
 
@@ -73,7 +71,7 @@ pub trait Store: Send + Sync {
 
 pub fn open(database: &Database) -> Arc<dyn Store> {
     match database {
-        Database::Postgres(postgres) => Arc::new(PostgresStore::new(postgres.clone())),
-        Database::Sqlite(sqlite) => Arc::new(SqliteStore::new(sqlite.clone())),
+        Database::Postgres(postgres) => Arc::new(postgres::SqlStore::new(postgres.clone())),
+        Database::Sqlite(sqlite) => Arc::new(sqlite::SqlStore::new(sqlite.clone())),
     }
 }

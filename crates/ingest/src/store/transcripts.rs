@@ -2,12 +2,11 @@
 
 use std::collections::HashSet;
 
-use assay_contracts::ids::{OrganizationId, TicketId};
+use assay_contracts::ids::TicketId;
 use assay_contracts::internal::{StoredTranscript, TicketReference, UnreadableTranscript};
 use assay_contracts::time::Timestamp;
-use assay_platform::db::DatabaseError;
 
-use super::rows::TranscriptRow;
+use super::rows::ConversationRow;
 
 /// Requested tickets by what is stored of them; unknown tickets are in no list.
 #[derive(Debug, Default)]
@@ -19,24 +18,20 @@ pub struct StoredTranscripts {
 
 impl StoredTranscripts {
     /// Sorts rows by readability. Rows of other organizations than requested are dropped.
-    pub(super) fn from_rows(
-        wanted: &[TicketReference],
-        rows: Vec<TranscriptRow>,
-    ) -> Result<Self, DatabaseError> {
+    pub(super) fn from_rows(wanted: &[TicketReference], rows: Vec<ConversationRow>) -> Self {
         let wanted: HashSet<&TicketReference> = wanted.iter().collect();
         let mut found = Self::default();
         for row in rows {
-            match row.into_transcript()? {
+            let (organization_id, ticket_id) = (row.organization_id.0.into(), row.id.0.into());
+            if !wanted.contains(&TicketReference { organization_id, ticket_id }) {
+                continue;
+            }
+            match row.into_transcript() {
                 Ok(transcript) => found.transcripts.push(transcript),
-                Err(unreadable) => found.unreadable.push(unreadable),
+                Err(unreadable) => found.unreadable.push(*unreadable),
             }
         }
-        let is_wanted = |organization_id: OrganizationId, ticket_id: TicketId| {
-            wanted.contains(&TicketReference { organization_id, ticket_id })
-        };
-        found.transcripts.retain(|row| is_wanted(row.organization_id, row.ticket.id));
-        found.unreadable.retain(|row| is_wanted(row.organization_id, row.ticket.id));
-        Ok(found)
+        found
     }
 
     /// Requested tickets without a row.
@@ -51,15 +46,9 @@ impl StoredTranscripts {
     pub(super) fn with_deletions(
         mut self,
         wanted: &[TicketReference],
-        deletions: &[(OrganizationId, TicketId, Timestamp)],
+        deletions: &[(TicketReference, Timestamp)],
     ) -> Self {
-        let deleted: HashSet<TicketReference> = deletions
-            .iter()
-            .map(|(organization_id, ticket_id, _)| TicketReference {
-                organization_id: *organization_id,
-                ticket_id: *ticket_id,
-            })
-            .collect();
+        let deleted: HashSet<&TicketReference> = deletions.iter().map(|(ticket, _)| ticket).collect();
         self.deleted.extend(wanted.iter().filter(|ticket| deleted.contains(ticket)));
         self
     }

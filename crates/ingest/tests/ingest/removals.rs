@@ -225,15 +225,10 @@ async fn imported_days_ago(app: &TestApp, days: i64) -> Result<String> {
     let id = app.accepted(&body).await?;
     let first = TicketId::min_at(at).as_uuid().as_u128();
     let old = Uuid::from_u128(first | (Uuid::new_v4().as_u128() >> 48)).to_string();
-    let identities = match &app.database {
-        Database::Postgres(_) => {
-            format!("UPDATE identities SET ticket_id = '{old}' WHERE ticket_id = '{id}';")
-        }
-        Database::Sqlite(_) => String::new(),
-    };
+    let identity = format!("UPDATE identities SET ticket_id = '{old}' WHERE ticket_id = '{id}';");
     let millis = at.as_millis();
     let age = format!("UPDATE conversations SET id = '{old}', created_at = {millis} WHERE id = '{id}'");
-    run(&app.database, identities + &age).await?;
+    run(&app.database, identity + &age).await?;
     Ok(old)
 }
 

@@ -10,7 +10,6 @@ use assay_contracts::time::Timestamp;
 use assay_platform::db::{Database, DatabaseError, Migrations};
 use assay_platform::runtime::{new_id, now};
 use diesel::Connection;
-use diesel_migrations::MigrationHarness;
 use futures_util::future::try_join_all;
 
 use super::rows::{LEASE_MILLIS, MAX_SCHEDULE_MILLIS, Postponed, PublishResults};
@@ -36,7 +35,6 @@ on_both_databases!(
     oldest_unpublished_is_the_oldest_pending_event,
     claims_of_crashed_relays_can_be_released_at_once,
     clock_skew_repair_reschedules_late_rows,
-    migrations_can_be_reverted_and_applied_again,
 );
 
 async fn claim_returns_enqueued_events(database: Database) -> Result<()> {
@@ -243,34 +241,6 @@ async fn clock_skew_repair_reschedules_late_rows(database: Database) -> Result<(
     let claimed: HashSet<EventId> = outbox.claim(right, 10).await?.iter().map(|row| row.event.id).collect();
     assert_eq!(claimed, HashSet::from([postponed_row.id, claimed_row.id]));
     Ok(())
-}
-
-async fn migrations_can_be_reverted_and_applied_again(database: Database) -> Result<()> {
-    match &database {
-        Database::Postgres(postgres) => {
-            postgres
-                .run(|connection| {
-                    connection.revert_all_migrations(crate::MIGRATIONS.postgres).map(drop).map_err(failed)
-                })
-                .await?;
-        }
-        Database::Sqlite(sqlite) => {
-            sqlite
-                .read(|connection| {
-                    connection.revert_all_migrations(crate::MIGRATIONS.sqlite).map(drop).map_err(failed)
-                })
-                .await?;
-        }
-    }
-    let outbox = Outbox::new(database.clone());
-    assert!(outbox.status().await.is_err(), "the table is still there");
-    assert_eq!(database.migrate(&MIGRATIONS).await?.len(), 3);
-    assert_eq!(outbox.status().await?.pending, 0);
-    Ok(())
-}
-
-fn failed(error: assay_platform::runtime::BoxError) -> DatabaseError {
-    DatabaseError::Migration(error.to_string())
 }
 
 async fn mark_dead(outbox: &Outbox, event: &OutgoingEvent) -> Result<()> {

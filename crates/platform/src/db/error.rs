@@ -16,6 +16,17 @@ pub enum DatabaseError {
     /// A migration failed.
     #[error("migration failed: {0}")]
     Migration(String),
+    /// The schema has migrations of a version before the first release.
+    #[error(
+        "the schema `{schema}` has migration {version} of a version of Assay before 0.1.0, which this one cannot read: \
+         export what you need with that version, then start with an empty database (standalone: data folder)"
+    )]
+    BeforeFirstRelease {
+        /// Schema, or service of a SQLite file.
+        schema: &'static str,
+        /// The oldest of them.
+        version: String,
+    },
     /// A stored value cannot be decoded.
     #[error("stored record cannot be read: {0}")]
     Corrupt(String),

@@ -30,7 +30,7 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 pub(super) fn apply_postgres(
     connection: &mut PgConnection,
-    schema: &str,
+    schema: &'static str,
     sets: &[Migrations],
 ) -> Result<Vec<String>, DatabaseError> {
     // A session lock: released when the session ends, also after a crash.
@@ -52,7 +52,7 @@ pub(super) fn apply_postgres(
 
 fn apply_postgres_locked(
     connection: &mut PgConnection,
-    schema: &str,
+    schema: &'static str,
     sets: &[Migrations],
 ) -> Result<Vec<String>, DatabaseError> {
     let exists: bool = diesel::select(
@@ -65,6 +65,7 @@ fn apply_postgres_locked(
     if !exists {
         connection.batch_execute(&format!("CREATE SCHEMA {schema}"))?;
     }
+    refuse_state_before_first_release::<Pg, _>(connection, schema, sets.iter().map(|set| &set.postgres))?;
     let mut applied = Vec::new();
     for set in sets {
         while let Some(name) = apply_next::<Pg, _>(connection, &set.postgres)? {
@@ -76,8 +77,10 @@ fn apply_postgres_locked(
 
 pub(super) fn apply_sqlite(
     connection: &mut SqliteConnection,
+    schema: &'static str,
     sets: &[Migrations],
 ) -> Result<Vec<String>, DatabaseError> {
+    refuse_state_before_first_release::<Sqlite, _>(connection, schema, sets.iter().map(|set| &set.sqlite))?;
     let mut applied = Vec::new();
     for set in sets {
         // SQLite has no lock but the file's own, so the query for pending migrations is part of the transaction.
@@ -92,8 +95,10 @@ pub(super) fn apply_sqlite(
 
 pub(super) fn pending_postgres(
     connection: &mut PgConnection,
+    schema: &'static str,
     sets: &[Migrations],
 ) -> Result<Vec<String>, DatabaseError> {
+    refuse_state_before_first_release::<Pg, _>(connection, schema, sets.iter().map(|set| &set.postgres))?;
     sets.iter()
         .map(|set| pending::<Pg, _>(connection, &set.postgres))
         .collect::<Result<Vec<_>, _>>()
@@ -102,12 +107,38 @@ pub(super) fn pending_postgres(
 
 pub(super) fn pending_sqlite(
     connection: &mut SqliteConnection,
+    schema: &'static str,
     sets: &[Migrations],
 ) -> Result<Vec<String>, DatabaseError> {
+    refuse_state_before_first_release::<Sqlite, _>(connection, schema, sets.iter().map(|set| &set.sqlite))?;
     sets.iter()
         .map(|set| pending::<Sqlite, _>(connection, &set.sqlite))
         .collect::<Result<Vec<_>, _>>()
         .map(|all| all.concat())
+}
+
+/// The migrations of versions before 0.1.0 were replaced by those of 0.1.0, which are later. A version later than the known
+/// ones is none of them: it belongs to a newer release, on whose schema this one works.
+fn refuse_state_before_first_release<'s, DB, C>(
+    connection: &mut C,
+    schema: &'static str,
+    sources: impl Iterator<Item = &'s EmbeddedMigrations>,
+) -> Result<(), DatabaseError>
+where
+    DB: diesel::backend::Backend,
+    C: MigrationHarness<DB>,
+    EmbeddedMigrations: MigrationSource<DB>,
+{
+    let mut known = Vec::new();
+    for source in sources {
+        known.extend(source.migrations().map_err(migration_error)?);
+    }
+    let first = known.iter().map(|migration| migration.name().version()).min();
+    let applied = connection.applied_migrations().map_err(migration_error)?;
+    match applied.into_iter().min().filter(|oldest| first.is_some_and(|first| *oldest < first)) {
+        Some(version) => Err(DatabaseError::BeforeFirstRelease { schema, version: version.to_string() }),
+        None => Ok(()),
+    }
 }
 
 /// Applies the next pending migration and returns its name.

@@ -216,7 +216,8 @@ impl Postgres {
         &self,
         sets: &'static [Migrations],
     ) -> Result<Vec<String>, DatabaseError> {
-        self.run(move |connection| migrations::pending_postgres(connection, sets)).await
+        let schema = self.shared.schema;
+        self.run(move |connection| migrations::pending_postgres(connection, schema, sets)).await
     }
 }
 

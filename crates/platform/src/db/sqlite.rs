@@ -93,7 +93,7 @@ impl Sqlite {
 
     pub(super) async fn migrate(&self, sets: &'static [Migrations]) -> Result<Vec<String>, DatabaseError> {
         let this = self.clone();
-        let work = move || migrations::apply_sqlite(&mut *this.connection()?, sets);
+        let work = move || migrations::apply_sqlite(&mut *this.connection()?, this.name, sets);
         self.with_permit(&self.writers, MIGRATION_DEADLINE, work).await
     }
 
@@ -101,7 +101,8 @@ impl Sqlite {
         &self,
         sets: &'static [Migrations],
     ) -> Result<Vec<String>, DatabaseError> {
-        self.read(move |connection| migrations::pending_sqlite(connection, sets)).await
+        let schema = self.name;
+        self.read(move |connection| migrations::pending_sqlite(connection, schema, sets)).await
     }
 
     /// Runs `work` on a blocking thread while holding a permit of `semaphore`.

@@ -16,15 +16,16 @@ const FIRST: Migrations = Migrations {
     sqlite: embed!("tests/migrations/sets/first/sqlite"),
 };
 
+const SECOND: Migrations = Migrations {
+    postgres: embed!("tests/migrations/sets/second/postgres"),
+    sqlite: embed!("tests/migrations/sets/second/sqlite"),
+};
+
 /// A release, its successor, and a successor with a faulty migration.
 static RELEASE: [Migrations; 1] = [FIRST];
-static NEXT: [Migrations; 2] = [
-    FIRST,
-    Migrations {
-        postgres: embed!("tests/migrations/sets/second/postgres"),
-        sqlite: embed!("tests/migrations/sets/second/sqlite"),
-    },
-];
+static NEXT: [Migrations; 2] = [FIRST, SECOND];
+/// A release that no longer knows the first migration.
+static REPLACED: [Migrations; 1] = [SECOND];
 static FAILING: [Migrations; 2] = [
     FIRST,
     Migrations {
@@ -76,6 +77,7 @@ on_both_databases! {
     Fixture {
         failed_migration_is_named_and_rolled_back,
         previous_release_is_ready_on_a_newer_schema,
+        state_before_the_first_release_is_refused,
     }
 }
 
@@ -97,6 +99,22 @@ async fn previous_release_is_ready_on_a_newer_schema(fixture: Fixture) -> Result
     assert!(fixture.database.pending_migrations(&RELEASE).await?.is_empty());
     assert!(fixture.database.migrate(&RELEASE).await?.is_empty());
     assert!(fixture.database.pending_migrations(&NEXT).await?.is_empty());
+    Ok(())
+}
+
+async fn state_before_the_first_release_is_refused(fixture: Fixture) -> Result<()> {
+    let refusals = [
+        fixture.database.migrate(&REPLACED).await.unwrap_err(),
+        fixture.database.pending_migrations(&REPLACED).await.unwrap_err(),
+    ];
+    for refusal in refusals.map(|error| error.to_string()) {
+        let schema_and_version =
+            "the schema `export` has migration 20260101000000 of a version of Assay before 0.1.0";
+        assert!(refusal.starts_with(schema_and_version), "{refusal}");
+        assert!(refusal.contains("start with an empty database"), "{refusal}");
+    }
+    assert!(!fixture.has_table("second").await?, "the migration was applied");
+    assert!(fixture.database.migrate(&RELEASE).await?.is_empty());
     Ok(())
 }
 

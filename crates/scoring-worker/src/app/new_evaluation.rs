@@ -54,7 +54,7 @@ pub(super) fn new_evaluation(
         evaluated_at: now(),
         outcome,
         // Assigned by the store.
-        sequence: None,
+        sequence: 0,
     };
     let announced_event =
         summary.map(|outcome| announced_event(context.clone(), &evaluated, outcome)).transpose()?;

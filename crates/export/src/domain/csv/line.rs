@@ -144,7 +144,7 @@ mod tests {
             ("+49 30 1234", "'+49 30 1234"),
             ("-", "'-"),
             ("@here", "'@here"),
-            ("\tindented", "'\tindented"),
+            ("\tindented", "\"'\tindented\""),
             ("\rreturned", "\"'\rreturned\""),
             ("\nbroken", "\"'\nbroken\""),
             ("＝1+1", "'＝1+1"),

@@ -37,11 +37,10 @@ pub(super) fn record(
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
     let ids: Vec<_> = rows.iter().map(|row| row.event_id).collect();
-    let mut new = inbox::record(connection, CONSUMER, &ids, now)?;
-    // Each event once: a batch may contain a duplicate, and without a sequence it would count as another evaluation.
-    let rows: Vec<_> = rows.into_iter().filter(|row| new.remove(&row.event_id)).collect();
+    let new = inbox::record(connection, CONSUMER, &ids, now)?;
+    let rows: Vec<_> = rows.into_iter().filter(|row| new.contains(&row.event_id)).collect();
     // In lock order.
-    let mut arrived: BTreeMap<OrganizationId, Vec<Option<i64>>> = BTreeMap::new();
+    let mut arrived: BTreeMap<OrganizationId, Vec<i64>> = BTreeMap::new();
     for row in &rows {
         arrived.entry(row.organization_id).or_default().push(row.sequence);
     }

@@ -21,7 +21,7 @@ const RANGES_PER_STATEMENT: usize = 1_000;
 pub(super) fn record(
     connection: &mut Connection,
     organization_id: OrganizationId,
-    sequences: &[Option<i64>],
+    sequences: &[i64],
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
     let organization = StoredId::of(organization_id);

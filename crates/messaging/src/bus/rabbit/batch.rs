@@ -91,7 +91,8 @@ fn batch_bytes(event: &OutgoingEvent) -> usize {
 /// The events of a message, at least one. A malformed batch yields one unreadable event.
 pub(super) fn unpack(properties: &BasicProperties, data: Vec<u8>) -> Vec<UnpackedEvent> {
     let attempt = message::attempt(properties);
-    if !is_batch(properties, &data) {
+    let is_batch = properties.content_type().as_ref().is_some_and(|kind| kind.as_str() == CONTENT_TYPE);
+    if !is_batch {
         let event = Delivery::parse(&data, attempt);
         return vec![unpack_single(properties, data, attempt, event)];
     }
@@ -104,13 +105,6 @@ pub(super) fn unpack(properties: &BasicProperties, data: Vec<u8>) -> Vec<Unpacke
         Err(error) => error.to_string(),
     };
     vec![unpack_single(properties, data, attempt, Err(DecodeError::Batch(reason)))]
-}
-
-/// Releases without batches dead-letter a batch under the content type of a single event. No single event is an array.
-fn is_batch(properties: &BasicProperties, data: &[u8]) -> bool {
-    let is_declared =
-        properties.content_type().as_ref().is_some_and(|kind| kind.as_str() == message::BATCH_CONTENT_TYPE);
-    is_declared || data.trim_ascii_start().first() == Some(&b'[')
 }
 
 fn unpack_element(element: &RawValue, kind: Option<&ShortString>, attempt: u32) -> UnpackedEvent {

@@ -74,7 +74,7 @@ fn assign_sequences(
 ) -> Result<Vec<OutgoingEvent>, DatabaseError> {
     let before = total - i64::try_from(evaluations.len()).unwrap_or(i64::MAX);
     let events = evaluations.into_iter().zip(before + 1..).map(|(mut new, sequence)| {
-        new.evaluated.sequence = Some(sequence);
+        new.evaluated.sequence = sequence;
         OutgoingEvent::following(new.context, new_id(), new.evaluated.evaluated_at, &new.evaluated)
     });
     // The document was encoded before: this does not fail.

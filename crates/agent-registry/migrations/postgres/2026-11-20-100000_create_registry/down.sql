@@ -1,3 +1,0 @@
-DROP TABLE agents;
-DROP TABLE api_keys;
-DROP TABLE organizations;

@@ -1,2 +1,0 @@
-DROP TABLE exports;
-DROP FUNCTION refuse_export_step();

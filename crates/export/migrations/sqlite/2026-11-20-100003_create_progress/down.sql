@@ -1,2 +1,0 @@
-ALTER TABLE exports DROP COLUMN awaited_evaluations;
-DROP TABLE progress;

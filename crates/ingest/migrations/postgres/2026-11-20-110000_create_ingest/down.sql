@@ -1,3 +1,0 @@
-DROP TABLE participants;
-DROP TABLE conversations;
-DROP TABLE identities;

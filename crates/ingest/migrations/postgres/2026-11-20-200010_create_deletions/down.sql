@@ -1,3 +1,0 @@
-DROP TABLE expired_tickets;
-DROP INDEX conversations_age;
-DROP TABLE deletions;

@@ -1,2 +1,0 @@
-DROP TABLE participants;
-DROP TABLE conversations;

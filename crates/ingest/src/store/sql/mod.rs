@@ -1,0 +1,149 @@
+//! The store, written once and compiled for each database, which it takes from the file that mounts it.
+
+mod accept;
+mod removal;
+pub(super) mod schema;
+
+use std::sync::Arc;
+
+use assay_contracts::ids::{OrganizationId, TicketId};
+use assay_contracts::internal::TicketReference;
+use assay_contracts::ticket::Ticket;
+use assay_contracts::time::Timestamp;
+use assay_messaging::outbox::DirectDispatch;
+use assay_platform::db::{DatabaseError, StoredId, idempotency};
+use async_trait::async_trait;
+use diesel::prelude::*;
+
+use self::schema::{conversations, deletions};
+use super::{Connection, Database, concurrent_writers, create_partitions};
+use crate::domain::{Import, ImportOutcome, RetentionCutoff, TicketDeletion};
+use crate::store::rows::ConversationRow;
+use crate::store::{Store, StoredTranscripts};
+
+pub struct SqlStore {
+    database: Database,
+}
+
+impl SqlStore {
+    pub fn new(database: Database) -> Self {
+        Self { database }
+    }
+}
+
+#[async_trait]
+impl Store for SqlStore {
+    async fn prepare(&self, now: Timestamp) -> Result<(), DatabaseError> {
+        self.database.write(move |tx| create_partitions(tx, now)).await
+    }
+
+    async fn accept_batch(
+        &self,
+        imports: Vec<Arc<Import>>,
+        dispatch: DirectDispatch,
+    ) -> Result<Vec<ImportOutcome>, DatabaseError> {
+        self.database.write(move |tx| accept::accept_batch(tx, &imports, dispatch)).await
+    }
+
+    async fn find_ticket(
+        &self,
+        organization_id: OrganizationId,
+        id: TicketId,
+    ) -> Result<Option<Ticket>, DatabaseError> {
+        self.database.read(move |connection| find_ticket(connection, organization_id, id)).await
+    }
+
+    async fn read_transcripts(
+        &self,
+        tickets: Vec<TicketReference>,
+    ) -> Result<StoredTranscripts, DatabaseError> {
+        self.database.read(move |connection| read_transcripts(connection, &tickets)).await
+    }
+
+    async fn delete_ticket(&self, deletion: TicketDeletion) -> Result<bool, DatabaseError> {
+        self.database.write(move |tx| removal::delete_ticket(tx, &deletion)).await
+    }
+
+    async fn find_deletion(
+        &self,
+        organization_id: OrganizationId,
+        id: TicketId,
+    ) -> Result<Option<Timestamp>, DatabaseError> {
+        let reference = TicketReference { organization_id, ticket_id: id };
+        let found = self.database.read(move |connection| find_deletions(connection, &[id])).await?;
+        let deletion = found.into_iter().find(|(ticket, _)| *ticket == reference);
+        Ok(deletion.map(|(_, deleted_at)| deleted_at))
+    }
+
+    async fn expire(&self, cutoff: RetentionCutoff, limit: usize) -> Result<usize, DatabaseError> {
+        self.database.write(move |tx| removal::expire(tx, cutoff, row_limit(limit))).await
+    }
+
+    async fn forget_deletions(&self, before: Timestamp, limit: usize) -> Result<usize, DatabaseError> {
+        self.database.write(move |tx| removal::forget_deletions(tx, before, row_limit(limit))).await
+    }
+
+    async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError> {
+        self.database.write(move |tx| idempotency::prune(tx, now)).await
+    }
+
+    fn concurrent_writers(&self, wanted: usize) -> usize {
+        concurrent_writers(wanted)
+    }
+}
+
+/// A missing subject becomes an empty one.
+fn find_ticket(
+    connection: &mut Connection,
+    organization_id: OrganizationId,
+    id: TicketId,
+) -> Result<Option<Ticket>, DatabaseError> {
+    let row: Option<(String, Option<String>, i64)> = conversations::table
+        .select((conversations::external_id, conversations::subject, conversations::created_at))
+        .filter(conversations::id.eq(StoredId::of(id)))
+        .filter(conversations::organization_id.eq(StoredId::of(organization_id)))
+        .first(connection)
+        .optional()?;
+    Ok(row.map(|(external_id, subject, created_at)| Ticket {
+        id,
+        external_id,
+        subject: subject.unwrap_or_default(),
+        created_at: Timestamp::saturating_from_millis(created_at),
+    }))
+}
+
+fn read_transcripts(
+    connection: &mut Connection,
+    tickets: &[TicketReference],
+) -> Result<StoredTranscripts, DatabaseError> {
+    let rows: Vec<ConversationRow> = conversations::table
+        .filter(conversations::id.eq_any(tickets.iter().map(|ticket| StoredId::of(ticket.ticket_id))))
+        .order(conversations::id)
+        .limit(row_limit(tickets.len()))
+        .load(connection)?;
+    let found = StoredTranscripts::from_rows(tickets, rows);
+    // Read after the transcripts, so that a ticket deleted in between is reported as deleted.
+    let deletions = find_deletions(connection, &found.missing(tickets))?;
+    Ok(found.with_deletions(tickets, &deletions))
+}
+
+fn find_deletions(
+    connection: &mut Connection,
+    ids: &[TicketId],
+) -> Result<Vec<(TicketReference, Timestamp)>, DatabaseError> {
+    let rows: Vec<(StoredId, StoredId, i64)> = deletions::table
+        .filter(deletions::ticket_id.eq_any(ids.iter().copied().map(StoredId::of)))
+        .order(deletions::ticket_id)
+        .limit(row_limit(ids.len()))
+        .load(connection)?;
+    let deletion = |(ticket, organization, deleted_at): (StoredId, StoredId, i64)| {
+        let reference =
+            TicketReference { organization_id: organization.0.into(), ticket_id: ticket.0.into() };
+        (reference, Timestamp::saturating_from_millis(deleted_at))
+    };
+    Ok(rows.into_iter().map(deletion).collect())
+}
+
+fn row_limit(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,138 @@
+//! Deletion and expiry of conversations. All functions run inside a transaction.
+
+use assay_contracts::event::TicketFacts;
+use assay_contracts::ids::{OrganizationId, TicketId};
+use assay_contracts::time::Timestamp;
+use assay_messaging::outbox::{self, DirectDispatch};
+use assay_platform::db::{DatabaseError, StoredId};
+use diesel::prelude::*;
+
+use super::super::Connection;
+use super::schema::{conversations, deletions, expired_tickets, participants};
+use crate::domain::{Participant, RetentionCutoff, TicketDeletion};
+use crate::store::rows::ConversationRow;
+
+/// False when the organization has no such ticket.
+pub(super) fn delete_ticket(tx: &mut Connection, deletion: &TicketDeletion) -> Result<bool, DatabaseError> {
+    let (organization_id, id) = (deletion.organization_id, StoredId::of(deletion.ticket_id));
+    if remove(tx, organization_id, &[id])?.is_empty() && !delete_expired(tx, organization_id, id)? {
+        return Ok(false);
+    }
+    diesel::insert_into(deletions::table)
+        .values((
+            deletions::ticket_id.eq(id),
+            deletions::organization_id.eq(StoredId::of(organization_id)),
+            deletions::deleted_at.eq(deletion.deleted_at.as_millis()),
+        ))
+        .execute(tx)?;
+    outbox::enqueue(tx, std::slice::from_ref(&deletion.event), DirectDispatch::NONE)?;
+    Ok(true)
+}
+
+/// Deletes a ticket whose transcript has expired; false when there is none.
+fn delete_expired(
+    tx: &mut Connection,
+    organization_id: OrganizationId,
+    id: StoredId,
+) -> Result<bool, DatabaseError> {
+    let expired = expired_tickets::table
+        .filter(expired_tickets::ticket_id.eq(id))
+        .filter(expired_tickets::organization_id.eq(StoredId::of(organization_id)));
+    Ok(diesel::delete(expired).execute(tx)? > 0)
+}
+
+/// Removes conversations and their display names; returns the tickets that were found. Of two concurrent removals of a
+/// conversation, the second waits for the first and finds nothing.
+fn remove(
+    tx: &mut Connection,
+    organization_id: OrganizationId,
+    ids: &[StoredId],
+) -> Result<Vec<TicketFacts>, DatabaseError> {
+    let removed = conversations::table
+        .filter(conversations::id.eq_any(ids.iter().copied()))
+        .filter(conversations::organization_id.eq(StoredId::of(organization_id)));
+    let rows: Vec<ConversationRow> =
+        diesel::delete(removed).returning(conversations::all_columns).get_results(tx)?;
+    let mut names: Vec<Participant> = rows.iter().flat_map(ConversationRow::participants).collect();
+    // Rows are locked in the same order as by imports.
+    names.sort_by_key(|named| named.identity);
+    for named in &names {
+        delete_name(tx, named)?;
+    }
+    Ok(rows.into_iter().map(ConversationRow::into_removed_ticket).collect())
+}
+
+/// A name that a later message has changed is kept.
+fn delete_name(tx: &mut Connection, named: &Participant) -> Result<(), DatabaseError> {
+    let name = participants::table
+        .filter(participants::organization_id.eq(StoredId::of(named.organization_id)))
+        .filter(participants::identity_sha256.eq(named.identity.as_slice()))
+        .filter(participants::named_at.eq(named.named_at.as_millis()))
+        .filter(participants::name.eq(&named.name));
+    diesel::delete(name).execute(tx)?;
+    Ok(())
+}
+
+pub(super) fn expire(
+    tx: &mut Connection,
+    cutoff: RetentionCutoff,
+    limit: i64,
+) -> Result<usize, DatabaseError> {
+    let organization = StoredId::of(cutoff.organization_id);
+    let ids: Vec<StoredId> = conversations::table
+        .select(conversations::id)
+        .filter(conversations::organization_id.eq(organization))
+        .filter(conversations::id.lt(StoredId::of(cutoff.before)))
+        .order(conversations::id)
+        .limit(limit)
+        .load(tx)?;
+    let removed = remove(tx, cutoff.organization_id, &ids)?;
+    let count = removed.len();
+    for ticket in &removed {
+        diesel::insert_into(expired_tickets::table)
+            .values((
+                expired_tickets::ticket_id.eq(StoredId::of(ticket.id)),
+                expired_tickets::organization_id.eq(organization),
+            ))
+            .execute(tx)?;
+    }
+    if let Some(first_kept) = cutoff.first_with_kept_evaluation() {
+        forget_expired(tx, organization, first_kept, limit)?;
+    }
+    let events = cutoff.events(removed).map_err(|error| DatabaseError::Corrupt(error.to_string()))?;
+    outbox::enqueue(tx, &events, DirectDispatch::NONE)?;
+    Ok(count)
+}
+
+/// Forgets expired tickets whose evaluations have expired, too.
+fn forget_expired(
+    tx: &mut Connection,
+    organization: StoredId,
+    first_kept: TicketId,
+    limit: i64,
+) -> Result<(), DatabaseError> {
+    let forgotten: Vec<StoredId> = expired_tickets::table
+        .select(expired_tickets::ticket_id)
+        .filter(expired_tickets::organization_id.eq(organization))
+        .filter(expired_tickets::ticket_id.lt(StoredId::of(first_kept)))
+        .order(expired_tickets::ticket_id)
+        .limit(limit)
+        .load(tx)?;
+    diesel::delete(expired_tickets::table.filter(expired_tickets::ticket_id.eq_any(forgotten)))
+        .execute(tx)?;
+    Ok(())
+}
+
+pub(super) fn forget_deletions(
+    tx: &mut Connection,
+    before: Timestamp,
+    limit: i64,
+) -> Result<usize, DatabaseError> {
+    let forgotten: Vec<StoredId> = deletions::table
+        .select(deletions::ticket_id)
+        .filter(deletions::deleted_at.lt(before.as_millis()))
+        .order(deletions::deleted_at)
+        .limit(limit)
+        .load(tx)?;
+    Ok(diesel::delete(deletions::table.filter(deletions::ticket_id.eq_any(forgotten))).execute(tx)?)
+}

@@ -1,2 +1,0 @@
-ALTER TABLE outbox RESET (toast_tuple_target);
-ALTER TABLE outbox ALTER COLUMN payload SET STORAGE EXTENDED;

@@ -1,2 +1,0 @@
--- SQLite compresses nothing.
-SELECT 1;

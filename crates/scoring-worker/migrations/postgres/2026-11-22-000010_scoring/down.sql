@@ -1,0 +1,2 @@
+DROP TABLE progress;
+DROP TABLE evaluations;

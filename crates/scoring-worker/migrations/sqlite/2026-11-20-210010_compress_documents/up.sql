@@ -1,2 +1,0 @@
--- SQLite does not compress.
-SELECT 1;
