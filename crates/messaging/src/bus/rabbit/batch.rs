@@ -91,7 +91,8 @@ fn batch_bytes(event: &OutgoingEvent) -> usize {
 /// The events of a message, at least one. A malformed batch yields one unreadable event.
 pub(super) fn unpack(properties: &BasicProperties, data: Vec<u8>) -> Vec<UnpackedEvent> {
     let attempt = message::attempt(properties);
-    let is_batch = properties.content_type().as_ref().is_some_and(|kind| kind.as_str() == message::BATCH_CONTENT_TYPE);
+    let is_batch =
+        properties.content_type().as_ref().is_some_and(|kind| kind.as_str() == message::BATCH_CONTENT_TYPE);
     if !is_batch {
         let event = Delivery::parse(&data, attempt);
         return vec![unpack_single(properties, data, attempt, event)];
