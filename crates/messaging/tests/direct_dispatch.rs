@@ -29,7 +29,7 @@ on_every_stack!(
 async fn dispatched_events_are_published_once(database: Database, bus: Bus) -> Result<()> {
     let handler = Scripted::done();
     let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
-    // Without its queue events are returned as unroutable, and some of the same batch are published again.
+    // Without the consumer's queue, events would be returned as unroutable, and some of their batch published again.
     connected(&bus).await?;
     let outbox = Outbox::new(database.clone());
     let relay = start_relay(&outbox, &bus);

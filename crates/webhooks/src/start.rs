@@ -58,7 +58,8 @@ pub async fn migrate(config: &Config) -> Result<Vec<String>, DatabaseError> {
     Database::open(&config.database(), SCHEMA)?.migrate(MIGRATIONS).await
 }
 
-/// Starts the role's tasks. The database and the bus may come up later: until then the role is not ready or degraded.
+/// Starts the role's tasks. The database and the bus may come up later: the role is not ready without the database, and
+/// degraded without the bus.
 ///
 /// # Errors
 /// When the configuration cannot be used.
@@ -103,7 +104,7 @@ fn spawn_consumer(
     wakeup: &Arc<Notify>,
 ) {
     let subscription = subscription();
-    // Without the bus endpoints can still be managed and messages sent: its outage only degrades the role.
+    // Without the bus, endpoints can still be managed and messages sent: its outage only degrades the role.
     let pinged = bus.clone();
     tasks.readiness().register_degrading(format!("{SCHEMA} bus"), move || {
         let bus = pinged.clone();

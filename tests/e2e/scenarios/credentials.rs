@@ -8,7 +8,7 @@ use crate::harness::{Api, Cases, RawConnection, Reply, Stack, conversation, unti
 
 const UNKNOWN_ID: &str = "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11";
 
-/// Every documented operation, with the scope that it needs.
+/// Documented operations, each with the scope that it needs.
 fn operations() -> Vec<(Method, String, &'static str)> {
     vec![
         (Method::POST, "/v1/assess".to_owned(), "assess"),
@@ -28,7 +28,7 @@ pub async fn run(stack: &Stack) -> Result<()> {
     let mut cases = Cases::default();
     cases.check("invalid keys", invalid_keys(stack).await);
     cases.check("a large body with an invalid key", large_body(stack).await);
-    cases.check("the ticket read", hidden_tickets(stack).await);
+    cases.check("a ticket without a valid key", hidden_tickets(stack).await);
     cases.check("the scheme's case", scheme(stack).await);
     cases.check("scopes", scopes(stack).await);
     cases.check("a revoked key", revocation(stack).await);
@@ -88,7 +88,7 @@ async fn is_unauthorized(api: &Api, method: Method, path: &str, header: Option<&
     Ok(())
 }
 
-/// Refused by the head, without waiting for the body.
+/// Refused after the head of the request, without waiting for the body.
 async fn large_body(stack: &Stack) -> Result<()> {
     let mut connection = RawConnection::open(stack.base_url()).await?;
     let head = "POST /v1/assess HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
@@ -97,7 +97,7 @@ async fn large_body(stack: &Stack) -> Result<()> {
     connection.reply().await?.problem(401, "unauthorized").map(drop)
 }
 
-/// The ticket read documents no 401: without a valid key it answers as for an unknown ticket, to the byte.
+/// `GET /v1/tickets/{id}` documents no 401: without a valid key it answers as for an unknown ticket, to the byte.
 async fn hidden_tickets(stack: &Stack) -> Result<()> {
     let id = stack.api()?.import(&conversation("hidden")).await?;
     let unknown = stack.api()?.get(&format!("/v1/tickets/{UNKNOWN_ID}")).await?;

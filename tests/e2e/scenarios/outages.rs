@@ -15,7 +15,7 @@ use crate::harness::{Api, PrivateStack, conversation, until};
 /// Time limit of responses that do not depend on the outage.
 const SOON: Duration = Duration::from_secs(3);
 
-/// While RabbitMQ is down imports are accepted and the role stays ready; they are evaluated afterwards.
+/// While RabbitMQ is down, imports are accepted and ingest stays ready; the imports are evaluated afterwards.
 pub async fn broker_outage(stack: &mut PrivateStack) -> Result<()> {
     let url = stack.setting("ASSAY_BUS__URL").to_owned();
     let (before, rest) = url.split_once('@').context("no credentials")?;
@@ -100,14 +100,14 @@ pub async fn service_hangs(stack: &mut PrivateStack) -> Result<()> {
 
     stack.signal("ingest", Signal::SIGCONT)?;
     let began = Instant::now();
-    let is_back = until("imports to be accepted", async || {
+    let back_after = until("imports to be accepted", async || {
         let answer = api.post("/v1/assess", &conversation("after")).await?;
         Ok([202, 409].contains(&answer.status).then_some(began.elapsed()))
     })
     .await?;
     eprintln!(
         "hanging ingest: 200 requests refused within {flood:?}, other routes within {others:?}, then refused within \
-         {refused_within:?}; back: 202 after {is_back:?}"
+         {refused_within:?}; back: 202 after {back_after:?}"
     );
     Ok(())
 }

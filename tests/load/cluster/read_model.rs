@@ -12,7 +12,7 @@ use diesel::{
 
 use super::Cluster;
 
-/// `progress` has the contiguous sequence numbers, `early_arrivals` the out-of-order ones.
+/// `progress.taken_in` is the watermark of an organization; `early_arrivals` has the ranges of sequence numbers above it.
 const COUNT: &str = "
     SELECT CAST((SELECT coalesce(sum(taken_in), 0) FROM {schema}progress)
               + (SELECT coalesce(sum(last - first + 1), 0) FROM {schema}early_arrivals) AS bigint) AS number";
@@ -25,7 +25,7 @@ const OLDEST_WAITING: &str = "
     ORDER BY id LIMIT 1";
 
 /// Maximum time between the creation of an id and the commit: the deadline of an import.
-const LATEST_COMMIT_MS: i64 = 8_000;
+const MAX_COMMIT_DELAY_MS: i64 = 8_000;
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A connection to the read model of a cluster.
@@ -79,7 +79,7 @@ impl ReadModel {
             bail!("the age of the oldest unscored conversation is looked up in PostgreSQL only");
         };
         let asked_at = now().as_millis();
-        let from = lowest_id_at(self.settled_until - LATEST_COMMIT_MS);
+        let from = lowest_id_at(self.settled_until - MAX_COMMIT_DELAY_MS);
         let oldest: Option<Row> =
             sql_query(OLDEST_WAITING.replace("{from}", &from)).get_result(connection).optional()?;
         let accepted_at = oldest.map_or(asked_at, |row| row.number);

@@ -1,4 +1,5 @@
-//! PostgreSQL and RabbitMQ, as durable as in production. Service and limits use them in turn.
+//! PostgreSQL and RabbitMQ, as durable as in production. The measured service and the
+//! limits (`crate::limits`) use them in turn.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! `assay benchmark`: measures the scorer's agreement with the readers of a corpus.
+//! `assay benchmark`: measures the scorer's agreement with the raters of a corpus.
 
 use std::io::{Write, stdout};
 use std::path::Path;

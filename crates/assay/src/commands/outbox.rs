@@ -1,4 +1,4 @@
-//! `assay outbox`: shows events that are committed and not yet published.
+//! `assay outbox`: shows the backlog: events that are committed and not yet published.
 
 use std::io::{Write, stdout};
 

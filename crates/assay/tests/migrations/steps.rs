@@ -27,22 +27,22 @@ fn up_and_down(installation: &Installation) -> Result<()> {
 
 fn walk(schema: &mut SchemaSteps) -> Result<()> {
     let order = schema.pending()?;
-    let levels = climb(schema)?;
+    let levels = apply_all(schema)?;
     ensure!(levels.len() == order.len() + 1 && order.len() > 1, "{} levels of {order:?}", levels.len());
     for (level, name) in order.iter().enumerate().rev() {
         ensure!(schema.revert_last()?.as_ref() == Some(name), "{name} was not the last one");
         same(&schema.dump()?, &levels[level]).with_context(|| format!("after {name} was reverted"))?;
     }
     ensure!(schema.revert_last()?.is_none() && schema.applied()?.is_empty(), "something is left");
-    let again = climb(schema)?;
+    let again = apply_all(schema)?;
     for (level, name) in order.iter().enumerate() {
         same(&again[level + 1], &levels[level + 1]).with_context(|| format!("{name}, applied again"))?;
     }
     Ok(())
 }
 
-/// Applies all migrations: a dump of each level, from the empty schema on; no two are alike.
-fn climb(schema: &mut SchemaSteps) -> Result<Vec<String>> {
+/// Applies all migrations and returns a dump of the schema at each level, the empty one first. Each migration changes it.
+fn apply_all(schema: &mut SchemaSteps) -> Result<Vec<String>> {
     let mut levels = vec![schema.dump()?];
     while let Some(name) = schema.apply_next()? {
         let dump = schema.dump()?;

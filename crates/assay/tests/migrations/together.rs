@@ -26,7 +26,7 @@ fn run_concurrently(installation: &Installation, undisturbed: &Installation) -> 
         running.into_iter().map(|migrate| migrate.finish()?.succeeded()).collect::<Result<Vec<_>>>()?;
     let output = output.concat();
     for name in &names {
-        // The tables of the bus are in several schemas.
+        // A name may occur more than once: several schemas have the migration of the outbox and inbox.
         let expected = names.iter().filter(|other| *other == name).count();
         ensure!(output.matches(name.as_str()).count() == expected, "{name} was not applied once: {output}");
     }

@@ -130,7 +130,7 @@ fn read_message(
         author.and_then(|value| read_author(value, &object.pointer_to("author"), object.errors()))?;
     // The label is ignored on messages of other authors.
     let ai_tool = match author.author_type() {
-        AuthorType::Ai => object.optional_choice("ai_tool", &labels(), AiTool::from_label),
+        AuthorType::Ai => object.optional_choice("ai_tool", &ai_tool_labels(), AiTool::from_label),
         _ => None,
     };
     Some(Message {
@@ -153,7 +153,7 @@ fn read_kind(message: &mut ObjectReader<'_, '_>) -> Option<MessageKind> {
     })
 }
 
-fn labels() -> Vec<&'static str> {
+fn ai_tool_labels() -> Vec<&'static str> {
     AiTool::ALL.iter().map(|tool| tool.as_str()).collect()
 }
 
@@ -180,7 +180,7 @@ fn read_author(value: Tree<'_>, pointer: &str, errors: &mut ValidationErrors) ->
             Some(Author::System { external_id, name: object.optional_name("name") })
         }
         AuthorType::Mixed => {
-            // Validated like any name, then dropped: an import label is not stored.
+            // Validated like any name, then dropped: it is only a label of the import.
             object.optional_name("name");
             Some(Author::Mixed)
         }

@@ -72,7 +72,7 @@ impl ResolvedKeys {
         };
         // When this future is dropped, for instance because the client disconnected, the guard passes to a waiting caller.
         let resolution = call.await.map_err(Arc::new);
-        // An error: the entry was evicted meanwhile.
+        // Fails when the entry was evicted meanwhile: then the result is not cached.
         let _ = guard.insert((resolution.clone(), Instant::now()));
         resolution
     }

@@ -120,7 +120,6 @@ impl ConversationRow {
     }
 }
 
-/// The text itself must not be logged: it is customer data.
 /// A cut subject ends with `…`.
 fn shortened(subject: &str) -> String {
     match subject.char_indices().nth(MAX_SUBJECT_CHARS) {
@@ -129,6 +128,7 @@ fn shortened(subject: &str) -> String {
     }
 }
 
+/// The text itself must not be logged: it is customer data.
 fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, UnreadableConversation> {
     serde_json::from_str(text).map_err(|_| UnreadableConversation::UnknownJson)
 }

@@ -130,6 +130,7 @@ impl EvaluateConversations {
             let Some([first, others @ ..]) = events.get(&ticket.id).map(Vec::as_slice) else {
                 continue;
             };
+            // No outcome: the process stopped while the judge was asked.
             let Some(outcome) = outcome else {
                 let all = others.iter().chain([first]);
                 results.extend(all.map(|event| (event.event_id, Err(EvaluateError::Stopped))));

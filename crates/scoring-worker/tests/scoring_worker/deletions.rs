@@ -103,8 +103,8 @@ async fn concurrent_acceptance_and_deletion_leave_no_evaluation(app: TestApp) ->
         events.extend(pair);
         tickets.push(accepted.ticket_id);
     }
-    let refused = app.publish_together(&events).await;
-    for (event, result) in events.iter().zip(refused) {
+    let results = app.publish_together(&events).await;
+    for (event, result) in events.iter().zip(results) {
         if result.is_err() {
             app.publish(event).await?;
         }

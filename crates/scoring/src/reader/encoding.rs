@@ -14,11 +14,12 @@ use crate::transcript::{Role, Transcript};
 
 /// Outputs of the impression head: three scores, then logits of three statuses, five solvers and four charges.
 pub(super) const IMPRESSIONS: usize = 3 + 3 + 5 + 4;
-/// Maximum probability of any stance in a paragraph that counts as a signature.
+/// Maximum probability of any [stance](Act::STANCES) in a paragraph that counts as a signature.
 const MAX_STANCE_OF_SIGNATURE: f32 = 0.35;
 /// Hidden units of the impression head.
 const HIDDEN_UNITS: usize = 192;
-/// Inputs of the impression head: the last message, the mean of the customer's, their last one, and the last answer.
+/// Inputs of the impression head: the last message, the mean of the customer's messages, the customer's last message, and the
+/// last answer.
 const POOLED_VECTORS: usize = 4;
 /// Vectors of a message: the one at its marker, and the mean of its segment.
 const VECTORS_PER_MESSAGE: usize = 2;
@@ -38,7 +39,7 @@ impl std::fmt::Debug for MessageReader {
 }
 
 impl MessageReader {
-    /// The tensors `acts.*` and `impression.*` beside the encoder.
+    /// Reads the heads from the tensors `acts.*` and `impression.*`, which are in the encoder's model file.
     pub(super) fn new(encoder: Model) -> Result<Self, ReaderError> {
         check_encoder(&encoder)?;
         let width = VECTORS_PER_MESSAGE * encoder.header().hidden;
@@ -72,25 +73,25 @@ impl MessageReader {
         texts: &mut [(SelectedMessage, Cow<'_, str>)],
         workspace: &mut Workspace,
     ) {
-        let ends: Vec<Option<usize>> =
+        let last_starts: Vec<Option<usize>> =
             texts.iter().map(|(selected, text)| last_paragraph(selected.role, text)).collect();
-        if ends.iter().all(Option::is_none) {
+        if last_starts.iter().all(Option::is_none) {
             return;
         }
         let mut split_texts = Vec::with_capacity(texts.len() * 2);
-        for ((selected, text), end) in texts.iter().zip(&ends) {
-            let (before, last) = text.split_at(end.unwrap_or(text.len()));
+        for ((selected, text), last_start) in texts.iter().zip(&last_starts) {
+            let (before, last) = text.split_at(last_start.unwrap_or(text.len()));
             split_texts.push((*selected, Cow::Borrowed(before)));
-            if end.is_some() {
+            if last_start.is_some() {
                 split_texts.push((*selected, Cow::Borrowed(last)));
             }
         }
         let mut encoded = self.encode(transcript, &split_texts, workspace).into_iter();
-        let keeps: Vec<bool> = ends
+        let keeps: Vec<bool> = last_starts
             .iter()
-            .map(|end| {
-                let alone = encoded.next();
-                let last = if end.is_some() { encoded.next() } else { alone };
+            .map(|last_start| {
+                let whole_or_before = encoded.next();
+                let last = if last_start.is_some() { encoded.next() } else { whole_or_before };
                 last.is_none_or(|last| {
                     last.acts
                         .strongest(&Act::STANCES)
@@ -99,9 +100,9 @@ impl MessageReader {
             })
             .collect();
         drop(split_texts);
-        for (((_, text), end), keep) in texts.iter_mut().zip(ends).zip(keeps) {
-            if let (Some(end), false) = (end, keep) {
-                *text = Cow::Owned(text.get(..end).unwrap_or_default().to_owned());
+        for (((_, text), last_start), keep) in texts.iter_mut().zip(last_starts).zip(keeps) {
+            if let (Some(last_start), false) = (last_start, keep) {
+                *text = Cow::Owned(text.get(..last_start).unwrap_or_default().to_owned());
             }
         }
     }
@@ -168,9 +169,9 @@ fn last_paragraph(role: Role, text: &str) -> Option<usize> {
         *next += line.len();
         Some((start, line))
     });
-    let (end, _) = starts.filter(blank).last()?;
-    let (before, last) = text.split_at(end);
-    (role == Role::Customer && !before.trim().is_empty() && !last.contains(['?', '？'])).then_some(end)
+    let (last_start, _) = starts.filter(blank).last()?;
+    let (before, last) = text.split_at(last_start);
+    (role == Role::Customer && !before.trim().is_empty() && !last.contains(['?', '？'])).then_some(last_start)
 }
 
 /// Checks that the encoder has enough positions and ids for the markers.

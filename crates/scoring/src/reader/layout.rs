@@ -1,4 +1,4 @@
-//! A conversation as the encoder's input: a segment of ids for the start and the subject, then one for each message.
+//! A conversation as the encoder's input, token ids: a segment for the start and the subject, then one for each message.
 //!
 //! ```text
 //! ⟨start⟩ ⟨subject⟩ Refund not there · ⟨C⟩ Where is my refund? · ⟨A⟩ It was sent on Monday. · ⟨a day⟩ ⟨C⟩ It came, thank you
@@ -16,12 +16,13 @@ use assay_encoder::Model;
 use super::selection::SelectedMessage;
 use crate::transcript::{Role, Transcript, nfc};
 
-/// Maximum ids of a conversation: the positions of the encoder.
+/// Maximum token ids of a conversation: the positions of the encoder.
 pub(crate) const MAX_IDS: usize = 512;
-/// Number of markers, the last ids of the vocabulary, in this order: customer, AI, human, several, subject, three waits.
+/// Number of markers, the last ids of the vocabulary, in this order: customer, AI, human, several authors, subject, three
+/// waits.
 pub(super) const MARKERS: u32 = 8;
 const SUBJECT: u32 = 4;
-/// Waits before a message that are marked, in milliseconds, the longest first.
+/// Waits before a message that are marked, the longest first: milliseconds and marker.
 const WAITS: [(i64, u32); 3] = [(86_400_000, 7), (3_600_000, 6), (5 * 60_000, 5)];
 /// Bytes that are kept at the start and at the end of a message; the middle of longer ones is dropped.
 const READ_BYTES: (usize, usize) = (1_600, 800);
@@ -36,7 +37,7 @@ const IDS_OF_MESSAGE: usize = 2;
 /// A message counts twice where its last paragraph is encoded separately.
 const MAX_SPLIT_MESSAGES: usize = 2 * MAX_MESSAGES;
 const _: () = assert!(FIXED_IDS + SUBJECT_IDS + IDS_OF_MESSAGE * MAX_SPLIT_MESSAGES <= MAX_IDS);
-/// Messages at the start and at the end with a larger limit, and the factor.
+/// Number of messages at the start and at the end with a larger limit, and the factor of their limit.
 const EDGE_MESSAGES: (usize, usize, usize) = (2, 6, 3);
 
 /// The encoder's input.

@@ -3,8 +3,9 @@
 //! - a complaint lowers resolution accuracy, a clear one to at most 2.5; a confirmation raises it;
 //! - an AI message that neither answers nor carries anything out raises no score: false claims and farewells do not help.
 //!
-//! Each step compares the conversation up to a message with the conversation before it. A floor leaves room below the score,
-//! so that further complaints still lower it.
+//! Each step compares the conversation up to a message with the conversation before it. Resolution
+//! accuracy has a floor above the minimum of the scale. Each complaint lowers the floor, so that further complaints can still
+//! lower the score.
 
 use super::Reader;
 use super::acts::{Act, MessageActs};
@@ -18,7 +19,7 @@ const MIN_SCORE: f64 = 1.0;
 const MAX_SCORE: f64 = 5.0;
 /// Minimum change by a complaint or a confirmation, in points.
 const MIN_CHANGE: f64 = 0.1;
-/// Minimum resolution accuracy until the first complaint. Each complaint lowers it by [`MIN_CHANGE`].
+/// Minimum resolution accuracy until the first complaint. Each complaint lowers this minimum by [`MIN_CHANGE`].
 const FLOOR_WITHOUT_COMPLAINT: f64 = 1.6;
 /// Minimum probability of a complaint or a confirmation.
 const LIKELY: f32 = 0.5;

@@ -123,7 +123,8 @@ impl Cluster {
 fn data_location(folder: &Path, account: Option<&Account>) -> Result<PathBuf> {
     let data = folder.join("data");
     if fs::symlink_metadata(&data).is_ok() {
-        // Neither a complete cluster nor an unfinished one of ours, which has another name.
+        // Not a complete cluster, which is opened instead, nor an unfinished one, which `initialise` gives another name: a
+        // link of ours whose target is gone, or something foreign.
         let target = fs::read_link(&data);
         let target =
             target.with_context(|| format!("{} is not a database cluster: remove it", data.display()))?;

@@ -1,4 +1,4 @@
-//! Names of the servers beside the roles, in the supervisor's table and folder.
+//! Process names of the third-party servers, for the supervisor and for log files. Roles have their own names.
 
 pub(super) const POSTGRES: &str = "postgres";
 pub(super) const RABBITMQ: &str = "rabbitmq";

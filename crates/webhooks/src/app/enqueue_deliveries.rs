@@ -1,4 +1,4 @@
-//! Turns received events into deliveries.
+//! Turns events from the bus into webhook deliveries.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(crate) struct EnqueueDeliveries {
 }
 
 impl EnqueueDeliveries {
-    /// Stores the deliveries of a batch of events, all or none. An event that was handled before adds nothing.
+    /// Stores the webhook deliveries for a batch of events, all or none. An event that was handled before adds nothing.
     ///
     /// # Errors
     /// When the database fails.
@@ -32,10 +32,10 @@ impl EnqueueDeliveries {
     }
 }
 
-/// Decodes a delivery of the bus.
+/// Decodes a delivery from the bus (not a webhook delivery).
 ///
 /// # Errors
-/// When it is none of the consumed events.
+/// When its event is not one that this role consumes.
 pub(crate) fn decode(delivery: &Delivery) -> Result<ReceivedEvent, DecodeError> {
     match delivery.topic.as_str() {
         topic if topic == EvaluationRetracted::TOPIC.name => {

@@ -43,12 +43,12 @@ impl From<RequestError> for WebError {
     }
 }
 
-/// Also for a text that is no id.
+/// Also for an id in the path that cannot be parsed.
 pub(super) fn not_found() -> WebError {
     WebError::new(ProblemCode::WebhookNotFound, "your organization has no webhook with this id")
 }
 
-/// Also for a text that is no id.
+/// Also for an id in the path that cannot be parsed.
 pub(super) fn delivery_not_found() -> WebError {
     WebError::new(
         ProblemCode::WebhookDeliveryNotFound,

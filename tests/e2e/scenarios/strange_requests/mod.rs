@@ -1,4 +1,4 @@
-//! Rng hostile requests: paths, queries, headers and bodies from fragments that have broken servers before. Every
+//! Random hostile requests: paths, queries, headers and bodies from fragments that have broken servers before. Every
 //! response is well-formed and fast, and nothing panics.
 
 mod random;
@@ -20,7 +20,7 @@ const HEADS: usize = 150;
 const SOON: Duration = Duration::from_secs(5);
 
 /// Invalid HTTP heads: some are refused by the parser, without a problem object.
-const NO_HTTP: [&[u8]; 16] = [
+const INVALID_HEADS: [&[u8]; 16] = [
     b"GET /healthz HTTP/1.1\r\n\r\n",
     b"GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
     b"GET\r\n\r\n",
@@ -54,7 +54,7 @@ pub async fn run(stack: &Stack) -> Result<()> {
         cases.check(name, answer.and_then(|reply| is_valid_response(&reply)));
     }
     for number in 0..HEADS {
-        let head = random.mutated(NO_HTTP[number % NO_HTTP.len()], number >= NO_HTTP.len());
+        let head = random.mutated(INVALID_HEADS[number % INVALID_HEADS.len()], number >= INVALID_HEADS.len());
         let name = format!("head {number} {:?}", String::from_utf8_lossy(&head));
         cases.check(name, is_answered_or_closed(stack, &head).await);
     }

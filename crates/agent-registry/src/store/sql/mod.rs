@@ -1,4 +1,5 @@
-//! The store, one text for both databases: `postgres.rs` and `sqlite.rs` define what it takes from `super`.
+//! The store for both databases: `postgres.rs` and `sqlite.rs` each include this module, and define what differs between the
+//! databases (imported here from `super`).
 
 mod agents;
 mod keys;

@@ -1,4 +1,5 @@
-//! The store, written once and compiled for each database, which it takes from the file that mounts it.
+//! The store for both databases: `postgres.rs` and `sqlite.rs` each include this module, and define what differs between the
+//! databases (imported here from `super`).
 
 mod accept;
 mod removal;
