@@ -95,7 +95,7 @@ fn report_names_every_set_and_is_deterministic() {
     assert_eq!(found, measured(folder.path(), Part::Test));
     let text = found.to_string();
     assert!(text.starts_with("test: 4 rated conversations, 1 of them without scores; scorer "), "{text}");
-    for name in ["everyday ", "languages ", "language de ", "  readers among themselves ", "0.8-1.0 "] {
+    for name in ["everyday ", "languages ", "language de ", "  raters among themselves ", "0.8-1.0 "] {
         assert!(text.lines().any(|line| line.starts_with(name)), "{name}: {text}");
     }
 }

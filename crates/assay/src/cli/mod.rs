@@ -98,7 +98,7 @@ pub enum Command {
         /// The file.
         file: PathBuf,
     },
-    /// Measure how well the scorer agrees with the readers of a corpus: for those who work on the scorer.
+    /// Measure how well the scorer agrees with the raters of a corpus: for those who work on the scorer.
     Benchmark(BenchmarkArguments),
     /// Estimate what an installation needs: processors, storage, brokers.
     Capacity(CapacityArguments),

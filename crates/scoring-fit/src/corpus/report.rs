@@ -17,7 +17,7 @@ impl fmt::Display for Benchmark {
         )?;
         writeln!(
             formatter,
-            "rho with the mean of the readers, share of the readers' majority, 95 % intervals\n"
+            "rho with the mean of the raters, share of the raters' majority, 95 % intervals\n"
         )?;
         let mut table = TextTable::new(&[
             "", "n", "accuracy", "", "effort", "", "handoff", "", "status", "", "solver", "", "charge", "",
@@ -39,7 +39,7 @@ fn add(table: &mut TextTable, name: &str, set: &ConversationSet) {
     if let Some(readers) = &set.readers {
         let counts = [readers.resolution_accuracy, readers.status];
         let most = counts.iter().flatten().map(|found| found.conversations).max().unwrap_or(0);
-        table.row(row("  readers among themselves".to_owned(), most.to_string(), readers));
+        table.row(row("  raters among themselves".to_owned(), most.to_string(), readers));
     }
 }
 

@@ -3,10 +3,10 @@
 //! Other writers and replicas may claim the same keys. All transactions lock in the same order (idempotency keys,
 //! identities, names; each sorted), which prevents deadlocks.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use assay_contracts::ids::TicketId;
+use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
 use assay_messaging::outbox::{self, DirectDispatch};
 use assay_platform::db::idempotency::{self, KeyReuse, Record};
@@ -83,21 +83,21 @@ fn find_first_tickets(
     tx: &mut Connection,
     duplicates: &[&Import],
 ) -> Result<HashMap<Identity, TicketId>, DatabaseError> {
-    if duplicates.is_empty() {
-        return Ok(HashMap::new());
+    let mut organizations: BTreeMap<OrganizationId, Vec<&[u8]>> = BTreeMap::new();
+    for import in duplicates {
+        organizations.entry(import.organization_id).or_default().push(import.identity.as_bytes());
     }
-    let organizations: HashSet<Uuid> =
-        duplicates.iter().map(|import| import.organization_id.as_uuid()).collect();
-    let hashes = duplicates.iter().map(|import| import.identity.as_bytes().as_slice());
-    // Also finds the same hash in another of these organizations.
-    let rows: Vec<(StoredId, Vec<u8>, StoredId)> = identities::table
-        .filter(identities::organization_id.eq_any(organizations.into_iter().map(StoredId)))
-        .filter(identities::identity_sha256.eq_any(hashes))
-        .load(tx)?;
-    Ok(rows
-        .into_iter()
-        .map(|(organization, hash, ticket)| ((organization.0, hash), ticket.0.into()))
-        .collect())
+    let mut first_tickets = HashMap::new();
+    for (organization_id, hashes) in organizations {
+        let rows: Vec<(StoredId, Vec<u8>, StoredId)> = identities::table
+            .filter(identities::organization_id.eq(StoredId::of(organization_id)))
+            .filter(identities::identity_sha256.eq_any(hashes))
+            .load(tx)?;
+        first_tickets.extend(
+            rows.into_iter().map(|(organization, hash, ticket)| ((organization.0, hash), ticket.0.into())),
+        );
+    }
+    Ok(first_tickets)
 }
 
 fn write_accepted(

@@ -35,7 +35,8 @@ impl SqlStore {
 #[async_trait]
 impl Store for SqlStore {
     async fn prepare(&self, now: Timestamp) -> Result<(), DatabaseError> {
-        self.database.write(move |tx| create_partitions(tx, now)).await
+        // A transaction for each month: none holds up imports for all of them.
+        self.database.read(move |connection| create_partitions(connection, now)).await
     }
 
     async fn accept_batch(
