@@ -6,6 +6,7 @@ use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use assay_contracts::event::{ConversationAccepted, Event as _};
@@ -21,7 +22,11 @@ use lapin::types::ShortString;
 use lapin::{BasicProperties, Channel, Connection, ConnectionProperties};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+
+/// Time for one attempt of a wait.
+const ATTEMPT: Duration = Duration::from_secs(5);
 
 const ACCEPTED: Subscription = Subscription {
     queue: assay_scoring_worker::QUEUE,
@@ -177,15 +182,17 @@ impl Broker {
         let are_published = || async { Ok(broker.bus.publish(&events).await.iter().all(Result::is_ok)) };
         eventually("a queue", are_published).await?;
         drop(consumer);
-        let (_connection, channel, queue) = broker.channel().await?;
-        eventually("the broker to give it up", || async {
+        let requeue_until_empty = || async {
+            let (_connection, channel, queue) = broker.channel().await?;
             let give_back = BasicNackOptions { requeue: true, ..BasicNackOptions::default() };
             while let Some(message) = channel.basic_get(queue.clone(), BasicGetOptions::default()).await? {
                 message.acker.nack(give_back).await?;
             }
             Ok(broker.list().contains("scoring-worker.conversation-accepted: 3 dead letters\n"))
-        })
-        .await?;
+        };
+        // A connection of the client may hang at its first request: the next attempt opens another one.
+        let attempt = || async { timeout(ATTEMPT, requeue_until_empty()).await.unwrap_or(Ok(false)) };
+        eventually("the broker to give it up", attempt).await?;
         Ok(broker)
     }
 
