@@ -140,7 +140,6 @@ benchmark:
 	@$(TARGET)/release/assay benchmark corpus --part dev
 	@echo
 	@$(TARGET)/release/assay benchmark corpus --part test
-	@ASSAY_TEST_BENCHMARK=1 $(CARGO) test --quiet --release -p assay-scoring-fit --test metamorphic_data -- --nocapture
 
 changelog:
 	scripts/changelog.sh --version $(VERSION)

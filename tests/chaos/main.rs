@@ -43,7 +43,7 @@ fn standalone_loses_nothing_when_it_is_killed() -> Result<()> {
         name: "standalone-short",
         kind: Kind::Standalone,
         seed: 1,
-        faults: vec![Fault::KillEverything; 3],
+        faults: vec![Fault::KillEverything; 6],
     })
 }
 

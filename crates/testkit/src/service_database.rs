@@ -12,7 +12,7 @@ use crate::roles::ServiceRole;
 use crate::test_database::{Template, TestDatabase};
 
 /// How long [`eventually`] waits.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(20);
 
 /// A migrated database of one test. Dropping it drops the database.
 pub struct ServiceDatabase {
