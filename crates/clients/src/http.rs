@@ -4,6 +4,7 @@
 //! shared client, other threads would wait for that thread, wake it for each call, and lose the connection when it ends. With
 //! a client per thread, a call stays on its thread.
 
+use assay_platform::http_client::client_builder;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,7 +57,7 @@ impl HttpClient {
 }
 
 fn build(settings: HttpSettings) -> Result<Client, ClientError> {
-    Client::builder()
+    client_builder()
         .connect_timeout(settings.connect_deadline)
         .pool_max_idle_per_host(settings.idle_connections)
         .pool_idle_timeout(Duration::from_secs(60))

@@ -4,6 +4,7 @@
 
 mod support;
 
+use assay_platform::http_client::client_builder;
 use std::io::Read;
 use std::time::Duration;
 
@@ -70,7 +71,7 @@ async fn known_document_is_not_sent_again() -> Result<()> {
     ensure!(document == serde_json::to_value(assay_gateway::openapi_document())?);
     let address = format!("http://{}/openapi.json", gateway.address);
     for (known, status) in [(etag.as_str(), 304), ("*", 304), ("\"another\"", 200), ("not a tag", 200)] {
-        let response = reqwest::Client::new().get(&address).header("if-none-match", known).send().await?;
+        let response = client_builder().build()?.get(&address).header("if-none-match", known).send().await?;
         ensure!(response.status() == status, "{known}: {response:?}");
         ensure!(response.headers()["etag"] == etag.as_str());
     }

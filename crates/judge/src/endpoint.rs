@@ -1,5 +1,6 @@
 //! A single request to the endpoint, and the classification of its errors.
 
+use assay_platform::http_client::client_builder;
 use std::error::Error;
 use std::io;
 use std::time::Duration;
@@ -48,7 +49,7 @@ pub(crate) enum EndpointError {
 
 impl Endpoint {
     pub(crate) fn open(settings: &Settings) -> Result<Self, JudgeConfigError> {
-        let http = Client::builder()
+        let http = client_builder()
             .connect_timeout(CONNECT_DEADLINE)
             // A redirect could send the key and a transcript to a third party.
             .redirect(reqwest::redirect::Policy::none())

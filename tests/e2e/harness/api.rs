@@ -1,5 +1,6 @@
 //! A client of the public API.
 
+use assay_platform::http_client::client_builder;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -20,7 +21,7 @@ pub struct Api {
 impl Api {
     /// A client of the API at `base_url`.
     pub fn new(base_url: &str, key: Option<&str>) -> Result<Self> {
-        let http = Client::builder()
+        let http = client_builder()
             .redirect(redirect::Policy::none())
             .timeout(Duration::from_secs(30))
             .no_proxy()

@@ -1,5 +1,6 @@
 //! Prometheus metrics: counted correctly, and named and described as in `proto-docs/metrics.md`.
 
+use assay_platform::http_client::client_builder;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -67,7 +68,7 @@ async fn scrape(stack: &Stack) -> Result<Scrape> {
         let line = log.lines().rev().find(|line| line.contains("metrics are served"));
         let address = line.and_then(|line| line.rsplit_once("address=")).map(|(_, address)| address.trim());
         let address = address.with_context(|| format!("{name} does not say where its metrics are"))?;
-        let reply = reqwest::get(format!("http://{address}/metrics")).await?;
+        let reply = client_builder().build()?.get(format!("http://{address}/metrics")).send().await?;
         ensure!(reply.status() == 200, "{name}: {}", reply.status());
         for line in reply.text().await?.lines() {
             scraped.take(line)?;

@@ -5,6 +5,7 @@ mod servers;
 mod stored_tickets;
 mod tokens;
 
+use assay_platform::http_client::client_builder;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -72,7 +73,7 @@ impl Cluster {
 
     async fn start_all(instances: Vec<Instance>, launcher: Launcher) -> Result<Self> {
         let gateway = instances.last().context("no process")?.address().to_owned();
-        let (servers, admin_url, http) = (Vec::new(), None, Client::new());
+        let (servers, admin_url, http) = (Vec::new(), None, client_builder().build()?);
         let mut this = Self { instances, launcher, servers, admin_url, http, gateway };
         this.instances.iter_mut().try_for_each(|instance| instance.start(&this.launcher))?;
         for index in 0..this.instances.len() {

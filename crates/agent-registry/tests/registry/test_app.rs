@@ -1,5 +1,6 @@
 //! A running role on a fresh database, with a client.
 
+use assay_platform::http_client::client_builder;
 use std::net::TcpListener;
 use std::time::Duration;
 
@@ -59,7 +60,7 @@ impl TestApp {
         let mut tasks = Tasks::new(Readiness::default());
         let dependencies = Dependencies { listener, tokens: tokens.clone(), bus: bus.clone(), bootstrap };
         start(config(settings)?, dependencies, &mut tasks)?;
-        let http = Client::builder().no_proxy().timeout(DEADLINE).build()?;
+        let http = client_builder().no_proxy().timeout(DEADLINE).build()?;
         Ok(Self { database, bus, tasks, tokens, http, address, _service_database: service_database })
     }
 

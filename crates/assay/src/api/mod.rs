@@ -3,6 +3,7 @@
 
 mod problem;
 
+use assay_platform::http_client::client_builder;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -72,7 +73,7 @@ impl Api {
             (AUTHORIZATION, credentials),
             (ACCEPT, HeaderValue::from_static("application/json")),
         ]);
-        let http = Client::builder()
+        let http = client_builder()
             .default_headers(headers)
             .timeout(REQUEST_DEADLINE)
             .connect_timeout(CONNECT_DEADLINE)
@@ -141,7 +142,7 @@ impl Api {
 /// A client that sends no API key, for signed URLs. It has a read timeout but no total timeout: a large file may take
 /// long.
 pub fn client_without_key() -> Result<Client> {
-    let client = Client::builder()
+    let client = client_builder()
         .read_timeout(REQUEST_DEADLINE)
         .connect_timeout(CONNECT_DEADLINE)
         .user_agent(USER_AGENT)

@@ -1,5 +1,6 @@
 //! The running role on a fresh database.
 
+use assay_platform::http_client::client_builder;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,7 +89,7 @@ impl PreparedDatabase {
         let (exports, work) =
             (export_store(&test_database.database), work_store(&test_database.database, Notifications::Off));
         // Redirects would hide the response of the role.
-        let http = Client::builder()
+        let http = client_builder()
             .no_proxy()
             .timeout(DEADLINE)
             .redirect(reqwest::redirect::Policy::none())

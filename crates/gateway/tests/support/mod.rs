@@ -1,5 +1,6 @@
 //! A gateway without services, and clients that do not read their responses.
 
+use assay_platform::http_client::client_builder;
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
@@ -62,7 +63,7 @@ impl Gateway {
     }
 
     pub async fn get(&self, path: &str) -> Result<reqwest::Response> {
-        Ok(reqwest::get(format!("http://{}{path}", self.address)).await?)
+        Ok(client_builder().build()?.get(format!("http://{}{path}", self.address)).send().await?)
     }
 
     /// A connection that asks for the file several times.

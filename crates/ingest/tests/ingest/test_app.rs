@@ -1,5 +1,6 @@
 //! The running role on a fresh database of either kind, with an HTTP client.
 
+use assay_platform::http_client::client_builder;
 use std::net::TcpListener;
 use std::time::Duration;
 
@@ -53,7 +54,7 @@ impl TestApp {
         let (registry, registry_url) = Registry::start(tokens.clone(), &mut tasks)?;
         let address = start_role(&config, &tokens, &bus, &registry_url, &mut tasks)?;
         let database = Database::open(&config.database(), SCHEMA)?;
-        let http = Client::builder().no_proxy().timeout(DEADLINE).build()?;
+        let http = client_builder().no_proxy().timeout(DEADLINE).build()?;
         let organization = new_id();
         Ok(Self {
             config,

@@ -1,9 +1,9 @@
 //! Encryption at rest of secrets that the service must read back: AES-256-GCM (NIST SP 800-38D) with a key derived from a
 //! signing key, so a copy of the database alone does not reveal them.
 
-use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 
 use super::signature::SigningKeys;
 
@@ -21,11 +21,13 @@ impl SigningKeys {
     /// When the operating system's random generator fails.
     pub fn encrypt(&self, purpose: &str, record: &[u8], content: &[u8]) -> Result<String, UnreadableSecret> {
         let (id, key) = self.derived(purpose, None).ok_or(UnreadableSecret)?;
-        let key = RandomizedNonceKey::new(&AES_256_GCM, &key).map_err(|_| UnreadableSecret)?;
+        let mut nonce = [0; NONCE_LEN];
+        getrandom::fill(&mut nonce).map_err(|_| UnreadableSecret)?;
         let mut sealed = content.to_vec();
-        let nonce =
-            key.seal_in_place_append_tag(Aad::from(record), &mut sealed).map_err(|_| UnreadableSecret)?;
-        let bytes = [nonce.as_ref().as_slice(), &sealed].concat();
+        aes_256_gcm(&key)?
+            .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(record), &mut sealed)
+            .map_err(|_| UnreadableSecret)?;
+        let bytes = [nonce.as_slice(), &sealed].concat();
         Ok(format!("{id}.{}", URL_SAFE_NO_PAD.encode(bytes)))
     }
 
@@ -41,11 +43,12 @@ impl SigningKeys {
     ) -> Result<Vec<u8>, UnreadableSecret> {
         let (id, text) = encrypted.split_once('.').ok_or(UnreadableSecret)?;
         let (_, key) = self.derived(purpose, Some(id)).ok_or(UnreadableSecret)?;
-        let key = RandomizedNonceKey::new(&AES_256_GCM, &key).map_err(|_| UnreadableSecret)?;
         let mut bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| UnreadableSecret)?;
         let (nonce, sealed) = bytes.split_at_mut_checked(NONCE_LEN).ok_or(UnreadableSecret)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| UnreadableSecret)?;
-        let content = key.open_in_place(nonce, Aad::from(record), sealed).map_err(|_| UnreadableSecret)?;
+        let content = aes_256_gcm(&key)?
+            .open_in_place(nonce, Aad::from(record), sealed)
+            .map_err(|_| UnreadableSecret)?;
         Ok(content.to_vec())
     }
 
@@ -54,6 +57,11 @@ impl SigningKeys {
         let current = self.derived("", None);
         matches!((encrypted.split_once('.'), current), (Some((id, _)), Some((first, _))) if id == first)
     }
+}
+
+/// Secrets are rare: with random nonces of 96 bits a key may encrypt 2^32 of them (NIST SP 800-38D, section 8.3).
+fn aes_256_gcm(key: &[u8]) -> Result<LessSafeKey, UnreadableSecret> {
+    UnboundKey::new(&AES_256_GCM, key).map(LessSafeKey::new).map_err(|_| UnreadableSecret)
 }
 
 #[cfg(test)]

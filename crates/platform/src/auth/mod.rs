@@ -3,6 +3,7 @@
 mod api_key;
 mod claims;
 mod encryption;
+mod hs256;
 mod service_token;
 mod signature;
 mod token_cache;

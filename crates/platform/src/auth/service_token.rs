@@ -64,6 +64,7 @@ impl ServiceTokens {
         if bytes.len() < MIN_SECRET_LENGTH {
             return Err(UnusableSecret);
         }
+        super::hs256::install();
         let (encoding, decoding) = (EncodingKey::from_secret(bytes), DecodingKey::from_secret(bytes));
         Ok(Self { encoding, decoding, cache: Arc::new(TokenCache::new()) })
     }

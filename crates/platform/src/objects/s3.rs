@@ -25,6 +25,7 @@ pub(super) fn open<I>(url: &Url, options: I) -> Result<PrefixStore<AmazonS3>, St
 where
     I: IntoIterator<Item = (String, String)>,
 {
+    crate::http_client::install_tls_provider();
     let prefix = Path::from_url_path(url.path()).map_err(|error| error.to_string())?;
     let store = builder(url, options)?.build().map_err(|error| error.to_string())?;
     Ok(PrefixStore::new(store, prefix))

@@ -141,7 +141,7 @@ struct Collector {
 
 impl Collector {
     fn new() -> Result<Self, reqwest::Error> {
-        let client = reqwest::Client::builder().timeout(EXPORT_DEADLINE).no_proxy().build()?;
+        let client = crate::http_client::client_builder().timeout(EXPORT_DEADLINE).no_proxy().build()?;
         Ok(Self { client, runtime: Handle::current() })
     }
 }

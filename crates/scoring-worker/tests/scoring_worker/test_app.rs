@@ -1,5 +1,6 @@
 //! A running role on a fresh database of either kind, with a stub ingest.
 
+use assay_platform::http_client::client_builder;
 use std::collections::{HashMap, HashSet};
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -134,7 +135,7 @@ impl TestApp {
             organization: new_id(),
             bus,
             tokens,
-            http: Client::builder().no_proxy().build()?,
+            http: client_builder().no_proxy().build()?,
             address: String::new(),
             ingest_url,
             judge_url: judge_url.to_owned(),

@@ -1,5 +1,6 @@
 //! The HTTP client for webhooks: the only code that calls an address chosen by a user.
 
+use assay_platform::http_client::client_builder;
 use std::error::Error;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -40,7 +41,7 @@ impl WebhookClient {
         keys: SigningKeys,
         deadline: Duration,
     ) -> Result<Self, reqwest::Error> {
-        let http = Client::builder()
+        let http = client_builder()
             .dns_resolver(CheckedResolver { rules: rules.clone() })
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
@@ -181,7 +182,7 @@ mod tests {
     #[tokio::test]
     async fn internal_names_are_reported_like_missing_names() {
         let rules = Arc::new(AddressRules::new(false, "").unwrap());
-        let http = Client::builder().no_proxy().dns_resolver(CheckedResolver { rules }).build().unwrap();
+        let http = client_builder().no_proxy().dns_resolver(CheckedResolver { rules }).build().unwrap();
         let failure = async |url: &str| http.post(url).send().await.unwrap_err();
         let internal = failure("http://localhost:9/").await;
         let missing = failure("http://missing.invalid:9/").await;

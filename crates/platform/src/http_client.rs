@@ -1,0 +1,15 @@
+//! The beginning of every HTTP client: `reqwest` with the TLS provider of this project.
+
+/// A client builder whose TLS uses `ring`.
+pub fn client_builder() -> reqwest::ClientBuilder {
+    install_tls_provider();
+    reqwest::Client::builder()
+}
+
+/// Makes `ring` the TLS provider of this process, for clients that other libraries build; repeated calls do nothing.
+///
+/// `reqwest`'s own default is a C library that takes longer to compile than the rest of TLS.
+pub fn install_tls_provider() {
+    // An error says that the process has a provider: this one, from an earlier call.
+    let _installed_before = rustls::crypto::ring::default_provider().install_default();
+}
