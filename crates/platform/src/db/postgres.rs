@@ -10,7 +10,7 @@ use diesel::pg::PgConnection;
 use super::connections::{ConnectionPermit, Connections};
 use super::metrics::PoolMetrics;
 use super::{CONNECTION_DEADLINE, DatabaseError, Migrations, migrations};
-use crate::runtime::{blocking, spawn_and_wait, timeout};
+use crate::runtime::{Erased, blocking, restore, spawn_and_wait, timeout};
 
 /// Deadline of a call. A hung server (frozen, or behind a network that drops packets) keeps the blocking thread, which
 /// cannot be interrupted; the caller returns without it.
@@ -39,6 +39,15 @@ struct Pools {
     current: Arc<Connections>,
     /// Replaced pools that still have hung calls.
     abandoned: Vec<Arc<Connections>>,
+}
+
+/// Work on a connection, without its types: what runs it is compiled once, not for each call.
+type Work = Box<dyn FnOnce(&mut PgConnection) -> Returned + Send>;
+
+struct Returned {
+    failed: bool,
+    /// A `Result<T, E>` of the caller.
+    result: Erased,
 }
 
 impl Postgres {
@@ -115,6 +124,14 @@ impl Postgres {
         T: Send + 'static,
         E: From<DatabaseError> + Send + 'static,
     {
+        let work = move |connection: &mut PgConnection| {
+            let result = work(connection);
+            Returned { failed: result.is_err(), result: Box::new(result) }
+        };
+        restore(self.run_erased(limit, Box::new(work)).await?)
+    }
+
+    async fn run_erased(&self, limit: Option<Duration>, work: Work) -> Result<Erased, DatabaseError> {
         let connections = self.current();
         let connect_by = Instant::now() + CONNECTION_DEADLINE;
         if let Some(permit) = connections.try_acquire(limit) {
@@ -130,44 +147,39 @@ impl Postgres {
                 this.shared.metrics.count_unavailable();
                 this.replace_pool_if_hung(&connections);
                 let reason = format!("all {} connections are in use", this.shared.size);
-                return Err(DatabaseError::Unavailable(reason).into());
+                return Err(DatabaseError::Unavailable(reason));
             };
             this.call(connections, permit, connect_by, limit, work).await
         };
-        spawn_and_wait(waiting).await.map_err(DatabaseError::from)?
+        spawn_and_wait(waiting).await?
     }
 
-    async fn call<T, E, F>(
+    async fn call(
         &self,
         connections: Arc<Connections>,
         permit: ConnectionPermit,
         connect_by: Instant,
         limit: Option<Duration>,
-        work: F,
-    ) -> Result<T, E>
-    where
-        F: FnOnce(&mut PgConnection) -> Result<T, E> + Send + 'static,
-        T: Send + 'static,
-        E: From<DatabaseError> + Send + 'static,
-    {
+        work: Work,
+    ) -> Result<Erased, DatabaseError> {
         let pool = Arc::clone(&connections);
         let call = blocking(move || {
             // Held until the work returns, also when the caller has timed out.
             let _permit = permit;
             let mut connection = pool.connect(connect_by)?;
-            let result = work(&mut connection);
-            if result.is_err() {
+            let returned = work(&mut connection);
+            if returned.failed {
                 pool.validate(&mut connection);
             }
-            result
+            Ok(returned.result)
         });
-        let Some(limit) = limit else { return call.await.map_err(DatabaseError::from)? };
+        let Some(limit) = limit else { return call.await? };
         if let Some(result) = timeout(limit, call).await {
-            return result.map_err(DatabaseError::from)?;
+            return result?;
         }
         self.shared.metrics.count_unavailable();
         self.replace_pool_if_hung(&connections);
-        Err(DatabaseError::Unavailable(format!("no result within {limit:?}")).into())
+        Err(DatabaseError::Unavailable(format!("no result within {limit:?}")))
     }
 
     fn current(&self) -> Arc<Connections> {

@@ -11,9 +11,12 @@ use tokio::time::timeout;
 
 use super::metrics::{InUseGuard, PoolMetrics};
 use super::{CONNECTION_DEADLINE, DatabaseError, Migrations, migrations};
-use crate::runtime::{blocking, spawn_and_wait};
+use crate::runtime::{Erased, blocking, restore, spawn_and_wait};
 
 type Manager = ConnectionManager<SqliteConnection>;
+
+/// Work without its types: what runs it is compiled once, not for each call. It returns a `Result<T, E>` of the caller.
+type Work = Box<dyn FnOnce() -> Erased + Send>;
 
 /// Wait for the write permit.
 const WRITE_PERMIT_DEADLINE: Duration = Duration::from_secs(8);
@@ -112,6 +115,16 @@ impl Sqlite {
         T: Send + 'static,
         E: From<DatabaseError> + Send + 'static,
     {
+        let work = move || Box::new(work()) as Erased;
+        restore(self.run_erased(semaphore, limit, Box::new(work)).await?)
+    }
+
+    async fn run_erased(
+        &self,
+        semaphore: &Arc<Semaphore>,
+        limit: Duration,
+        work: Work,
+    ) -> Result<Erased, DatabaseError> {
         let semaphore = Arc::clone(semaphore);
         let metrics = self.metrics.clone();
         if let Ok(permit) = Arc::clone(&semaphore).try_acquire_owned() {
@@ -126,26 +139,25 @@ impl Sqlite {
                 Ok(Ok(permit)) => run_blocking(permit, metrics.track_in_use(), work).await,
                 Ok(Err(_)) | Err(_) => {
                     metrics.count_unavailable();
-                    Err(DatabaseError::Unavailable(format!("no free connection within {limit:?}")).into())
+                    Err(DatabaseError::Unavailable(format!("no free connection within {limit:?}")))
                 }
             }
         };
-        spawn_and_wait(waiting).await.map_err(DatabaseError::from)?
+        spawn_and_wait(waiting).await?
     }
 }
 
-async fn run_blocking<T, E, W>(permit: OwnedSemaphorePermit, in_use: InUseGuard, work: W) -> Result<T, E>
-where
-    W: FnOnce() -> Result<T, E> + Send + 'static,
-    T: Send + 'static,
-    E: From<DatabaseError> + Send + 'static,
-{
+async fn run_blocking(
+    permit: OwnedSemaphorePermit,
+    in_use: InUseGuard,
+    work: Work,
+) -> Result<Erased, DatabaseError> {
     let result = blocking(move || {
         // Held until the work returns, also when the caller has gone.
         let (_permit, _in_use) = (permit, in_use);
         work()
     });
-    result.await.map_err(DatabaseError::from)?
+    Ok(result.await?)
 }
 
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! Tasks, time, ids and randomness: the only access of the code to the runtime and the operating system.
 
 mod context;
+mod erased;
 mod periodic;
 mod readiness;
 mod runtime_handle;
@@ -10,11 +11,10 @@ use std::future::Future;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use assay_contracts::time::Timestamp;
-use tokio_util::task::AbortOnDropHandle;
-use tracing::Instrument;
 use uuid::Uuid;
 
 pub use self::context::RequestContext;
+pub(crate) use self::erased::{Erased, restore};
 pub use self::periodic::periodically;
 pub use self::readiness::{CheckOutcome, Readiness, ReadinessReport};
 pub use self::runtime_handle::{AbortOnDrop, RuntimeHandle};
@@ -62,26 +62,23 @@ pub struct Interrupted(#[from] tokio::task::JoinError);
 ///
 /// # Errors
 /// When the work panicked or the runtime is shutting down.
-#[allow(clippy::disallowed_methods, reason = "the one place that may spawn")]
 pub async fn spawn_and_wait<F>(work: F) -> Result<F::Output, Interrupted>
 where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    let span = tracing::Span::current();
-    Ok(AbortOnDropHandle::new(tokio::task::spawn(work.instrument(span))).await?)
+    let work = async move { Box::new(work.await) as Erased };
+    erased::spawn_and_wait(Box::pin(work)).await.map(restore)
 }
 
 /// Runs blocking work (a database call, a file) on the blocking thread pool.
 ///
 /// # Errors
 /// When the work panicked or the runtime is shutting down.
-#[allow(clippy::disallowed_methods, reason = "the one place that may spawn")]
 pub async fn blocking<T, F>(work: F) -> Result<T, Interrupted>
 where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    let span = tracing::Span::current();
-    Ok(tokio::task::spawn_blocking(move || span.in_scope(work)).await?)
+    erased::blocking(Box::new(move || Box::new(work()))).await.map(restore)
 }

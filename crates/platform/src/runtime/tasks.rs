@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::future::Future;
+use std::pin::Pin;
 use std::time::Duration;
 
 use tokio::task::{Id, JoinError, JoinSet};
@@ -118,7 +119,10 @@ impl Tasks {
         Fut: Future<Output: TaskOutput> + Send + 'static,
     {
         let future = task(self.stop_token(phase));
-        let handle = self.running.spawn(async move { future.await.into_result() });
+        // Boxed, so that tokio's task is compiled once and not for each task of each role.
+        let boxed: Pin<Box<dyn Future<Output = TaskResult> + Send>> =
+            Box::pin(async move { future.await.into_result() });
+        let handle = self.running.spawn(boxed);
         self.names.insert(handle.id(), (phase, name.into()));
     }
 

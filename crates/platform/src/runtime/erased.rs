@@ -1,0 +1,40 @@
+//! Work without its types. A generic function of tokio is compiled once for each type of future or closure, in the crate that
+//! calls it: a hundred database calls were a hundred copies of the task machinery, a third of the code of a service.
+
+use std::any::Any;
+use std::future::Future;
+use std::pin::Pin;
+
+use tokio_util::task::AbortOnDropHandle;
+use tracing::Instrument;
+
+use super::Interrupted;
+
+/// A value whose type the caller knows.
+pub(crate) type Erased = Box<dyn Any + Send>;
+
+/// The value in its type.
+///
+/// # Panics
+/// With another type than it was made of, which the callers, all generic over one type, rule out.
+#[expect(clippy::panic, reason = "the types of both sides are one type parameter")]
+pub(crate) fn restore<T: 'static>(erased: Erased) -> T {
+    match erased.downcast() {
+        Ok(value) => *value,
+        Err(_) => panic!("a value of another type than {}", std::any::type_name::<T>()),
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "the one place that may spawn")]
+pub(super) async fn spawn_and_wait(
+    work: Pin<Box<dyn Future<Output = Erased> + Send>>,
+) -> Result<Erased, Interrupted> {
+    let span = tracing::Span::current();
+    Ok(AbortOnDropHandle::new(tokio::task::spawn(work.instrument(span))).await?)
+}
+
+#[allow(clippy::disallowed_methods, reason = "the one place that may spawn")]
+pub(super) async fn blocking(work: Box<dyn FnOnce() -> Erased + Send>) -> Result<Erased, Interrupted> {
+    let span = tracing::Span::current();
+    Ok(tokio::task::spawn_blocking(move || span.in_scope(work)).await?)
+}
