@@ -8,6 +8,7 @@ use assay_platform::auth::{Audience, ServiceClaims, ServiceTokens};
 use assay_platform::runtime::{RequestContext, now, timeout};
 use assay_platform::telemetry::traces::{self, Span, SpanKind};
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
 use serde::Serialize;
@@ -83,7 +84,16 @@ impl Service {
     /// # Errors
     /// [`ClientError::Unreachable`] without a response in time, while the circuit is open, or at the limit of concurrent
     /// calls.
-    pub async fn send(&self, claims: &ServiceClaims, call: Call<'_>) -> Result<Response, ClientError> {
+    pub fn send<'a>(
+        &'a self,
+        claims: &'a ServiceClaims,
+        call: Call<'a>,
+    ) -> BoxFuture<'a, Result<Response, ClientError>> {
+        // Boxed: compiled here, not in each crate that calls a service.
+        Box::pin(self.trace_and_send(claims, call))
+    }
+
+    async fn trace_and_send(&self, claims: &ServiceClaims, call: Call<'_>) -> Result<Response, ClientError> {
         let began = Instant::now();
         let context = RequestContext::current();
         let mut span = self.span(context.as_ref(), &call.method);
@@ -198,7 +208,7 @@ impl Service {
     ) -> Result<T, ClientError> {
         let body = serde_json::to_vec(body).map_err(|error| self.unreadable(&error))?;
         let call = Call { method: Method::POST, path, headers: HeaderMap::new(), body: Some(body.into()) };
-        self.read_json(self.send(claims, call).await?).await
+        self.decode(&self.send_and_read(claims, call).await?)
     }
 
     /// Gets `path` and decodes the response, which must be a success.
@@ -211,7 +221,7 @@ impl Service {
         path: &str,
     ) -> Result<T, ClientError> {
         let call = Call { method: Method::GET, path, headers: HeaderMap::new(), body: None };
-        self.read_json(self.send(claims, call).await?).await
+        self.decode(&self.send_and_read(claims, call).await?)
     }
 
     /// Checks the readiness of the service.
@@ -237,7 +247,16 @@ impl Service {
         }
     }
 
-    async fn read_json<T: DeserializeOwned>(&self, response: Response) -> Result<T, ClientError> {
+    /// The body of a successful response.
+    fn send_and_read<'a>(
+        &'a self,
+        claims: &'a ServiceClaims,
+        call: Call<'a>,
+    ) -> BoxFuture<'a, Result<Bytes, ClientError>> {
+        Box::pin(async move { self.read_success(self.trace_and_send(claims, call).await?).await })
+    }
+
+    async fn read_success(&self, response: Response) -> Result<Bytes, ClientError> {
         let status = response.status();
         let body = match timeout(self.deadline, response.bytes()).await {
             Some(Ok(body)) => body,
@@ -250,7 +269,11 @@ impl Service {
             let problem = serde_json::from_slice::<Problem>(&body).ok().map(Box::new);
             return Err(ClientError::Refused { service: self.name(), status: status.as_u16(), problem });
         }
-        serde_json::from_slice(&body).map_err(|error| self.unreadable(&error))
+        Ok(body)
+    }
+
+    fn decode<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, ClientError> {
+        serde_json::from_slice(body).map_err(|error| self.unreadable(&error))
     }
 
     fn url(&self, path: &str) -> Result<Url, ClientError> {

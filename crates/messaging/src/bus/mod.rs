@@ -1,4 +1,5 @@
-//! The bus: publishing and consuming, on RabbitMQ or inside one process.
+//! The bus: publishing and consuming, on RabbitMQ or inside one process. Public methods return boxed futures: the body of an
+//! `async fn`, and with it the RabbitMQ client, would be compiled again in every role.
 
 mod batch_handler;
 mod dead_letters;
@@ -12,6 +13,7 @@ mod rabbit;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use secrecy::ExposeSecret;
 use tokio_util::sync::CancellationToken;
 
@@ -70,25 +72,28 @@ impl Bus {
 
     /// Publishes events; the results are in the same order. `Ok` means that the broker has confirmed the event, or, on
     /// the local bus, that every queue of its topic has handled it.
-    pub async fn publish(&self, events: &[OutgoingEvent]) -> Vec<Result<(), PublishError>> {
+    pub fn publish<'a>(
+        &'a self,
+        events: &'a [OutgoingEvent],
+    ) -> BoxFuture<'a, Vec<Result<(), PublishError>>> {
         match &*self.kind {
-            Kind::Local(local) => local.publish(events).await,
-            Kind::Rabbit(rabbit) => rabbit.publish(events).await,
+            Kind::Local(local) => Box::pin(local.publish(events)),
+            Kind::Rabbit(rabbit) => Box::pin(rabbit.publish(events)),
         }
     }
 
     /// Consumes a queue until `stop` is cancelled, then finishes and acknowledges the deliveries in flight. Reconnects
     /// after outages: every failure is retried. A task of `Phase::Consume`.
-    pub async fn consume(
+    pub fn consume(
         &self,
         subscription: Subscription,
         handler: Arc<dyn Handler>,
         stop: CancellationToken,
-    ) {
+    ) -> BoxFuture<'_, ()> {
         metrics::register_queue(subscription.queue);
         match &*self.kind {
-            Kind::Local(local) => local.consume(subscription, handler, stop).await,
-            Kind::Rabbit(rabbit) => rabbit.consume(subscription, handler, stop).await,
+            Kind::Local(local) => Box::pin(local.consume(subscription, handler, stop)),
+            Kind::Rabbit(rabbit) => Box::pin(rabbit.consume(subscription, handler, stop)),
         }
     }
 
@@ -96,10 +101,10 @@ impl Bus {
     ///
     /// # Errors
     /// When it is not, with the reason for the log.
-    pub async fn ping(&self) -> Result<(), String> {
+    pub fn ping(&self) -> BoxFuture<'_, Result<(), String>> {
         match &*self.kind {
-            Kind::Local(_) => Ok(()),
-            Kind::Rabbit(rabbit) => rabbit.ping().await,
+            Kind::Local(_) => Box::pin(std::future::ready(Ok(()))),
+            Kind::Rabbit(rabbit) => Box::pin(rabbit.ping()),
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use assay_contracts::time::Timestamp;
 use assay_platform::runtime::now;
+use futures_util::future::BoxFuture;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -108,7 +109,11 @@ impl Backlog {
     }
 
     /// Polls the table until `stop`. While it cannot be read the last snapshot stays valid. A task of `Phase::Relay`.
-    pub async fn watch(self, outbox: Outbox, stop: CancellationToken) {
+    pub fn watch(self, outbox: Outbox, stop: CancellationToken) -> BoxFuture<'static, ()> {
+        Box::pin(self.poll_until(outbox, stop))
+    }
+
+    async fn poll_until(self, outbox: Outbox, stop: CancellationToken) {
         let mut was_full = false;
         loop {
             let started = Instant::now();

@@ -8,6 +8,7 @@ use assay_contracts::time::Timestamp;
 use assay_platform::runtime::now;
 use backon::{BackoffBuilder, ExponentialBuilder};
 use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -40,8 +41,10 @@ const FLUSH_DEADLINE: Duration = Duration::from_secs(5);
 /// Publishes the events of `outbox` until `stop` is cancelled, then flushes due events: a few batches, within five seconds.
 /// The rest stays in the table for the next start or for another relay. Recovers from outages of the bus and of the
 /// database. Any number of relays may share an outbox. A task of `Phase::Relay`.
-pub async fn relay(outbox: Outbox, bus: Bus, stop: CancellationToken) {
-    tokio::join!(publish_all(outbox.clone(), bus, stop.clone()), update_gauges(outbox, stop));
+pub fn relay(outbox: Outbox, bus: Bus, stop: CancellationToken) -> BoxFuture<'static, ()> {
+    Box::pin(async move {
+        tokio::join!(publish_all(outbox.clone(), bus, stop.clone()), update_gauges(outbox, stop));
+    })
 }
 
 async fn publish_all(outbox: Outbox, bus: Bus, stop: CancellationToken) {

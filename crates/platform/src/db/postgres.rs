@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use diesel::Connection;
 use diesel::connection::SimpleConnection;
 use diesel::pg::PgConnection;
+use futures_util::future::BoxFuture;
 
 use super::connections::{ConnectionPermit, Connections};
 use super::metrics::PoolMetrics;
@@ -131,7 +132,15 @@ impl Postgres {
         restore(self.run_erased(limit, Box::new(work)).await?)
     }
 
-    async fn run_erased(&self, limit: Option<Duration>, work: Work) -> Result<Erased, DatabaseError> {
+    fn run_erased(
+        &self,
+        limit: Option<Duration>,
+        work: Work,
+    ) -> BoxFuture<'_, Result<Erased, DatabaseError>> {
+        Box::pin(self.acquire_and_call(limit, work))
+    }
+
+    async fn acquire_and_call(&self, limit: Option<Duration>, work: Work) -> Result<Erased, DatabaseError> {
         let connections = self.current();
         let connect_by = Instant::now() + CONNECTION_DEADLINE;
         if let Some(permit) = connections.try_acquire(limit) {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use diesel::connection::SimpleConnection;
 use diesel::r2d2::{ConnectionManager, CustomizeConnection, Error, Pool, PooledConnection};
 use diesel::sqlite::SqliteConnection;
+use futures_util::future::BoxFuture;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
@@ -119,7 +120,16 @@ impl Sqlite {
         restore(self.run_erased(semaphore, limit, Box::new(work)).await?)
     }
 
-    async fn run_erased(
+    fn run_erased<'a>(
+        &'a self,
+        semaphore: &'a Arc<Semaphore>,
+        limit: Duration,
+        work: Work,
+    ) -> BoxFuture<'a, Result<Erased, DatabaseError>> {
+        Box::pin(self.acquire_and_run(semaphore, limit, work))
+    }
+
+    async fn acquire_and_run(
         &self,
         semaphore: &Arc<Semaphore>,
         limit: Duration,

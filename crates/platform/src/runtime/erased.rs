@@ -1,10 +1,10 @@
 //! Work without its types. A generic function of tokio is compiled once for each type of future or closure, in the crate that
-//! calls it: a hundred database calls were a hundred copies of the task machinery, a third of the code of a service.
+//! calls it: a hundred database calls were a hundred copies of the task machinery, a third of the code of a service. The body of
+//! an `async fn` is compiled where it is awaited, too; a boxed future is compiled here.
 
 use std::any::Any;
-use std::future::Future;
-use std::pin::Pin;
 
+use futures_util::future::BoxFuture;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 
@@ -26,15 +26,21 @@ pub(crate) fn restore<T: 'static>(erased: Erased) -> T {
 }
 
 #[allow(clippy::disallowed_methods, reason = "the one place that may spawn")]
-pub(super) async fn spawn_and_wait(
-    work: Pin<Box<dyn Future<Output = Erased> + Send>>,
-) -> Result<Erased, Interrupted> {
-    let span = tracing::Span::current();
-    Ok(AbortOnDropHandle::new(tokio::task::spawn(work.instrument(span))).await?)
+pub(super) fn spawn_and_wait(
+    work: BoxFuture<'static, Erased>,
+) -> BoxFuture<'static, Result<Erased, Interrupted>> {
+    Box::pin(async move {
+        let span = tracing::Span::current();
+        Ok(AbortOnDropHandle::new(tokio::task::spawn(work.instrument(span))).await?)
+    })
 }
 
 #[allow(clippy::disallowed_methods, reason = "the one place that may spawn")]
-pub(super) async fn blocking(work: Box<dyn FnOnce() -> Erased + Send>) -> Result<Erased, Interrupted> {
-    let span = tracing::Span::current();
-    Ok(tokio::task::spawn_blocking(move || span.in_scope(work)).await?)
+pub(super) fn blocking(
+    work: Box<dyn FnOnce() -> Erased + Send>,
+) -> BoxFuture<'static, Result<Erased, Interrupted>> {
+    Box::pin(async move {
+        let span = tracing::Span::current();
+        Ok(tokio::task::spawn_blocking(move || span.in_scope(work)).await?)
+    })
 }

@@ -1,6 +1,9 @@
 //! `/metrics` on a separate port.
 
+use std::sync::Arc;
+
 use actix_web::http::header::CONTENT_TYPE;
+use actix_web::web::ServiceConfig;
 use actix_web::{HttpResponse, web};
 
 use super::{ServerSettings, resource, serve_without_readiness_metrics};
@@ -19,12 +22,13 @@ pub fn serve_metrics(tasks: &mut Tasks, telemetry: &mut Telemetry) -> std::io::R
     tracing::info!(address = %listener.local_addr()?, "metrics are served");
     metrics.spawn_upkeep(tasks);
     let settings = ServerSettings { workers: 1, max_connections: 64, ..ServerSettings::default() };
-    serve_without_readiness_metrics(tasks, Phase::Relay, "metrics", listener, settings, move |app| {
+    let routes = move |app: &mut ServiceConfig| {
         let metrics = metrics.clone();
         let scrape = move || {
             let text = metrics.render();
             async { HttpResponse::Ok().insert_header((CONTENT_TYPE, TEXT_FORMAT)).body(text) }
         };
         app.service(resource("/metrics", vec![("GET", web::get().to(scrape))]));
-    })
+    };
+    serve_without_readiness_metrics(tasks, Phase::Relay, "metrics", listener, settings, Arc::new(routes))
 }

@@ -1,6 +1,7 @@
 //! Starting a server on a bound listener: tests and the standalone mode use port 0.
 
 use std::net::TcpListener;
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::dev::Server;
@@ -58,25 +59,25 @@ pub fn serve<F>(
     configure: F,
 ) -> std::io::Result<()>
 where
-    F: Fn(&mut ServiceConfig) + Send + Clone + 'static,
+    F: Fn(&mut ServiceConfig) + Send + Sync + 'static,
 {
     spawn_readiness_metrics(tasks, name);
-    serve_without_readiness_metrics(tasks, phase, name, listener, settings, configure)
+    serve_without_readiness_metrics(tasks, phase, name, listener, settings, Arc::new(configure))
 }
 
+/// The routes of a server. Without their type, so that the HTTP server is compiled once, not in each role.
+pub(crate) type Routes = Arc<dyn Fn(&mut ServiceConfig) + Send + Sync>;
+
 /// [`serve`] for a server that is not a role.
-pub(crate) fn serve_without_readiness_metrics<F>(
+pub(crate) fn serve_without_readiness_metrics(
     tasks: &mut Tasks,
     phase: Phase,
     name: &'static str,
     listener: TcpListener,
     settings: ServerSettings,
-    configure: F,
-) -> std::io::Result<()>
-where
-    F: Fn(&mut ServiceConfig) + Send + Clone + 'static,
-{
-    let server = build(name, listener, settings, tasks.readiness().clone(), configure)?;
+    routes: Routes,
+) -> std::io::Result<()> {
+    let server = build(name, listener, settings, tasks.readiness().clone(), routes)?;
     tasks.spawn(phase, format!("{name} http"), move |stop| async move {
         let handle = server.handle();
         let stopping = async move {
@@ -93,16 +94,13 @@ where
     Ok(())
 }
 
-fn build<F>(
+fn build(
     name: &'static str,
     listener: TcpListener,
     settings: ServerSettings,
     readiness: Readiness,
-    configure: F,
-) -> std::io::Result<Server>
-where
-    F: Fn(&mut ServiceConfig) + Send + Clone + 'static,
-{
+    routes: Routes,
+) -> std::io::Result<Server> {
     // The kernel's timer: actix does not poll a body while the client takes nothing, so a body cannot end its connection.
     // Accepted connections inherit it.
     #[cfg(target_os = "linux")]
@@ -122,7 +120,7 @@ where
                 "/readyz",
                 vec![("GET", web::get().to(readyz)), ("HEAD", web::head().to(readyz))],
             ))
-            .configure(configure.clone())
+            .configure(|config| routes(config))
             .default_service(web::route().to(route_not_found))
     })
     .workers(settings.workers)
