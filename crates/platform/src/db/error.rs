@@ -33,6 +33,17 @@ pub enum DatabaseError {
     /// The blocking task panicked or the runtime is shutting down.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
+    /// The address demands TLS, which this build does not have.
+    #[error(
+        "the database_url of `{schema}` demands TLS ({demand}), which this build of Assay does not have: use the image, or \
+         build with `--features postgres-tls`"
+    )]
+    NoTls {
+        /// The schema that the address was configured for.
+        schema: &'static str,
+        /// The parameter of the address.
+        demand: &'static str,
+    },
     /// The address is neither PostgreSQL nor SQLite.
     #[error("the database_url of `{schema}` must begin with postgres:// or sqlite:")]
     UnknownScheme {
