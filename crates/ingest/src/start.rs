@@ -54,7 +54,7 @@ pub enum StartError {
 pub async fn migrate(config: &Config) -> Result<Vec<String>, DatabaseError> {
     let database = Database::open(&config.database(), SCHEMA)?;
     let applied = database.migrate(MIGRATIONS).await?;
-    store::open(&database).prepare(now()).await?;
+    store::open(&database).maintain_partitions(now()).await?;
     Ok(applied)
 }
 

@@ -77,7 +77,7 @@ pub enum StartError {
 pub async fn migrate(config: &Config) -> Result<Vec<String>, DatabaseError> {
     let database = Database::open(&config.database(), SCHEMA)?;
     let applied = database.migrate(MIGRATIONS).await?;
-    store::open(database).ensure_partitions(now()).await?;
+    store::open(database).maintain_partitions(now()).await?;
     Ok(applied)
 }
 
@@ -125,7 +125,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     register_checks(&config, tasks, &database, (&bus, subscription.queue), &outbox);
     let (consumed, partitioned) = (bus.clone(), store.clone());
     tasks.spawn(Phase::Consume, "scoring-worker consumer", move |stop| async move {
-        if ensure_partitions(partitioned.as_ref(), &stop).await {
+        if prepare_partitions(partitioned.as_ref(), &stop).await {
             consumed.consume(subscription, handler, stop).await;
         }
     });
@@ -235,10 +235,10 @@ fn register_checks(
     assay_messaging::register_outbox_readiness(readiness, SCHEMA, outbox, max_age);
 }
 
-/// Creates the partitions before the first evaluation, so that no row lands in the default partition. False when the process
-/// stops before that.
-async fn ensure_partitions(store: &dyn EvaluationStore, stop: &CancellationToken) -> bool {
-    while let Err(error) = store.ensure_partitions(now()).await {
+/// Prepares the table before the first evaluation: rows in the default partition have to be moved later. False when the
+/// process stops first.
+async fn prepare_partitions(store: &dyn EvaluationStore, stop: &CancellationToken) -> bool {
+    while let Err(error) = store.prepare_partitions(now()).await {
         tracing::warn!(cause = %error, "partitions cannot be created, evaluation has not started: trying again");
         if timeout(PARTITIONS_RETRY_DELAY, stop.cancelled()).await.is_some() {
             return false;

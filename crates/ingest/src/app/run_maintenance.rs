@@ -32,7 +32,7 @@ pub async fn run_maintenance(
     outbox: &Outbox,
     registry: &RegistryClient,
 ) -> Result<(), MaintenanceError> {
-    store.prepare(now()).await?;
+    store.maintain_partitions(now()).await?;
     while store.prune(now()).await? == PRUNE_BATCH {}
     let before = now().plus_millis(-TOMBSTONE_RETENTION_MILLIS);
     while store.forget_deletions(before, DELETIONS_BATCH).await? == DELETIONS_BATCH {}

@@ -20,8 +20,11 @@ use crate::domain::{Import, ImportOutcome, RetentionCutoff, TicketDeletion};
 
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// Creates the partitions of the coming months. Idempotent.
+    /// Prepares the tables for writes: the partitions of the current and the next month. Idempotent.
     async fn prepare(&self, now: Timestamp) -> Result<(), DatabaseError>;
+
+    /// Moves rows out of the default partition and creates the partitions of the coming months. Idempotent.
+    async fn maintain_partitions(&self, now: Timestamp) -> Result<(), DatabaseError>;
 
     /// Writes imports in one transaction and returns their outcomes in the same order. The idempotency keys must be distinct
     /// (by organization and key); identities may repeat: the first one wins. `dispatch` selects how the events of accepted

@@ -129,8 +129,11 @@ pub trait EvaluationStore: Send + Sync {
     /// Number of evaluations of this organization that were ever recorded; the latest sequence.
     async fn evaluation_count(&self, organization_id: OrganizationId) -> Result<i64, DatabaseError>;
 
-    /// Creates the partitions around `now`.
-    async fn ensure_partitions(&self, now: Timestamp) -> Result<(), DatabaseError>;
+    /// Prepares the table for writes: the partitions of the current and the next month.
+    async fn prepare_partitions(&self, now: Timestamp) -> Result<(), DatabaseError>;
+
+    /// Moves rows out of the default partition and creates the partitions of the coming months.
+    async fn maintain_partitions(&self, now: Timestamp) -> Result<(), DatabaseError>;
 
     /// Removes a batch of expired inbox entries; returns the count.
     async fn prune_inbox(&self, now: Timestamp) -> Result<usize, DatabaseError>;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use assay_contracts::ids::EvaluationId;
 use assay_contracts::time::Timestamp;
-use assay_platform::db::{DatabaseError, PartitionedTable, ensure_monthly_partitions, static_sql};
+use assay_platform::db::{self, DatabaseError, PartitionedTable, static_sql};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Nullable, Text, Uuid as SqlUuid};
 use uuid::Uuid;
@@ -22,7 +22,7 @@ pub(super) use self::sql::SqlStore;
 
 const EVALUATIONS: PartitionedTable = PartitionedTable { name: "evaluations", key: "ticket_id" };
 /// Partitions created in advance.
-const MONTHS_AHEAD: u32 = 2;
+const MONTHS_AHEAD: i32 = 2;
 
 const INSERT: &str = "
     INSERT INTO evaluations (ticket_id, id, organization_id, status, document, error_message, scorer_version, created_at)
@@ -56,6 +56,10 @@ fn insert(
     Ok(inserted.into_iter().map(|inserted| inserted.id.into()).collect())
 }
 
-fn ensure_partitions(connection: &mut Connection, now: Timestamp) -> Result<(), DatabaseError> {
-    ensure_monthly_partitions(connection, EVALUATIONS, now, MONTHS_AHEAD)
+async fn prepare_partitions(database: &Database, now: Timestamp) -> Result<(), DatabaseError> {
+    db::prepare_partitions(database, EVALUATIONS, now).await
+}
+
+async fn maintain_partitions(database: &Database, now: Timestamp) -> Result<(), DatabaseError> {
+    db::maintain_partitions(database, EVALUATIONS, now, MONTHS_AHEAD).await
 }

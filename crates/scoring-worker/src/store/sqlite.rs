@@ -47,7 +47,10 @@ fn insert(
 }
 
 /// SQLite has no partitions.
-#[expect(clippy::unnecessary_wraps, reason = "as for PostgreSQL")]
-fn ensure_partitions(_: &mut Connection, _: Timestamp) -> Result<(), DatabaseError> {
+async fn prepare_partitions(_: &Database, _: Timestamp) -> Result<(), DatabaseError> {
+    Ok(())
+}
+
+async fn maintain_partitions(_: &Database, _: Timestamp) -> Result<(), DatabaseError> {
     Ok(())
 }

@@ -17,7 +17,7 @@ use async_trait::async_trait;
 use diesel::prelude::*;
 
 use self::schema::{conversations, deletions};
-use super::{Connection, Database, concurrent_writers, create_partitions};
+use super::{Connection, Database, concurrent_writers, maintain_partitions, prepare_partitions};
 use crate::domain::{Import, ImportOutcome, RetentionCutoff, TicketDeletion};
 use crate::store::rows::ConversationRow;
 use crate::store::{Store, StoredTranscripts};
@@ -35,8 +35,11 @@ impl SqlStore {
 #[async_trait]
 impl Store for SqlStore {
     async fn prepare(&self, now: Timestamp) -> Result<(), DatabaseError> {
-        // A transaction for each month: none holds up imports for all of them.
-        self.database.read(move |connection| create_partitions(connection, now)).await
+        prepare_partitions(&self.database, now).await
+    }
+
+    async fn maintain_partitions(&self, now: Timestamp) -> Result<(), DatabaseError> {
+        maintain_partitions(&self.database, now).await
     }
 
     async fn accept_batch(

@@ -13,7 +13,7 @@ use assay_messaging::{OutgoingEvent, inbox};
 use assay_platform::db::DatabaseError;
 use async_trait::async_trait;
 
-use super::{Connection, Database, IdType, ensure_partitions, insert};
+use super::{Connection, Database, IdType, insert, maintain_partitions, prepare_partitions};
 use crate::store::{DeletedEvaluation, EvaluationStore, NewEvaluation, StoredEvaluation};
 
 pub(in crate::store) struct SqlStore {
@@ -71,8 +71,12 @@ impl EvaluationStore for SqlStore {
         self.database.read(move |connection| evaluations::count(connection, organization_id)).await
     }
 
-    async fn ensure_partitions(&self, now: Timestamp) -> Result<(), DatabaseError> {
-        self.database.read(move |connection| ensure_partitions(connection, now)).await
+    async fn prepare_partitions(&self, now: Timestamp) -> Result<(), DatabaseError> {
+        prepare_partitions(&self.database, now).await
+    }
+
+    async fn maintain_partitions(&self, now: Timestamp) -> Result<(), DatabaseError> {
+        maintain_partitions(&self.database, now).await
     }
 
     async fn prune_inbox(&self, now: Timestamp) -> Result<usize, DatabaseError> {
