@@ -15,7 +15,7 @@ PYTHON = $(TRAINING)/venv/bin/python
 # nextest runs each test in its own process; falls back to `cargo test` where it is not installed.
 TEST_RUNNER = $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo "$(CARGO) nextest run" || echo "$(CARGO) test")
 
-.PHONY: changelog help run test test-api test-s3 test-deployment flood lint chaos bench bench-scoring stack stack-down stack-key docs reader corpus-check benchmark \
+.PHONY: changelog help run test test-tls test-api test-s3 test-deployment flood lint chaos bench bench-scoring stack stack-down stack-key docs reader corpus-check benchmark \
   compose-up compose-down compose-key compose-test judge-test
 
 help:
@@ -46,7 +46,12 @@ test:
 	scripts/packages.sh
 	$(TEST_RUNNER) --workspace --no-run
 	$(TARGET)/debug/assay-test-services --postgres --rabbit -- $(TEST_RUNNER) --workspace --no-fail-fast
+	@$(MAKE) test-tls
 	@$(MAKE) --jobs 3 --output-sync=target --keep-going test-api test-s3 test-deployment
+
+# TLS to PostgreSQL, in a build of its own, by the system's OpenSSL. It replaces $(TARGET)/debug/assay: not beside other tests.
+test-tls:
+	OPENSSL_NO_VENDOR=1 $(TEST_RUNNER) --workspace --features assay/postgres-tls --test postgres_tls
 
 test-api:
 	scripts/schemathesis.sh $(TARGET)/debug/assay
