@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use assay_contracts::json::JsonFault;
 use assay_contracts::problem::Problem;
 use assay_platform::auth::{Audience, ServiceClaims, ServiceTokens};
 use assay_platform::runtime::{RequestContext, now, timeout};
@@ -250,7 +251,7 @@ impl Service {
             let problem = serde_json::from_slice::<Problem>(&body).ok().map(Box::new);
             return Err(ClientError::Refused { service: self.name(), status: status.as_u16(), problem });
         }
-        serde_json::from_slice(&body).map_err(|error| self.unreadable(&error))
+        serde_json::from_slice(&body).map_err(|error| self.unreadable(&JsonFault::of(&error)))
     }
 
     fn url(&self, path: &str) -> Result<Url, ClientError> {

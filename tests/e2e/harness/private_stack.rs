@@ -19,7 +19,7 @@ use super::stack::{Kind, Stack};
 const ASSAY: &str = env!("CARGO_BIN_EXE_assay");
 
 /// The key that every stack starts with, of the organization `default`.
-const BOOTSTRAP_KEY: &str = "end-to-end-bootstrap-key";
+const BOOTSTRAP_KEY: &str = "bootstrap-key-of-the-end-to-end-tests";
 
 /// Lines of each log shown on failure.
 const LOG_LINES: usize = 80;

@@ -55,7 +55,8 @@ async fn submit(
     gateway: &Gateway,
     caller: &Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let (body, _slot) = gateway.read_validated(request, payload, Conversation::parse).await?;
+    let max_bytes = gateway.config.max_body_bytes;
+    let (body, _slot) = gateway.read_validated(request, payload, max_bytes, Conversation::parse).await?;
     forward(Forward {
         service: &gateway.ingest,
         claims: &caller.0,

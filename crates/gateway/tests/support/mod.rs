@@ -38,6 +38,8 @@ impl Gateway {
             service_deadline_milliseconds: 100,
             max_in_flight: 1,
             max_keyless_in_flight: 8,
+            max_downloads: 8,
+            max_unknown_key_look_ups: 4,
             max_connections: 1_000,
             response_stall_seconds: 60,
             workers: 2,
