@@ -27,7 +27,7 @@ const SPARE_CONNECTIONS: u32 = 2;
 /// Deadline for a page of retention periods.
 const REGISTRY_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Additional jobs that may wait for the read model: the wait of one organization must not block the others.
+/// Additional jobs that may wait for the read model, half of them of one organization: its waits must not block the others.
 const WAITING_JOBS: u32 = 16;
 
 /// What the process provides to the role.
@@ -72,9 +72,9 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     let store = work_store(&database, notifications);
     let http = http_client(HttpSettings::default())?;
     let registry = Service::new(http, registry_url, Audience::AgentRegistry, tokens, REGISTRY_DEADLINE);
-    spawn_maintenance(tasks, config, store.clone(), RegistryClient::new(registry))?;
-    let parallel_jobs = config.parallel_jobs as usize;
-    let worker = Arc::new(Worker::new(store, objects, config.worker_settings()?, parallel_jobs));
+    spawn_maintenance(tasks, config, store.clone(), objects.clone(), RegistryClient::new(registry))?;
+    let (parallel, waiting) = (config.parallel_jobs as usize, WAITING_JOBS as usize);
+    let worker = Arc::new(Worker::new(store, objects, config.worker_settings()?, parallel, waiting));
     let wakeup = Arc::new(Notify::new());
     for slot in 1..=config.parallel_jobs + WAITING_JOBS {
         let (worker, wakeup) = (worker.clone(), wakeup.clone());
@@ -94,15 +94,16 @@ fn spawn_maintenance(
     tasks: &mut Tasks,
     config: &Config,
     store: Arc<dyn WorkStore>,
+    objects: Objects,
     registry: RegistryClient,
 ) -> Result<(), InvalidRetentionPeriod> {
     const NAME: &str = "export-worker maintenance";
-    let default = config.file_retention()?;
+    let rules = config.file_rules()?;
     let interval = Duration::from_secs(config.maintenance_interval_seconds.max(1));
     tasks.spawn(Phase::Relay, NAME, move |stop| {
         periodically(NAME, interval, stop, move || {
-            let (store, registry) = (store.clone(), registry.clone());
-            async move { run_maintenance(store.as_ref(), &registry, default).await }
+            let (store, objects, registry) = (store.clone(), objects.clone(), registry.clone());
+            async move { run_maintenance(store.as_ref(), &objects, &registry, rules).await }
         })
     });
     Ok(())

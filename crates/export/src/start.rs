@@ -12,7 +12,7 @@ use assay_platform::auth::{Audience, ServiceTokens, SigningKeys};
 use assay_platform::db::{self, Database, DatabaseError};
 use assay_platform::objects::Objects;
 use assay_platform::runtime::{Phase, Tasks, now, periodically};
-use assay_platform::web::{ServerSettings, ServiceAuth, serve};
+use assay_platform::web::{ServiceAuth, serve};
 use url::Url;
 
 use crate::app::run_maintenance::run_maintenance;
@@ -108,9 +108,11 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     tasks.spawn(Phase::Relay, "export circuit of scoring-worker", move |stop| watched.watch(stop));
     let scoring = ScoringClient::new(scoring);
     spawn_target_updates(tasks, store.clone(), scoring.clone());
-    let services = Data::new(Services { store, outbox, keys: signing_keys, objects, scoring });
+    let (downloads, max_open_exports) = (config.downloads(), config.max_open_exports);
+    let services = Services { store, outbox, keys: signing_keys, objects, downloads, max_open_exports, scoring };
+    let services = Data::new(services);
     let auth = ServiceAuth { tokens, audience: Audience::Export };
-    serve(tasks, Phase::ServeInternal, "export", listener, ServerSettings::default(), move |app| {
+    serve(tasks, Phase::ServeInternal, "export", listener, config.server(), move |app| {
         http::configure(app, services.clone(), auth.clone());
     })?;
     Ok(())

@@ -11,6 +11,7 @@ use assay_platform::runtime::{new_id, now};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use super::places::Place;
 use super::run_job::failure_message;
 use super::{Worker, millis};
 
@@ -18,9 +19,10 @@ use super::{Worker, millis};
 pub(crate) async fn run_worker(worker: Arc<Worker>, wakeup: Arc<Notify>, stop: CancellationToken) {
     let mut grace = worker.settings.pending_grace;
     while !stop.is_cancelled() {
-        match worker.claim(grace).await {
-            Ok(Some(claim)) => {
+        match worker.claim(grace, &stop).await {
+            Ok(Some((claim, place))) => {
                 worker.run_job(claim, &stop).await;
+                drop(place);
                 // Events of other jobs may have arrived meanwhile.
                 grace = Duration::ZERO;
                 continue;
@@ -42,7 +44,13 @@ pub(crate) async fn run_worker(worker: Arc<Worker>, wakeup: Arc<Notify>, stop: C
 }
 
 impl Worker {
-    async fn claim(&self, grace: Duration) -> Result<Option<Claim>, DatabaseError> {
+    async fn claim(
+        &self,
+        grace: Duration,
+        stop: &CancellationToken,
+    ) -> Result<Option<(Claim, Place)>, DatabaseError> {
+        let turn = stop.run_until_cancelled(self.claims.acquire()).await;
+        let Some(Ok(_turn)) = turn else { return Ok(None) };
         let now = now();
         let terms = ClaimTerms {
             owner: new_id(),
@@ -50,8 +58,13 @@ impl Worker {
             lease_millis: millis(self.settings.lease),
             pending_before: created_before(now, grace),
             max_attempts: self.settings.max_attempts,
+            except: self.places.full(),
         };
-        self.store.claim(terms).await
+        let claim = self.store.claim(terms).await?;
+        Ok(claim.map(|claim| {
+            let place = self.places.take(claim.organization_id);
+            (claim, place)
+        }))
     }
 
     /// Fails jobs whose workers crashed in every attempt.

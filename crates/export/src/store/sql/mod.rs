@@ -9,6 +9,8 @@ mod rows;
 mod schema;
 mod sequences;
 
+use std::collections::BTreeMap;
+
 use assay_contracts::ids::{ExportId, OrganizationId, TicketId};
 use assay_contracts::retention::RetentionPeriod;
 use assay_contracts::time::Timestamp;
@@ -17,15 +19,15 @@ use assay_platform::web::cursor::Position;
 use async_trait::async_trait;
 
 use super::{
-    Connection, Database, Id, PRUNE_TOMBSTONES, REMOVE_OLDER, ROWS, copy_lines, ensure_partitions, greatest,
-    upsert_rows,
+    Connection, Database, Id, PRUNE_TOMBSTONES, REMOVE_OLDER, ROWS, SKIP_LOCKED, copy_lines, ensure_partitions,
+    greatest, serialize, upsert_rows,
 };
 use crate::domain::evaluation_row::EvaluationRow;
 use crate::domain::job::Job;
 use crate::domain::lease::{Claim, ClaimTerms, FinishedFile};
 use crate::domain::removal::DeletedRow;
 use crate::store::{
-    Created, Creation, ExpiredFile, ExportStore, JobWithoutTarget, LineSink, Notifications, Selection,
+    Created, Creation, ExpiredFile, ExportStore, FileUse, JobWithoutTarget, LineSink, Notifications, Selection,
     SkippedSequences, SnapshotError, WorkStore,
 };
 
@@ -43,7 +45,11 @@ impl SqlStore {
 #[async_trait]
 impl ExportStore for SqlStore {
     async fn create(&self, creation: Creation) -> Result<Created, DatabaseError> {
-        self.database.write(move |connection| jobs::create(connection, &creation)).await
+        match self.database.write(move |connection| jobs::create(connection, &creation)).await {
+            Ok(created) => Ok(created),
+            Err(jobs::NotCreated::TooManyOpen) => Ok(Created::TooManyOpen),
+            Err(jobs::NotCreated::Database(error)) => Err(error),
+        }
     }
 
     async fn page(
@@ -113,6 +119,16 @@ impl ExportStore for SqlStore {
 
     async fn skip_missing_sequences(&self, limit: Timestamp) -> Result<Vec<SkippedSequences>, DatabaseError> {
         self.database.write(move |connection| sequences::skip_missing(connection, limit)).await
+    }
+
+    async fn forget_skipped_sequences(
+        &self,
+        organization_id: OrganizationId,
+        before: Timestamp,
+    ) -> Result<(), DatabaseError> {
+        self.database
+            .write(move |connection| sequences::forget_skipped(connection, organization_id, before))
+            .await
     }
 
     async fn ensure_partitions(&self, now: Timestamp) -> Result<(), DatabaseError> {
@@ -199,6 +215,14 @@ impl WorkStore for SqlStore {
 
     async fn evaluation_lag(&self, id: ExportId) -> Result<Option<i64>, DatabaseError> {
         self.database.read(move |connection| jobs::evaluation_lag(connection, id)).await
+    }
+
+    async fn missing_evaluations(&self, id: ExportId) -> Result<Option<u64>, DatabaseError> {
+        self.database.read(move |connection| sequences::missing(connection, id)).await
+    }
+
+    async fn file_uses(&self, ids: Vec<ExportId>) -> Result<BTreeMap<ExportId, FileUse>, DatabaseError> {
+        self.database.read(move |connection| jobs::file_uses(connection, &ids)).await
     }
 
     async fn copy_lines(&self, selection: Selection, sink: LineSink) -> Result<u64, SnapshotError> {
