@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use assay_testkit::launcher::{Instance, Launcher, Settings, databases};
 use assay_testkit::{eventually, free_port};
 
@@ -55,10 +55,8 @@ fn system_roots_are_those_of_ssl_cert_file() -> Result<()> {
     let output = migrate(&url, &[])?;
     assert!(errors(&output).contains("certificate verify failed"), "{}", errors(&output));
     let roots = server.authority().certificate();
-    // The administrator has no schemas of the services: it got through TLS and its password.
     let output = migrate(&url, &[("SSL_CERT_FILE", text(&roots)?)])?;
-    assert!(!errors(&output).contains("certificate"), "{}", errors(&output));
-    assert!(errors(&output).contains("schema"), "{}", errors(&output));
+    assert!(output.status.success(), "{}", errors(&output));
     Ok(())
 }
 
@@ -71,12 +69,10 @@ async fn wrong_authority_is_logged_once_and_can_be_repaired() -> Result<()> {
     let (launcher, mut registry) = registry(&server.url(HOST, &verify_full(&roots)?), folder.path())?;
     registry.start(&launcher)?;
     let log = || fs::read_to_string(launcher.log("agent-registry")).unwrap_or_default();
-    eventually("the cause in the log", || async { Ok(log().contains("certificate verify failed")) }).await?;
-    // Several attempts later.
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    eventually("more attempts", || async { Ok(log().matches("still no connection").count() > 2) }).await?;
     assert!(registry.exit_status().is_none(), "{}", log());
-    let causes = log().lines().filter(|line| line.contains("cannot connect to the database")).count();
-    assert_eq!(causes, 1, "{}", log());
+    assert_eq!(log().matches("cannot connect to the database").count(), 1, "{}", log());
+    assert_eq!(log().matches("certificate verify failed").count(), 1, "{}", log());
     assert!(!log().contains(&server.password()?), "{}", log());
 
     // As when Kubernetes replaces the file: without a restart.
@@ -94,6 +90,7 @@ fn registry(url: &str, folder: &Path) -> Result<(Launcher, Instance)> {
         ("ASSAY_BUS__URL", "amqp://127.0.0.1:1"),
         ("ASSAY_SECURITY__SERVICE_TOKEN_SECRET", "a-secret-between-the-services-of-this-test"),
         ("ASSAY_TELEMETRY__METRICS_LISTEN", ""),
+        ("ASSAY_TELEMETRY__FILTER", "info,assay_platform::db=debug"),
     ];
     let settings: Settings =
         settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into_iter().collect();

@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 const DATABASE: &str = "assay";
 
 /// Connections of the services, each as `encrypted` or `plain`.
-const SESSIONS: &str = "SELECT DISTINCT usename || CASE WHEN ssl THEN ' encrypted' ELSE ' plain' END \
+const SESSIONS: &str = "SELECT DISTINCT usename || CASE WHEN ssl THEN ' encrypted' ELSE ' plain' END AS value \
                         FROM pg_stat_activity JOIN pg_stat_ssl USING (pid) WHERE usename LIKE 'assay\\_%' \
                         AND usename <> 'assay_admin' ORDER BY 1";
 

@@ -35,6 +35,8 @@ impl HandleError<Error> for ConnectionLog {
         let cause = self.text(&error);
         if self.replace_last(Some(cause.clone())).as_ref() != Some(&cause) {
             tracing::error!(schema = self.schema, cause, "cannot connect to the database: trying again");
+        } else {
+            tracing::debug!(schema = self.schema, "still no connection to the database");
         }
     }
 }
