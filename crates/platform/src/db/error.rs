@@ -2,6 +2,7 @@
 
 use diesel::result::{DatabaseErrorKind, Error};
 
+use super::clock_skew::ClockSkew;
 use crate::runtime::Interrupted;
 
 /// A database call failed. The text is for the log, never for a response.
@@ -30,6 +31,9 @@ pub enum DatabaseError {
     /// A stored value cannot be decoded.
     #[error("stored record cannot be read: {0}")]
     Corrupt(String),
+    /// The clocks of this process and the database differ too much for work that depends on stored times.
+    #[error(transparent)]
+    Clock(#[from] ClockSkew),
     /// The blocking task panicked or the runtime is shutting down.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),

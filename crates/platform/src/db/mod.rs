@@ -5,6 +5,8 @@
 //! connection within a deadline and run the work on a blocking thread.
 
 mod connection_log;
+mod clock;
+mod clock_skew;
 mod connections;
 mod error;
 pub mod idempotency;
@@ -23,6 +25,8 @@ use std::time::Duration;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
+pub use self::clock::{Clock, watch_clock, watch_clock_by};
+pub use self::clock_skew::ClockSkew;
 pub use self::error::DatabaseError;
 pub use self::migrations::{Migrations, embed};
 pub use self::partitions::{
