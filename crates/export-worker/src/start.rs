@@ -9,7 +9,7 @@ use assay_contracts::retention::InvalidRetentionPeriod;
 use assay_export::store::{Notifications, WorkStore, work_store};
 use assay_messaging::Bus;
 use assay_platform::auth::{Audience, ServiceTokens};
-use assay_platform::db::{self, Database, DatabaseError};
+use assay_platform::db::{self, Clock, Database, DatabaseError};
 use assay_platform::objects::Objects;
 use assay_platform::runtime::{Phase, Tasks, periodically};
 use assay_platform::web::{ServerSettings, serve};
@@ -70,16 +70,23 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     register_readiness(tasks, &database, &bus);
 
     let store = work_store(&database, notifications);
+    let clock = db::watch_clock(tasks, "export-worker", &database);
     let http = http_client(HttpSettings::default())?;
     let registry = Service::new(http, registry_url, Audience::AgentRegistry, tokens, REGISTRY_DEADLINE);
-    spawn_maintenance(tasks, config, store.clone(), objects.clone(), RegistryClient::new(registry))?;
+    spawn_maintenance(
+        tasks,
+        config,
+        (store.clone(), clock.clone()),
+        objects.clone(),
+        RegistryClient::new(registry),
+    )?;
     let (parallel, waiting) = (config.parallel_jobs as usize, WAITING_JOBS as usize);
     let worker = Arc::new(Worker::new(store, objects, config.worker_settings()?, parallel, waiting));
     let wakeup = Arc::new(Notify::new());
     for slot in 1..=config.parallel_jobs + WAITING_JOBS {
-        let (worker, wakeup) = (worker.clone(), wakeup.clone());
+        let (worker, clock, wakeup) = (worker.clone(), clock.clone(), wakeup.clone());
         tasks.spawn(Phase::Consume, format!("export worker slot {slot}"), move |stop| {
-            run_worker(worker, wakeup, stop)
+            run_worker(worker, clock, wakeup, stop)
         });
     }
     let handler = Arc::new(ExportRequestedHandler { wakeup });
@@ -93,7 +100,7 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
 fn spawn_maintenance(
     tasks: &mut Tasks,
     config: &Config,
-    store: Arc<dyn WorkStore>,
+    (store, clock): (Arc<dyn WorkStore>, Clock),
     objects: Objects,
     registry: RegistryClient,
 ) -> Result<(), InvalidRetentionPeriod> {
@@ -102,8 +109,12 @@ fn spawn_maintenance(
     let interval = Duration::from_secs(config.maintenance_interval_seconds.max(1));
     tasks.spawn(Phase::Relay, NAME, move |stop| {
         periodically(NAME, interval, stop, move || {
-            let (store, objects, registry) = (store.clone(), objects.clone(), registry.clone());
-            async move { run_maintenance(store.as_ref(), &objects, &registry, rules).await }
+            let (store, clock) = (store.clone(), clock.clone());
+            let (objects, registry) = (objects.clone(), registry.clone());
+            async move {
+                clock.verify().await?;
+                run_maintenance(store.as_ref(), &objects, &registry, rules).await
+            }
         })
     });
     Ok(())

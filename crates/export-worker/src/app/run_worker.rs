@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use assay_contracts::time::Timestamp;
 use assay_export::domain::lease::{Claim, ClaimTerms};
-use assay_platform::db::DatabaseError;
+use assay_platform::db::{Clock, DatabaseError};
 use assay_platform::runtime::{new_id, now};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -15,11 +15,18 @@ use super::places::Place;
 use super::run_job::failure_message;
 use super::{Worker, millis};
 
-/// Runs jobs, one at a time, until `stop`. A task of `Phase::Consume`.
-pub(crate) async fn run_worker(worker: Arc<Worker>, wakeup: Arc<Notify>, stop: CancellationToken) {
+/// Runs jobs, one at a time, until `stop`. A task of `Phase::Consume`. While the clock is wrong no job is claimed: the leases of
+/// other workers would seem to have expired.
+pub(crate) async fn run_worker(
+    worker: Arc<Worker>,
+    clock: Clock,
+    wakeup: Arc<Notify>,
+    stop: CancellationToken,
+) {
     let mut grace = worker.settings.pending_grace;
     while !stop.is_cancelled() {
-        match worker.claim(grace, &stop).await {
+        let claimed = if clock.is_trusted() { worker.claim(grace, &stop).await } else { Ok(None) };
+        match claimed {
             Ok(Some((claim, place))) => {
                 worker.run_job(claim, &stop).await;
                 drop(place);
@@ -37,7 +44,9 @@ pub(crate) async fn run_worker(worker: Arc<Worker>, wakeup: Arc<Notify>, stop: C
             () = wakeup.notified() => grace = Duration::ZERO,
             () = tokio::time::sleep(worker.settings.poll_interval) => {
                 grace = worker.settings.pending_grace;
-                worker.fail_exhausted_jobs().await;
+                if clock.is_trusted() {
+                    worker.fail_exhausted_jobs().await;
+                }
             }
         }
     }
