@@ -24,7 +24,7 @@ pub fn resource(
         Response = ServiceResponse<BoxBody>,
         Error = Error,
         InitError = (),
-    >,
+    > + use<>,
 > {
     let mut methods: Vec<&str> = routes.iter().map(|(method, _)| *method).collect();
     let get = methods.iter().position(|method| *method == "GET").filter(|_| !methods.contains(&"HEAD"));

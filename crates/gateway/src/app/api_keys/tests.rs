@@ -118,6 +118,7 @@ async fn known_grant_is_used_while_the_registry_is_away() {
     }
     assert_eq!(calls, 0, "a second look-up at once after a failed one");
     assert!(keys.get_or_resolve(hash(1), async { Err(failure()) }).await.is_err());
+    advance(MOMENT).await;
     assert!(is_called(&keys, hash(1), Ok(Some(known))).await);
 }
 
@@ -133,7 +134,7 @@ async fn known_grant_is_used_while_the_registry_is_slow() {
     assert_eq!(keys.get_or_resolve(hash(1), pending()).await.unwrap(), Some(known));
     assert_eq!(began.elapsed(), RENEWAL_DEADLINE, "no second wait");
     // Never longer than the overtime, however a look-up ends.
-    advance(MAX_OVERTIME - RENEWAL_DEADLINE - RENEWAL_PAUSE).await;
+    advance(MAX_OVERTIME - 2 * RENEWAL_DEADLINE - RENEWAL_PAUSE).await;
     assert!(keys.get_or_resolve(hash(1), pending()).await.is_ok());
     advance(RENEWAL_PAUSE).await;
     assert!(keys.get_or_resolve(hash(1), pending()).await.is_err());
@@ -182,6 +183,7 @@ async fn unknown_keys_take_no_places_of_known_ones() {
     // Also when nothing of its grant is left.
     advance(LIFETIME + MAX_OVERTIME).await;
     assert!(is_called(&keys, known, Err(failure())).await);
+    advance(MOMENT).await;
     assert!(is_called(&keys, known, Ok(Some(grant()))).await);
     drop(made_up);
     assert!(is_called(&keys, hash(PLACES + 1), Ok(None)).await, "places are free again");
