@@ -1,6 +1,7 @@
 //! The bus: publishing and consuming, on RabbitMQ or inside one process.
 
 mod batch_handler;
+pub(crate) mod cut_short;
 mod dead_letters;
 mod delivery;
 mod errors;
@@ -25,6 +26,12 @@ use self::rabbit::RabbitBus;
 use crate::envelope::OutgoingEvent;
 use crate::metrics;
 use crate::settings::BusSettings;
+
+/// Most bytes of events in one call of a handler; a larger event is handled by itself.
+const MAX_BATCH_BYTES: usize = 4 * 1024 * 1024;
+
+/// Most bytes of events of one subscription in handler calls; another call begins below it.
+const MAX_IN_FLIGHT_BYTES: usize = 16 * 1024 * 1024;
 
 /// Far beyond the point where larger batches still pay.
 const MAX_EVENTS_PER_MESSAGE: u16 = 1_000;
@@ -90,6 +97,21 @@ impl Bus {
             Kind::Local(local) => local.consume(subscription, handler, stop).await,
             Kind::Rabbit(rabbit) => rabbit.consume(subscription, handler, stop).await,
         }
+    }
+
+    /// Calls a handler with events that came from the bus earlier, as deliveries of `queue`. Attempts are not counted, only
+    /// (in `cut_short`) how many earlier calls ended without a result.
+    pub(crate) async fn call_handler(
+        &self,
+        queue: &'static str,
+        handler: &dyn Handler,
+        deliveries: &mut [Delivery],
+        cut_short: &[u32],
+    ) -> Vec<Outcome> {
+        for (delivery, cut_short) in deliveries.iter_mut().zip(cut_short) {
+            delivery.cut_short = *cut_short;
+        }
+        invoke::invoke(handler, deliveries, self.in_flight.begin(queue), u32::MAX).await
     }
 
     /// Whether the bus is connected; for readiness.
