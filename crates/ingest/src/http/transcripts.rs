@@ -23,7 +23,7 @@ pub async fn read(
     let body = services.body(&request, payload).await?;
     let wanted: ReadTranscripts = serde_json::from_slice(&body)
         .map_err(|error| WebError::new(ProblemCode::InvalidRequest, JsonFault::of(&error).to_string()))?;
-    let transcripts = read_transcripts(services.store.as_ref(), wanted.tickets).await?;
+    let transcripts = read_transcripts(services.store.as_ref(), wanted).await?;
     // Serializing megabytes of JSON would block a thread that serves requests.
     let body = blocking(move || serde_json::to_vec(&transcripts))
         .await
