@@ -136,7 +136,7 @@ pub trait ExportStore: Send + Sync {
 
     /// Stores rows and inbox entries in one transaction; skips events that were handled before. Only a newer evaluation
     /// replaces the row of a ticket, and none replaces a tombstone.
-    async fn record_rows(&self, rows: Vec<EvaluationRow>, now: Timestamp) -> Result<(), DatabaseError>;
+    async fn record_rows(&self, rows: Arc<Vec<EvaluationRow>>, now: Timestamp) -> Result<(), DatabaseError>;
 
     /// Replaces rows, present or future, with tombstones in one transaction; skips events that were handled before.
     async fn delete_rows(&self, rows: Vec<DeletedRow>, now: Timestamp) -> Result<(), DatabaseError>;

@@ -69,14 +69,14 @@ fn serialize(connection: &mut Connection, name: &str) -> Result<(), DatabaseErro
 fn upsert_rows(
     connection: &mut Connection,
     upsert: &'static str,
-    rows: &[EvaluationRow],
+    rows: &[&EvaluationRow],
 ) -> Result<(), DatabaseError> {
     if rows.is_empty() {
         return Ok(());
     }
-    let ids = |of: fn(&EvaluationRow) -> Uuid| rows.iter().map(of).collect::<Vec<_>>();
-    let numbers = |of: fn(&EvaluationRow) -> i64| rows.iter().map(of).collect::<Vec<_>>();
-    let texts = |of: fn(&EvaluationRow) -> &str| rows.iter().map(of).collect::<Vec<_>>();
+    let ids = |of: fn(&EvaluationRow) -> Uuid| rows.iter().map(|row| of(row)).collect::<Vec<_>>();
+    let numbers = |of: fn(&EvaluationRow) -> i64| rows.iter().map(|row| of(row)).collect::<Vec<_>>();
+    let texts = |of: fn(&EvaluationRow) -> &str| rows.iter().map(|row| of(row)).collect::<Vec<_>>();
     static_sql(upsert)
         .bind::<Array<Id>, _>(ids(|row| row.ticket_id.as_uuid()))
         .bind::<Array<Id>, _>(ids(|row| row.organization_id.as_uuid()))

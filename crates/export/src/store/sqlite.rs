@@ -50,7 +50,7 @@ fn serialize(_: &mut Connection, _: &str) -> Result<(), DatabaseError> {
 fn upsert_rows(
     connection: &mut Connection,
     upsert: &'static str,
-    rows: &[EvaluationRow],
+    rows: &[&EvaluationRow],
 ) -> Result<(), DatabaseError> {
     for row in rows {
         static_sql(upsert)

@@ -94,12 +94,17 @@ pub struct StoredEvaluation {
 #[async_trait]
 pub trait EvaluationStore: Send + Sync {
     /// Stores a batch in one transaction: inbox, evaluations, outbox. Skips events that were handled before and tickets
-    /// that are evaluated already or deleted. Returns the events it enqueued, claimed according to `dispatch`.
+    /// that are evaluated already or deleted; an evaluation replaces a failure of [`Self::record_given_up`]. Returns the events
+    /// it enqueued, claimed according to `dispatch`.
     async fn record(
         &self,
-        evaluations: Vec<NewEvaluation>,
+        evaluations: Arc<Vec<NewEvaluation>>,
         dispatch: DirectDispatch,
     ) -> Result<Vec<OutgoingEvent>, DatabaseError>;
+
+    /// Stores the failure of a ticket whose event becomes a dead letter, in one transaction: evaluation, outbox. False when the
+    /// ticket is evaluated already or deleted.
+    async fn record_given_up(&self, failure: NewEvaluation) -> Result<bool, DatabaseError>;
 
     async fn find(
         &self,
@@ -111,7 +116,7 @@ pub trait EvaluationStore: Send + Sync {
     /// that were handled before.
     async fn delete(&self, deletions: Vec<DeletedEvaluation>) -> Result<(), DatabaseError>;
 
-    /// The tickets among `tickets` that are evaluated already or deleted.
+    /// The tickets among `tickets` that are evaluated already or deleted. A failure of [`Self::record_given_up`] does not count.
     async fn finished(&self, tickets: Vec<TicketId>) -> Result<HashSet<TicketId>, DatabaseError>;
 
     /// Removes the oldest evaluations of an organization with ticket ids below `before`, at most `limit`; returns the

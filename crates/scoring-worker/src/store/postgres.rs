@@ -27,7 +27,10 @@ const MONTHS_AHEAD: i32 = 2;
 const INSERT: &str = "
     INSERT INTO evaluations (ticket_id, id, organization_id, status, document, error_message, scorer_version, created_at)
     SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8)
-    ON CONFLICT DO NOTHING
+    ON CONFLICT (ticket_id) DO UPDATE
+       SET id = excluded.id, status = excluded.status, document = excluded.document, error_message = excluded.error_message,
+           scorer_version = excluded.scorer_version, created_at = excluded.created_at, given_up = FALSE
+     WHERE evaluations.given_up AND excluded.status <> 'failed'
     RETURNING id";
 
 #[derive(QueryableByName)]
@@ -36,20 +39,20 @@ struct Inserted {
     id: Uuid,
 }
 
-/// Inserts evaluations of tickets that have no row and returns their ids.
+/// Inserts evaluations of tickets that have no row or were given up, and returns their ids.
 fn insert(
     connection: &mut Connection,
-    batch: &[NewEvaluation],
+    batch: &[&NewEvaluation],
 ) -> Result<HashSet<EvaluationId>, DatabaseError> {
-    let ids = |of: fn(&NewEvaluation) -> Uuid| batch.iter().map(of).collect::<Vec<_>>();
+    let ids = |of: fn(&NewEvaluation) -> Uuid| batch.iter().map(|new| of(new)).collect::<Vec<_>>();
     let created_at = batch.iter().map(|new| new.evaluated.evaluated_at.as_millis());
     let inserted: Vec<Inserted> = static_sql(INSERT)
         .bind::<Array<SqlUuid>, _>(ids(|new| new.evaluated.ticket.id.as_uuid()))
         .bind::<Array<SqlUuid>, _>(ids(|new| new.evaluated.evaluation_id.as_uuid()))
         .bind::<Array<SqlUuid>, _>(ids(|new| new.evaluated.organization_id.as_uuid()))
         .bind::<Array<Text>, _>(batch.iter().map(|new| new.status.as_str()).collect::<Vec<_>>())
-        .bind::<Array<Nullable<Text>>, _>(batch.iter().map(NewEvaluation::document).collect::<Vec<_>>())
-        .bind::<Array<Nullable<Text>>, _>(batch.iter().map(NewEvaluation::error_message).collect::<Vec<_>>())
+        .bind::<Array<Nullable<Text>>, _>(batch.iter().map(|new| new.document()).collect::<Vec<_>>())
+        .bind::<Array<Nullable<Text>>, _>(batch.iter().map(|new| new.error_message()).collect::<Vec<_>>())
         .bind::<Array<Text>, _>(batch.iter().map(|new| new.scorer_version.as_str()).collect::<Vec<_>>())
         .bind::<Array<BigInt>, _>(created_at.collect::<Vec<_>>())
         .get_results(connection)?;

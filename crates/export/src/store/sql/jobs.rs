@@ -11,9 +11,9 @@ use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 
-use super::{Connection, serialize};
 use super::record::JobRecord;
 use super::schema::{exports, progress};
+use super::{Connection, serialize};
 use crate::domain::job::Job;
 use crate::store::{Created, Creation, ExpiredFile, FileUse, JobWithoutTarget};
 

@@ -10,6 +10,7 @@ mod schema;
 mod sequences;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use assay_contracts::ids::{ExportId, OrganizationId, TicketId};
 use assay_contracts::retention::RetentionPeriod;
@@ -82,8 +83,8 @@ impl ExportStore for SqlStore {
         self.database.write(move |connection| jobs::set_target_sequence(connection, id, target)).await
     }
 
-    async fn record_rows(&self, rows: Vec<EvaluationRow>, now: Timestamp) -> Result<(), DatabaseError> {
-        self.database.write(move |connection| rows::record(connection, rows, now)).await
+    async fn record_rows(&self, rows: Arc<Vec<EvaluationRow>>, now: Timestamp) -> Result<(), DatabaseError> {
+        self.database.write(move |connection| rows::record(connection, &rows, now)).await
     }
 
     async fn delete_rows(&self, rows: Vec<DeletedRow>, now: Timestamp) -> Result<(), DatabaseError> {

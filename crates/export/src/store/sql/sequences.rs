@@ -148,7 +148,8 @@ fn remove_from_skipped(
         .get_result(connection)
         .optional()?;
     let Some((first, last, older_than)) = range else { return Ok(()) };
-    let rest = [(first, sequence - 1), (sequence + 1, last)].into_iter().filter(|(first, last)| first <= last);
+    let rest =
+        [(first, sequence - 1), (sequence + 1, last)].into_iter().filter(|(first, last)| first <= last);
     let older_than = Timestamp::saturating_from_millis(older_than);
     insert_skipped(connection, organization, &rest.collect::<Vec<_>>(), older_than)
 }

@@ -5,6 +5,7 @@ mod removal;
 pub(super) mod schema;
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
@@ -30,10 +31,14 @@ impl SqlStore {
 impl EvaluationStore for SqlStore {
     async fn record(
         &self,
-        batch: Vec<NewEvaluation>,
+        batch: Arc<Vec<NewEvaluation>>,
         dispatch: DirectDispatch,
     ) -> Result<Vec<OutgoingEvent>, DatabaseError> {
-        self.database.write(move |connection| evaluations::record(connection, batch, dispatch)).await
+        self.database.write(move |connection| evaluations::record(connection, &batch, dispatch)).await
+    }
+
+    async fn record_given_up(&self, failure: NewEvaluation) -> Result<bool, DatabaseError> {
+        self.database.write(move |connection| evaluations::record_given_up(connection, &failure)).await
     }
 
     async fn find(
