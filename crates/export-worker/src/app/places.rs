@@ -26,7 +26,10 @@ impl Places {
 
     /// The organization that has all the places that it may have.
     pub(super) fn full(&self) -> Option<OrganizationId> {
-        lock(&self.held).iter().find(|(_, count)| **count >= self.limit).map(|(organization, _)| *organization)
+        lock(&self.held)
+            .iter()
+            .find(|(_, count)| **count >= self.limit)
+            .map(|(organization, _)| *organization)
     }
 
     pub(super) fn take(&self, organization_id: OrganizationId) -> Place {

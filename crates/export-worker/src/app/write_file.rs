@@ -78,7 +78,9 @@ impl Worker {
             }
         };
         match unless_cancelled(cancel, writer.finish()).await {
-            Ok(WrittenObject { bytes, sha256 }) => Ok(WrittenFile { bytes, rows, sha256, missing_evaluations }),
+            Ok(WrittenObject { bytes, sha256 }) => {
+                Ok(WrittenFile { bytes, rows, sha256, missing_evaluations })
+            }
             Err(error) => {
                 // The object may exist although the response was lost.
                 clean_up_in_time(async {

@@ -113,8 +113,8 @@ mod tests {
         let of_other = (&mut others).now_or_never().unwrap().unwrap();
         assert!(waits.iter_mut().all(|wait| wait.now_or_never().is_none()));
         drop((second, of_other));
-        let granted = waits.iter_mut().filter_map(|wait| wait.now_or_never()).count();
-        assert_eq!(granted, 2);
+        let granted: Vec<_> = waits.iter_mut().filter_map(|wait| wait.now_or_never()).collect();
+        assert_eq!(granted.len(), 2);
     }
 
     #[tokio::test]

@@ -68,7 +68,11 @@ impl DownloadPermits {
         if running.per_export.get(&owner.export_id).is_some_and(|count| *count >= per_export) {
             return Err(DownloadsBusy::File(per_export));
         }
-        if running.per_organization.get(&owner.organization_id).is_some_and(|count| *count >= per_organization) {
+        if running
+            .per_organization
+            .get(&owner.organization_id)
+            .is_some_and(|count| *count >= per_organization)
+        {
             return Err(DownloadsBusy::Organization(per_organization));
         }
         if running.all >= all {

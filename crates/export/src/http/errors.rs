@@ -86,11 +86,14 @@ fn too_many_downloads(busy: DownloadsBusy) -> WebError {
         ),
         DownloadsBusy::Organization(count) => (
             ProblemCode::TooManyDownloads,
-            format!("your organization downloads {count} files at the moment: wait until a download has ended"),
+            format!(
+                "your organization downloads {count} files at the moment: wait until a download has ended"
+            ),
         ),
-        DownloadsBusy::All => {
-            (ProblemCode::Unavailable, "too many files are downloaded at the moment: try again later".to_owned())
-        }
+        DownloadsBusy::All => (
+            ProblemCode::Unavailable,
+            "too many files are downloaded at the moment: try again later".to_owned(),
+        ),
     };
     WebError::new(code, detail).with_header(RETRY_AFTER, DOWNLOAD_RETRY_AFTER_SECONDS)
 }
