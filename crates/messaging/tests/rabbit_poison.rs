@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
+#[allow(dead_code, unused_macros, reason = "this suite uses a part of it")]
 #[path = "support/relaying.rs"]
 mod relaying;
 mod support;
+#[allow(dead_code, reason = "this suite uses a part of it")]
 #[path = "../src/test_databases.rs"]
 mod test_databases;
 
