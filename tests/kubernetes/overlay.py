@@ -222,7 +222,7 @@ def check_internet(policies, name, labels, has_bucket):
         for address in ("93.184.216.34", "2606:2800:220:1::1"):
             if is_open(policies, "Egress", labels, address, port) != (port in wanted):
                 error(f"{name}: port {port} of the internet should {'' if port in wanted else 'not '}be open")
-        for address in ("10.1.2.3", "169.254.169.254", "192.168.1.1", "172.20.0.1", "127.0.0.1", "fd00::1", "fe80::1", "::1"):
+        for address in ("10.1.2.3", "169.254.169.254", "168.63.129.16", "192.168.1.1", "172.20.0.1", "127.0.0.1", "fd00::1", "fe80::1", "::1"):
             if is_open(policies, "Egress", labels, address, port):
                 error(f"{name} may talk to the private address {address}")
 
