@@ -298,10 +298,8 @@ impl Instance {
                 .arguments(["-c", r#"echo $$ > "$0" && exec "$@""#])
                 .arguments([limit.processes(), launcher.program.clone()]),
         };
-        spec = spec
-            .arguments(&self.arguments)
-            .folder(&launcher.folder)
-            .on_parent_death(Some(Signal::SIGKILL));
+        spec =
+            spec.arguments(&self.arguments).folder(&launcher.folder).on_parent_death(Some(Signal::SIGKILL));
         for name in inherited_settings() {
             spec = spec.without_variable(name);
         }

@@ -44,9 +44,9 @@ mod test_database;
 
 pub use blocked_migrations::{BlockedMigrations, has_client_connections};
 pub use identity::{ProcessIdentity, processes_in_folder};
+pub use memory_limit::{MemoryLimit, memory_limit_of_manifest};
 pub use ports::free_port;
 pub use postgres::{Location, PostgresOptions, PrivatePostgres, client_program as postgres_program};
-pub use memory_limit::{MemoryLimit, memory_limit_of_manifest};
 pub use query::{execute, query_texts};
 pub use rabbit::{PrivateRabbit, RabbitOptions};
 pub use random::random_name;

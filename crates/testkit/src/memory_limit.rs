@@ -87,9 +87,11 @@ fn parents(groups: &str) -> Vec<(PathBuf, &'static str)> {
             parents.push((Path::new(MOUNT).join("memory").join(path), "memory.limit_in_bytes"));
         } else if controllers.is_empty() {
             let own = Path::new(MOUNT).join(path);
-            parents.extend(own.parent().filter(|parent| parent.starts_with(MOUNT)).map(|parent| {
-                (parent.to_owned(), "memory.max")
-            }));
+            parents.extend(
+                own.parent()
+                    .filter(|parent| parent.starts_with(MOUNT))
+                    .map(|parent| (parent.to_owned(), "memory.max")),
+            );
         }
     }
     parents

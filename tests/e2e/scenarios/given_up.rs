@@ -36,7 +36,10 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     let ticket = api.import(&conversation("given-up")).await?;
     let failed = api.evaluation(&ticket).await?;
     ensure!(failed["status"] == "failed", "{failed}");
-    ensure!(failed["error_message"].as_str().is_some_and(|text| text.contains("every attempt failed")), "{failed}");
+    ensure!(
+        failed["error_message"].as_str().is_some_and(|text| text.contains("every attempt failed")),
+        "{failed}"
+    );
     for kind in ["axis", "resolution_audit"] {
         ensure!(statuses(&api, kind).await? == ["failed"], "{kind}: the file has no row of it");
     }
@@ -56,7 +59,8 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
 async fn statuses(api: &Api, kind: &str) -> Result<Vec<String>> {
     let file = api.file(&api.export(&json!({"kind": kind})).await?).await?;
     let rows = Table::read(&file)?.rows;
-    let of_conversation = rows.iter().filter(|row| row.get("external_ticket_id").is_some_and(|id| id == "given-up"));
+    let of_conversation =
+        rows.iter().filter(|row| row.get("external_ticket_id").is_some_and(|id| id == "given-up"));
     Ok(of_conversation.filter_map(|row| row.get("evaluation_status").cloned()).collect())
 }
 

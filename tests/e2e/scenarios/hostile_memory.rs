@@ -131,7 +131,10 @@ async fn large_messages(stack: &PrivateStack, api: &Api) -> Result<()> {
     let text = "Where is my order 5521? ".repeat(160_000);
     reset_peaks(stack)?;
     let body = |number| {
-        edited(conversation(&format!("messages-{number}")), &[set("/messages/0/content", format!("{number} {text}"))])
+        edited(
+            conversation(&format!("messages-{number}")),
+            &[set("/messages/0/content", format!("{number} {text}"))],
+        )
     };
     import_all(stack, api, LARGE_CONVERSATIONS, body).await?;
     check_limits(stack, "large messages")

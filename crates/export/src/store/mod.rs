@@ -61,9 +61,7 @@ pub enum FileUse {
     /// The job is open: any of its files may be written, or become the file of the job.
     Open,
     /// The file of a complete job; all others are left over.
-    File {
-        object_key: String,
-    },
+    File { object_key: String },
     /// None: the job failed, or its file was removed.
     None,
 }

@@ -141,8 +141,11 @@ async fn transcripts_require_a_service_token_and_at_most_100_ids() -> Result<()>
     let app = TestApp::on_sqlite().await?;
     let id = app.accepted(&conversation("T-1")).await?;
     let tickets = |count| {
-        serde_json::to_string(&ReadTranscripts { tickets: vec![reference(&app, &id)?; count], facts_only: false })
-            .map_err(anyhow::Error::from)
+        serde_json::to_string(&ReadTranscripts {
+            tickets: vec![reference(&app, &id)?; count],
+            facts_only: false,
+        })
+        .map_err(anyhow::Error::from)
     };
     assert_eq!(app.post(PATH, &app.claims(Scope::Admin), tickets(1)?).await?.status(), 401);
     assert_eq!(app.post(PATH, &ServiceClaims::Service, tickets(100)?).await?.status(), 200);

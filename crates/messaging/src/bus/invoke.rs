@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 
 use assay_platform::telemetry::traces::Span;
-use futures_util::stream::{self, StreamExt};
 use futures_util::FutureExt;
+use futures_util::stream::{self, StreamExt};
 
 use super::cut_short;
 use super::delivery::{Delivery, Handler, Outcome};

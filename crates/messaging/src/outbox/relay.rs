@@ -112,7 +112,8 @@ async fn release_dispatched(outbox: &Outbox) {
 async fn flush(outbox: &Outbox, bus: &Bus, stop: &CancellationToken) {
     for _ in 0..FLUSH_BATCHES {
         let dispatched = outbox.fast_path.take(now(), BatchLimit::CLAIM);
-        let claimed = if dispatched.is_empty() { outbox.claim(now(), BatchLimit::CLAIM).await } else { Ok(dispatched) };
+        let claimed =
+            if dispatched.is_empty() { outbox.claim(now(), BatchLimit::CLAIM).await } else { Ok(dispatched) };
         let claimed = match claimed {
             Ok(claimed) if claimed.is_empty() => return,
             Ok(claimed) => claimed,

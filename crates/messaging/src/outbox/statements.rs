@@ -13,7 +13,8 @@ use super::{CLAIM, CLAIM_ALONE, Connection, delete_published};
 use crate::bus::cut_short;
 use crate::envelope::OutgoingEvent;
 use crate::outbox::rows::{
-    AloneClaim, BatchLimit, Claimed, DeadEvent, LEASE_MILLIS, MAX_SCHEDULE_MILLIS, OutboxStatus, PublishResults,
+    AloneClaim, BatchLimit, Claimed, DeadEvent, LEASE_MILLIS, MAX_SCHEDULE_MILLIS, OutboxStatus,
+    PublishResults,
 };
 
 /// [`cut_short::ALONE`], as in the statements and in the index.

@@ -257,7 +257,8 @@ async fn clock_skew_repair_reschedules_late_rows(database: Database) -> Result<(
     assert!(outbox.claim(right, up_to(10)).await?.is_empty());
 
     outbox.repair_clock_skew(right).await?;
-    let claimed: HashSet<EventId> = outbox.claim(right, up_to(10)).await?.iter().map(|row| row.event.id).collect();
+    let claimed: HashSet<EventId> =
+        outbox.claim(right, up_to(10)).await?.iter().map(|row| row.event.id).collect();
     assert_eq!(claimed, HashSet::from([postponed_row.id, claimed_row.id]));
     Ok(())
 }

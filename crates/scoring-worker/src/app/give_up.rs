@@ -10,7 +10,8 @@ use super::new_evaluation::new_evaluation;
 use crate::metrics;
 
 /// Error message of the failed evaluations.
-const FAILURE: &str = "the conversation could not be evaluated: every attempt failed; the operator of Assay can repeat it";
+const FAILURE: &str =
+    "the conversation could not be evaluated: every attempt failed; the operator of Assay can repeat it";
 
 impl EvaluateConversations {
     /// Does nothing for a conversation that is evaluated already, deleted, or unknown to ingest.

@@ -20,16 +20,16 @@ use assay_platform::web::cursor::Position;
 use async_trait::async_trait;
 
 use super::{
-    Connection, Database, Id, PRUNE_TOMBSTONES, REMOVE_OLDER, ROWS, SKIP_LOCKED, copy_lines, ensure_partitions,
-    greatest, serialize, upsert_rows,
+    Connection, Database, Id, PRUNE_TOMBSTONES, REMOVE_OLDER, ROWS, SKIP_LOCKED, copy_lines,
+    ensure_partitions, greatest, serialize, upsert_rows,
 };
 use crate::domain::evaluation_row::EvaluationRow;
 use crate::domain::job::Job;
 use crate::domain::lease::{Claim, ClaimTerms, FinishedFile};
 use crate::domain::removal::DeletedRow;
 use crate::store::{
-    Created, Creation, ExpiredFile, ExportStore, FileUse, JobWithoutTarget, LineSink, Notifications, Selection,
-    SkippedSequences, SnapshotError, WorkStore,
+    Created, Creation, ExpiredFile, ExportStore, FileUse, JobWithoutTarget, LineSink, Notifications,
+    Selection, SkippedSequences, SnapshotError, WorkStore,
 };
 
 pub(in crate::store) struct SqlStore {

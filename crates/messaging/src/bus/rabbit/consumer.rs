@@ -53,7 +53,11 @@ enum SessionEnd {
 
 impl Consumer {
     pub(super) fn new(broker: Arc<Broker>, subscription: Subscription, handler: Arc<dyn Handler>) -> Self {
-        Self { broker, subscription, handler, calls: FuturesUnordered::new(),
+        Self {
+            broker,
+            subscription,
+            handler,
+            calls: FuturesUnordered::new(),
             in_flight: InFlightEvents::default(),
             alone: Alone { has_events: false, check_at: Instant::now() },
         }

@@ -120,7 +120,9 @@ impl Broker {
         }
         let sent = self.publisher.send(&messages).await;
         sent.into_iter().collect::<Result<(), _>>().map_err(|error| match error {
-            SendError::Unavailable(reason) | SendError::Refused(reason) => DeadLetterError::Unavailable(reason),
+            SendError::Unavailable(reason) | SendError::Refused(reason) => {
+                DeadLetterError::Unavailable(reason)
+            }
             SendError::Unroutable => DeadLetterError::UnknownQueue(queue.to_owned()),
         })?;
         Ok(kept)

@@ -66,7 +66,13 @@ impl DeliveryBuffer {
         let session = Session::connect(broker, subscription).await?;
         let window = PrefetchWindow::new(subscription.max_in_flight, broker.events_per_message);
         let messages = session.consume(window.prefetch()).await?.ready_chunks(CHUNK);
-        Ok(Self { session: Arc::new(session), messages, events: VecDeque::new(), suspects: Vec::new(), window })
+        Ok(Self {
+            session: Arc::new(session),
+            messages,
+            events: VecDeque::new(),
+            suspects: Vec::new(),
+            window,
+        })
     }
 
     pub(super) fn session(&self) -> &Arc<Session> {

@@ -42,7 +42,14 @@ impl PrefetchWindow {
     pub(super) fn new(max_in_flight: usize, events_per_message: usize) -> Self {
         let max_in_flight = max_in_flight.clamp(1, usize::from(u16::MAX));
         let window = Self { max_in_flight, messages: MIN_MESSAGES, resized_at: None };
-        Self { messages: window.target(Unacked { messages: 1, events: events_per_message, ..Unacked::default() }), ..window }
+        Self {
+            messages: window.target(Unacked {
+                messages: 1,
+                events: events_per_message,
+                ..Unacked::default()
+            }),
+            ..window
+        }
     }
 
     /// For `basic.qos`.
