@@ -209,6 +209,7 @@ async fn killed_process_on_the_local_bus_finds_its_culprit() -> Result<()> {
     loop {
         let (bus, outbox) = (local_bus(), Outbox::new(fresh.database.clone()));
         outbox.release_all_claims().await?;
+        make_due(&fresh.database).await?;
         let consumer = Running::consumer(&bus, BATCHES, handler.clone());
         let relay = start_relay(&outbox, &bus);
         let given_up =
@@ -218,7 +219,6 @@ async fn killed_process_on_the_local_bus_finds_its_culprit() -> Result<()> {
                 ended += 1;
                 relay.abort().await;
                 consumer.abort().await;
-                make_due(&fresh.database).await?;
             }
             result = eventually("the culprit to be dead", given_up) => {
                 result?;
