@@ -247,7 +247,7 @@ async fn organization_with_half_of_the_outbox_is_refused_alone(app: TestApp) -> 
         app.accepted(&conversation(&format!("T-{number}"))).await?;
     }
     // A duplicate adds no event, and is refused like any other import.
-    let repeated = || async { Ok(app.submit(&conversation("T-0")).await?.status().as_u16()) };
+    let repeated = || async { anyhow::Ok(app.submit(&conversation("T-0")).await?.status().as_u16()) };
     eventually("a refusal", || async { Ok(repeated().await? == 503) }).await?;
     expect_unavailable(app.submit(&conversation("one more")).await?).await?;
     let other = app.submit_to(&app.address, new_id(), None, conversation("T-0").to_string()).await?;
