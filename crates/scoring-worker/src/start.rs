@@ -37,8 +37,9 @@ use crate::{MIGRATIONS, SCHEMA};
 /// Pause between attempts to create the partitions at startup.
 const PARTITIONS_RETRY_DELAY: Duration = Duration::from_millis(500);
 
-/// Conversations for each processor that are evaluated together.
-const CONVERSATIONS_PER_PROCESSOR: usize = 4;
+/// Conversations for each processor that are evaluated together, and how many at least.
+const CONVERSATIONS_PER_PROCESSOR: usize = 2;
+const MIN_CONVERSATIONS: usize = 4;
 
 /// Deadline for a page of retention periods.
 const REGISTRY_DEADLINE: Duration = Duration::from_secs(10);
@@ -136,11 +137,11 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
 }
 
 /// Most conversations that are evaluated together. Few, so that the next organization has its turn within a second; enough for
-/// each processor to have the next one while a batch is read and stored. A judge computes elsewhere: its concurrency counts.
+/// each processor to have another one while results are stored. A judge computes elsewhere: its concurrency counts.
 fn evaluated_together(config: &Config, judge: Option<&Judge>) -> usize {
     let processors = available_parallelism().map_or(1, usize::from);
-    let useful = judge.map_or(CONVERSATIONS_PER_PROCESSOR * processors, Judge::concurrency);
-    useful.min(config.batch_size)
+    let of_processors = (CONVERSATIONS_PER_PROCESSOR * processors).max(MIN_CONVERSATIONS);
+    judge.map_or(of_processors, Judge::concurrency).min(config.batch_size)
 }
 
 /// Evaluates accepted conversations: as they come from the bus, or parked ones, for which organizations take turns.

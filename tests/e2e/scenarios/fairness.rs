@@ -8,15 +8,22 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::{interval, sleep};
 
-use crate::harness::{Api, PrivateStack, conversation, until};
+use crate::harness::{Api, PrivateStack, conversation, edited, message, set, until};
 
 /// From the 202 to the evaluation, for nineteen of twenty conversations of the small organization.
 const MAX_P95: Duration = Duration::from_secs(5);
 /// Between two looks at an evaluation.
 const POLL: Duration = Duration::from_millis(50);
+
+/// Messages of a conversation, and the text of each.
+const MESSAGES: usize = 24;
+const TEXT: &str = "My order has not arrived, although the confirmation said that it would be here on Tuesday. I have \
+                    checked the address, the tracking page and the neighbours, and nobody knows where it is. Could you \
+                    please find out what has happened, and tell me when I can expect it?";
 
 struct Load {
     /// Conversations of the large organization before the small one begins. It imports on until the end.
@@ -47,6 +54,8 @@ pub async fn full(stack: &mut PrivateStack) -> Result<()> {
 async fn measure(stack: &mut PrivateStack, load: Load) -> Result<()> {
     stack.start().await?;
     let (large, small) = (stack.api()?, stack.api_of("small").await?);
+    large.register("bot").await?;
+    small.register("bot").await?;
     let (tickets, is_over) = (Tickets::default(), Arc::new(AtomicBool::new(false)));
     let began = Instant::now();
     let mut importing = import_until_over(&large, &load, &tickets, &is_over);
@@ -150,7 +159,7 @@ async fn evaluated(api: &Api, tickets: &Tickets) -> Result<usize> {
 /// Imports a conversation. A full queue is not an error: the client tries again.
 async fn import(api: &Api, id: &str) -> Result<String> {
     until(&format!("room for {id}"), async || {
-        let answer = api.post("/v1/assess", &conversation(id)).await?;
+        let answer = api.post("/v1/assess", &long_conversation(id)).await?;
         if answer.status == 503 {
             sleep(POLL).await;
             return Ok(None);
@@ -159,6 +168,15 @@ async fn import(api: &Api, id: &str) -> Result<String> {
         Ok(Some(receipt["id"].as_str().context("no id")?.to_owned()))
     })
     .await
+}
+
+/// A long conversation with an AI agent: the model of the scorer reads it, which takes longer than to import it.
+fn long_conversation(id: &str) -> Value {
+    let authors =
+        [json!({"type": "contact", "external_id": "ann"}), json!({"type": "ai", "external_id": "bot"})];
+    let messages =
+        (0..MESSAGES).map(|number| message(number, &authors[number % 2], &format!("{number}: {TEXT}")));
+    edited(conversation(id), &[set("/messages", messages.collect::<Vec<_>>())])
 }
 
 async fn status(api: &Api, ticket: &str) -> Result<String> {
