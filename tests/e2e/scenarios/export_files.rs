@@ -118,10 +118,8 @@ async fn settle(stack: &PrivateStack) -> Result<()> {
 /// The files that were due long ago are removed, and the exports say so.
 async fn expire(stack: &PrivateStack, exports: &[String]) -> Result<()> {
     let month = 31_i64 * 24 * 60 * 60 * 1_000;
-    drop(
-        connect(stack)?
-            .batch_execute(&format!("UPDATE export.exports SET updated_at = updated_at - {month}"))?,
-    );
+    let age = format!("UPDATE export.exports SET updated_at = updated_at - {month}");
+    connect(stack)?.batch_execute(&age)?;
     until("an empty store", async || Ok(stored(stack)?.is_empty().then_some(()))).await?;
     let api = stack.api()?;
     for id in exports {
