@@ -49,7 +49,6 @@ async fn silent_endpoints_do_not_delay_other_organizations(mut role: RunningRole
             Ok::<_, anyhow::Error>(())
         };
         let received = timeout(Duration::from_secs(10), received).await;
-        println!("received after {:?} beside {} silent attempts", began.elapsed(), in_flight());
         anyhow::ensure!(
             received.is_some_and(|received| received.is_ok()),
             "nothing was received in 10 seconds"
