@@ -61,7 +61,8 @@ pub(crate) fn describe() {
     describe_counter!(
         "assay_authentication_failures_total",
         Unit::Count,
-        "Requests without a valid API key, by reason"
+        "Requests that were not authenticated: without a key, with one of a wrong form or checksum, with an unknown, expired \
+         or revoked one, or with one that could not be looked up"
     );
     describe_counter!(
         "assay_key_renewal_failures_total",
