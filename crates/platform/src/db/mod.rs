@@ -4,9 +4,9 @@
 //! decided by the scheme of the configured address. Every access goes through `run`, `read` or `write`, which acquire a
 //! connection within a deadline and run the work on a blocking thread.
 
-mod connection_log;
 mod clock;
 mod clock_skew;
+mod connection_log;
 mod connections;
 mod error;
 pub mod idempotency;
