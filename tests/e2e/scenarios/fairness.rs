@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::{interval, sleep};
 
-use crate::harness::{Api, PrivateStack, conversation, edited, message, set, until};
+use crate::harness::{Api, LIMIT, PrivateStack, conversation, edited, message, set};
 
 /// From the 202 to the evaluation, for nineteen of twenty conversations of the small organization.
 const MAX_P95: Duration = Duration::from_secs(5);
@@ -123,14 +123,10 @@ async fn import_and_wait(api: &Api, load: &Load) -> Result<Vec<Duration>> {
         waiting.spawn(async move {
             let ticket = import(&api, &format!("small-{number}")).await?;
             let accepted = Instant::now();
-            until(&format!("the evaluation of small-{number}"), async || {
-                let is_pending = status(&api, &ticket).await? == "pending";
-                if is_pending {
-                    sleep(POLL).await;
-                }
-                Ok((!is_pending).then_some(()))
-            })
-            .await?;
+            while status(&api, &ticket).await? == "pending" {
+                ensure!(accepted.elapsed() < LIMIT, "small-{number} is not evaluated");
+                sleep(POLL).await;
+            }
             anyhow::Ok(accepted.elapsed())
         });
     }
@@ -158,16 +154,16 @@ async fn evaluated(api: &Api, tickets: &Tickets) -> Result<usize> {
 
 /// Imports a conversation. A full queue is not an error: the client tries again.
 async fn import(api: &Api, id: &str) -> Result<String> {
-    until(&format!("room for {id}"), async || {
+    let began = Instant::now();
+    loop {
         let answer = api.post("/v1/assess", &long_conversation(id)).await?;
-        if answer.status == 503 {
-            sleep(POLL).await;
-            return Ok(None);
+        if answer.status != 503 {
+            let receipt = answer.expect(202)?;
+            return Ok(receipt["id"].as_str().context("no id")?.to_owned());
         }
-        let receipt = answer.expect(202)?;
-        Ok(Some(receipt["id"].as_str().context("no id")?.to_owned()))
-    })
-    .await
+        ensure!(began.elapsed() < LIMIT, "no room for {id}");
+        sleep(POLL).await;
+    }
 }
 
 /// A long conversation with an AI agent: the model of the scorer reads it, which takes longer than to import it.
