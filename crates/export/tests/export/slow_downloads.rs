@@ -17,13 +17,16 @@ async fn get(app: &TestApp, address: &str) -> Result<Response> {
     Ok(app.http.get(address).send().await?)
 }
 
-/// Sends a request and reads nothing.
+/// Sends a request and reads the status only.
 fn ask(app: &TestApp, address: &str) -> Result<TcpStream> {
     let server = app.address.strip_prefix("http://").context("no scheme")?;
     let path = address.strip_prefix(&app.address).context("another server")?;
     let mut connection = TcpStream::connect(server)?;
     connection.set_read_timeout(Some(DEADLINE))?;
     write!(connection, "GET {path} HTTP/1.1\r\nhost: {server}\r\n\r\n")?;
+    let mut status = [0; 12];
+    connection.read_exact(&mut status)?;
+    ensure!(&status == b"HTTP/1.1 200", "{}", String::from_utf8_lossy(&status));
     Ok(connection)
 }
 
@@ -77,7 +80,7 @@ async fn download_without_progress_ends_and_frees_its_permit(prepared: PreparedD
     })?;
     let address = app.downloadable(new_id(), &vec![b'x'; LARGE]).await?;
     let mut stalled = ask(&app, &address)?;
-    eventually("the download", || async { Ok(get(&app, &address).await?.status() == 429) }).await?;
+    problem(get(&app, &address).await?, 429, "too-many-downloads").await?;
     eventually("its end", || async { Ok(get(&app, &address).await?.status() == 200) }).await?;
     let mut received = Vec::new();
     ensure!(stalled.read_to_end(&mut received).is_err(), "the response was complete");
