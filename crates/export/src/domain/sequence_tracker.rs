@@ -162,7 +162,8 @@ mod tests {
     fn gaps_are_what_has_not_arrived() {
         let range = |first, last| (first, OutOfOrderRange { last, since: NOW });
         let tracker = SequenceTracker::new(4, [range(6, 8), range(11, 11)]);
-        let cases: [((i64, i64), &[(i64, i64)]); 7] = [
+        type Range = (i64, i64);
+        let cases: [(Range, &[Range]); 7] = [
             ((1, 4), &[]),
             ((1, 5), &[(5, 5)]),
             ((6, 8), &[]),
