@@ -15,12 +15,13 @@ PYTHON = $(TRAINING)/venv/bin/python
 # nextest runs each test in its own process; falls back to `cargo test` where it is not installed.
 TEST_RUNNER = $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo "$(CARGO) nextest run" || echo "$(CARGO) test")
 
-.PHONY: changelog help run test test-api test-s3 test-deployment flood lint chaos bench bench-scoring stack stack-down stack-key docs reader corpus-check benchmark \
+.PHONY: changelog help run test test-tls test-api test-s3 test-deployment fairness flood lint chaos bench bench-scoring stack stack-down stack-key docs reader corpus-check benchmark \
   compose-up compose-down compose-key compose-test judge-test
 
 help:
 	@echo "make run         build and start everything in one process on $(LISTEN), data in $(DATA_DIR)"
 	@echo "make test        all tests, with private servers; as root on Debian it installs what they need"
+	@echo "make fairness    a million conversations of one organization, ten a second of another, on both stacks, and the results"
 	@echo "make flood       10,000 idle and 3,000 rude connections against both stacks, and the results"
 	@echo "make lint        formatting, clippy, licences and advisories, and the corpus"
 	@echo "make chaos       fault injection with the seeds in CHAOS_SEEDS=1,2,3, on both stacks: minutes for each seed"
@@ -46,7 +47,12 @@ test:
 	scripts/packages.sh
 	$(TEST_RUNNER) --workspace --no-run
 	$(TARGET)/debug/assay-test-services --postgres --rabbit -- $(TEST_RUNNER) --workspace --no-fail-fast
+	@$(MAKE) test-tls
 	@$(MAKE) --jobs 3 --output-sync=target --keep-going test-api test-s3 test-deployment
+
+# TLS to PostgreSQL, in a build of its own, by the system's OpenSSL. It replaces $(TARGET)/debug/assay: not beside other tests.
+test-tls:
+	OPENSSL_NO_VENDOR=1 $(TEST_RUNNER) --workspace --features assay/postgres-tls --test postgres_tls
 
 test-api:
 	scripts/schemathesis.sh $(TARGET)/debug/assay
@@ -56,6 +62,13 @@ test-s3:
 
 test-deployment:
 	scripts/kubernetes-test.sh
+
+# `make test` includes a small one. FAIRNESS_CONVERSATIONS=20000 for another number than a million.
+fairness:
+	$(CARGO) build --release --workspace --bins
+	$(CARGO) test --release -p assay --test e2e --no-run
+	$(TARGET)/release/assay-test-services --postgres --rabbit -- \
+	  $(CARGO) test --release -p assay --test e2e -- --ignored --nocapture --test-threads 1 fairness
 
 # `make test` includes a tenth of it.
 flood:

@@ -74,4 +74,6 @@ step "killed containers restart"
 check_return
 step "stopped in order and started again, nothing is lost"
 check_restart
+step "TLS to PostgreSQL"
+check_tls
 printf '\ncompose-test: passed in %s s, %s\n' "$SECONDS" "$kind"

@@ -7,6 +7,9 @@ missing=()
 # The tests start servers of their own from these.
 [ -n "$(ls -d /usr/lib/postgresql/*/bin/postgres 2>/dev/null)" ] || missing+=(postgresql)
 [ -x /usr/lib/rabbitmq/bin/rabbitmq-server ] || missing+=(rabbitmq-server)
+# TLS to PostgreSQL: make test-tls.
+pkg-config --exists openssl 2>/dev/null || missing+=(libssl-dev pkg-config)
+command -v openssl >/dev/null || missing+=(openssl)
 command -v curl >/dev/null || missing+=(curl)
 python3 -c 'import venv, ensurepip' 2>/dev/null || missing+=(python3-venv)
 # Schemas of operators, and kustomize where there is no kubectl.

@@ -5,8 +5,9 @@
 #   deploy/kubernetes/secrets.sh --dev | kubectl create -f -      # overlays/dev
 set -euo pipefail
 case ${1:-} in
-  "") postgres=assay-postgres-rw rabbitmq=assay-rabbitmq ;;
-  --dev) postgres=postgres rabbitmq=rabbitmq ;;
+  # The path of the authority's certificate is that of components/postgres-ca.
+  "") postgres=assay-postgres-rw rabbitmq=assay-rabbitmq tls="?sslmode=verify-full&sslrootcert=/etc/assay/postgres/ca.crt" ;;
+  --dev) postgres=postgres rabbitmq=rabbitmq tls="" ;;
   *) echo "usage: secrets.sh [--dev]" >&2; exit 2 ;;
 esac
 
@@ -29,7 +30,7 @@ secret assay-signing-keys Opaque keys "k1:$(random)"
 roles=""
 for service in registry ingest scoring export webhooks; do
   password=$(random)
-  secret "assay-database-$service" Opaque url "postgres://assay_$service:$password@$postgres:5432/assay"
+  secret "assay-database-$service" Opaque url "postgres://assay_$service:$password@$postgres:5432/assay$tls"
   if [ $# -eq 0 ]; then
     secret "assay-postgres-$service" kubernetes.io/basic-auth username "assay_$service" password "$password"
   fi

@@ -191,3 +191,47 @@ check_restart() {
   import_by_curl
   download
 }
+
+# The image on a PostgreSQL with TLS: `migrate` as every service, with the server verified by a file and by the image's roots.
+check_tls() {
+  local tls=$work/tls
+  install -d -m 0755 "$tls"
+  certificate "$tls/ca" authority "basicConstraints=critical,CA:TRUE"
+  certificate "$tls/other" other "basicConstraints=critical,CA:TRUE"
+  certificate "$tls/server" postgres "subjectAltName=DNS:postgres" -CA "$tls/ca.crt" -CAkey "$tls/ca.key"
+  for file in server.crt server.key; do
+    compose exec -T postgres sh -c "umask 077; cat >\$PGDATA/$file" <"$tls/$file"
+  done
+  compose exec -T postgres psql --quiet --username postgres --dbname assay \
+    --command "ALTER SYSTEM SET ssl = on" --command "SELECT pg_reload_conf()" >/dev/null
+  for _ in $(seq 50); do
+    migrate_over_tls "$tls/ca.crt" /etc/assay/ca.crt && break
+    sleep 0.2
+  done
+  [ "$(grep -c 'up to date' "$work/out")" -eq 5 ] || fail "no migration over TLS: $(cat "$work/out")"
+  migrate_over_tls "$tls/ca.crt" /etc/ssl/certs/ca-certificates.crt system || fail "the image's roots are not used: $(cat "$work/out")"
+  if migrate_over_tls "$tls/other.crt" /etc/assay/ca.crt; then fail "another authority is trusted"; fi
+  grep -q 'certificate verify failed' "$work/out" || fail "another authority is refused for another reason: $(cat "$work/out")"
+  echo "migrated over verified TLS; another authority is refused"
+}
+
+# certificate PATH NAME EXTENSION [ISSUER…]: PATH.crt and PATH.key.
+certificate() {
+  local path=$1 name=$2 extension=$3
+  shift 3
+  openssl req -x509 -nodes -days 2 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -config "$root/tests/compose/openssl.cnf" \
+    -subj "/CN=$name" -addext "$extension" -out "$path.crt" -keyout "$path.key" "$@" 2>/dev/null
+  chmod 0644 "$path.crt"
+}
+
+# migrate_over_tls CERTIFICATE PATH [ROOTS]: with the certificate of an authority at PATH in the container.
+migrate_over_tls() {
+  local arguments=() service
+  install -d -m 0755 "$work/urls"
+  for service in registry ingest scoring export webhooks; do
+    printf '%s?sslmode=verify-full&sslrootcert=%s' "$(cat "$secrets/${service}_database_url")" "${3:-$2}" >"$work/urls/$service"
+    arguments+=(--env "ASSAY_${service^^}__DATABASE_URL_FILE=/urls/$service")
+  done
+  "$docker" run --rm --network container:"$(container ingest)" --read-only --tmpfs /tmp --volume "$work/urls:/urls:ro" \
+    --volume "$1:$2:ro" "${arguments[@]}" assay-compose-test:local migrate >"$work/out" 2>&1
+}

@@ -76,15 +76,15 @@ make_base() {
   rm -f "$tar"
 }
 
-# The contents of /image after the stage `build`, statically linked. Only the last crate is compiled differently from
-# `cargo build`, so this takes half a minute instead of ten.
+# The contents of /image after the stage `build`, statically linked, with OpenSSL for TLS to PostgreSQL. A debug build, of which
+# only what uses the database is compiled differently from `cargo build`.
 make_executable() {
   local image=$work/context/image
   install -d "$image/var/lib"
   install -d -m 0750 "$image/var/lib/assay"
   install -D -m 0644 /etc/ssl/certs/ca-certificates.crt "$image/etc/ssl/certs/ca-certificates.crt"
   if [ -z "${COMPOSE_TEST_EXECUTABLE:-}" ]; then
-    (cd "$root" && cargo rustc --locked --package assay --bin assay -- -C target-feature=+crt-static)
+    (cd "$root" && cargo rustc --locked --package assay --bin assay --features postgres-tls -- -C target-feature=+crt-static)
     COMPOSE_TEST_EXECUTABLE=$root/target/debug/assay
   fi
   install -D -m 0755 -s "$COMPOSE_TEST_EXECUTABLE" "$image/usr/local/bin/assay"

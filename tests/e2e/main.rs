@@ -85,6 +85,7 @@ scenarios! {
         services_refuse_forged_tokens = crate::scenarios::service_tokens::run,
     }
     private {
+        given_up_conversation_is_failed_until_retried = crate::scenarios::given_up::run,
         hostile_bodies_and_subjects_cost_bounded_memory = crate::scenarios::hostile_memory::run,
         signed_url_opens_one_file_until_it_expires = crate::scenarios::signed_addresses::run,
         rate_and_concurrency_limits_are_enforced = crate::scenarios::limits::run,
@@ -96,13 +97,19 @@ scenarios! {
         /// `make flood`.
         #[ignore = "takes minutes: make flood"]
         flood = crate::scenarios::flood::full,
+        small_organization_does_not_wait_for_the_backlog_of_another = crate::scenarios::fairness::small,
+        /// `make fairness`.
+        #[ignore = "takes half an hour: make fairness"]
+        fairness = crate::scenarios::fairness::full,
         graceful_shutdown_answers_received_requests = crate::scenarios::shutdown::under_load,
         second_stop_signal_ends_the_process_at_once = crate::scenarios::shutdown::twice,
         accepted_conversations_and_deletions_survive_a_crash = crate::scenarios::durability::run,
+        killed_workers_leave_no_export_file = crate::scenarios::export_files::run,
         webhooks_survive_a_receiver_outage_and_a_crash = crate::scenarios::webhooks::receiver_outage,
         webhooks_can_be_turned_off = crate::scenarios::webhooks::turned_off,
     }
     distributed private {
+        service_secret_is_changed_without_refused_calls = crate::scenarios::secret_rotation::run,
         imports_are_accepted_during_a_broker_outage = crate::scenarios::outages::broker_outage,
         hanging_service_does_not_affect_others = crate::scenarios::outages::service_hangs,
         dead_service_fails_fast_and_recovers = crate::scenarios::outages::service_dead,

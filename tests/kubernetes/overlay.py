@@ -6,6 +6,7 @@ Usage: overlay.py BUILT.yaml SECRETS.yaml
 
 import ipaddress
 import json
+import re
 import sys
 
 import yaml
@@ -101,6 +102,7 @@ def check_references(objects, secrets):
     """Secrets, settings and Services lead somewhere."""
     known = {thing["metadata"]["name"] for thing in secrets}
     known.add("assay-objects")  # by hand: it belongs to the bucket
+    known.add("assay-postgres-ca")  # CloudNativePG's, or by hand: it belongs to the server
     settings = {thing["metadata"]["name"] for thing in objects if thing["kind"] == "ConfigMap"}
     for name, (_, spec, _) in pods(objects).items():
         for volume in spec.get("volumes", []):
@@ -118,6 +120,40 @@ def check_references(objects, secrets):
             chosen = [name for name, (labels, _, _) in pods(objects).items() if selector.items() <= labels.items()]
             if chosen != [thing["metadata"]["name"]]:
                 error(f"Service {thing['metadata']['name']} leads to {chosen}")
+
+
+def mounted_secrets(spec):
+    """The names of the Secrets of a pod, and its files of Secrets by their paths."""
+    volumes = {volume["name"]: volume for volume in spec.get("volumes", [])}
+    names, files = set(), {}
+    for container in spec["containers"]:
+        for mount in container.get("volumeMounts", []):
+            volume = volumes.get(mount["name"], {})
+            sources = [source["secret"] for source in volume.get("projected", {}).get("sources", [])]
+            sources += [volume["secret"] | {"name": volume["secret"]["secretName"]}] if "secret" in volume else []
+            for source in sources:
+                names.add(source["name"])
+                for item in source.get("items", []):
+                    files[f"{mount['mountPath']}/{item['path']}"] = (source["name"], item["key"])
+    return names, files
+
+
+def check_authorities(objects, secrets):
+    """A database's address names a certificate of an authority that the pods with the address have; nobody has its key."""
+    for name, (labels, spec, _) in pods(objects).items():
+        names, files = mounted_secrets(spec)
+        if ("assay-postgres-ca", "ca.key") in files.values():
+            error(f"{name} has the private key of the authority of PostgreSQL")
+        for secret in secrets:
+            if not is_ours(labels) or secret["metadata"]["name"] not in names:
+                continue
+            for value in secret["stringData"].values():
+                for path in re.findall("sslrootcert=(/[^&]+)", value):
+                    if path not in files:
+                        error(f"{name}: {secret['metadata']['name']} names {path}, which is not mounted")
+    verified = ["sslmode=verify-full" in secret["stringData"]["url"] for secret in secrets if secret["metadata"]["name"].startswith("assay-database-")]
+    if any(thing["kind"] == "Cluster" for thing in objects) and not (verified and all(verified)):
+        error("an address of CloudNativePG's cluster does not verify it")
 
 
 def selects(selector, labels):
@@ -186,7 +222,7 @@ def check_internet(policies, name, labels, has_bucket):
         for address in ("93.184.216.34", "2606:2800:220:1::1"):
             if is_open(policies, "Egress", labels, address, port) != (port in wanted):
                 error(f"{name}: port {port} of the internet should {'' if port in wanted else 'not '}be open")
-        for address in ("10.1.2.3", "169.254.169.254", "192.168.1.1", "172.20.0.1", "127.0.0.1", "fd00::1", "fe80::1", "::1"):
+        for address in ("10.1.2.3", "169.254.169.254", "168.63.129.16", "192.168.1.1", "172.20.0.1", "127.0.0.1", "fd00::1", "fe80::1", "::1"):
             if is_open(policies, "Egress", labels, address, port):
                 error(f"{name} may talk to the private address {address}")
 
@@ -197,6 +233,7 @@ def main():
     for name, (labels, spec, kind) in pods(objects).items():
         check_pod(name, labels, spec, kind)
     check_references(objects, secrets)
+    check_authorities(objects, secrets)
     check_arrows(objects)
     if errors:
         sys.exit("\n".join(errors))

@@ -9,7 +9,7 @@ use assay_contracts::retention::InvalidRetentionPeriod;
 use assay_messaging::Bus;
 use assay_messaging::outbox::{self, Outbox};
 use assay_platform::auth::{ApiKey, Audience, ServiceTokens};
-use assay_platform::db::{Database, DatabaseError};
+use assay_platform::db::{Database, DatabaseError, watch_clock};
 use assay_platform::runtime::{Phase, Tasks, periodically};
 use assay_platform::web::{ServerSettings, ServiceAuth, serve};
 use tokio::sync::watch;
@@ -67,6 +67,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     let (key_uses, pending_uses) = key_uses();
 
     register_checks(&config, tasks, &database, &bus, &outbox);
+    let clock = watch_clock(tasks, SCHEMA, &database);
     if let Some((key, organization)) = bootstrap {
         start_bootstrap(tasks, database, key, OrganizationName::parse(&organization)?);
     }
@@ -79,8 +80,11 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     let maintained = Arc::clone(&store);
     tasks.spawn(Phase::Relay, "agent-registry maintenance", move |stop| {
         periodically("agent-registry maintenance", MAINTENANCE_INTERVAL, stop, move || {
-            let store = Arc::clone(&maintained);
-            async move { run_maintenance(store.as_ref()).await }
+            let (store, clock) = (Arc::clone(&maintained), clock.clone());
+            async move {
+                clock.verify().await?;
+                run_maintenance(store.as_ref()).await
+            }
         })
     });
 

@@ -48,6 +48,7 @@ pub struct ShutdownSettings {
 #[serde(deny_unknown_fields)]
 pub struct SecuritySettings {
     pub service_token_secret: SecretString,
+    pub service_token_accepted_secret: SecretString,
     pub signing_keys: SecretString,
 }
 
@@ -85,7 +86,8 @@ impl Settings {
     }
 
     pub fn tokens(&self) -> Result<ServiceTokens> {
-        Ok(ServiceTokens::new(&self.security.service_token_secret)?)
+        let SecuritySettings { service_token_secret, service_token_accepted_secret, .. } = &self.security;
+        Ok(ServiceTokens::new(service_token_secret)?.accepting(service_token_accepted_secret)?)
     }
 
     pub fn signing_keys(&self) -> Result<SigningKeys> {
@@ -113,7 +115,7 @@ impl Settings {
         if key.is_empty() {
             return Ok(None);
         }
-        let key = ApiKey::parse(key).context("bootstrap_api_key")?;
+        let key = ApiKey::parse_bootstrap(key).context("bootstrap_api_key")?;
         Ok(Some((key, self.bootstrap_organization.clone())))
     }
 

@@ -1,6 +1,8 @@
 //! Calls to ingest.
 
-use assay_contracts::internal::{MAX_TRANSCRIPTS, ReadTranscripts, TicketReference, Transcripts};
+use assay_contracts::internal::{
+    MAX_TRANSCRIPTS, ReadTranscripts, TicketReference, Transcript, Transcripts, UnreadableTranscript,
+};
 use assay_platform::auth::ServiceClaims;
 
 use super::{ClientError, Service};
@@ -24,10 +26,30 @@ impl IngestClient {
     /// When ingest is unreachable or responds with an error.
     pub async fn read_transcripts(&self, tickets: &[TicketReference]) -> Result<Transcripts, ClientError> {
         let (now, later) = tickets.split_at(tickets.len().min(MAX_TRANSCRIPTS));
-        let body = ReadTranscripts { tickets: now.to_vec() };
+        let body = ReadTranscripts { tickets: now.to_vec(), facts_only: false };
         let mut response: Transcripts =
             self.service.post_json(&ServiceClaims::Service, "/internal/v1/transcripts", &body).await?;
         response.unread.extend_from_slice(later);
         Ok(response)
+    }
+
+    /// Attributes of a ticket without its transcript; `None` when it no longer exists.
+    ///
+    /// # Errors
+    /// When ingest is unreachable or responds with an error.
+    pub async fn read_ticket_facts(
+        &self,
+        ticket: TicketReference,
+    ) -> Result<Option<UnreadableTranscript>, ClientError> {
+        let body = ReadTranscripts { tickets: vec![ticket], facts_only: true };
+        let response: Transcripts =
+            self.service.post_json(&ServiceClaims::Service, "/internal/v1/transcripts", &body).await?;
+        // The previous release answers with the transcript.
+        let of_transcript = |transcript: Transcript| UnreadableTranscript {
+            organization_id: transcript.organization_id,
+            ticket: transcript.ticket,
+        };
+        let transcripts = response.transcripts.into_iter().map(of_transcript);
+        Ok(transcripts.chain(response.unreadable).find(|found| found.ticket.id == ticket.ticket_id))
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use assay_contracts::json::JsonFault;
 use assay_contracts::problem::Problem;
 use assay_platform::auth::{Audience, ServiceClaims, ServiceTokens};
 use assay_platform::runtime::{RequestContext, now, timeout};
@@ -273,7 +274,7 @@ impl Service {
     }
 
     fn decode<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, ClientError> {
-        serde_json::from_slice(body).map_err(|error| self.unreadable(&error))
+        serde_json::from_slice(body).map_err(|error| self.unreadable(&JsonFault::of(&error)))
     }
 
     fn url(&self, path: &str) -> Result<Url, ClientError> {

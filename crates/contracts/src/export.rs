@@ -36,6 +36,36 @@ pub struct Export {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub error_message: Option<String>,
+    /// Whether the file can still be downloaded; only when `status` is `complete`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<FileStatus>, nullable = false)]
+    pub file_status: Option<FileStatus>,
+    /// When the file is or was removed, epoch milliseconds; only when `status` is `complete`, and absent while files are kept
+    /// for ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<i64>, nullable = false, example = 1_766_192_000_000_i64)]
+    pub file_expires_at: Option<Timestamp>,
+    /// Whether the file is known to hold every evaluation that was committed before the export was created; only when
+    /// `status` is `complete`. `false`: `missing_evaluations` says how many are missing, or it is absent and they could not be
+    /// counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub evaluations_complete: Option<bool>,
+    /// How many evaluations of the organization had not arrived when the file was written, whatever the filters: at most so many
+    /// rows are missing. Only when `status` is `complete`; absent when they could not be counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = 0)]
+    pub missing_evaluations: Option<u64>,
+}
+
+/// Whether the file of a complete export can be downloaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FileStatus {
+    /// `download_url` is its address.
+    Available,
+    /// Its retention period has passed: there is no address any more.
+    Expired,
 }
 
 /// What is exported.

@@ -56,6 +56,14 @@ pub struct FoundAgents {
 pub struct ReadTranscripts {
     /// The tickets.
     pub tickets: Vec<TicketReference>,
+    /// Whether only attributes of the tickets are wanted: all existing ones are listed as `unreadable`.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub facts_only: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// A ticket and the organization it must belong to.
@@ -82,7 +90,7 @@ pub struct Transcripts<T = Transcript> {
     /// Deleted tickets.
     #[serde(default)]
     pub deleted: Vec<TicketReference>,
-    /// Tickets whose stored transcript cannot be decoded.
+    /// Tickets whose stored transcript cannot be decoded, or was not wanted.
     #[serde(default)]
     pub unreadable: Vec<UnreadableTranscript>,
 }
@@ -93,7 +101,7 @@ impl<T> Default for Transcripts<T> {
     }
 }
 
-/// A stored transcript that cannot be decoded.
+/// A ticket without its transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnreadableTranscript {
     /// Owning organization.

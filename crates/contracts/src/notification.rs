@@ -130,6 +130,9 @@ pub enum ExportOutcome {
         bytes: u64,
         /// SHA-256 of the file, lower-case hexadecimal.
         sha256: String,
+        /// Evaluations that had not arrived when the file was written; `None`: they could not be counted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        missing_evaluations: Option<u64>,
     },
     /// There is no file.
     Failed {

@@ -107,6 +107,10 @@ problem_codes! {
     IdempotencyConflict = 422, "idempotency-conflict", "The idempotency key was used with another request";
     /// The key's rate limit is used up.
     RateLimited = 429, "rate-limited", "Too many requests";
+    /// The organization has as many unfinished exports as it may have.
+    TooManyExports = 429, "too-many-exports", "Your organization has too many unfinished exports";
+    /// The file is downloaded as many times at once as it may be.
+    TooManyDownloads = 429, "too-many-downloads", "Too many downloads at the same time";
     /// Headers are larger than the limit.
     HeadersTooLarge = 431, "headers-too-large", "The request headers are too large";
     /// An internal error; the cause is in the log under the request id.

@@ -8,7 +8,7 @@ use assay_platform::db::DatabaseSettings;
 use secrecy::SecretString;
 use serde::Deserialize;
 
-use crate::app::WorkerSettings;
+use crate::app::{FileRules, WorkerSettings};
 
 /// Settings of the export worker role. Every key is described in `config/default.toml`.
 #[derive(Debug, Clone, Deserialize)]
@@ -37,6 +37,8 @@ pub struct Config {
     pub evaluations_wait_milliseconds: u32,
     /// Retention period of files in days, unless the organization has its own; 0: forever.
     pub file_retention_days: u32,
+    /// Left-over files younger than this are kept, in seconds.
+    pub sweep_grace_seconds: u64,
     /// Interval between maintenance runs, in seconds.
     pub maintenance_interval_seconds: u64,
 }
@@ -55,6 +57,12 @@ impl Config {
     /// When the period is too long.
     pub fn file_retention(&self) -> Result<RetentionPeriod, InvalidRetentionPeriod> {
         RetentionPeriod::from_stored_days(self.file_retention_days)
+    }
+
+    pub(crate) fn file_rules(&self) -> Result<FileRules, InvalidRetentionPeriod> {
+        let sweep_grace = Duration::from_secs(self.sweep_grace_seconds);
+        let sweep_grace_millis = i64::try_from(sweep_grace.as_millis()).unwrap_or(i64::MAX);
+        Ok(FileRules { retention: self.file_retention()?, sweep_grace_millis })
     }
 
     pub(crate) fn worker_settings(&self) -> Result<WorkerSettings, InvalidRetentionPeriod> {

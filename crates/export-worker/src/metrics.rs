@@ -18,6 +18,46 @@ pub(crate) fn failed(kind: ExportKind, is_final: bool) {
     ended(kind, if is_final { "failed" } else { "retried" });
 }
 
+/// Why a file of the object store was left over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SweptFile {
+    /// What an upload had written when its process died.
+    Unfinished,
+    /// The file of another attempt at the job.
+    Attempt,
+    /// The job failed, or its file was due to be removed.
+    Ended,
+    /// There is no such job.
+    Unknown,
+}
+
+impl SweptFile {
+    const ALL: [Self; 4] = [Self::Unfinished, Self::Attempt, Self::Ended, Self::Unknown];
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Unfinished => "unfinished",
+            Self::Attempt => "attempt",
+            Self::Ended => "ended",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+pub(crate) fn swept(file: SweptFile) {
+    counter!("assay_export_swept_files_total", "reason" => file.as_str()).increment(1);
+}
+
+/// Of a completed export: evaluations that are not in its file; `None`: not counted.
+pub(crate) fn missing(evaluations: Option<u64>) {
+    let reason = match evaluations {
+        Some(0) => return,
+        Some(_) => "missing",
+        None => "unknown",
+    };
+    counter!("assay_export_incomplete_total", "reason" => reason).increment(1);
+}
+
 fn ended(kind: ExportKind, outcome: &'static str) {
     counter!("assay_export_attempts_total", "kind" => kind.as_str(), "outcome" => outcome).increment(1);
 }
@@ -30,6 +70,22 @@ pub(crate) fn describe() {
                 .increment(0);
         }
     }
+    for reason in ["missing", "unknown"] {
+        counter!("assay_export_incomplete_total", "reason" => reason).increment(0);
+    }
+    for file in SweptFile::ALL {
+        counter!("assay_export_swept_files_total", "reason" => file.as_str()).increment(0);
+    }
+    describe_counter!(
+        "assay_export_incomplete_total",
+        Unit::Count,
+        "Complete exports whose file lacks evaluations, or for which they could not be counted"
+    );
+    describe_counter!(
+        "assay_export_swept_files_total",
+        Unit::Count,
+        "Files removed from the object store that no export has"
+    );
     describe_counter!(
         "assay_export_attempts_total",
         Unit::Count,

@@ -9,7 +9,7 @@ use assay_contracts::retention::InvalidRetentionPeriod;
 use assay_export::store::{Notifications, WorkStore, work_store};
 use assay_messaging::Bus;
 use assay_platform::auth::{Audience, ServiceTokens};
-use assay_platform::db::{self, Database, DatabaseError};
+use assay_platform::db::{self, Clock, Database, DatabaseError};
 use assay_platform::objects::Objects;
 use assay_platform::runtime::{Phase, Tasks, periodically};
 use assay_platform::web::{ServerSettings, serve};
@@ -27,7 +27,7 @@ const SPARE_CONNECTIONS: u32 = 2;
 /// Deadline for a page of retention periods.
 const REGISTRY_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Additional jobs that may wait for the read model: the wait of one organization must not block the others.
+/// Additional jobs that may wait for the read model, half of them of one organization: its waits must not block the others.
 const WAITING_JOBS: u32 = 16;
 
 /// What the process provides to the role.
@@ -70,16 +70,23 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     register_readiness(tasks, &database, &bus);
 
     let store = work_store(&database, notifications);
+    let clock = db::watch_clock(tasks, "export-worker", &database);
     let http = http_client(HttpSettings::default())?;
     let registry = Service::new(http, registry_url, Audience::AgentRegistry, tokens, REGISTRY_DEADLINE);
-    spawn_maintenance(tasks, config, store.clone(), RegistryClient::new(registry))?;
-    let parallel_jobs = config.parallel_jobs as usize;
-    let worker = Arc::new(Worker::new(store, objects, config.worker_settings()?, parallel_jobs));
+    spawn_maintenance(
+        tasks,
+        config,
+        (store.clone(), clock.clone()),
+        objects.clone(),
+        RegistryClient::new(registry),
+    )?;
+    let (parallel, waiting) = (config.parallel_jobs as usize, WAITING_JOBS as usize);
+    let worker = Arc::new(Worker::new(store, objects, config.worker_settings()?, parallel, waiting));
     let wakeup = Arc::new(Notify::new());
     for slot in 1..=config.parallel_jobs + WAITING_JOBS {
-        let (worker, wakeup) = (worker.clone(), wakeup.clone());
+        let (worker, clock, wakeup) = (worker.clone(), clock.clone(), wakeup.clone());
         tasks.spawn(Phase::Consume, format!("export worker slot {slot}"), move |stop| {
-            run_worker(worker, wakeup, stop)
+            run_worker(worker, clock, wakeup, stop)
         });
     }
     let handler = Arc::new(ExportRequestedHandler { wakeup });
@@ -93,16 +100,21 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
 fn spawn_maintenance(
     tasks: &mut Tasks,
     config: &Config,
-    store: Arc<dyn WorkStore>,
+    (store, clock): (Arc<dyn WorkStore>, Clock),
+    objects: Objects,
     registry: RegistryClient,
 ) -> Result<(), InvalidRetentionPeriod> {
     const NAME: &str = "export-worker maintenance";
-    let default = config.file_retention()?;
+    let rules = config.file_rules()?;
     let interval = Duration::from_secs(config.maintenance_interval_seconds.max(1));
     tasks.spawn(Phase::Relay, NAME, move |stop| {
         periodically(NAME, interval, stop, move || {
-            let (store, registry) = (store.clone(), registry.clone());
-            async move { run_maintenance(store.as_ref(), &registry, default).await }
+            let (store, clock) = (store.clone(), clock.clone());
+            let (objects, registry) = (objects.clone(), registry.clone());
+            async move {
+                clock.verify().await?;
+                run_maintenance(store.as_ref(), &objects, &registry, rules).await
+            }
         })
     });
     Ok(())

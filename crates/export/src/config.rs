@@ -4,8 +4,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use assay_platform::db::DatabaseSettings;
+use assay_platform::web::ServerSettings;
 use secrecy::SecretString;
 use serde::Deserialize;
+
+use crate::app::download_permits::{DownloadLimits, DownloadPermits};
 
 /// Settings of the export role. Every key is described in `config/default.toml`.
 #[derive(Debug, Clone, Deserialize)]
@@ -23,6 +26,14 @@ pub struct Config {
     pub max_in_flight: usize,
     /// Degraded while an unpublished event is older than this, in seconds.
     pub outbox_age_limit_seconds: u64,
+    /// Open (pending and running) exports of an organization.
+    pub max_open_exports: u32,
+    /// Simultaneous downloads of one file.
+    pub max_downloads_per_export: u32,
+    /// Simultaneous downloads of this process; one organization has at most half of them.
+    pub max_downloads: u32,
+    /// Connections whose client takes nothing of a response for this long end, in seconds; 0: never.
+    pub response_stall_seconds: u64,
     /// Interval between maintenance runs, in seconds.
     pub maintenance_interval_seconds: u64,
 }
@@ -32,6 +43,20 @@ impl Config {
         DatabaseSettings {
             database_url: self.database_url.clone(),
             database_pool_size: self.database_pool_size,
+        }
+    }
+
+    pub(crate) fn downloads(&self) -> DownloadPermits {
+        DownloadPermits::new(DownloadLimits {
+            all: self.max_downloads as usize,
+            per_export: self.max_downloads_per_export as usize,
+        })
+    }
+
+    pub(crate) fn server(&self) -> ServerSettings {
+        ServerSettings {
+            response_stall: Duration::from_secs(self.response_stall_seconds),
+            ..ServerSettings::default()
         }
     }
 

@@ -12,7 +12,7 @@ use assay_platform::auth::{Audience, ServiceTokens, SigningKeys};
 use assay_platform::db::{self, Database, DatabaseError};
 use assay_platform::objects::Objects;
 use assay_platform::runtime::{Phase, Tasks, now, periodically};
-use assay_platform::web::{ServerSettings, ServiceAuth, serve};
+use assay_platform::web::{ServiceAuth, serve};
 use url::Url;
 
 use crate::app::run_maintenance::run_maintenance;
@@ -76,6 +76,7 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
         dependencies;
     let database = Database::open(&config.database(), SCHEMA)?;
     let store = export_store(&database);
+    let clock = db::watch_clock(tasks, SCHEMA, &database);
     let outbox = Outbox::new(database.clone());
 
     db::register_readiness(tasks.readiness(), SCHEMA, &database, MIGRATIONS);
@@ -102,15 +103,24 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     let registry =
         Service::new(http.clone(), registry_url, Audience::AgentRegistry, tokens.clone(), REGISTRY_DEADLINE);
     let interval = Duration::from_secs(config.maintenance_interval_seconds.max(1));
-    spawn_maintenance(tasks, interval, store.clone(), objects.clone(), RegistryClient::new(registry));
+    spawn_maintenance(
+        tasks,
+        interval,
+        (store.clone(), clock),
+        objects.clone(),
+        RegistryClient::new(registry),
+    );
     let scoring = Service::new(http, scoring_url, Audience::Scoring, tokens.clone(), SCORING_DEADLINE);
     let watched = scoring.clone();
     tasks.spawn(Phase::Relay, "export circuit of scoring-worker", move |stop| watched.watch(stop));
     let scoring = ScoringClient::new(scoring);
     spawn_target_updates(tasks, store.clone(), scoring.clone());
-    let services = Data::new(Services { store, outbox, keys: signing_keys, objects, scoring });
+    let (downloads, max_open_exports) = (config.downloads(), config.max_open_exports);
+    let services =
+        Services { store, outbox, keys: signing_keys, objects, downloads, max_open_exports, scoring };
+    let services = Data::new(services);
     let auth = ServiceAuth { tokens, audience: Audience::Export };
-    serve(tasks, Phase::ServeInternal, "export", listener, ServerSettings::default(), move |app| {
+    serve(tasks, Phase::ServeInternal, "export", listener, config.server(), move |app| {
         http::configure(app, services.clone(), auth.clone());
     })?;
     Ok(())
@@ -129,15 +139,19 @@ fn spawn_target_updates(tasks: &mut Tasks, store: Arc<dyn ExportStore>, scoring:
 fn spawn_maintenance(
     tasks: &mut Tasks,
     interval: Duration,
-    store: Arc<dyn ExportStore>,
+    (store, clock): (Arc<dyn ExportStore>, db::Clock),
     objects: Objects,
     registry: RegistryClient,
 ) {
     const NAME: &str = "export maintenance";
     tasks.spawn(Phase::Relay, NAME, move |stop| {
         periodically(NAME, interval, stop, move || {
-            let (store, objects, registry) = (store.clone(), objects.clone(), registry.clone());
-            async move { run_maintenance(store.as_ref(), &objects, &registry, now()).await }
+            let (store, clock) = (store.clone(), clock.clone());
+            let (objects, registry) = (objects.clone(), registry.clone());
+            async move {
+                clock.verify().await?;
+                run_maintenance(store.as_ref(), &objects, &registry, now()).await
+            }
         })
     });
 }

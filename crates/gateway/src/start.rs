@@ -65,8 +65,10 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     let registry = service(&dependencies.registry_url, Audience::AgentRegistry);
     let gateway = Gateway {
         keys: ApiKeyCache::new(
-            RegistryClient::new(registry.clone()),
+            // Calls of their own: look-ups must not wait for requests to the registry that need a key themselves.
+            RegistryClient::new(registry.clone().with_max_concurrent_calls(config.max_in_flight.max(1))),
             Duration::from_secs(config.key_cache_seconds),
+            config.max_unknown_key_look_ups,
         ),
         ingest: service(&dependencies.ingest_url, Audience::Ingest),
         scoring: service(&dependencies.scoring_url, Audience::Scoring),
@@ -76,12 +78,13 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
         rate_limit: RateLimit::new(config.rate_limit_per_second),
         in_flight: Semaphore::new(config.max_in_flight),
         keyless_in_flight: Arc::new(Semaphore::new(config.max_keyless_in_flight)),
-        body_budget: BodyBudget::new(config.body_memory_bytes),
-        validation_permits: Semaphore::new(2 * config.workers),
+        downloads: Arc::new(Semaphore::new(config.max_downloads)),
+        body_budget: BodyBudget::new(config.body_memory_bytes).parsing_at_once(2 * config.workers),
         config: config.clone(),
     };
     watch_services(&gateway, tasks);
     let settings = ServerSettings {
+        is_public: true,
         workers: config.workers,
         max_connections: config.max_connections,
         response_stall: Duration::from_secs(config.response_stall_seconds),

@@ -54,7 +54,7 @@ pub enum StartError {
 pub async fn migrate(config: &Config) -> Result<Vec<String>, DatabaseError> {
     let database = Database::open(&config.database(), SCHEMA)?;
     let applied = database.migrate(MIGRATIONS).await?;
-    store::open(&database).prepare(now()).await?;
+    store::open(&database).maintain_partitions(now()).await?;
     Ok(applied)
 }
 
@@ -66,6 +66,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     let Dependencies { listener, tokens, bus, registry_url } = dependencies;
     let database = Database::open(&config.database(), SCHEMA)?;
     let store = store::open(&database);
+    let clock = assay_platform::db::watch_clock(tasks, SCHEMA, &database);
     let outbox = Outbox::new(database.clone());
     let linger = Duration::from_millis(config.linger_milliseconds);
     let queue = ImportQueue::new(config.accept_queue, linger);
@@ -87,11 +88,14 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     let relayed = outbox.clone();
     tasks.spawn(Phase::Relay, "ingest relay", move |stop| outbox::relay(relayed, bus, stop));
     let interval = Duration::from_secs(config.maintenance_interval_seconds.max(1));
-    let dependencies = (Arc::clone(&store), outbox.clone(), registry.clone());
+    let dependencies = (Arc::clone(&store), outbox.clone(), registry.clone(), clock);
     tasks.spawn(Phase::Relay, "ingest maintenance", move |stop| {
         periodically("ingest maintenance", interval, stop, move || {
-            let (store, outbox, registry) = dependencies.clone();
-            async move { run_maintenance(store.as_ref(), &outbox, &registry).await }
+            let (store, outbox, registry, clock) = dependencies.clone();
+            async move {
+                clock.verify().await?;
+                run_maintenance(store.as_ref(), &outbox, &registry).await
+            }
         })
     });
 

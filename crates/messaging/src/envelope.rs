@@ -2,6 +2,7 @@
 
 use assay_contracts::event::Event;
 use assay_contracts::ids::{EventId, OrganizationId};
+use assay_contracts::json::JsonFault;
 use assay_contracts::time::Timestamp;
 use assay_platform::runtime::RequestContext;
 use chrono::DateTime;
@@ -24,13 +25,15 @@ pub struct OutgoingEvent {
     pub(crate) payload: String,
     /// Number of the next delivery attempt, from 1.
     pub(crate) attempt: u32,
+    /// How many earlier deliveries ended with this process. Only on the local bus: a broker counts them itself.
+    pub(crate) cut_short: u32,
 }
 
 /// An event cannot be written as JSON.
 #[derive(Debug, thiserror::Error)]
 #[error("event {topic} cannot be encoded: {source}")]
 pub struct EncodeError {
-    topic: &'static str,
+    topic: String,
     source: serde_json::Error,
 }
 
@@ -56,8 +59,8 @@ pub enum DecodeError {
     Payload {
         /// Topic of the event.
         topic: String,
-        /// Error of the JSON decoder.
-        source: serde_json::Error,
+        /// Fault of the JSON text.
+        source: JsonFault,
     },
 }
 
@@ -80,28 +83,11 @@ impl OutgoingEvent {
         occurred_at: Timestamp,
         event: &E,
     ) -> Result<Self, EncodeError> {
-        let envelope = Envelope {
-            specversion: SPECIFICATION_VERSION.into(),
-            id,
-            source: SOURCE.into(),
-            topic: E::TOPIC.name.into(),
-            time: occurred_at.to_string(),
-            datacontenttype: Some(DATA_CONTENT_TYPE.into()),
-            organizationid: event.organization_id(),
-            requestid: context.as_ref().map(|context| context.request_id.clone()),
-            traceparent: context.and_then(|context| context.traceparent),
-            data: event,
-        };
-        let payload = serde_json::to_string(&envelope)
-            .map_err(|source| EncodeError { topic: E::TOPIC.name, source })?;
-        Ok(Self {
-            id,
-            topic: E::TOPIC.name.to_owned(),
-            organization_id: event.organization_id(),
-            needs_consumer: E::TOPIC.needs_consumer,
-            payload,
-            attempt: 1,
-        })
+        let envelope =
+            Envelope::new(context, (id, E::TOPIC.name), occurred_at, event.organization_id(), event);
+        envelope
+            .encode(E::TOPIC.needs_consumer)
+            .map_err(|source| EncodeError { topic: E::TOPIC.name.to_owned(), source })
     }
 
     /// The encoded envelope.
@@ -129,21 +115,42 @@ pub(crate) struct IncomingEvent {
     pub(crate) occurred_at: Timestamp,
     pub(crate) request_id: Option<String>,
     pub(crate) traceparent: Option<String>,
+    pub(crate) is_returned: bool,
     pub(crate) data: Box<RawValue>,
+}
+
+/// A delivered event that is to be stored or published again.
+pub(crate) struct RepeatedEvent<'e> {
+    pub(crate) id: EventId,
+    pub(crate) topic: &'e str,
+    pub(crate) organization_id: OrganizationId,
+    pub(crate) occurred_at: Timestamp,
+    pub(crate) context: Option<RequestContext>,
+    pub(crate) is_returned: bool,
+    pub(crate) data: &'e RawValue,
+}
+
+impl RepeatedEvent<'_> {
+    /// The same event, for a topic that needs a consumer.
+    pub(crate) fn encode(self) -> Result<OutgoingEvent, EncodeError> {
+        let Self { id, topic, organization_id, occurred_at, context, is_returned, data } = self;
+        let envelope = Envelope::new(context, (id, topic), occurred_at, organization_id, data);
+        let envelope = Envelope { assayreturned: is_returned, ..envelope };
+        envelope.encode(true).map_err(|source| EncodeError { topic: topic.to_owned(), source })
+    }
 }
 
 impl IncomingEvent {
     pub(crate) fn parse(payload: &[u8]) -> Result<Self, DecodeError> {
-        let envelope: Envelope<Box<RawValue>> =
-            serde_json::from_slice(payload).map_err(|error| DecodeError::Envelope(error.to_string()))?;
+        let envelope: Envelope<Box<RawValue>> = serde_json::from_slice(payload)
+            .map_err(|error| DecodeError::Envelope(JsonFault::of(&error).to_string()))?;
         if envelope.specversion != SPECIFICATION_VERSION {
-            let reason = format!("specversion is {:?}, not \"1.0\"", envelope.specversion);
-            return Err(DecodeError::Envelope(reason));
+            return Err(DecodeError::Envelope("specversion is not \"1.0\"".to_owned()));
         }
         let occurred_at = DateTime::parse_from_rfc3339(&envelope.time)
             .ok()
             .and_then(|moment| Timestamp::from_millis(moment.timestamp_millis()).ok())
-            .ok_or_else(|| DecodeError::Envelope(format!("time {:?} is not RFC 3339", envelope.time)))?;
+            .ok_or_else(|| DecodeError::Envelope("time is not RFC 3339".to_owned()))?;
         Ok(Self {
             id: envelope.id,
             topic: envelope.topic,
@@ -151,6 +158,7 @@ impl IncomingEvent {
             occurred_at,
             request_id: envelope.requestid,
             traceparent: envelope.traceparent,
+            is_returned: envelope.assayreturned,
             data: envelope.data,
         })
     }
@@ -171,7 +179,47 @@ struct Envelope<D> {
     requestid: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     traceparent: Option<String>,
+    /// The event was parked, and its consumer has returned it to the bus (ADR 40).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    assayreturned: bool,
     data: D,
+}
+
+impl<D: Serialize> Envelope<D> {
+    fn new(
+        context: Option<RequestContext>,
+        (id, topic): (EventId, &str),
+        occurred_at: Timestamp,
+        organization_id: OrganizationId,
+        data: D,
+    ) -> Self {
+        Self {
+            specversion: SPECIFICATION_VERSION.into(),
+            id,
+            source: SOURCE.into(),
+            topic: topic.into(),
+            time: occurred_at.to_string(),
+            datacontenttype: Some(DATA_CONTENT_TYPE.into()),
+            organizationid: organization_id,
+            requestid: context.as_ref().map(|context| context.request_id.clone()),
+            traceparent: context.and_then(|context| context.traceparent),
+            assayreturned: false,
+            data,
+        }
+    }
+
+    fn encode(self, needs_consumer: bool) -> Result<OutgoingEvent, serde_json::Error> {
+        let payload = serde_json::to_string(&self)?;
+        Ok(OutgoingEvent {
+            id: self.id,
+            topic: self.topic,
+            organization_id: self.organizationid,
+            needs_consumer,
+            payload,
+            attempt: 1,
+            cut_short: 0,
+        })
+    }
 }
 
 #[cfg(test)]
@@ -221,6 +269,19 @@ mod tests {
     fn unknown_attributes_are_ignored() {
         let payload = event().payload.replacen('{', "{\"comexampleother\": 1, ", 1);
         assert!(IncomingEvent::parse(payload.as_bytes()).is_ok());
+    }
+
+    #[test]
+    fn fault_of_an_envelope_has_no_content() {
+        let good = event().payload;
+        for value in ["\"1.0\"", "\"2026-11-20T07:06:34.123Z\""] {
+            let payload = good.replacen(value, "\"words of a customer\"", 1);
+            let error = IncomingEvent::parse(payload.as_bytes()).unwrap_err().to_string();
+            assert!(!error.contains("customer"), "{error}");
+        }
+        let shape = good.replacen("{", "{\"id\":{\"words of a customer\":1},", 1);
+        let error = IncomingEvent::parse(shape.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("JSON of another shape at 1:") && !error.contains("customer"), "{error}");
     }
 
     #[test]

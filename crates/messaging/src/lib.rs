@@ -15,6 +15,7 @@ mod envelope;
 pub mod inbox;
 mod metrics;
 pub mod outbox;
+pub mod parking;
 mod readiness;
 mod settings;
 #[cfg(test)]
@@ -29,11 +30,11 @@ pub use self::bus::{
 pub use self::envelope::{DecodeError, EncodeError, OutgoingEvent};
 pub use self::readiness::{
     register_backlog_readiness, register_consumer_readiness, register_handling_readiness,
-    register_outbox_readiness, register_producer_readiness,
+    register_outbox_readiness, register_parking_readiness, register_producer_readiness,
 };
 pub use self::settings::{BusSettings, RetryDelay};
 
-/// Migrations of the tables `outbox` and `inbox`. A service that uses them lists these beside its own.
+/// Migrations of the tables `outbox`, `inbox` and `parked`. A service that uses them lists these beside its own.
 pub const MIGRATIONS: Migrations = Migrations {
     postgres: diesel_migrations::embed_migrations!("migrations/postgres"),
     sqlite: diesel_migrations::embed_migrations!("migrations/sqlite"),

@@ -72,6 +72,11 @@ pub(crate) fn set_outbox(database: &'static str, pending: u64, dead: u64, oldest
     gauge!("assay_outbox_oldest_seconds", "database" => database).set(oldest_millis as f64 / 1_000.0);
 }
 
+/// Sets the gauge of parked events.
+pub(crate) fn set_parked(database: &'static str, events: u64) {
+    gauge!("assay_parked_events", "database" => database).set(events as f64);
+}
+
 /// Describes the metrics. Called when a bus is opened.
 pub(crate) fn describe() {
     describe_counter!(
@@ -98,6 +103,11 @@ pub(crate) fn describe() {
         "assay_outbox_events",
         Unit::Count,
         "Events in the outbox: waiting to be published, or dead"
+    );
+    describe_gauge!(
+        "assay_parked_events",
+        Unit::Count,
+        "Events that were taken from the bus and wait for their turn: organizations take turns"
     );
     describe_gauge!(
         "assay_outbox_oldest_seconds",

@@ -55,6 +55,16 @@ pub fn register_consumer_readiness(readiness: &Readiness, name: &str, bus: &Bus,
     });
 }
 
+/// Adds the check `<name> parked deliveries` for a service that only consumes: none of the parked events that it handles as
+/// deliveries of `queue` is in flight for longer than `bus.handling_limit_seconds`. While it fails the service is not ready.
+pub fn register_parking_readiness(readiness: &Readiness, name: &str, bus: &Bus, queue: &'static str) {
+    let bus = bus.clone();
+    readiness.register(format!("{name} parked deliveries"), move || {
+        let checked = bus.check_handling(queue);
+        async move { checked }
+    });
+}
+
 /// Adds the check `<name> deliveries` for a service that both serves requests and consumes: it only degrades.
 pub fn register_handling_readiness(readiness: &Readiness, name: &str, bus: &Bus, queue: &'static str) {
     let bus = bus.clone();

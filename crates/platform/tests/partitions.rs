@@ -1,9 +1,15 @@
-//! Partitions created by several processes at once.
+//! Partitions created by several processes at once, and rows that move out of the default partition.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use assay_platform::db::{Database, DatabaseError, Migrations, PartitionedTable, ensure_monthly_partitions};
+use assay_contracts::time::Timestamp;
+use assay_platform::db::{
+    Database, DatabaseError, Migrations, PartitionedTable, Postgres, ensure_monthly_partitions,
+    maintain_partitions, move_portion, prepare_partitions,
+};
 use assay_platform::runtime::{new_id, now};
 use assay_testkit::{ServiceDatabase, eventually};
 use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
@@ -36,7 +42,7 @@ async fn partition_created_concurrently_is_found() -> Result<()> {
         })
         .await?;
         let mut connection = other.lock().map_err(|_| anyhow::anyhow!("poisoned"))?;
-        ensure_monthly_partitions(&mut connection, TABLE, now(), 0)?;
+        ensure_monthly_partitions(&mut connection, TABLE, now(), -1..=0)?;
         Ok::<(), anyhow::Error>(connection.batch_execute("COMMIT")?)
     };
     let (waited, created) = tokio::join!(waiting, meanwhile);
@@ -53,7 +59,7 @@ async fn row_moved_into_its_partition_is_always_found() -> Result<()> {
     let id: Uuid = new_id();
     sql_query("INSERT INTO things VALUES ($1)").bind::<diesel::sql_types::Uuid, _>(id).execute(&mut mover)?;
     AnsiTransactionManager::begin_transaction(&mut mover)?;
-    ensure_monthly_partitions(&mut mover, TABLE, now(), 0)?;
+    assert!(move_portion(&mut mover, TABLE)?);
     let mover = Mutex::new(mover);
 
     let reading = count(&database, id);
@@ -74,6 +80,124 @@ async fn row_moved_into_its_partition_is_always_found() -> Result<()> {
     Ok(())
 }
 
+const NOW: Timestamp = Timestamp::saturating_from_millis(1_795_305_600_000); // 2026-11-22
+/// The time of a clock six months ahead.
+const AHEAD: Timestamp = Timestamp::saturating_from_millis(1_810_857_600_000); // 2027-05-21
+const STRAY_ROWS: i64 = 200_000;
+
+/// `STRAY_ROWS` rows in 2027-05, a millisecond apart, in the default partition.
+const STRAYS: &str = "
+    INSERT INTO things (id, note)
+    SELECT (lpad(to_hex(1810857600000 + n), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid, repeat('x', 300)
+      FROM generate_series(1, 200000) n";
+
+/// A clock that was six months ahead left many rows.
+async fn with_strays() -> Result<(ServiceDatabase, Postgres)> {
+    let database = ServiceDatabase::postgres(SCHEMA, &NO_MIGRATIONS).await?;
+    let Database::Postgres(postgres) = database.open(SCHEMA)? else { anyhow::bail!("not PostgreSQL") };
+    execute(&postgres, DEFINITION).await?;
+    execute(&postgres, "ALTER TABLE things ADD note text NOT NULL DEFAULT ''").await?;
+    execute(&postgres, STRAYS).await?;
+    Ok((database, postgres))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn table_with_stray_rows_is_prepared_at_once() -> Result<()> {
+    let (_database, postgres) = with_strays().await?;
+    let began = Instant::now();
+    for now in [NOW, AHEAD] {
+        prepare_partitions(&postgres, TABLE, now).await?;
+    }
+    println!("prepared in {:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    assert_eq!(number(&postgres, "SELECT count(*) FROM things_default").await?, STRAY_ROWS);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stray_rows_move_in_portions_beside_writers() -> Result<()> {
+    let (_database, postgres) = with_strays().await?;
+    let is_done = AtomicBool::new(false);
+    let moving = async {
+        let began = Instant::now();
+        let moved = maintain_partitions(&postgres, TABLE, NOW, 3).await;
+        is_done.store(true, Ordering::Relaxed);
+        println!("moved in {:?}", began.elapsed());
+        moved
+    };
+    let writing = async {
+        let (mut written, mut longest) = (0, Duration::ZERO);
+        while !is_done.load(Ordering::Relaxed) {
+            let began = Instant::now();
+            execute(&postgres, "INSERT INTO things VALUES (uuidv7_at(1795305600000))").await?;
+            let rows = number(&postgres, "SELECT count(*) FROM things").await?;
+            written += 1;
+            anyhow::ensure!(rows == STRAY_ROWS + written, "{rows} rows after {written} more");
+            longest = longest.max(began.elapsed());
+        }
+        Ok::<_, anyhow::Error>((written, longest))
+    };
+    execute(
+        &postgres,
+        "CREATE FUNCTION uuidv7_at(bigint) RETURNS uuid LANGUAGE sql AS $$ \
+         SELECT (lpad(to_hex($1), 12, '0') || '7000' || substr(md5(random()::text), 1, 16))::uuid $$",
+    )
+    .await?;
+    let (moved, wrote) = tokio::join!(moving, writing);
+    moved?;
+    let (written, longest) = wrote?;
+    println!("{written} rows written meanwhile, the slowest write and read took {longest:?}");
+    assert!(written > 10 && longest < Duration::from_secs(2), "{written} {longest:?}");
+    assert_eq!(number(&postgres, "SELECT count(DISTINCT id) FROM things").await?, STRAY_ROWS + written);
+    assert_eq!(number(&postgres, "SELECT count(*) FROM things_default").await?, 0);
+    let largest =
+        "SELECT max(rows) FROM (SELECT count(*) AS rows FROM things WHERE note <> '' GROUP BY tableoid) p";
+    let largest = number(&postgres, largest).await?;
+    assert!(largest <= 20_000, "a portion had {largest} rows");
+    // The whole month is covered, and created only once.
+    prepare_partitions(&postgres, TABLE, AHEAD).await?;
+    execute(&postgres, "INSERT INTO things SELECT uuidv7_at(1810857600000 + n) FROM generate_series(0, 800000000, 50000000) n").await?;
+    assert_eq!(number(&postgres, "SELECT count(*) FROM things_default").await?, 0);
+    Ok(())
+}
+
+/// The process was killed between two portions, and the remaining rows were deleted before the next run.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn partly_moved_month_is_completed_without_rows() -> Result<()> {
+    let (_database, postgres) = with_strays().await?;
+    let moved: Result<bool, DatabaseError> = postgres.run(|connection| move_portion(connection, TABLE)).await;
+    assert!(moved?);
+    execute(&postgres, "DELETE FROM things_default").await?;
+    maintain_partitions(&postgres, TABLE, AHEAD, 1).await?;
+    execute(&postgres, "TRUNCATE things").await?;
+    execute(&postgres, STRAYS).await?;
+    assert_eq!(number(&postgres, "SELECT count(*) FROM things_default").await?, 0);
+    Ok(())
+}
+
+#[derive(diesel::QueryableByName)]
+struct Number {
+    #[diesel(sql_type = diesel::sql_types::BigInt)]
+    value: i64,
+}
+
+async fn number(postgres: &Postgres, query: &str) -> Result<i64> {
+    let query = format!("SELECT ({query})::bigint AS value");
+    let read = move |connection: &mut PgConnection| {
+        Ok::<i64, DatabaseError>(sql_query(query).get_result::<Number>(connection)?.value)
+    };
+    Ok(postgres.run(read).await?)
+}
+
+async fn execute(postgres: &Postgres, statement: &str) -> Result<()> {
+    let statement = statement.to_owned();
+    let run = move |connection: &mut PgConnection| {
+        connection.batch_execute("SET statement_timeout = '60s'")?;
+        Ok::<(), DatabaseError>(connection.batch_execute(&statement)?)
+    };
+    Ok(postgres.run_long(run).await?)
+}
+
 async fn count(database: &ServiceDatabase, id: Uuid) -> Result<usize> {
     let Database::Postgres(postgres) = database.open(SCHEMA)? else { anyhow::bail!("not PostgreSQL") };
     let find = move |connection: &mut PgConnection| {
@@ -86,6 +210,6 @@ async fn count(database: &ServiceDatabase, id: Uuid) -> Result<usize> {
 async fn ensure(database: &ServiceDatabase) -> Result<()> {
     let Database::Postgres(postgres) = database.open(SCHEMA)? else { anyhow::bail!("not PostgreSQL") };
     let created: Result<(), DatabaseError> =
-        postgres.run(|connection| ensure_monthly_partitions(connection, TABLE, now(), 0)).await;
+        postgres.run(|connection| ensure_monthly_partitions(connection, TABLE, now(), -1..=0)).await;
     Ok(created?)
 }

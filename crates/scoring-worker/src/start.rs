@@ -4,26 +4,29 @@ use std::convert::Infallible;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 use assay_clients::{
     ClientError, HttpClient, HttpSettings, IngestClient, RegistryClient, Service, WebhooksClient, http_client,
 };
 use assay_judge::{Judge, JudgeConfigError};
-use assay_messaging::Bus;
 use assay_messaging::outbox::{self, Outbox};
+use assay_messaging::parking::{ParkedWork, Parking};
+use assay_messaging::{Bus, Subscription};
 use assay_platform::auth::{Audience, ServiceTokens};
-use assay_platform::db::{Database, DatabaseError};
+use assay_platform::db::{Clock, Database, DatabaseError, watch_clock};
 use assay_platform::runtime::{Phase, Tasks, now, periodically, timeout};
 use assay_platform::web::{ServerSettings, ServiceAuth, serve};
 use assay_scoring::{Scorer, ScorerError};
+use futures_util::future::join;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::app::{EvaluateConversations, JudgeConversations, WebhookSubscribers, run_maintenance};
 use crate::config::Config;
 use crate::consume::{
-    ConversationAcceptedHandler, ConversationDeletedHandler, ConversationsExpiredHandler,
+    ConversationAcceptedHandler, ConversationDeletedHandler, ConversationsExpiredHandler, PARKED_QUEUE,
     deleted_subscription, expired_subscription, subscription,
 };
 use crate::http::configure;
@@ -33,6 +36,10 @@ use crate::{MIGRATIONS, SCHEMA};
 
 /// Pause between attempts to create the partitions at startup.
 const PARTITIONS_RETRY_DELAY: Duration = Duration::from_millis(500);
+
+/// Conversations for each processor that are evaluated together, and how many at least.
+const CONVERSATIONS_PER_PROCESSOR: usize = 2;
+const MIN_CONVERSATIONS: usize = 4;
 
 /// Deadline for a page of retention periods.
 const REGISTRY_DEADLINE: Duration = Duration::from_secs(10);
@@ -77,7 +84,7 @@ pub enum StartError {
 pub async fn migrate(config: &Config) -> Result<Vec<String>, DatabaseError> {
     let database = Database::open(&config.database(), SCHEMA)?;
     let applied = database.migrate(MIGRATIONS).await?;
-    store::open(database).ensure_partitions(now()).await?;
+    store::open(database).maintain_partitions(now()).await?;
     Ok(applied)
 }
 
@@ -90,6 +97,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     metrics::describe();
     let database = Database::open(&config.database(), SCHEMA)?;
     let store = store::open(database.clone());
+    let clock = watch_clock(tasks, SCHEMA, &database);
     let outbox = Outbox::new(database.clone());
     let deadline = Duration::from_millis(config.ingest_deadline_milliseconds);
     let http = http_client(HttpSettings::default())?;
@@ -100,14 +108,8 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
         Service::new(http, registry_url, Audience::AgentRegistry, tokens.clone(), REGISTRY_DEADLINE);
     let scorer = Arc::new(scorer(&config.weights)?.with_policy(config.policy()));
     let judge = Judge::open(&config.judge)?;
-    let subscription = match &judge {
-        // Conversations that wait for the judge must neither starve the other processes nor exceed the delivery timeout.
-        Some(judge) => subscription(
-            config.batch_size.min(judge.concurrency()),
-            config.max_in_flight.min(2 * judge.concurrency()),
-        ),
-        None => subscription(config.batch_size, config.max_in_flight),
-    };
+    let subscription = subscription(config.batch_size, config.max_in_flight);
+    let parking = Parking::new(database.clone(), evaluated_together(&config, judge.as_ref()));
     let judging = judge.map(|judge| {
         let stop = tasks.stop_token(Phase::Consume);
         JudgeConversations { judge, scorer: scorer.clone(), store: store.clone(), stop }
@@ -123,19 +125,39 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     let handler = Arc::new(ConversationAcceptedHandler { evaluate });
 
     register_checks(&config, tasks, &database, (&bus, subscription.queue), &outbox);
-    let (consumed, partitioned) = (bus.clone(), store.clone());
-    tasks.spawn(Phase::Consume, "scoring-worker consumer", move |stop| async move {
-        if ensure_partitions(partitioned.as_ref(), &stop).await {
-            consumed.consume(subscription, handler, stop).await;
-        }
-    });
+    let work = ParkedWork { queue: PARKED_QUEUE, handler, outbox: outbox.clone(), bus: bus.clone() };
+    spawn_evaluation(tasks, store.clone(), parking, work, subscription);
     spawn_removal_consumers(&config, tasks, (&store, &subscribers), &bus, &outbox);
     tasks.spawn(Phase::Relay, "scoring-worker relay", move |stop| outbox::relay(outbox, bus, stop));
-    spawn_maintenance(&config, tasks, store.clone(), RegistryClient::new(registry));
+    spawn_maintenance(&config, tasks, (store.clone(), clock), RegistryClient::new(registry));
     let auth = ServiceAuth { tokens, audience: Audience::Scoring };
     let routes = configure(store, auth);
     serve(tasks, Phase::ServeInternal, "scoring-worker", listener, ServerSettings::default(), routes)?;
     Ok(())
+}
+
+/// Most conversations that are evaluated together. Few, so that the next organization has its turn within a second; enough for
+/// each processor to have another one while results are stored. A judge computes elsewhere: its concurrency counts.
+fn evaluated_together(config: &Config, judge: Option<&Judge>) -> usize {
+    let processors = available_parallelism().map_or(1, usize::from);
+    let of_processors = (CONVERSATIONS_PER_PROCESSOR * processors).max(MIN_CONVERSATIONS);
+    judge.map_or(of_processors, Judge::concurrency).min(config.batch_size)
+}
+
+/// Evaluates accepted conversations: as they come from the bus, or parked ones, for which organizations take turns.
+fn spawn_evaluation(
+    tasks: &mut Tasks,
+    store: Arc<dyn EvaluationStore>,
+    parking: Parking,
+    work: ParkedWork,
+    subscription: Subscription,
+) {
+    tasks.spawn(Phase::Consume, "scoring-worker consumer", move |stop| async move {
+        if prepare_partitions(store.as_ref(), &stop).await {
+            let (bus, handler) = (work.bus.clone(), parking.in_front_of(work.handler.clone()));
+            join(bus.consume(subscription, handler, stop.clone()), parking.work(work, stop)).await;
+        }
+    });
 }
 
 /// Consumers of deletions and expiries.
@@ -196,15 +218,18 @@ fn poll_subscribers(
 fn spawn_maintenance(
     config: &Config,
     tasks: &mut Tasks,
-    store: Arc<dyn EvaluationStore>,
+    (store, clock): (Arc<dyn EvaluationStore>, Clock),
     registry: RegistryClient,
 ) {
     const NAME: &str = "scoring-worker maintenance";
     let interval = Duration::from_secs(config.maintenance_interval_seconds.max(1));
     tasks.spawn(Phase::Relay, NAME, move |stop| {
         periodically(NAME, interval, stop, move || {
-            let (store, registry) = (store.clone(), registry.clone());
-            async move { run_maintenance(store.as_ref(), &registry).await }
+            let (store, registry, clock) = (store.clone(), registry.clone(), clock.clone());
+            async move {
+                clock.verify().await?;
+                run_maintenance(store.as_ref(), &registry).await
+            }
         })
     });
 }
@@ -232,13 +257,14 @@ fn register_checks(
     assay_platform::db::register_readiness(readiness, SCHEMA, database, MIGRATIONS);
     let max_age = Duration::from_secs(config.outbox_age_limit_seconds);
     assay_messaging::register_consumer_readiness(readiness, SCHEMA, bus, queue);
+    assay_messaging::register_parking_readiness(readiness, SCHEMA, bus, PARKED_QUEUE);
     assay_messaging::register_outbox_readiness(readiness, SCHEMA, outbox, max_age);
 }
 
-/// Creates the partitions before the first evaluation, so that no row lands in the default partition. False when the process
-/// stops before that.
-async fn ensure_partitions(store: &dyn EvaluationStore, stop: &CancellationToken) -> bool {
-    while let Err(error) = store.ensure_partitions(now()).await {
+/// Prepares the table before the first evaluation: rows in the default partition have to be moved later. False when the
+/// process stops first.
+async fn prepare_partitions(store: &dyn EvaluationStore, stop: &CancellationToken) -> bool {
+    while let Err(error) = store.prepare_partitions(now()).await {
         tracing::warn!(cause = %error, "partitions cannot be created, evaluation has not started: trying again");
         if timeout(PARTITIONS_RETRY_DELAY, stop.cancelled()).await.is_some() {
             return false;

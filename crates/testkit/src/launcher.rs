@@ -15,6 +15,7 @@ use assay_platform::runtime::blocking;
 
 use crate::{
     http,
+    memory_limit::MemoryLimit,
     ports::free_port,
     process::{Output, Process, ProcessSpec, Signal},
     roles::ServiceRole,
@@ -192,6 +193,8 @@ pub struct Instance {
     arguments: Vec<String>,
     variables: Settings,
     process: Option<Process>,
+    // Dropped after the process in it.
+    memory_limit: Option<MemoryLimit>,
 }
 
 impl Instance {
@@ -210,6 +213,7 @@ impl Instance {
             arguments: arguments.into_iter().collect(),
             variables: Settings::new(),
             process: None,
+            memory_limit: None,
         }
     }
 
@@ -229,6 +233,17 @@ impl Instance {
     pub fn variables(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
         self.variables.extend(variables);
         self
+    }
+
+    /// Limits the memory of the processes that are started from now on.
+    pub fn limit_memory(&mut self, limit: MemoryLimit) {
+        self.memory_limit = Some(limit);
+    }
+
+    /// The limit of its memory.
+    #[must_use]
+    pub fn memory_limit(&self) -> Option<&MemoryLimit> {
+        self.memory_limit.as_ref()
     }
 
     /// Its role, or `standalone`.
@@ -276,10 +291,15 @@ impl Instance {
             return Ok(());
         }
         let log = Output::File(launcher.log(&self.name));
-        let mut spec = ProcessSpec::new(&self.name, &launcher.program, log)
-            .arguments(&self.arguments)
-            .folder(&launcher.folder)
-            .on_parent_death(Some(Signal::SIGKILL));
+        let mut spec = match &self.memory_limit {
+            None => ProcessSpec::new(&self.name, &launcher.program, log),
+            // The shell enters the group, then becomes the program.
+            Some(limit) => ProcessSpec::new(&self.name, "/bin/sh", log)
+                .arguments(["-c", r#"echo $$ > "$0" && exec "$@""#])
+                .arguments([limit.processes(), launcher.program.clone()]),
+        };
+        spec =
+            spec.arguments(&self.arguments).folder(&launcher.folder).on_parent_death(Some(Signal::SIGKILL));
         for name in inherited_settings() {
             spec = spec.without_variable(name);
         }

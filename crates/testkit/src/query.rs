@@ -2,14 +2,30 @@
 
 use anyhow::{Context as _, Result};
 use diesel::{
-    Connection as _, PgConnection, QueryableByName, RunQueryDsl as _, SqliteConnection, sql_query,
-    sql_types::Text,
+    Connection as _, PgConnection, QueryableByName, RunQueryDsl as _, SqliteConnection,
+    connection::SimpleConnection as _, sql_query, sql_types::Text,
 };
 
 #[derive(QueryableByName)]
 struct Row {
     #[diesel(sql_type = Text)]
     value: String,
+}
+
+/// Runs statements on the database at `url` (`postgres://…` or `sqlite:PATH`).
+///
+/// # Errors
+/// When the database cannot be opened or refuses a statement.
+pub fn execute(url: &str, statements: &str) -> Result<()> {
+    match url.strip_prefix("sqlite:") {
+        Some(path) => {
+            let mut connection = SqliteConnection::establish(path).context("cannot open the database")?;
+            connection.batch_execute("PRAGMA busy_timeout = 10000")?;
+            connection.batch_execute(statements)
+        }
+        None => PgConnection::establish(url).context("cannot connect")?.batch_execute(statements),
+    }
+    .with_context(|| statements.to_owned())
 }
 
 /// Runs `query` on the database at `url` (`postgres://…` or `sqlite:PATH`) and returns its text column `value`.

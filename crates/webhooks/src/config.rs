@@ -33,6 +33,10 @@ pub struct Config {
     pub concurrency: usize,
     /// Maximum number of attempts in flight to one endpoint.
     pub concurrency_per_endpoint: usize,
+    /// Maximum number of attempts in flight to the endpoints of one organization.
+    pub concurrency_per_organization: usize,
+    /// Maximum number of test messages and replays that an organization requests in a minute; 0: no limit.
+    pub requested_messages_per_minute: u32,
     /// Interval between two polls for due messages; new messages wake the sender without it.
     pub poll_interval_milliseconds: u64,
     /// How long the previous secret keeps signing after a rotation.

@@ -7,12 +7,14 @@ use std::time::Duration;
 use actix_web::web::Data;
 use assay_messaging::Bus;
 use assay_platform::auth::{Audience, ServiceTokens, SigningKeys};
-use assay_platform::db::{self, Database, DatabaseError};
+use assay_platform::db::{self, Clock, Database, DatabaseError};
 use assay_platform::runtime::{Phase, Tasks, periodically};
 use assay_platform::web::{ServerSettings, ServiceAuth, serve};
 use tokio::sync::Notify;
 
-use crate::app::{EnqueueDeliveries, Sender, SenderLimits, WebhookClient, run_maintenance, send_messages};
+use crate::app::{
+    EnqueueDeliveries, RequestLimit, Sender, SenderLimits, WebhookClient, run_maintenance, send_messages,
+};
 use crate::consume::{NotificationsHandler, subscription};
 use crate::domain::address::{AddressRules, InvalidNetwork};
 use crate::domain::schedule::{InvalidSchedule, Schedule};
@@ -40,7 +42,7 @@ pub enum StartError {
     #[error(transparent)]
     Schedule(#[from] InvalidSchedule),
     #[error(
-        "webhooks.concurrency, concurrency_per_endpoint, attempt_deadline_milliseconds, poll_interval_milliseconds and \
+        "webhooks.concurrency, concurrency_per_endpoint, concurrency_per_organization, attempt_deadline_milliseconds, poll_interval_milliseconds and \
          delivery_retention_days must be at least 1"
     )]
     Settings,
@@ -70,6 +72,7 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     let (rules, schedule) = (Arc::new(config.address_rules()?), config.schedule()?);
     let database = Database::open(&config.database(), SCHEMA)?;
     let store = webhook_store(&database);
+    let clock = db::watch_clock(tasks, SCHEMA, &database);
     let wakeup = Arc::new(Notify::new());
     db::register_readiness(tasks.readiness(), SCHEMA, &database, MIGRATIONS);
     spawn_consumer(tasks, &bus, &store, &schedule, &wakeup);
@@ -77,12 +80,20 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     let limits = SenderLimits {
         concurrency: config.concurrency,
         per_endpoint: config.concurrency_per_endpoint,
+        per_organization: config.concurrency_per_organization,
         attempt_deadline: config.attempt_deadline(),
         poll_interval: config.poll_interval(),
     };
-    let sender = Arc::new(Sender { store: store.clone(), client, schedule, limits, wakeup: wakeup.clone() });
+    let sender = Arc::new(Sender {
+        store: store.clone(),
+        client,
+        schedule,
+        limits,
+        wakeup: wakeup.clone(),
+        clock: clock.clone(),
+    });
     tasks.spawn(Phase::Consume, "webhooks sender", move |stop| send_messages(sender, stop));
-    spawn_maintenance(tasks, config, &store, &signing_keys);
+    spawn_maintenance(tasks, config, (&store, clock), &signing_keys);
     serve_requests(config, tasks, listener, tokens, (store, signing_keys, rules, wakeup))?;
     Ok(())
 }
@@ -90,6 +101,7 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
 fn check(config: &Config) -> Result<(), StartError> {
     let is_usable = config.concurrency > 0
         && config.concurrency_per_endpoint > 0
+        && config.concurrency_per_organization > 0
         && config.attempt_deadline_milliseconds > 0
         && config.poll_interval_milliseconds > 0
         && config.delivery_retention_days > 0;
@@ -120,14 +132,22 @@ fn spawn_consumer(
     });
 }
 
-fn spawn_maintenance(tasks: &mut Tasks, config: &Config, store: &Arc<dyn WebhookStore>, keys: &SigningKeys) {
+fn spawn_maintenance(
+    tasks: &mut Tasks,
+    config: &Config,
+    (store, clock): (&Arc<dyn WebhookStore>, Clock),
+    keys: &SigningKeys,
+) {
     const NAME: &str = "webhooks maintenance";
     let interval = Duration::from_secs(config.maintenance_interval_seconds.max(1));
     let (store, keys, retention) = (store.clone(), keys.clone(), config.delivery_retention_millis());
     tasks.spawn(Phase::Relay, NAME, move |stop| {
         periodically(NAME, interval, stop, move || {
-            let (store, keys) = (store.clone(), keys.clone());
-            async move { run_maintenance(store.as_ref(), &keys, retention).await }
+            let (store, keys, clock) = (store.clone(), keys.clone(), clock.clone());
+            async move {
+                clock.verify().await?;
+                run_maintenance(store.as_ref(), &keys, retention).await
+            }
         })
     });
 }
@@ -146,6 +166,7 @@ fn serve_requests(
         keys,
         rules,
         wakeup,
+        request_limit: RequestLimit::new(config.requested_messages_per_minute),
         endpoints_per_organization: config.endpoints_per_organization,
         previous_secret_millis: config.previous_secret_millis(),
     });

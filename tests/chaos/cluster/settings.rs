@@ -8,10 +8,10 @@ use anyhow::Result;
 use assay_testkit::launcher::Settings;
 
 /// The key of all clients.
-pub const KEY: &str = "chaos-bootstrap-key";
+pub const KEY: &str = "bootstrap-key-of-the-clients-of-chaos";
 
 const FILE: &str = r#"
-bootstrap_api_key = "chaos-bootstrap-key"
+bootstrap_api_key = "bootstrap-key-of-the-clients-of-chaos"
 [telemetry]
 filter = "info,actix_server=warn,actix_http=off,lapin=error"
 [security]

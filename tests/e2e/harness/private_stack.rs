@@ -9,7 +9,7 @@ use std::process::ExitStatus;
 use anyhow::{Context, Result};
 use assay_testkit::launcher::{Instance, Launcher, Settings, databases, owners, set_addresses};
 use assay_testkit::process::Signal;
-use assay_testkit::{Template, TestDatabase, random_name, services};
+use assay_testkit::{MemoryLimit, Template, TestDatabase, random_name, services};
 use tempfile::TempDir;
 
 use super::LIMIT;
@@ -19,7 +19,7 @@ use super::stack::{Kind, Stack};
 const ASSAY: &str = env!("CARGO_BIN_EXE_assay");
 
 /// The key that every stack starts with, of the organization `default`.
-const BOOTSTRAP_KEY: &str = "end-to-end-bootstrap-key";
+const BOOTSTRAP_KEY: &str = "bootstrap-key-of-the-end-to-end-tests";
 
 /// Lines of each log shown on failure.
 const LOG_LINES: usize = 80;
@@ -141,6 +141,19 @@ impl PrivateStack {
     /// The id of a process.
     pub fn pid(&self, name: &str) -> Result<u32> {
         self.instance(name)?.pid().with_context(|| format!("{name} does not run"))
+    }
+
+    /// Limits the memory of a process from its next start on. False where the kernel lets us set no limit.
+    pub fn limit_memory(&mut self, name: &str, bytes: u64) -> Result<bool> {
+        let Some(limit) = MemoryLimit::create(bytes)? else { return Ok(false) };
+        let found = self.instances.iter_mut().find(|instance| instance.role() == name);
+        found.with_context(|| format!("the stack has no {name}"))?.limit_memory(limit);
+        Ok(true)
+    }
+
+    /// How often the kernel killed a process for its memory; none without a limit.
+    pub fn memory_kills(&self, name: &str) -> Result<u64> {
+        self.instance(name)?.memory_limit().map_or(Ok(0), MemoryLimit::kills)
     }
 
     /// `HOST:PORT` of a process.

@@ -68,6 +68,11 @@ impl Stack {
         &self.launcher.folder
     }
 
+    /// Where the stack keeps its data: the files of exports, and the databases of the standalone.
+    pub fn data(&self) -> &Path {
+        &self.data
+    }
+
     /// The value of a setting that all processes have; empty if unset.
     pub fn setting(&self, name: &str) -> &str {
         self.launcher.setting(name)

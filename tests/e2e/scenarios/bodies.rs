@@ -17,9 +17,13 @@ pub async fn run(stack: &Stack) -> Result<()> {
     for (name, body) in malformed() {
         for path in ["/v1/assess", "/v1/agents", "/v1/evaluations/exports"] {
             let reply = api.post_bytes(path, body.clone()).await;
+            // Beside imports a body has 64 KiB.
+            let is_too_large = path != "/v1/assess" && body.len() > 65_536;
+            let (status, code) =
+                if is_too_large { (413, "payload-too-large") } else { (400, "malformed-json") };
             cases.check(
                 format!("{name} to {path}"),
-                reply.and_then(|reply| reply.problem(400, "malformed-json").map(drop)),
+                reply.and_then(|reply| reply.problem(status, code).map(drop)),
             );
         }
     }
@@ -72,6 +76,7 @@ fn malformed() -> Vec<(&'static str, Vec<u8>)> {
         ("a control character", with("\u{1}")),
         ("a raw NUL", with("\0")),
         ("deep arrays", "[".repeat(100_000).into()),
+        ("deep arrays of 60 kB", "[".repeat(60_000).into()),
         ("deep closed arrays", format!("{}{}", "[".repeat(5_000), "]".repeat(5_000)).into()),
         ("deep objects", "{\"a\":".repeat(100_000).into()),
     ]

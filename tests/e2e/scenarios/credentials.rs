@@ -102,7 +102,7 @@ async fn hidden_tickets(stack: &Stack) -> Result<()> {
     let id = stack.api()?.import(&conversation("hidden")).await?;
     let unknown = stack.api()?.get(&format!("/v1/tickets/{UNKNOWN_ID}")).await?;
     let expected = without_request_id(&unknown)?;
-    for key in [None, Some("no-such-key-but-long-enough")] {
+    for key in [None, Some("no-such-key-but-long-enough-to-ask")] {
         let reply = stack.api_with(key)?.get(&format!("/v1/tickets/{id}")).await?;
         ensure!(without_request_id(&reply)? == expected, "{key:?}: {} and {}", reply.text(), unknown.text());
         let names = |reply: &Reply| {

@@ -93,8 +93,10 @@ async fn filters(stack: &Stack) -> Result<()> {
 
 async fn refused_key(stack: &Stack) -> Result<()> {
     let arguments = ["export", "--kind", "axis", "--out", "refused.csv", "--url", stack.base_url()];
-    let refused =
-        stack.assay(&[&arguments[..], &["--key", "no-such-key-but-long-enough"]].concat()).output().await?;
+    let refused = stack
+        .assay(&[&arguments[..], &["--key", "no-such-key-but-long-enough-to-ask"]].concat())
+        .output()
+        .await?;
     fails(&refused, 1, &["401", "assay keys create"])?;
     let scoped = stack.create_key(stack.organization(), &["--scopes", "assess"]).await?;
     let scoped = stack.assay(&[&arguments[..], &["--key", &scoped]].concat()).output().await?;

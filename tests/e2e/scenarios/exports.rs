@@ -43,8 +43,20 @@ async fn created(api: &Api) -> Result<()> {
         ensure!(complete["updated_at"].as_i64() >= Some(created_at), "updated_at: {complete}");
         let members: BTreeSet<&str> =
             complete.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
-        let documented =
-            ["id", "kind", "format", "status", "filters", "created_at", "updated_at", "download_url"];
+        let documented = [
+            "id",
+            "kind",
+            "format",
+            "status",
+            "filters",
+            "created_at",
+            "updated_at",
+            "download_url",
+            "file_status",
+            "file_expires_at",
+            "evaluations_complete",
+            "missing_evaluations",
+        ];
         ensure!(members == BTreeSet::from(documented), "members: {members:?}");
     }
     Ok(())

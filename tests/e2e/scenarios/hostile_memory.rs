@@ -1,11 +1,15 @@
-//! Memory of hostile bodies: JSON that expands when it is parsed, and subjects of megabytes.
+//! Memory of hostile bodies and conversations, under the limits of `deploy/`: JSON that expands when it is parsed, subjects and
+//! messages of megabytes.
 
 #![allow(clippy::print_stderr, reason = "prints measured figures")]
 
 use std::fs;
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use serde_json::json;
+use assay_testkit::memory_limit_of_manifest;
+use futures_util::future::join_all;
+use serde_json::{Value, json};
 
 use crate::harness::{Api, Kind, PrivateStack, conversation, edited, set};
 
@@ -19,25 +23,29 @@ const MAX_FACTOR: u64 = 5;
 const FIRST_REQUEST_KIB: u64 = 16 * 1024;
 
 /// Imports with large subjects.
-const SUBJECTS: usize = 40;
+const SUBJECTS: usize = 100;
 
-/// Memory limits of `deploy/` in MiB, by process.
-const LIMITS: [(&str, u64); 7] = [
-    ("gateway", 1024),
-    ("ingest", 768),
-    ("scoring-worker", 512),
-    ("export", 512),
-    ("export-worker", 512),
-    ("webhooks", 384),
-    ("agent-registry", 256),
-];
+/// Conversations with large messages.
+const LARGE_CONVERSATIONS: usize = 16;
 
-/// One body at a time, then large subjects through the whole path.
+/// Hostile bodies at once.
+const AT_ONCE: usize = 8;
+
+/// Limit of the standalone, which has all roles, in bytes.
+const STANDALONE_LIMIT: u64 = 1024 * 1024 * 1024;
+
+const PATHS: [&str; 4] = ["/v1/assess", "/v1/agents", "/v1/evaluations/exports", "/v1/webhooks"];
+
+/// One body at a time, several at once, then large subjects and messages through the whole path.
 pub async fn run(stack: &mut PrivateStack) -> Result<()> {
+    let is_enforced = limit_memory(stack)?;
+    if !is_enforced {
+        eprintln!("  no control groups here: peaks are compared with the limits, nothing enforces them");
+    }
     stack.start().await?;
     let api = stack.api()?;
     api.import(&conversation("warm-up")).await?;
-    for path in ["/v1/assess", "/v1/agents", "/v1/evaluations/exports", "/v1/webhooks"] {
+    for path in PATHS {
         for (name, body) in expanding_bodies() {
             reset_peaks(stack)?;
             let before = peaks(stack)?;
@@ -49,7 +57,38 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
             }
         }
     }
-    large_subjects(stack, &api).await
+    check_limits(stack, "bodies one by one")?;
+    for path in PATHS {
+        for (name, body) in expanding_bodies() {
+            let replies = join_all((0..AT_ONCE).map(|_| api.post_bytes(path, body.clone()))).await;
+            for reply in replies {
+                // 503: the budget of bodies in memory.
+                let status = reply?.status;
+                ensure!(status < 500 || status == 503, "{AT_ONCE} times {name} to {path}: {status}");
+            }
+        }
+    }
+    check_limits(stack, "eight bodies at once")?;
+    large_subjects(stack, &api).await?;
+    large_messages(stack, &api).await
+}
+
+/// Each process under the limit of its manifest. False where there are no control groups.
+fn limit_memory(stack: &mut PrivateStack) -> Result<bool> {
+    let mut is_enforced = true;
+    for name in stack.names().to_vec() {
+        let bytes = limit_of(stack.kind(), name)?;
+        is_enforced &= stack.limit_memory(name, bytes)?;
+    }
+    Ok(is_enforced)
+}
+
+fn limit_of(kind: Kind, process: &str) -> Result<u64> {
+    if kind == Kind::Standalone {
+        return Ok(STANDALONE_LIMIT);
+    }
+    let manifests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/kubernetes/base");
+    memory_limit_of_manifest(&manifests.join(format!("{process}.yaml")))
 }
 
 /// Nested arrays in a field that is not read, and in one that is; objects; many elements.
@@ -67,38 +106,78 @@ fn expanding_bodies() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
+/// All are evaluated and in the file.
 async fn large_subjects(stack: &PrivateStack, api: &Api) -> Result<()> {
     let subject = "Größe ".repeat(600_000 / 6 * 5);
     reset_peaks(stack)?;
-    let mut tickets = Vec::new();
-    for number in 0..SUBJECTS {
-        let body = edited(
-            conversation(&format!("subject-{number}")),
-            &[set("/subject", format!("{number} {subject}"))],
-        );
-        tickets.push(api.import(&body).await?);
-    }
-    for id in &tickets {
-        api.evaluation(id).await?;
-    }
+    let body = |number| {
+        edited(conversation(&format!("subject-{number}")), &[set("/subject", format!("{number} {subject}"))])
+    };
+    let tickets = import_all(stack, api, SUBJECTS, body).await?;
     let stored = api.get(&format!("/v1/tickets/{}", tickets[0])).await?.expect(200)?;
     ensure!(stored["subject"].as_str().is_some_and(|text| text.ends_with(&subject)), "the subject was cut");
-    let file = api.file(&api.export(&json!({"kind": "axis"})).await?).await?;
-    ensure!(file.len() < SUBJECTS * 8 * 1024, "the file has {} bytes", file.len());
-    for (process, peak) in peaks(stack)? {
-        let limit = match stack.kind() {
-            Kind::Standalone => 1024,
-            Kind::Distributed => limit_of(process)?,
-        };
-        eprintln!("  peak memory of {process}: {} MiB", peak / 1024);
-        ensure!(peak < limit * 1024, "{process} took {peak} KiB of {limit} MiB");
+    for kind in ["axis", "resolution_audit"] {
+        let file = api.file(&api.export(&json!({"kind": kind})).await?).await?;
+        ensure!(file.len() < SUBJECTS * 8 * 1024, "the file has {} bytes", file.len());
+        let text = String::from_utf8(file)?;
+        let missing = (0..SUBJECTS).find(|number| !text.contains(&format!(",subject-{number},")));
+        ensure!(missing.is_none(), "subject-{missing:?} is not in the file {kind}");
     }
-    Ok(())
+    check_limits(stack, "a hundred subjects of 4 MB")
 }
 
-fn limit_of(process: &str) -> Result<u64> {
-    let limit = LIMITS.into_iter().find(|(name, _)| *name == process);
-    Ok(limit.with_context(|| format!("no limit of {process}"))?.1)
+/// Transcripts of megabytes, which scoring-worker gets in pages.
+async fn large_messages(stack: &PrivateStack, api: &Api) -> Result<()> {
+    let text = "Where is my order 5521? ".repeat(160_000);
+    reset_peaks(stack)?;
+    let body = |number| {
+        edited(
+            conversation(&format!("messages-{number}")),
+            &[set("/messages/0/content", format!("{number} {text}"))],
+        )
+    };
+    import_all(stack, api, LARGE_CONVERSATIONS, body).await?;
+    check_limits(stack, "large messages")
+}
+
+/// Imports conversations while nothing is evaluated, where that is possible, so that they are evaluated together.
+async fn import_all(
+    stack: &PrivateStack,
+    api: &Api,
+    count: usize,
+    body: impl Fn(usize) -> Value,
+) -> Result<Vec<String>> {
+    use assay_testkit::process::Signal;
+
+    let is_apart = stack.kind() == Kind::Distributed;
+    if is_apart {
+        stack.signal("scoring-worker", Signal::SIGSTOP)?;
+    }
+    let mut tickets = Vec::new();
+    for number in 0..count {
+        tickets.push(api.import(&body(number)).await?);
+    }
+    if is_apart {
+        stack.signal("scoring-worker", Signal::SIGCONT)?;
+    }
+    for id in &tickets {
+        let evaluation = api.evaluation(id).await?;
+        ensure!(evaluation["status"] != "failed", "{evaluation}");
+    }
+    Ok(tickets)
+}
+
+/// No process was killed, and none took more than its limit.
+fn check_limits(stack: &PrivateStack, what: &str) -> Result<()> {
+    for (process, peak) in peaks(stack)? {
+        let limit = limit_of(stack.kind(), process)?;
+        let limit_mib = limit / 1024 / 1024;
+        eprintln!("  {what}: peak memory of {process}: {} of {limit_mib} MiB", peak / 1024);
+        ensure!(stack.exit_status(process)?.is_none(), "{what}: {process} ended");
+        ensure!(stack.memory_kills(process)? == 0, "{what}: the kernel killed {process}");
+        ensure!(peak * 1024 < limit, "{what}: {process} took {peak} KiB of {limit_mib} MiB");
+    }
+    Ok(())
 }
 
 /// Peak resident memory of each process in KiB.

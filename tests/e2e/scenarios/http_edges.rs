@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use reqwest::Method;
 use serde_json::Value;
 
-use crate::harness::{Api, Cases, RawConnection, Stack};
+use crate::harness::{Api, Cases, RawConnection, Stack, conversation};
 
 /// Unknown routes, wrong methods, over-long heads; health and OpenAPI.
 pub async fn run(stack: &Stack) -> Result<()> {
@@ -13,6 +13,7 @@ pub async fn run(stack: &Stack) -> Result<()> {
     cases.check("unknown routes", unknown_routes(&api).await);
     cases.check("wrong methods", wrong_methods(&api).await);
     cases.check("long heads", long_heads(stack).await);
+    cases.check("HEAD", head(&api).await);
     cases.check("health", health(&stack.api_with(None)?).await);
     cases.check("OpenAPI", openapi(stack).await);
     cases.finish()
@@ -45,13 +46,13 @@ async fn wrong_methods(api: &Api) -> Result<()> {
     let table = [
         ("/v1/assess".to_owned(), vec!["POST"]),
         ("/v1/agents".to_owned(), vec!["POST"]),
-        ("/v1/evaluations/exports".to_owned(), vec!["GET", "POST"]),
-        (format!("/v1/evaluations/exports/{id}"), vec!["GET"]),
-        (format!("/v1/evaluations/exports/{id}/download"), vec!["GET"]),
-        (format!("/v1/tickets/{id}"), vec!["GET", "DELETE"]),
-        (format!("/v1/tickets/{id}/evaluation"), vec!["GET"]),
+        ("/v1/evaluations/exports".to_owned(), vec!["GET", "HEAD", "POST"]),
+        (format!("/v1/evaluations/exports/{id}"), vec!["GET", "HEAD"]),
+        (format!("/v1/evaluations/exports/{id}/download"), vec!["GET", "HEAD"]),
+        (format!("/v1/tickets/{id}"), vec!["GET", "HEAD", "DELETE"]),
+        (format!("/v1/tickets/{id}/evaluation"), vec!["GET", "HEAD"]),
         (format!("/v1/downloads/{id}"), vec!["GET", "HEAD"]),
-        ("/openapi.json".to_owned(), vec!["GET"]),
+        ("/openapi.json".to_owned(), vec!["GET", "HEAD"]),
         ("/healthz".to_owned(), vec!["GET", "HEAD"]),
         ("/readyz".to_owned(), vec!["GET", "HEAD"]),
     ];
@@ -99,6 +100,23 @@ async fn long_heads(stack: &Stack) -> Result<()> {
         cases.check(name, connection.reply().await.and_then(|reply| reply.problem(status, code).map(drop)));
     }
     cases.finish()
+}
+
+/// HEAD has the head of the response to GET.
+async fn head(api: &Api) -> Result<()> {
+    let ticket = format!("/v1/tickets/{}", api.import(&conversation("asked for its head")).await?);
+    for path in
+        ["/v1/evaluations/exports", "/v1/webhooks", "/openapi.json", &ticket, "/v1/tickets/none", "/none"]
+    {
+        let get = api.get(path).await?;
+        let head = api.reply(api.request(Method::HEAD, path)).await?;
+        ensure!(head.status == get.status && head.body.is_empty(), "{path}: {head:?}");
+        ensure!(head.header("content-type") == get.header("content-type"), "{path}: {head:?}");
+        let length = head.header("content-length").parse::<usize>()?;
+        // A problem has the id of its request.
+        ensure!(length == get.body.len(), "{path}: {length} and {}", get.body.len());
+    }
+    Ok(())
 }
 
 async fn health(api: &Api) -> Result<()> {

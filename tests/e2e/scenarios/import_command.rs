@@ -146,7 +146,7 @@ async fn wrong_key(stack: &Stack) -> Result<()> {
     let path = file.to_str().context("text")?;
     let url = ["--url", stack.base_url()];
     let refused = stack
-        .assay(&[&["import", path, "--key", "no-such-key-but-long-enough"], &url[..]].concat())
+        .assay(&[&["import", path, "--key", "no-such-key-but-long-enough-to-ask"], &url[..]].concat())
         .output()
         .await?;
     fails(&refused, &["API key"])?;

@@ -12,7 +12,7 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
 use reqwest::Method;
 
-use crate::harness::{Kind, PrivateStack, conversation, until};
+use crate::harness::{Api, Kind, PrivateStack, conversation, until};
 
 /// The trace of the caller.
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -59,11 +59,43 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     let logs = stack.logs()?;
     let answered = logs.lines().find(|line| line.contains("/v1/assess") && line.contains("answered"));
     ensure!(answered.is_some_and(|line| line.contains(TRACE)), "no log line has the trace: {answered:?}");
-    untraced_calls_begin_a_trace(&api, &collector).await
+    untraced_calls_begin_a_trace(&api, &collector).await?;
+    stack.restart_with("gateway", &[("ASSAY_TELEMETRY__TRACE_SAMPLE_RATIO", "0.5")]).await?;
+    callers_do_not_decide_about_sampling(&stack.api()?, &collector).await
+}
+
+/// Of requests that a caller wants recorded, and of those it does not, the configured half is.
+async fn callers_do_not_decide_about_sampling(api: &Api, collector: &Collector) -> Result<()> {
+    const REQUESTS: u32 = 30;
+    for (flags, first) in [("01", 0x1000), ("00", 0x2000)] {
+        for number in first..first + REQUESTS {
+            traced(api, number, flags).await?;
+        }
+        // Spans are sent in their order: when one of a later request has arrived, those before it have.
+        let mut later = first + REQUESTS;
+        until("a later trace", async || {
+            traced(api, later, flags).await?;
+            later += 1;
+            Ok((first + REQUESTS..later).any(|number| collector.has(number)).then_some(()))
+        })
+        .await?;
+        let recorded = (first..first + REQUESTS).filter(|number| collector.has(*number)).count();
+        ensure!(
+            (1..REQUESTS as usize).contains(&recorded),
+            "with the flags {flags}: {recorded} of {REQUESTS}"
+        );
+    }
+    Ok(())
+}
+
+async fn traced(api: &Api, trace: u32, flags: &str) -> Result<()> {
+    let request = api.request(Method::GET, "/v1/evaluations/exports");
+    let request = request.header("traceparent", format!("00-{trace:032x}-{CALLER}-{flags}"));
+    api.reply(request).await?.expect_status(200)
 }
 
 /// Without a caller's trace a new one is started.
-async fn untraced_calls_begin_a_trace(api: &crate::harness::Api, collector: &Collector) -> Result<()> {
+async fn untraced_calls_begin_a_trace(api: &Api, collector: &Collector) -> Result<()> {
     let before = collector.traces();
     api.get("/v1/evaluations/exports").await?.expect_status(200)?;
     until("a trace of its own", async || Ok((collector.traces() > before).then_some(()))).await
@@ -89,6 +121,10 @@ impl Collector {
             }
         });
         Ok(Self { url, received })
+    }
+
+    fn has(&self, trace: u32) -> bool {
+        !self.spans(&format!("{trace:032x}")).is_empty()
     }
 
     /// The spans of a trace by name; the first one of each name.

@@ -21,7 +21,7 @@ pub use self::stored_tickets::{Sizes, StoredTickets};
 use super::cpu::Usage;
 
 const ASSAY: &str = env!("CARGO_BIN_EXE_assay");
-const KEY: &str = "load-test-bootstrap-key";
+const KEY: &str = "bootstrap-key-of-the-load-test-clients";
 const SERVICE_SECRET: &str = "the-secret-of-the-services-under-load";
 const START_LIMIT: Duration = Duration::from_secs(60);
 const STOP_LIMIT: Duration = Duration::from_secs(30);

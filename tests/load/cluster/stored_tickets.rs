@@ -66,7 +66,7 @@ impl StoredTickets {
         service.batch_execute("SET search_path = ingest")?;
         for day in (0..DAYS).step_by(28) {
             let then = Timestamp::saturating_from_millis(first_ms + day * DAY_MS);
-            ensure_monthly_partitions(&mut service, CONVERSATIONS, then, 0)?;
+            ensure_monthly_partitions(&mut service, CONVERSATIONS, then, 0..=0)?;
         }
         let url = cluster.admin_url.as_deref().context("the cluster has no database")?;
         let mut database = PgConnection::establish(url)?;

@@ -8,9 +8,9 @@ use assay_contracts::problem::{Problem, ProblemCode};
 use assay_contracts::tenant::Scope;
 use assay_contracts::validation::FieldError;
 use assay_platform::db::idempotency::{self, Fingerprint, IdempotencyKey};
-use assay_platform::web::{Caller, WebError, body_error, respond_with};
+use assay_platform::web::{Caller, WebError, body_error, read_body, respond_with};
 
-use super::{Services, read, read_as};
+use super::{BODY_LIMITS, Services, read_as};
 use crate::app::create_agent::{CreateAgent, CreateAgentError, create_agent};
 use crate::app::find_agents::{FindAgentsError, find_agents};
 
@@ -24,7 +24,7 @@ pub async fn create(
     let organization_id = caller.tenant(Scope::Agents)?.organization_id;
     let keys = request.headers().get_all(idempotency::HEADER).map(|value| value.as_bytes());
     let key = IdempotencyKey::from_headers(keys).map_err(Problem::from)?;
-    let body = read(&request, payload).await?;
+    let body = read_body(&request, payload, BODY_LIMITS).await?;
     let agent = NewAgent::parse(&body).map_err(body_error)?;
     let idempotency = key.map(|key| (key, Fingerprint::of(&body)));
     let request = CreateAgent { organization_id, agent, idempotency };

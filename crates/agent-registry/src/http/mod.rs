@@ -9,18 +9,24 @@ use std::time::Duration;
 
 use actix_web::HttpRequest;
 use actix_web::middleware::from_fn;
-use actix_web::web::{Bytes, Data, Payload, ServiceConfig, get, post, scope};
+use actix_web::web::{Data, Payload, ServiceConfig, get, post, scope};
+use assay_contracts::json::JsonFault;
 use assay_contracts::problem::ProblemCode;
 use assay_messaging::outbox::Outbox;
-use assay_platform::web::{BodyLimits, ServiceAuth, WebError, read_body, resource, service_auth_middleware};
+use assay_platform::web::{
+    BodyLimits, SMALL_BODY, ServiceAuth, WebError, read_body, resource, service_auth_middleware,
+};
 use serde::de::DeserializeOwned;
 
 use crate::app::record_key_use::KeyUses;
 use crate::domain::DefaultRetention;
 use crate::store::Store;
 
-/// Bodies are small. The gateway refuses larger ones.
-const BODY_LIMITS: BodyLimits = BodyLimits { max_bytes: 4 * 1024 * 1024, deadline: Duration::from_secs(10) };
+/// Of requests of clients. The gateway has the same limit.
+const BODY_LIMITS: BodyLimits = BodyLimits { max_bytes: SMALL_BODY, deadline: Duration::from_secs(10) };
+
+/// Of calls of services: the longest is that of ingest for the authors of an import.
+const CALL_LIMITS: BodyLimits = BodyLimits { max_bytes: 1024 * 1024, ..BODY_LIMITS };
 
 /// Shared state of the handlers.
 pub struct Services {
@@ -41,12 +47,9 @@ pub fn configure(app: &mut ServiceConfig, services: Data<Services>, auth: Servic
     );
 }
 
-async fn read(request: &HttpRequest, payload: Payload) -> Result<Bytes, WebError> {
-    read_body(request, payload, BODY_LIMITS).await
-}
-
+/// The body of a call of a service.
 async fn read_as<T: DeserializeOwned>(request: &HttpRequest, payload: Payload) -> Result<T, WebError> {
-    let body = read(request, payload).await?;
+    let body = read_body(request, payload, CALL_LIMITS).await?;
     serde_json::from_slice(&body)
-        .map_err(|error| WebError::new(ProblemCode::InvalidRequest, error.to_string()))
+        .map_err(|error| WebError::new(ProblemCode::InvalidRequest, JsonFault::of(&error).to_string()))
 }

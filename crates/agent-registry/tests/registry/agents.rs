@@ -144,6 +144,35 @@ async fn every_validation_error_is_reported() -> Result<()> {
 }
 
 #[tokio::test]
+async fn body_of_an_agent_has_64_kib() -> Result<()> {
+    let app = TestApp::on_sqlite().await?;
+    let member = app.member().await?;
+    let body = r#"{"external_id":"bot","name":"Bot"}"#;
+    let largest = format!("{body}{}", " ".repeat(65_536 - body.len()));
+    assert_eq!(app.create_agent(&member, &largest).await?.status(), 201);
+    let response = app.create_agent(&member, &format!("{largest} ")).await?;
+    assert_eq!(response.status(), 413);
+    assert_eq!(response.json::<Value>().await?["code"], "payload-too-large");
+    // The authors of an import may need more.
+    let longest: Vec<String> = (0..50).map(|number| format!("{number:02}{}", "🦀".repeat(1_022))).collect();
+    let wanted = FindAgents { ids: longest.clone(), external_ids: longest };
+    assert_eq!(find(&app, &member, wanted).await?, [""; 0]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn unreadable_call_is_refused_without_its_content() -> Result<()> {
+    let app = TestApp::on_sqlite().await?;
+    let member = app.member().await?;
+    let body = r#"{"ids": "a customer's words", "external_ids": []}"#.to_owned();
+    let response = app.post("/internal/v1/agents/find", &for_member(&member, Scope::Assess), body).await?;
+    assert_eq!(response.status(), 400);
+    let problem: Value = response.json().await?;
+    assert_eq!(problem["detail"], "JSON of another shape at 1:28");
+    Ok(())
+}
+
+#[tokio::test]
 async fn call_needs_token_with_audience_kind_and_scope() -> Result<()> {
     let app = TestApp::on_sqlite().await?;
     let member = app.member().await?;

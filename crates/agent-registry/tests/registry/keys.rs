@@ -92,7 +92,7 @@ async fn keys_are_listed_newest_first_by_organization(app: TestApp) -> Result<()
 }
 
 async fn concurrent_bootstraps_store_one_key(app: TestApp) -> Result<()> {
-    let key = ApiKey::parse("sixteen-chars-ok")?;
+    let key = ApiKey::parse("a-bootstrap-key-of-thirty-two-ch")?;
     let organization = OrganizationName::parse("default")?;
     try_join_all((0..6).map(|_| bootstrap(&app.database, &key, organization.clone()))).await?;
     let keys = list(&app.database, None).await?;

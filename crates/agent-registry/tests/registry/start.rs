@@ -13,7 +13,7 @@ use crate::test_app::TestApp;
 async fn role_starts_without_tables_and_becomes_ready() -> Result<()> {
     let service_database = ServiceDatabase::empty_sqlite(SCHEMA)?;
     let settings = service_database.settings();
-    let key = ApiKey::parse("a-bootstrap-key-of-tests")?;
+    let key = ApiKey::parse("a-bootstrap-key-of-the-tests-of-registry")?;
     let app = TestApp::run(settings.clone(), service_database, Some((key.clone(), "default".to_owned())))?;
     let ready =
         || async { Ok(app.http.get(format!("{}/readyz", app.address)).send().await?.status().is_success()) };
@@ -28,7 +28,7 @@ async fn role_starts_without_tables_and_becomes_ready() -> Result<()> {
 async fn invalid_configuration_is_refused_at_start() -> Result<()> {
     let service_database = ServiceDatabase::empty_sqlite(SCHEMA)?;
     let settings = service_database.settings();
-    let key = ApiKey::parse("a-bootstrap-key-of-tests")?;
+    let key = ApiKey::parse("a-bootstrap-key-of-the-tests-of-registry")?;
     assert!(TestApp::run(settings, service_database, Some((key, " ".to_owned()))).is_err());
     let service_database = ServiceDatabase::empty_sqlite(SCHEMA)?;
     let settings = DatabaseSettings { database_url: "mysql://host".to_owned().into(), database_pool_size: 1 };

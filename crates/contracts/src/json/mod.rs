@@ -3,6 +3,7 @@
 //! A derived deserializer stops at the first error; a developer who integrates a helpdesk wants to see all of them. So a
 //! body is parsed to a JSON tree, which is then read field by field.
 
+mod fault;
 mod tree;
 
 use std::borrow::Cow;
@@ -10,6 +11,7 @@ use std::cell::Cell;
 
 use serde::de::DeserializeSeed;
 
+pub use self::fault::JsonFault;
 use self::tree::TreeSeed;
 pub use self::tree::{Fields, Tree};
 use crate::validation::{BodyError, FieldError, MAX_NAME_CHARS, MAX_REPORTED_ERRORS};

@@ -1,9 +1,12 @@
 //! The use cases: claiming jobs, running one, writing its file.
 
+mod places;
 mod run_job;
 mod run_maintenance;
 mod run_worker;
+mod sweep_files;
 mod write_file;
+mod write_permits;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,8 +16,10 @@ use assay_export::store::WorkStore;
 use assay_platform::objects::Objects;
 use tokio::sync::Semaphore;
 
-pub(crate) use self::run_maintenance::run_maintenance;
+use self::places::Places;
+pub(crate) use self::run_maintenance::{FileRules, run_maintenance};
 pub(crate) use self::run_worker::run_worker;
+use self::write_permits::WritePermits;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WorkerSettings {
@@ -37,8 +42,12 @@ pub(crate) struct Worker {
     store: Arc<dyn WorkStore>,
     objects: Objects,
     settings: WorkerSettings,
+    /// Jobs that were claimed and have not ended.
+    places: Places,
+    /// One slot claims at a time: each has to know the places that the others took.
+    claims: Semaphore,
     /// Limits concurrent file writes. Jobs that wait for the read model hold no permit.
-    write_permits: Semaphore,
+    write_permits: Arc<WritePermits>,
 }
 
 impl Worker {
@@ -47,8 +56,16 @@ impl Worker {
         objects: Objects,
         settings: WorkerSettings,
         parallel_jobs: usize,
+        waiting_jobs: usize,
     ) -> Self {
-        Self { store, objects, settings, write_permits: Semaphore::new(parallel_jobs) }
+        Self {
+            store,
+            objects,
+            settings,
+            places: Places::new(parallel_jobs, waiting_jobs),
+            claims: Semaphore::new(1),
+            write_permits: WritePermits::new(parallel_jobs),
+        }
     }
 }
 

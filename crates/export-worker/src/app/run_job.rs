@@ -120,12 +120,14 @@ impl Worker {
             rows: file.rows,
             sha256: file.sha256,
             expires_at: self.settings.file_retention.expires_at(now),
+            missing_evaluations: file.missing_evaluations,
         };
         for _ in 0..PUBLISH_ATTEMPTS {
             match self.store.complete(claim, file.clone(), now).await {
                 Ok(true) => {
                     tracing::info!(bytes = file.bytes, rows = file.rows, "export complete");
                     metrics::completed(claim.kind, file.rows, file.bytes, began.elapsed());
+                    report_missing(file.missing_evaluations);
                     return self.remove_earlier_files(claim).await;
                 }
                 Ok(false) => {
@@ -167,6 +169,15 @@ impl Worker {
         if let Err(error) = self.objects.delete(object_key).await {
             tracing::warn!(cause = %error, object_key, "unused export file cannot be removed");
         }
+    }
+}
+
+fn report_missing(missing_evaluations: Option<u64>) {
+    metrics::missing(missing_evaluations);
+    match missing_evaluations {
+        Some(0) => {}
+        Some(missing) => tracing::warn!(missing, "export lacks evaluations that had not arrived"),
+        None => tracing::warn!("export may lack evaluations: scoring-worker did not say how many there are"),
     }
 }
 

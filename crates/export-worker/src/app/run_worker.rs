@@ -6,21 +6,30 @@ use std::time::Duration;
 
 use assay_contracts::time::Timestamp;
 use assay_export::domain::lease::{Claim, ClaimTerms};
-use assay_platform::db::DatabaseError;
+use assay_platform::db::{Clock, DatabaseError};
 use assay_platform::runtime::{new_id, now};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use super::places::Place;
 use super::run_job::failure_message;
 use super::{Worker, millis};
 
-/// Runs jobs, one at a time, until `stop`. A task of `Phase::Consume`.
-pub(crate) async fn run_worker(worker: Arc<Worker>, wakeup: Arc<Notify>, stop: CancellationToken) {
+/// Runs jobs, one at a time, until `stop`. A task of `Phase::Consume`. While the clock is wrong no job is claimed: the leases of
+/// other workers would seem to have expired.
+pub(crate) async fn run_worker(
+    worker: Arc<Worker>,
+    clock: Clock,
+    wakeup: Arc<Notify>,
+    stop: CancellationToken,
+) {
     let mut grace = worker.settings.pending_grace;
     while !stop.is_cancelled() {
-        match worker.claim(grace).await {
-            Ok(Some(claim)) => {
+        let claimed = if clock.is_trusted() { worker.claim(grace, &stop).await } else { Ok(None) };
+        match claimed {
+            Ok(Some((claim, place))) => {
                 worker.run_job(claim, &stop).await;
+                drop(place);
                 // Events of other jobs may have arrived meanwhile.
                 grace = Duration::ZERO;
                 continue;
@@ -35,14 +44,22 @@ pub(crate) async fn run_worker(worker: Arc<Worker>, wakeup: Arc<Notify>, stop: C
             () = wakeup.notified() => grace = Duration::ZERO,
             () = tokio::time::sleep(worker.settings.poll_interval) => {
                 grace = worker.settings.pending_grace;
-                worker.fail_exhausted_jobs().await;
+                if clock.is_trusted() {
+                    worker.fail_exhausted_jobs().await;
+                }
             }
         }
     }
 }
 
 impl Worker {
-    async fn claim(&self, grace: Duration) -> Result<Option<Claim>, DatabaseError> {
+    async fn claim(
+        &self,
+        grace: Duration,
+        stop: &CancellationToken,
+    ) -> Result<Option<(Claim, Place)>, DatabaseError> {
+        let turn = stop.run_until_cancelled(self.claims.acquire()).await;
+        let Some(Ok(_turn)) = turn else { return Ok(None) };
         let now = now();
         let terms = ClaimTerms {
             owner: new_id(),
@@ -50,8 +67,13 @@ impl Worker {
             lease_millis: millis(self.settings.lease),
             pending_before: created_before(now, grace),
             max_attempts: self.settings.max_attempts,
+            except: self.places.full(),
         };
-        self.store.claim(terms).await
+        let claim = self.store.claim(terms).await?;
+        Ok(claim.map(|claim| {
+            let place = self.places.take(claim.organization_id);
+            (claim, place)
+        }))
     }
 
     /// Fails jobs whose workers crashed in every attempt.

@@ -4,7 +4,7 @@
 use assay_export::domain::csv;
 use assay_export::domain::lease::Claim;
 use assay_export::store::{Selection, SnapshotError, line_channel};
-use assay_platform::objects::{ObjectError, ObjectWriter};
+use assay_platform::objects::{ObjectError, ObjectWriter, WrittenObject};
 use bytes::Bytes;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::{Duration, Instant, sleep, timeout};
@@ -47,6 +47,8 @@ pub(super) struct WrittenFile {
     pub(super) rows: u64,
     /// Lower-case hexadecimal.
     pub(super) sha256: String,
+    /// Evaluations that had not arrived; `None`: they could not be counted.
+    pub(super) missing_evaluations: Option<u64>,
 }
 
 impl Worker {
@@ -60,8 +62,12 @@ impl Worker {
         cancel: &CancellationToken,
     ) -> Result<WrittenFile, WriteFileError> {
         unless_cancelled(cancel, self.await_evaluations(claim)).await?;
-        let permit = async { self.write_permits.acquire().await.map_err(|_| WriteFileError::Cancelled) };
+        let permit = self.write_permits.acquire(claim.organization_id);
+        let permit = async { permit.await.ok_or(WriteFileError::Cancelled) };
         let _permit = unless_cancelled(cancel, permit).await?;
+        // Just before the snapshot: what arrives in between is at most reported as missing, never the other way round.
+        let missing = async { Ok::<_, SnapshotError>(self.store.missing_evaluations(claim.id).await?) };
+        let missing_evaluations = unless_cancelled(cancel, missing).await?;
         let key = claim.object_key();
         let mut writer = unless_cancelled(cancel, self.objects.create(&key)).await?;
         let rows = match unless_cancelled(cancel, self.copy(claim, &mut writer)).await {
@@ -72,7 +78,9 @@ impl Worker {
             }
         };
         match unless_cancelled(cancel, writer.finish()).await {
-            Ok(written) => Ok(WrittenFile { bytes: written.bytes, rows, sha256: written.sha256 }),
+            Ok(WrittenObject { bytes, sha256 }) => {
+                Ok(WrittenFile { bytes, rows, sha256, missing_evaluations })
+            }
             Err(error) => {
                 // The object may exist although the response was lost.
                 clean_up_in_time(async {
@@ -86,18 +94,13 @@ impl Worker {
     }
 
     /// Waits until the read model reaches the target sequence of the job. Evaluations that do not arrive in time (because
-    /// their event is a dead letter) are left to a later export.
+    /// their event is a dead letter) are left to a later export; the job says how many.
     async fn await_evaluations(&self, claim: &Claim) -> Result<(), WriteFileError> {
         let deadline = Instant::now() + self.settings.evaluations_wait;
         let mut pause = EVALUATIONS_POLL;
         loop {
             let lag = self.store.evaluation_lag(claim.id).await.map_err(SnapshotError::from)?;
-            if lag == Some(0) {
-                return Ok(());
-            }
-            if Instant::now() >= deadline {
-                // `None`: the target sequence is still unknown.
-                tracing::warn!(?lag, "export is written without evaluations that have not arrived");
+            if lag == Some(0) || Instant::now() >= deadline {
                 return Ok(());
             }
             sleep(pause).await;

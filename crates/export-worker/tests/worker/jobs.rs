@@ -3,6 +3,7 @@
 use anyhow::Result;
 use assay_contracts::event::ConversationEvaluated;
 use assay_contracts::export::{ExportFilters, ExportKind, ExportStatus};
+use assay_contracts::time::Timestamp;
 use assay_export::domain::evaluation_row::EvaluationRow;
 use assay_export::store::{JobWithoutTarget, SkippedSequences};
 use assay_platform::runtime::{new_id, now};
@@ -10,6 +11,7 @@ use assay_testkit::{eventually, on_both_databases};
 
 use crate::samples::{STARTED, evaluated};
 use crate::test_app::{TestApp, file_of, stop};
+use crate::test_database::number;
 
 const DAY: i64 = 24 * 60 * 60 * 1_000;
 
@@ -54,7 +56,7 @@ async fn job_waits_for_its_target_sequence(app: TestApp) -> Result<()> {
 async fn duplicate_event_in_a_batch_counts_once(app: TestApp) -> Result<()> {
     let event = evaluated(app.organization_id, STARTED);
     let row = EvaluationRow::of(new_id(), &event);
-    app.exports.record_rows(vec![row.clone(), row], now()).await?;
+    app.exports.record_rows(vec![row.clone(), row].into(), now()).await?;
     let id = app.create_with_target(2).await?;
     assert_eq!(app.work.evaluation_lag(id).await?, Some(1));
     Ok(())
@@ -85,6 +87,27 @@ async fn missing_sequences_are_skipped_after_the_timeout(app: TestApp) -> Result
     let skipped = app.exports.skip_missing_sequences(now().plus_millis(60_000)).await?;
     assert_eq!(skipped, [SkippedSequences { organization_id: app.organization_id, sequences: (4, 5) }]);
     assert_eq!(app.work.evaluation_lag(unreachable).await?, Some(0));
+    Ok(())
+}
+
+async fn waits_of_one_organization_leave_places_to_others(mut app: TestApp) -> Result<()> {
+    let greedy = app.organization_id;
+    let mut waiting = Vec::new();
+    for _ in 0..30 {
+        waiting.push(app.create_with_target(100).await?);
+    }
+    let _worker = app.worker(&app.config()?)?;
+    let held =
+        format!("SELECT count(*) FROM exports WHERE status = 'running' AND organization_id = '{greedy}'");
+    // Two that may write, and half of the 16 places for waiting jobs.
+    eventually("its places", || async { Ok(number(&app.test_database.database, &held).await? == 10) })
+        .await?;
+    app.organization_id = new_id();
+    for _ in 0..3 {
+        let id = app.create_with_target(0).await?;
+        app.file(id).await?;
+    }
+    assert_eq!(number(&app.test_database.database, &held).await?, 10);
     Ok(())
 }
 
@@ -120,6 +143,40 @@ async fn job_stops_waiting_after_the_timeout(app: TestApp) -> Result<()> {
     let _worker = app.worker(&config)?;
     app.file(id).await?;
     assert_eq!(app.column(id, "file_rows").await?, 0);
+    Ok(())
+}
+
+async fn export_says_how_many_evaluations_are_missing(app: TestApp) -> Result<()> {
+    let mut config = app.config()?;
+    config.evaluations_wait_milliseconds = 100;
+    app.record(&[1, 3, 4, 7].map(|sequence| numbered(&app, sequence))).await?;
+    let _worker = app.worker(&config)?;
+    for (target, missing) in [(1, 0), (2, 1), (4, 1), (6, 3), (9, 5)] {
+        let id = app.create_with_target(target).await?;
+        assert_eq!(app.file(id).await?.missing_evaluations, Some(missing), "{target}");
+    }
+    let id = app.create_without_target().await?;
+    assert_eq!(app.file(id).await?.missing_evaluations, None);
+    Ok(())
+}
+
+async fn skipped_evaluations_are_missing_until_they_arrive(app: TestApp) -> Result<()> {
+    app.record(&[1, 5, 9].map(|sequence| numbered(&app, sequence))).await?;
+    let id = app.create_with_target(12).await?;
+    let missing = async || anyhow::Ok(app.work.missing_evaluations(id).await?);
+    assert_eq!(missing().await?, Some(9));
+    assert_eq!(app.exports.skip_missing_sequences(now().plus_millis(60_000)).await?.len(), 3);
+    assert_eq!((app.work.evaluation_lag(id).await?, missing().await?), (Some(0), Some(9)));
+    // In the middle, at an end, the rest of a range, and one that arrived before.
+    for (arrived, rest) in [(3, 8), (10, 7), (2, 6), (4, 5), (5, 5), (12, 4), (11, 3)] {
+        app.record(&[numbered(&app, arrived)]).await?;
+        assert_eq!(missing().await?, Some(rest), "after {arrived}");
+    }
+    app.exports.forget_skipped_sequences(new_id(), Timestamp::MAX).await?;
+    app.exports.forget_skipped_sequences(app.organization_id, now()).await?;
+    assert_eq!(missing().await?, Some(3));
+    app.exports.forget_skipped_sequences(app.organization_id, now().plus_millis(120_000)).await?;
+    assert_eq!(missing().await?, Some(0));
     Ok(())
 }
 
@@ -206,7 +263,10 @@ on_both_databases! { TestApp {
     duplicate_event_in_a_batch_counts_once,
     out_of_order_sequence_does_not_fill_a_gap,
     missing_sequences_are_skipped_after_the_timeout,
+    waits_of_one_organization_leave_places_to_others,
     waiting_jobs_do_not_block_others,
+    export_says_how_many_evaluations_are_missing,
+    skipped_evaluations_are_missing_until_they_arrive,
     job_waits_until_its_target_sequence_is_set,
     job_stops_waiting_after_the_timeout,
     file_contains_the_selected_rows_in_order,

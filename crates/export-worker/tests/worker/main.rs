@@ -11,6 +11,7 @@ mod retention;
 #[allow(dead_code, reason = "shared with the tests of the export role, which use more of it")]
 mod samples;
 mod shutdown;
+mod sweep;
 mod test_app;
 #[path = "../../../export/tests/export/test_database.rs"]
 mod test_database;

@@ -81,6 +81,8 @@ impl TestApp {
             retry_delay_milliseconds: 1,
             evaluations_wait_milliseconds: 20_000,
             file_retention_days: 30,
+            // Every test has an impatient sweeper beside it.
+            sweep_grace_seconds: 0,
             maintenance_interval_seconds: 1,
         })
     }
@@ -102,7 +104,7 @@ impl TestApp {
 
     pub async fn record(&self, events: &[ConversationEvaluated]) -> Result<()> {
         let rows = events.iter().map(|event| EvaluationRow::of(new_id(), event));
-        Ok(self.exports.record_rows(rows.collect(), now()).await?)
+        Ok(self.exports.record_rows(rows.collect::<Vec<_>>().into(), now()).await?)
     }
 
     pub async fn create(&self, kind: ExportKind, filters: ExportFilters) -> Result<ExportId> {
@@ -134,7 +136,7 @@ impl TestApp {
         let id = job.id;
         let requested = ExportRequested { organization_id: self.organization_id, export_id: id, kind };
         let event = OutgoingEvent::new(new_id(), now(), &requested)?;
-        self.exports.create(Creation { job, event, record: None, target_sequence }).await?;
+        self.exports.create(Creation { job, event, record: None, target_sequence, max_open: 1_000 }).await?;
         Ok(id)
     }
 
@@ -151,9 +153,9 @@ impl TestApp {
         let requested = ExportRequested { organization_id, export_id: job.id, kind };
         let event = OutgoingEvent::new(new_id(), now(), &requested)?;
         let id = job.id;
-        self.exports
-            .create(Creation { job, event: event.clone(), record: None, target_sequence: Some(0) })
-            .await?;
+        let creation =
+            Creation { job, event: event.clone(), record: None, target_sequence: Some(0), max_open: 1_000 };
+        self.exports.create(creation).await?;
         Ok((id, event))
     }
 
@@ -165,6 +167,7 @@ impl TestApp {
             lease_millis: -1,
             pending_before: now().plus_millis(1_000),
             max_attempts,
+            except: None,
         };
         self.work.claim(terms).await?.context("no job waits")
     }

@@ -21,12 +21,16 @@ pub(crate) struct CreateExport {
     /// What to export.
     pub(crate) export: NewExport,
     pub(crate) idempotency: Option<(IdempotencyKey, Fingerprint)>,
+    /// Open exports that the organization may have.
+    pub(crate) max_open: u32,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CreateExportError {
     #[error("the idempotency key was used with another body")]
     IdempotencyConflict,
+    #[error("the organization has {0} open exports")]
+    TooManyOpen(u32),
     #[error("the export cannot be written as JSON: {0}")]
     Response(#[from] serde_json::Error),
     #[error(transparent)]
@@ -48,7 +52,7 @@ pub(crate) async fn create_export(
     let response = RecordedResponse {
         status: CREATED,
         location: Some(format!("/v1/evaluations/exports/{}", job.id)),
-        body: serde_json::to_string(&job.clone().into_export(None))?,
+        body: serde_json::to_string(&job.clone().into_export(None, job.created_at))?,
     };
     let requested = ExportRequested { organization_id, export_id: job.id, kind: job.kind };
     let event = OutgoingEvent::new(new_id(), job.created_at, &requested)?;
@@ -58,12 +62,14 @@ pub(crate) async fn create_export(
         fingerprint,
         response: response.clone(),
     });
-    match store.create(Creation { job, event, record, target_sequence }).await? {
+    let max_open = request.max_open;
+    match store.create(Creation { job, event, record, target_sequence, max_open }).await? {
         Created::New => {
             outbox.wake();
             Ok(response)
         }
         Created::KeyReused(KeyReuse::Replay(first_response)) => Ok(first_response),
+        Created::TooManyOpen => Err(CreateExportError::TooManyOpen(max_open)),
         Created::KeyReused(KeyReuse::Conflict) => Err(CreateExportError::IdempotencyConflict),
     }
 }

@@ -1,6 +1,7 @@
 //! The use cases, one for each file.
 
 pub(crate) mod create_export;
+pub(crate) mod download_permits;
 pub(crate) mod list_exports;
 pub(crate) mod open_file;
 pub(crate) mod read_export;

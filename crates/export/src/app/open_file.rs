@@ -10,6 +10,7 @@ use assay_platform::runtime::now;
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, StreamExt};
 
+use super::download_permits::{DownloadsBusy, FileOwner};
 use crate::domain::download_address::{self, InvalidAddress};
 use crate::domain::file_view::FileView;
 use crate::store::ExportStore;
@@ -21,6 +22,8 @@ pub(crate) enum OpenFileError {
     Address(#[from] InvalidAddress),
     #[error("the file is no longer kept")]
     Gone,
+    #[error(transparent)]
+    Busy(DownloadsBusy),
     #[error(transparent)]
     Objects(ObjectError),
     #[error(transparent)]
@@ -44,6 +47,7 @@ impl From<ObjectError> for OpenFileError {
 
 /// A file whose signed URL was verified.
 pub(crate) struct FoundFile {
+    pub(crate) owner: FileOwner,
     pub(crate) view: FileView,
     pub(crate) name: String,
 }
@@ -61,7 +65,8 @@ pub(crate) async fn find_file(
     let job = store.find_signed(id).await?.ok_or(OpenFileError::Gone)?;
     let file = job.file_at(now).cloned().ok_or(OpenFileError::Gone)?;
     let with_mark = query.get("bom").is_some_and(|value| value == "1");
-    Ok(FoundFile { view: FileView::of(file, with_mark), name: job.file_name() })
+    let owner = FileOwner { export_id: job.id, organization_id: job.organization_id };
+    Ok(FoundFile { owner, view: FileView::of(file, with_mark), name: job.file_name() })
 }
 
 /// Checks that the file exists, without reading it.

@@ -86,6 +86,7 @@ async fn remove_expired_rows(
     for retention in registry.retention().await? {
         let Some(kept_since) = retention.evaluations.cutoff(now) else { continue };
         let (organization_id, before) = (retention.organization_id, TicketId::min_at(kept_since));
+        store.forget_skipped_sequences(organization_id, kept_since).await?;
         let mut count = 0;
         loop {
             let removed = store.remove_rows_older_than(organization_id, before, ROWS).await?;
@@ -101,23 +102,27 @@ async fn remove_expired_rows(
     Ok(())
 }
 
-/// Deletes the file before marking the job: after an interruption the next run deletes it again, which is idempotent.
+/// Deletes the file before marking the job: after an interruption the next run deletes it again, which is idempotent. A file that
+/// cannot be deleted does not keep the others.
 async fn remove_expired_files(
     store: &dyn ExportStore,
     objects: &Objects,
     now: Timestamp,
 ) -> Result<(), MaintenanceError> {
     loop {
-        let expired = store.expired_files(now, BATCH).await?;
-        if expired.is_empty() {
-            return Ok(());
-        }
-        for file in expired {
+        let mut failure = None;
+        let mut is_any_removed = false;
+        for file in store.expired_files(now, BATCH).await? {
             if let Err(source) = objects.delete(&file.object_key).await {
-                return Err(MaintenanceError::File { object_key: file.object_key, source });
+                failure = Some(MaintenanceError::File { object_key: file.object_key, source });
+                continue;
             }
             store.mark_file_removed(file.id, now).await?;
+            is_any_removed = true;
             tracing::info!(export = %file.id, "export file removed: its retention period has passed");
+        }
+        if !is_any_removed {
+            return failure.map_or(Ok(()), Err);
         }
     }
 }

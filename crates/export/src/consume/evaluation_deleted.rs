@@ -31,7 +31,7 @@ impl BatchHandler for EvaluationDeletedHandler {
     }
 
     async fn handle_events(&self, rows: Vec<DeletedRow>) -> Vec<Result<(), Self::Error>> {
-        let delete = |rows| self.store.delete_rows(rows, now());
+        let delete = |rows| self.store.delete_rows(Arc::unwrap_or_clone(rows), now());
         all_or_each(rows, DatabaseError::is_transient, delete).await
     }
 }

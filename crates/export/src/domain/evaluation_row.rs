@@ -56,8 +56,8 @@ impl EvaluationRow {
 
 /// The newest row of each ticket, sorted by ticket id: a statement cannot update a row twice, and a common lock order avoids
 /// deadlocks.
-pub fn newest_of_each_ticket(rows: Vec<EvaluationRow>) -> Vec<EvaluationRow> {
-    let mut newest: HashMap<TicketId, EvaluationRow> = HashMap::with_capacity(rows.len());
+pub fn newest_of_each_ticket(rows: Vec<&EvaluationRow>) -> Vec<&EvaluationRow> {
+    let mut newest: HashMap<TicketId, &EvaluationRow> = HashMap::with_capacity(rows.len());
     for row in rows {
         match newest.get(&row.ticket_id) {
             Some(known) if !row.is_newer_than(known) => {}
@@ -66,7 +66,7 @@ pub fn newest_of_each_ticket(rows: Vec<EvaluationRow>) -> Vec<EvaluationRow> {
             }
         }
     }
-    let mut rows: Vec<EvaluationRow> = newest.into_values().collect();
+    let mut rows: Vec<&EvaluationRow> = newest.into_values().collect();
     rows.sort_unstable_by_key(|row| row.ticket_id);
     rows
 }

@@ -66,6 +66,7 @@ mod tests {
             bytes: 10,
             sha256: "ab".to_owned(),
             expires_at: Timestamp::MAX,
+            missing_evaluations: Some(0),
         };
         FileView::of(file, with_mark)
     }

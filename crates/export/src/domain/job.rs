@@ -1,7 +1,9 @@
 //! An export job: `pending → running → complete | failed` (specification, section "Evaluation export status"). A database
 //! trigger refuses any other transition.
 
-use assay_contracts::export::{Export, ExportFilters, ExportFormat, ExportKind, ExportStatus, NewExport};
+use assay_contracts::export::{
+    Export, ExportFilters, ExportFormat, ExportKind, ExportStatus, FileStatus, NewExport,
+};
 use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_contracts::time::Timestamp;
 
@@ -42,6 +44,14 @@ pub struct StoredFile {
     pub sha256: String,
     /// Downloads are refused from this moment on.
     pub expires_at: Timestamp,
+    /// Evaluations that had not arrived when it was written; `None`: they were not counted.
+    pub missing_evaluations: Option<u64>,
+}
+
+impl StoredFile {
+    fn status_at(&self, now: Timestamp) -> FileStatus {
+        if self.expires_at > now { FileStatus::Available } else { FileStatus::Expired }
+    }
 }
 
 impl Job {
@@ -60,7 +70,7 @@ impl Job {
     /// The file, unless it has expired at `now`.
     pub fn file_at(&self, now: Timestamp) -> Option<&StoredFile> {
         match &self.state {
-            JobState::Complete(file) if file.expires_at > now => Some(file),
+            JobState::Complete(file) if file.status_at(now) == FileStatus::Available => Some(file),
             _ => None,
         }
     }
@@ -74,8 +84,12 @@ impl Job {
         }
     }
 
-    /// The public representation.
-    pub fn into_export(self, download_url: Option<String>) -> Export {
+    /// The public representation at `now`.
+    pub fn into_export(self, download_url: Option<String>, now: Timestamp) -> Export {
+        let file = match &self.state {
+            JobState::Complete(file) => Some(file),
+            _ => None,
+        };
         Export {
             id: self.id,
             kind: self.kind,
@@ -85,6 +99,10 @@ impl Job {
             created_at: self.created_at,
             updated_at: self.updated_at,
             download_url,
+            file_status: file.map(|file| file.status_at(now)),
+            file_expires_at: file.map(|file| file.expires_at).filter(|at| *at < Timestamp::MAX),
+            evaluations_complete: file.map(|file| file.missing_evaluations == Some(0)),
+            missing_evaluations: file.and_then(|file| file.missing_evaluations),
             error_message: match self.state {
                 JobState::Failed { message } => Some(message),
                 _ => None,

@@ -5,6 +5,8 @@ use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_contracts::time::Timestamp;
 use uuid::Uuid;
 
+use super::file_key::FileKey;
+
 /// Id of one lease, generated for each claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LeaseOwner(Uuid);
@@ -47,7 +49,7 @@ impl Claim {
     }
 
     fn object_key_of(&self, attempt: u32) -> String {
-        format!("exports/{}/{}/{attempt}.csv", self.organization_id, self.id)
+        FileKey { organization_id: self.organization_id, export_id: self.id, attempt }.to_string()
     }
 }
 
@@ -63,6 +65,8 @@ pub struct ClaimTerms {
     pub pending_before: Timestamp,
     /// Jobs with this many counted attempts are not claimed.
     pub max_attempts: u32,
+    /// An organization whose jobs are left to others: it has all the places of this worker that it may have.
+    pub except: Option<OrganizationId>,
 }
 
 /// A written file, ready to be published.
@@ -76,4 +80,6 @@ pub struct FinishedFile {
     pub sha256: String,
     /// Downloads are refused from this moment on.
     pub expires_at: Timestamp,
+    /// Evaluations that had not arrived; `None`: they could not be counted.
+    pub missing_evaluations: Option<u64>,
 }

@@ -4,6 +4,7 @@ pub mod byte_range;
 pub mod csv;
 pub mod download_address;
 pub mod evaluation_row;
+pub mod file_key;
 pub mod file_view;
 pub mod job;
 pub mod lease;

@@ -83,6 +83,22 @@ impl SequenceTracker {
         Some(skipped)
     }
 
+    /// The sequences of an inclusive range that have not arrived, as inclusive ranges.
+    pub fn gaps(&self, (first, last): (i64, i64)) -> Vec<(i64, i64)> {
+        let mut gaps = Vec::new();
+        let mut next = first.max(self.watermark + 1);
+        for (start, range) in self.out_of_order() {
+            if next < start.min(last + 1) {
+                gaps.push((next, (start - 1).min(last)));
+            }
+            next = next.max(range.last + 1);
+        }
+        if next <= last {
+            gaps.push((next, last));
+        }
+        gaps
+    }
+
     /// Raises the watermark over the ranges that adjoin it.
     fn advance(&mut self) {
         while let Some(entry) = self.out_of_order.first_entry()
@@ -140,6 +156,25 @@ mod tests {
         assert_eq!(tracker.skip_to(7), Some((5, 7)));
         assert_eq!(tracker, SequenceTracker::new(8, []));
         assert_eq!(tracker.skip_to(9), Some((9, 9)));
+    }
+
+    #[test]
+    fn gaps_are_what_has_not_arrived() {
+        let range = |first, last| (first, OutOfOrderRange { last, since: NOW });
+        let tracker = SequenceTracker::new(4, [range(6, 8), range(11, 11)]);
+        type Range = (i64, i64);
+        let cases: [(Range, &[Range]); 7] = [
+            ((1, 4), &[]),
+            ((1, 5), &[(5, 5)]),
+            ((6, 8), &[]),
+            ((5, 9), &[(5, 5), (9, 9)]),
+            ((7, 9), &[(9, 9)]),
+            ((5, 12), &[(5, 5), (9, 10), (12, 12)]),
+            ((13, 15), &[(13, 15)]),
+        ];
+        for (range, gaps) in cases {
+            assert_eq!(tracker.gaps(range), gaps, "{range:?}");
+        }
     }
 
     #[test]

@@ -37,7 +37,7 @@ impl PublicBaseUrl {
 
     pub fn to_response(&self, job: Job, keys: &SigningKeys, now: Timestamp) -> Export {
         let download_url = self.download_url(&job, keys, now);
-        job.into_export(download_url)
+        job.into_export(download_url, now)
     }
 }
 

@@ -13,7 +13,7 @@ use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use assay_contracts::problem::ProblemCode;
 use assay_platform::objects::ObjectError;
 use assay_platform::web::{WebError, query_pairs};
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 
 use super::Services;
 use crate::app::open_file::{FoundFile, OpenFileError, check_file, find_file, read_file};
@@ -79,7 +79,12 @@ async fn body(
     file: &FoundFile,
     range: Range<u64>,
 ) -> Result<HttpResponse, WebError> {
+    let permit = services.downloads.acquire(file.owner).map_err(OpenFileError::Busy)?;
     let content = read_file(&services.objects, &file.view, &range).await?;
+    // The permit lasts as long as the body: until its end, or that of the connection.
+    let content = content.inspect(move |_| {
+        let _held = &permit;
+    });
     describe_file(&mut response, file);
     Ok(response.body(SizedStream::new(range.end - range.start, content)))
 }

@@ -20,8 +20,8 @@ use crate::app::list_exports::{ListExports, list_exports};
 use crate::app::read_export::{find_download, read_export};
 use crate::domain::view::PublicBaseUrl;
 
-/// Bodies are small; the gateway refuses larger ones.
-const BODY_LIMITS: BodyLimits = BodyLimits { max_bytes: 4 * 1024 * 1024, deadline: Duration::from_secs(10) };
+/// A body has five short fields.
+const BODY_LIMITS: BodyLimits = BodyLimits { max_bytes: 64 * 1024, deadline: Duration::from_secs(10) };
 
 /// Queues an export: 201 with the export.
 pub(super) async fn create(
@@ -36,7 +36,7 @@ pub(super) async fn create(
     let body = read_body(&request, payload, BODY_LIMITS).await?;
     let export = NewExport::parse(&body).map_err(body_error)?;
     let idempotency = key.map(|key| (key, Fingerprint::of(&body)));
-    let request = CreateExport { organization_id, export, idempotency };
+    let request = CreateExport { organization_id, export, idempotency, max_open: services.max_open_exports };
     let created = create_export(services.store.as_ref(), &services.outbox, &services.scoring, request);
     respond_with(created.await?)
 }

@@ -14,6 +14,7 @@ use assay_platform::auth::SigningKeys;
 use assay_platform::objects::Objects;
 use assay_platform::web::{ServiceAuth, resource, service_auth_middleware};
 
+use crate::app::download_permits::DownloadPermits;
 use crate::store::ExportStore;
 
 /// State of the handlers.
@@ -23,6 +24,9 @@ pub(crate) struct Services {
     /// Keys of cursors and download URLs.
     pub(crate) keys: SigningKeys,
     pub(crate) objects: Objects,
+    pub(crate) downloads: DownloadPermits,
+    /// Open exports that an organization may have.
+    pub(crate) max_open_exports: u32,
     /// Source of the target sequence.
     pub(crate) scoring: ScoringClient,
 }

@@ -6,6 +6,7 @@ mod notifications;
 mod postgres;
 mod sqlite;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use assay_contracts::export::{ExportFilters, ExportKind};
@@ -41,6 +42,8 @@ pub struct Creation {
     pub record: Option<Record>,
     /// Sequence of the latest evaluation that the file must include; `None` while unknown.
     pub target_sequence: Option<i64>,
+    /// Open (pending or running) jobs that the organization may have, this one included.
+    pub max_open: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +51,19 @@ pub enum Created {
     New,
     /// Nothing was stored: the idempotency key was used before.
     KeyReused(KeyReuse),
+    /// Nothing was stored: the organization has as many open jobs as it may have.
+    TooManyOpen,
+}
+
+/// What the files of a job are for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileUse {
+    /// The job is open: any of its files may be written, or become the file of the job.
+    Open,
+    /// The file of a complete job; all others are left over.
+    File { object_key: String },
+    /// None: the job failed, or its file was removed.
+    None,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,7 +108,8 @@ impl Selection {
 /// The store of the export role.
 #[async_trait]
 pub trait ExportStore: Send + Sync {
-    /// Stores a job, its event and the response of its idempotency key in one transaction.
+    /// Stores a job, its event and the response of its idempotency key in one transaction, which also counts the open jobs of
+    /// the organization: simultaneous requests do not exceed the limit.
     async fn create(&self, creation: Creation) -> Result<Created, DatabaseError>;
 
     /// Jobs of an organization after the position `after`, newest first, at most `limit`.
@@ -117,7 +134,7 @@ pub trait ExportStore: Send + Sync {
 
     /// Stores rows and inbox entries in one transaction; skips events that were handled before. Only a newer evaluation
     /// replaces the row of a ticket, and none replaces a tombstone.
-    async fn record_rows(&self, rows: Vec<EvaluationRow>, now: Timestamp) -> Result<(), DatabaseError>;
+    async fn record_rows(&self, rows: Arc<Vec<EvaluationRow>>, now: Timestamp) -> Result<(), DatabaseError>;
 
     /// Replaces rows, present or future, with tombstones in one transaction; skips events that were handled before.
     async fn delete_rows(&self, rows: Vec<DeletedRow>, now: Timestamp) -> Result<(), DatabaseError>;
@@ -146,14 +163,22 @@ pub trait ExportStore: Send + Sync {
     /// returns the skipped ranges.
     async fn skip_missing_sequences(&self, limit: Timestamp) -> Result<Vec<SkippedSequences>, DatabaseError>;
 
-    /// Creates the partitions of the coming months. Does nothing on SQLite.
+    /// Forgets the skipped sequences of an organization whose evaluations are older than `before`, the retention period.
+    async fn forget_skipped_sequences(
+        &self,
+        organization_id: OrganizationId,
+        before: Timestamp,
+    ) -> Result<(), DatabaseError>;
+
+    /// Moves rows out of the default partition and creates the partitions of the coming months. Does nothing on SQLite.
     async fn ensure_partitions(&self, now: Timestamp) -> Result<(), DatabaseError>;
 }
 
 /// The store of the export worker, on the same database.
 #[async_trait]
 pub trait WorkStore: Send + Sync {
-    /// Claims the oldest job that is pending, or running with an expired lease.
+    /// Claims a job that is pending, or running with an expired lease: the oldest one of the organization with the fewest jobs
+    /// under a lease.
     async fn claim(&self, terms: ClaimTerms) -> Result<Option<Claim>, DatabaseError>;
 
     /// Extends the lease to `until`. `false` when the lease is lost.
@@ -197,6 +222,13 @@ pub trait WorkStore: Send + Sync {
 
     /// Number of sequences between the watermark of the read model and the target of the job. `None` without a target.
     async fn evaluation_lag(&self, id: ExportId) -> Result<Option<i64>, DatabaseError>;
+
+    /// Number of evaluations up to the target of the job that have not arrived, also of those that no export waits for any
+    /// more. `None` without a target.
+    async fn missing_evaluations(&self, id: ExportId) -> Result<Option<u64>, DatabaseError>;
+
+    /// What the files of these jobs are for; a job that does not exist is left out.
+    async fn file_uses(&self, ids: Vec<ExportId>) -> Result<BTreeMap<ExportId, FileUse>, DatabaseError>;
 
     /// Sends the selected lines to `sink`, ordered by conversation date and ticket id, as one consistent snapshot; returns
     /// their number. Ends early when the receiver is dropped.

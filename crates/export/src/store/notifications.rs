@@ -28,8 +28,12 @@ impl Notifications {
         file: &FinishedFile,
         now: Timestamp,
     ) -> Result<Option<OutgoingEvent>, DatabaseError> {
-        let outcome =
-            ExportOutcome::Complete { rows: file.rows, bytes: file.bytes, sha256: file.sha256.clone() };
+        let outcome = ExportOutcome::Complete {
+            rows: file.rows,
+            bytes: file.bytes,
+            sha256: file.sha256.clone(),
+            missing_evaluations: file.missing_evaluations,
+        };
         self.event((claim.id, claim.organization_id, claim.kind), outcome, now)
     }
 

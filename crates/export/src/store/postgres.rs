@@ -2,7 +2,7 @@
 
 use assay_contracts::export::ExportKind;
 use assay_contracts::time::Timestamp;
-use assay_platform::db::{DatabaseError, PartitionedTable, ensure_monthly_partitions, static_sql};
+use assay_platform::db::{DatabaseError, PartitionedTable, maintain_partitions, static_sql};
 use diesel::connection::SimpleConnection;
 use diesel::pg::PgRowByRowLoadingMode;
 use diesel::prelude::*;
@@ -19,16 +19,12 @@ type Database = assay_platform::db::Postgres;
 /// Column type of ids.
 type Id = diesel::sql_types::Uuid;
 
-macro_rules! skip_locked {
-    ($query:expr) => {
-        $query.for_update().skip_locked()
-    };
-}
-
 #[path = "sql/mod.rs"]
 mod sql;
 
 pub(super) use self::sql::SqlStore;
+
+const SKIP_LOCKED: &str = "FOR UPDATE OF exports SKIP LOCKED";
 
 const ROWS: &str = "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8)";
 
@@ -46,7 +42,7 @@ const PRUNE_TOMBSTONES: &str = "
       AND deleted_at IS NOT NULL";
 
 /// Partitions created in advance: enough time to notice when maintenance fails.
-const MONTHS_AHEAD: u32 = 3;
+const MONTHS_AHEAD: i32 = 3;
 const EVALUATION_ROWS: PartitionedTable = PartitionedTable { name: "evaluation_rows", key: "ticket_id" };
 
 /// Plans the cursor for all of its rows. A fetch may have to sort, and the object store may be slow between two of them.
@@ -62,17 +58,25 @@ extern "SQL" {
     fn greatest(one: BigInt, other: BigInt) -> BigInt;
 }
 
+/// Until the end of the transaction no other one gets past this line with the same `name`.
+fn serialize(connection: &mut Connection, name: &str) -> Result<(), DatabaseError> {
+    static_sql("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))")
+        .bind::<Text, _>(name)
+        .execute(connection)?;
+    Ok(())
+}
+
 fn upsert_rows(
     connection: &mut Connection,
     upsert: &'static str,
-    rows: &[EvaluationRow],
+    rows: &[&EvaluationRow],
 ) -> Result<(), DatabaseError> {
     if rows.is_empty() {
         return Ok(());
     }
-    let ids = |of: fn(&EvaluationRow) -> Uuid| rows.iter().map(of).collect::<Vec<_>>();
-    let numbers = |of: fn(&EvaluationRow) -> i64| rows.iter().map(of).collect::<Vec<_>>();
-    let texts = |of: fn(&EvaluationRow) -> &str| rows.iter().map(of).collect::<Vec<_>>();
+    let ids = |of: fn(&EvaluationRow) -> Uuid| rows.iter().map(|row| of(row)).collect::<Vec<_>>();
+    let numbers = |of: fn(&EvaluationRow) -> i64| rows.iter().map(|row| of(row)).collect::<Vec<_>>();
+    let texts = |of: fn(&EvaluationRow) -> &str| rows.iter().map(|row| of(row)).collect::<Vec<_>>();
     static_sql(upsert)
         .bind::<Array<Id>, _>(ids(|row| row.ticket_id.as_uuid()))
         .bind::<Array<Id>, _>(ids(|row| row.organization_id.as_uuid()))
@@ -87,9 +91,7 @@ fn upsert_rows(
 }
 
 async fn ensure_partitions(database: &Database, now: Timestamp) -> Result<(), DatabaseError> {
-    database
-        .run(move |connection| ensure_monthly_partitions(connection, EVALUATION_ROWS, now, MONTHS_AHEAD))
-        .await
+    maintain_partitions(database, EVALUATION_ROWS, now, MONTHS_AHEAD).await
 }
 
 /// Fetches the rows in batches and reads them one by one, so that memory is bounded by one line (ADR 16).

@@ -16,17 +16,14 @@ type Database = assay_platform::db::Sqlite;
 /// Column type of ids.
 type Id = Text;
 
-macro_rules! skip_locked {
-    ($query:expr) => {
-        $query
-    };
-}
-
 #[path = "sql/mod.rs"]
 #[expect(clippy::duplicate_mod, reason = "one text of statements, compiled for both databases")]
 mod sql;
 
 pub(super) use self::sql::SqlStore;
+
+/// Nothing is locked.
+const SKIP_LOCKED: &str = "";
 
 const ROWS: &str = "VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
 
@@ -45,10 +42,15 @@ extern "SQL" {
     fn greatest(one: BigInt, other: BigInt) -> BigInt;
 }
 
+/// There is one writer.
+fn serialize(_: &mut Connection, _: &str) -> Result<(), DatabaseError> {
+    Ok(())
+}
+
 fn upsert_rows(
     connection: &mut Connection,
     upsert: &'static str,
-    rows: &[EvaluationRow],
+    rows: &[&EvaluationRow],
 ) -> Result<(), DatabaseError> {
     for row in rows {
         static_sql(upsert)

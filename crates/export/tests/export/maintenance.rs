@@ -27,7 +27,8 @@ async fn create_complete_export(
     let id = job.id;
     let requested = ExportRequested { organization_id, export_id: id, kind: job.kind };
     let event = OutgoingEvent::new(new_id(), now(), &requested)?;
-    export_store(database).create(Creation { job, event, record: None, target_sequence: None }).await?;
+    let creation = Creation { job, event, record: None, target_sequence: None, max_open: 1_000 };
+    export_store(database).create(creation).await?;
     complete(&*work_store(database, Notifications::Off), &prepared.objects, b"header\r\n", expires_at)
         .await?;
     Ok((id, format!("exports/{organization_id}/{id}/1.csv")))
@@ -63,6 +64,25 @@ async fn expired_files_are_removed_although_other_steps_fail(prepared: PreparedD
     Ok(())
 }
 
+async fn file_that_cannot_be_removed_does_not_keep_others(prepared: PreparedDatabase) -> Result<()> {
+    let (stuck, stuck_key) = create_complete_export(&prepared, now().plus_millis(-10)).await?;
+    let (next, next_key) = create_complete_export(&prepared, now()).await?;
+    // A folder in its place: it cannot be deleted as a file is.
+    let obstacle = prepared.folder().join(&stuck_key);
+    std::fs::remove_file(&obstacle)?;
+    std::fs::create_dir_all(obstacle.join("in the way"))?;
+    let app = prepared.start()?;
+    let removed =
+        |id| format!("SELECT count(*) FROM exports WHERE file_removed_at IS NOT NULL AND id = '{id}'");
+    let is_removed =
+        async |id: ExportId| anyhow::Ok(number(&app.test_database.database, &removed(id)).await? == 1);
+    eventually("the removal", || is_removed(next)).await?;
+    assert!(matches!(app.objects.size(&next_key).await, Err(ObjectError::NotFound(_))));
+    assert!(!is_removed(stuck).await?);
+    std::fs::remove_dir_all(&obstacle)?;
+    eventually("the removal of the other", || is_removed(stuck)).await
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn inbox_is_pruned_although_partitions_fail() -> Result<()> {
     let prepared = PreparedDatabase::on_postgres().await?;
@@ -92,6 +112,7 @@ mod removing {
     on_both_databases! { PreparedDatabase {
         expired_files_are_removed,
         expired_files_are_removed_although_other_steps_fail,
+        file_that_cannot_be_removed_does_not_keep_others,
     } }
 }
 

@@ -1,15 +1,17 @@
 //! `GET /internal/v1/exports/{id}` and its `/download`, in every state of a job.
 
 use anyhow::Result;
-use assay_contracts::export::{DownloadAddress, ExportStatus};
+use assay_contracts::export::{DownloadAddress, ExportStatus, FileStatus};
 use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_contracts::tenant::Scope;
 use assay_contracts::time::Timestamp;
+use assay_export::domain::lease::FinishedFile;
 use assay_platform::auth::Audience;
 use assay_platform::runtime::{new_id, now};
 use assay_testkit::on_both_databases;
 
 use crate::test_app::{PUBLIC_BASE, TestApp, claim, claims, header, problem};
+use crate::test_database::execute;
 
 async fn pending_and_running_jobs_have_no_download_url(app: TestApp) -> Result<()> {
     let organization = new_id();
@@ -33,6 +35,8 @@ async fn complete_job_has_an_absolute_download_url(app: TestApp) -> Result<()> {
     app.complete(b"header\r\n", Timestamp::MAX).await?;
     let export = app.read(organization, id).await?;
     assert_eq!((export.status, export.error_message), (ExportStatus::Complete, None));
+    assert_eq!((export.file_status, export.file_expires_at), (Some(FileStatus::Available), None));
+    assert_eq!((export.evaluations_complete, export.missing_evaluations), (Some(true), Some(0)));
     let expected = format!("{PUBLIC_BASE}/v1/downloads/{id}?expires=");
     assert!(export.download_url.unwrap_or_default().starts_with(&expected));
     let response = app.get(organization, &format!("/{id}/download")).await?;
@@ -62,12 +66,47 @@ async fn failed_job_has_an_error_message(app: TestApp) -> Result<()> {
 async fn job_with_an_expired_file_stays_listed(app: TestApp) -> Result<()> {
     let organization = new_id();
     let id = app.create(organization).await?.id;
-    app.complete(b"header\r\n", now()).await?;
+    let expiry = now();
+    app.complete(b"header\r\n", expiry).await?;
     let export = app.read(organization, id).await?;
     assert_eq!((export.status, export.download_url), (ExportStatus::Complete, None));
+    assert_eq!((export.file_status, export.file_expires_at), (Some(FileStatus::Expired), Some(expiry)));
     let response = app.get(organization, &format!("/{id}/download")).await?;
     problem(response, 404, "export-file-gone").await?;
-    assert!(app.get(organization, "").await?.text().await?.contains(&id.to_string()));
+    let list: serde_json::Value = app.get(organization, "").await?.json().await?;
+    let listed = &list["data"][0];
+    assert_eq!(
+        (&listed["id"], &listed["file_status"]),
+        (&id.to_string().into(), &"expired".into()),
+        "{list}"
+    );
+    assert_eq!(listed.get("download_url"), None);
+    Ok(())
+}
+
+async fn file_that_lacks_evaluations_says_so(app: TestApp) -> Result<()> {
+    let organization = new_id();
+    for (missing, of_earlier_release) in [(Some(2), false), (None, false), (Some(0), true)] {
+        let id = app.create(organization).await?.id;
+        let claim = claim(&*app.work).await?;
+        let file = FinishedFile {
+            object_key: claim.object_key(),
+            bytes: 1,
+            rows: 0,
+            sha256: "ab".to_owned(),
+            expires_at: Timestamp::MAX,
+            missing_evaluations: missing,
+        };
+        assert!(app.work.complete(&claim, file, now()).await?);
+        if of_earlier_release {
+            let forget = format!("UPDATE exports SET missing_evaluations = NULL WHERE id = '{id}'");
+            execute(&app.test_database.database, forget).await?;
+        }
+        let export: serde_json::Value = app.get(organization, &format!("/{id}")).await?.json().await?;
+        assert_eq!(export["evaluations_complete"], false, "{export}");
+        let expected = missing.filter(|_| !of_earlier_release).map(serde_json::Value::from);
+        assert_eq!(export.get("missing_evaluations"), expected.as_ref(), "{export}");
+    }
     Ok(())
 }
 
@@ -97,6 +136,7 @@ on_both_databases! { TestApp {
     complete_job_has_an_absolute_download_url,
     failed_job_has_an_error_message,
     job_with_an_expired_file_stays_listed,
+    file_that_lacks_evaluations_says_so,
     unknown_and_foreign_exports_are_not_found,
     call_without_public_base_url_is_refused,
 } }

@@ -50,7 +50,7 @@ impl Rows {
     }
 
     async fn record(&self, event_id: EventId, event: &ConversationEvaluated) -> Result<()> {
-        Ok(self.exports.record_rows(vec![EvaluationRow::of(event_id, event)], now()).await?)
+        Ok(self.exports.record_rows(vec![EvaluationRow::of(event_id, event)].into(), now()).await?)
     }
 
     async fn delete(&self, event_id: EventId, ticket_id: TicketId) -> Result<()> {
@@ -82,7 +82,7 @@ impl Rows {
         };
         let event = OutgoingEvent::new(new_id(), now(), &requested)?;
         let target_sequence = Some(target);
-        self.exports.create(Creation { job, event, record: None, target_sequence }).await?;
+        self.exports.create(Creation { job, event, record: None, target_sequence, max_open: 1_000 }).await?;
         Ok(id)
     }
 }

@@ -44,18 +44,18 @@ impl Jobs {
     }
 
     async fn create(&self, created_at: Timestamp) -> Result<ExportId> {
+        self.create_for(self.organization_id, created_at).await
+    }
+
+    async fn create_for(&self, organization_id: OrganizationId, created_at: Timestamp) -> Result<ExportId> {
         let export = NewExport::parse(br#"{"kind":"axis","filters":{"from":1,"to":2}}"#);
-        let job = Job::new(
-            new_id(),
-            self.organization_id,
-            &export.map_err(|e| anyhow::anyhow!("{e:?}"))?,
-            created_at,
-        );
-        let requested =
-            ExportRequested { organization_id: self.organization_id, export_id: job.id, kind: job.kind };
+        let job =
+            Job::new(new_id(), organization_id, &export.map_err(|e| anyhow::anyhow!("{e:?}"))?, created_at);
+        let requested = ExportRequested { organization_id, export_id: job.id, kind: job.kind };
         let event = OutgoingEvent::new(new_id(), created_at, &requested)?;
         let id = job.id;
-        self.exports.create(Creation { job, event, record: None, target_sequence: None }).await?;
+        let creation = Creation { job, event, record: None, target_sequence: None, max_open: 1_000 };
+        self.exports.create(creation).await?;
         Ok(id)
     }
 
@@ -73,7 +73,14 @@ impl Jobs {
 }
 
 fn terms(now: Timestamp, pending_before: Timestamp) -> ClaimTerms {
-    ClaimTerms { owner: new_id(), now, lease_millis: LEASE, pending_before, max_attempts: MAX_ATTEMPTS }
+    ClaimTerms {
+        owner: new_id(),
+        now,
+        lease_millis: LEASE,
+        pending_before,
+        max_attempts: MAX_ATTEMPTS,
+        except: None,
+    }
 }
 
 fn file(claim: &Claim) -> FinishedFile {
@@ -83,6 +90,7 @@ fn file(claim: &Claim) -> FinishedFile {
         rows: 1,
         sha256: "ab".to_owned(),
         expires_at: NOW.plus_millis(1_000),
+        missing_evaluations: Some(3),
     }
 }
 
@@ -100,6 +108,69 @@ async fn oldest_job_is_claimed_first(jobs: Jobs) -> Result<()> {
     assert_eq!(jobs.claim().await?.id, young);
     assert_eq!(jobs.claim_at(NOW).await?, None);
     assert_eq!(jobs.job(old).await?.status(), ExportStatus::Running);
+    Ok(())
+}
+
+async fn organization_with_the_fewest_leases_is_next(jobs: Jobs) -> Result<()> {
+    for _ in 0..3 {
+        jobs.create(NOW.plus_millis(-100)).await?;
+    }
+    let (second, third) = (new_id(), new_id());
+    jobs.create_for(second, NOW.plus_millis(-50)).await?;
+    jobs.create_for(second, NOW.plus_millis(-40)).await?;
+    jobs.create_for(third, NOW).await?;
+    let mut served = Vec::new();
+    while let Some(claim) = jobs.claim_at(NOW).await? {
+        served.push(claim.organization_id);
+    }
+    let first = jobs.organization_id;
+    assert_eq!(served, [first, second, third, first, second, first]);
+    Ok(())
+}
+
+async fn expired_and_released_leases_do_not_count(jobs: Jobs) -> Result<()> {
+    let other = new_id();
+    jobs.create(NOW.plus_millis(-9)).await?;
+    jobs.create(NOW.plus_millis(-8)).await?;
+    jobs.claim().await?;
+    let released = jobs.claim().await?;
+    assert!(jobs.work.retry_later(&released, NOW.plus_millis(10 * LEASE), NOW).await?);
+    // After its lease the first job is due again, and older than that of the other organization.
+    jobs.create_for(other, NOW).await?;
+    let later = NOW.plus_millis(LEASE);
+    let claim = jobs.claim_at(later).await?.context("no job waits")?;
+    assert_eq!((claim.organization_id, claim.attempt), (jobs.organization_id, 2));
+    Ok(())
+}
+
+async fn simultaneous_claims_serve_every_organization(jobs: Jobs) -> Result<()> {
+    let mut organizations = HashSet::from([jobs.organization_id]);
+    for _ in 0..8 {
+        jobs.create(NOW.plus_millis(-100)).await?;
+    }
+    for _ in 0..3 {
+        let other = new_id();
+        organizations.insert(other);
+        jobs.create_for(other, NOW).await?;
+    }
+    let claims = futures_util::future::join_all((0..4).map(|_| jobs.claim_at(NOW))).await;
+    let mut served = HashSet::new();
+    for claim in claims {
+        served.insert(claim?.context("no job waits")?.organization_id);
+    }
+    assert_eq!(served, organizations);
+    Ok(())
+}
+
+async fn excepted_organization_is_left_to_others(jobs: Jobs) -> Result<()> {
+    let other = new_id();
+    let own = jobs.create(NOW.plus_millis(-1)).await?;
+    jobs.create_for(other, NOW).await?;
+    let without = |organization| ClaimTerms { except: Some(organization), ..terms(NOW, NOW) };
+    let claim = jobs.work.claim(without(jobs.organization_id)).await?.context("no job waits")?;
+    assert_eq!(claim.organization_id, other);
+    assert_eq!(jobs.work.claim(without(jobs.organization_id)).await?, None);
+    assert_eq!(jobs.work.claim(without(other)).await?.map(|claim| claim.id), Some(own));
     Ok(())
 }
 
@@ -142,7 +213,8 @@ async fn expired_lease_is_taken_over_and_its_worker_changes_nothing(jobs: Jobs) 
     assert!(!jobs.work.release(&dead, later).await?);
     assert!(jobs.work.complete(&successor, file(&successor), later).await?);
     let job = jobs.job(id).await?;
-    assert!(matches!(job.state, JobState::Complete(file) if file.object_key == successor.object_key()));
+    let JobState::Complete(file) = job.state else { anyhow::bail!("{job:?}") };
+    assert_eq!((file.object_key, file.missing_evaluations), (successor.object_key(), Some(3)));
     Ok(())
 }
 
@@ -271,6 +343,10 @@ async fn database_refuses_invalid_job_transitions(jobs: Jobs) -> Result<()> {
 
 on_both_databases! { Jobs {
     oldest_job_is_claimed_first,
+    organization_with_the_fewest_leases_is_next,
+    expired_and_released_leases_do_not_count,
+    simultaneous_claims_serve_every_organization,
+    excepted_organization_is_left_to_others,
     job_is_claimed_by_one_worker_only,
     young_job_is_not_claimed_by_polling,
     expired_lease_is_taken_over_and_its_worker_changes_nothing,

@@ -45,8 +45,8 @@ impl Rows {
     }
 
     async fn record(&self, events: &[&ConversationEvaluated]) -> Result<()> {
-        let rows = events.iter().map(|event| EvaluationRow::of(new_id(), event)).collect();
-        Ok(self.exports.record_rows(rows, now()).await?)
+        let rows = events.iter().map(|event| EvaluationRow::of(new_id(), event)).collect::<Vec<_>>();
+        Ok(self.exports.record_rows(rows.into(), now()).await?)
     }
 
     fn selection(&self, filters: ExportFilters) -> Selection {
@@ -101,9 +101,9 @@ async fn event_is_handled_once(rows: Rows) -> Result<()> {
     let first = rows.evaluated_at_second(0);
     let changed = evaluated_again(&first, "changed", 1);
     let event_id: EventId = new_id();
-    rows.exports.record_rows(vec![EvaluationRow::of(event_id, &first)], now()).await?;
+    rows.exports.record_rows(vec![EvaluationRow::of(event_id, &first)].into(), now()).await?;
     // Unrealistic, but shows that the event is not handled again.
-    rows.exports.record_rows(vec![EvaluationRow::of(event_id, &changed)], now()).await?;
+    rows.exports.record_rows(vec![EvaluationRow::of(event_id, &changed)].into(), now()).await?;
     assert_eq!(rows.everything().await?, file_of(&[&first]));
     Ok(())
 }

@@ -60,6 +60,11 @@ impl PreparedDatabase {
         Self::at(TestDatabase::postgres().await?)
     }
 
+    /// The folder of the object store.
+    pub fn folder(&self) -> &std::path::Path {
+        self.files.path()
+    }
+
     fn at(test_database: TestDatabase) -> Result<Self> {
         let files = tempfile::tempdir()?;
         let objects = Objects::open(&format!("file://{}", files.path().display()), [])?;
@@ -67,6 +72,10 @@ impl PreparedDatabase {
     }
 
     pub fn start(self) -> Result<TestApp> {
+        self.start_with(|_| ())
+    }
+
+    pub fn start_with(self, change: impl FnOnce(&mut Config)) -> Result<TestApp> {
         let Self { test_database, objects, files } = self;
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = format!("http://{}", listener.local_addr()?);
@@ -85,7 +94,9 @@ impl PreparedDatabase {
             scoring_url: "http://127.0.0.1:1".parse()?,
             registry_url,
         };
-        start(&config(&test_database)?, dependencies, &mut tasks)?;
+        let mut config = config(&test_database)?;
+        change(&mut config);
+        start(&config, dependencies, &mut tasks)?;
         let (exports, work) =
             (export_store(&test_database.database), work_store(&test_database.database, Notifications::Off));
         // Redirects would hide the response of the role.
@@ -119,6 +130,10 @@ fn config(test_database: &TestDatabase) -> Result<Config> {
         batch_size: 16,
         max_in_flight: 64,
         outbox_age_limit_seconds: 60,
+        max_open_exports: 1_000,
+        max_downloads_per_export: 8,
+        max_downloads: 64,
+        response_stall_seconds: 60,
         maintenance_interval_seconds: 1,
     })
 }
@@ -193,6 +208,7 @@ pub async fn claim(work: &dyn WorkStore) -> Result<Claim> {
         lease_millis: 60_000,
         pending_before: now().plus_millis(1_000),
         max_attempts: 5,
+        except: None,
     };
     work.claim(terms).await?.context("no job waits")
 }
@@ -208,7 +224,14 @@ pub async fn complete(
     writer.write(content.to_vec().into()).await?;
     let written = writer.finish().await?;
     let object_key = claim.object_key();
-    let file = FinishedFile { object_key, bytes: written.bytes, rows: 1, sha256: written.sha256, expires_at };
+    let file = FinishedFile {
+        object_key,
+        bytes: written.bytes,
+        rows: 1,
+        sha256: written.sha256,
+        expires_at,
+        missing_evaluations: Some(0),
+    };
     ensure!(work.complete(&claim, file, now()).await?, "the lease was lost");
     Ok(())
 }

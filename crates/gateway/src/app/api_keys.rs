@@ -1,4 +1,8 @@
 //! API keys: resolved by agent-registry, cached for a short time.
+//!
+//! A grant is used for `gateway.key_cache_seconds`, counted from before its look-up, and then renewed. While the registry does not
+//! answer, the known grant is used for [`MAX_OVERTIME`] longer. A key without a grant waits for one of few places, so that
+//! made-up keys do not hold up renewals. When the registry answers that a key is unknown, expired or revoked, its grant ends at once.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -7,22 +11,55 @@ use std::time::Duration;
 use assay_clients::{ClientError, RegistryClient};
 use assay_contracts::internal::KeyGrant;
 use assay_platform::auth::{ApiKey, ApiKeyHash};
+use assay_platform::runtime::timeout;
 use quick_cache::sync::{Cache, EntryAction, EntryResult};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
+
+use crate::metrics;
 
 /// Maximum number of cached keys. The cache evicts keys that were used once before those in use, so made-up keys do not
 /// displace real ones.
 const CACHE_CAPACITY: usize = 20_000;
 
-/// Maximum lifetime of a cache entry: a revoked key is rejected after this time at the latest.
+/// Maximum lifetime of a grant: a revoked key is rejected after this time at the latest, while the registry answers.
 const MAX_LIFETIME: Duration = Duration::from_secs(30);
+
+/// How much longer a grant is used while the registry does not answer.
+const MAX_OVERTIME: Duration = Duration::from_secs(30);
 
 /// Lifetime of a negative cache entry, so that a client repeating an unknown key costs the registry nothing. A key that
 /// was tried before its creation works after this time; any other new key works at once.
 const UNKNOWN_LIFETIME: Duration = Duration::from_secs(1);
 
+/// Deadline of a look-up.
+const LOOK_UP_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Deadline of a look-up while the known grant may be used.
+const RENEWAL_DEADLINE: Duration = Duration::from_secs(2);
+
+/// Pause after a failed renewal. Meanwhile requests with the key use the known grant without waiting.
+const RENEWAL_PAUSE: Duration = Duration::from_secs(1);
+
+/// How long a key without a grant waits for its place.
+const PLACE_DEADLINE: Duration = Duration::from_secs(1);
+
 /// The result of resolving a key. Concurrent callers share the error.
-type Resolution = Result<Option<KeyGrant>, Arc<ClientError>>;
+type Resolution = Result<Option<KeyGrant>, Arc<LookUpError>>;
+
+/// A key could not be looked up. A retry may succeed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LookUpError {
+    /// The registry cannot be reached, or answered with an error.
+    #[error(transparent)]
+    Registry(#[from] ClientError),
+    /// No answer in time.
+    #[error("agent-registry did not answer in time")]
+    TooSlow,
+    /// Too many keys without a grant are looked up.
+    #[error("too many unknown API keys are looked up at once")]
+    Busy,
+}
 
 /// Resolves API keys through a cache. Concurrent requests with the same key share one call to the registry.
 pub(crate) struct ApiKeyCache {
@@ -31,8 +68,9 @@ pub(crate) struct ApiKeyCache {
 }
 
 impl ApiKeyCache {
-    pub(crate) fn new(registry: RegistryClient, lifetime: Duration) -> Self {
-        Self { registry, resolved: ResolvedKeys::new(lifetime) }
+    /// `lifetime` of grants, at most [`MAX_LIFETIME`]; at most `places` keys without a grant are looked up at once.
+    pub(crate) fn new(registry: RegistryClient, lifetime: Duration, places: usize) -> Self {
+        Self { registry, resolved: ResolvedKeys::new(lifetime, places) }
     }
 
     /// The grant of a key; `None` when it is unknown, expired or revoked.
@@ -43,13 +81,27 @@ impl ApiKeyCache {
 }
 
 struct ResolvedKeys {
-    cache: Cache<ApiKeyHash, (Resolution, Instant)>,
+    cache: Cache<ApiKeyHash, Entry>,
     lifetime: Duration,
+    places: Semaphore,
+}
+
+#[derive(Clone)]
+struct Entry {
+    resolution: Resolution,
+    answered_at: Instant,
+    /// Until then the entry is used without another look-up.
+    used_until: Instant,
+    /// Until then its grant is used when a look-up fails.
+    overtime_until: Instant,
+    /// Whether the last answer of the registry was a grant.
+    was_granted: bool,
 }
 
 impl ResolvedKeys {
-    fn new(lifetime: Duration) -> Self {
-        Self { cache: Cache::new(CACHE_CAPACITY), lifetime: lifetime.min(MAX_LIFETIME) }
+    fn new(lifetime: Duration, places: usize) -> Self {
+        let cache = Cache::new(CACHE_CAPACITY);
+        Self { cache, lifetime: lifetime.min(MAX_LIFETIME), places: Semaphore::new(places) }
     }
 
     /// The cached result, or that of a concurrent call for the same key, or else that of `call`.
@@ -59,128 +111,121 @@ impl ResolvedKeys {
         call: impl Future<Output = Result<Option<KeyGrant>, ClientError>>,
     ) -> Resolution {
         let began = Instant::now();
-        let entry = self.cache.entry_async(&hash, |_, (resolution, resolved_at)| {
+        let entry = self.cache.entry_async(&hash, |_, entry| {
             // An error is shared with those who waited for it, and not cached.
-            let is_valid = *resolved_at >= began || resolved_at.elapsed() < self.lifetime_of(resolution);
-            if is_valid { EntryAction::Retain(resolution.clone()) } else { EntryAction::ReplaceWithGuard }
+            let is_used = entry.answered_at >= began || Instant::now() < entry.used_until;
+            if is_used {
+                EntryAction::Retain(entry.resolution.clone())
+            } else {
+                EntryAction::ReplaceWithGuard
+            }
         });
-        let guard = match entry.await {
+        let (guard, previous) = match entry.await {
             EntryResult::Retained(resolution) => return resolution,
-            EntryResult::Vacant(guard) | EntryResult::Replaced(guard, _) => guard,
+            EntryResult::Vacant(guard) => (guard, None),
+            EntryResult::Replaced(guard, previous) => (guard, Some(previous)),
             // Not returned for the actions above.
-            EntryResult::Removed(..) | EntryResult::Timeout => return call.await.map_err(Arc::new),
+            EntryResult::Removed(..) | EntryResult::Timeout => {
+                return self.look_up(None, call).await.resolution;
+            }
         };
-        // When this future is dropped, for instance because the client disconnected, the guard passes to a waiting caller.
-        let resolution = call.await.map_err(Arc::new);
-        // Fails when the entry was evicted meanwhile: then the result is not cached.
-        let _ = guard.insert((resolution.clone(), Instant::now()));
+        // When this future is dropped, for instance because the client disconnected, a waiting caller goes on with the
+        // previous entry. Inserting fails when the entry was evicted meanwhile: then the result is not cached.
+        let abandoned = previous.clone();
+        let guard = OnDrop::new(guard, move |guard| {
+            abandoned.map(|previous| guard.insert(previous));
+        });
+        let entry = self.look_up(previous, call).await;
+        let resolution = entry.resolution.clone();
+        if let Some(guard) = guard.into_inner() {
+            let _ = guard.insert(entry);
+        }
         resolution
     }
 
-    fn lifetime_of(&self, resolution: &Resolution) -> Duration {
-        match resolution {
-            Ok(Some(_)) => self.lifetime,
-            Ok(None) => UNKNOWN_LIFETIME,
-            Err(_) => Duration::ZERO,
+    async fn look_up(
+        &self,
+        previous: Option<Entry>,
+        call: impl Future<Output = Result<Option<KeyGrant>, ClientError>>,
+    ) -> Entry {
+        let asked_at = Instant::now();
+        let was_granted = previous.as_ref().is_some_and(|entry| entry.was_granted);
+        let in_overtime =
+            previous.filter(|entry| entry.resolution.is_ok() && asked_at < entry.overtime_until);
+        let deadline = if in_overtime.is_some() { RENEWAL_DEADLINE } else { LOOK_UP_DEADLINE };
+        let answer = async {
+            let _place = if was_granted { None } else { Some(self.place().await?) };
+            let answer = timeout(deadline, call).await.ok_or(LookUpError::TooSlow)?;
+            answer.map_err(LookUpError::from)
+        };
+        match (answer.await, in_overtime) {
+            (Ok(grant), _) => self.answered(grant, asked_at),
+            (Err(error), Some(known)) if Instant::now() < known.overtime_until => {
+                metrics::count_failed_renewal();
+                tracing::warn!(cause = %error, "an API key could not be renewed: its known grant is used");
+                known.paused()
+            }
+            (Err(error), _) => Entry::failed(error, was_granted),
+        }
+    }
+
+    /// A place for the look-up of a key without a grant.
+    async fn place(&self) -> Result<SemaphorePermit<'_>, LookUpError> {
+        let place = timeout(PLACE_DEADLINE, self.places.acquire()).await;
+        place.and_then(Result::ok).ok_or(LookUpError::Busy)
+    }
+
+    /// The entry of an answer. Its time is that of the question: the registry may have read the key at once, and the answer
+    /// may have taken long.
+    fn answered(&self, grant: Option<KeyGrant>, asked_at: Instant) -> Entry {
+        let was_granted = grant.is_some();
+        let lifetime = if was_granted { self.lifetime } else { UNKNOWN_LIFETIME };
+        let overtime = if was_granted { self.lifetime + MAX_OVERTIME } else { Duration::ZERO };
+        Entry {
+            resolution: Ok(grant),
+            answered_at: Instant::now(),
+            used_until: asked_at + lifetime,
+            overtime_until: asked_at + overtime,
+            was_granted,
+        }
+    }
+}
+
+impl Entry {
+    fn failed(error: LookUpError, was_granted: bool) -> Self {
+        let now = Instant::now();
+        let resolution = Err(Arc::new(error));
+        Self { resolution, answered_at: now, used_until: now, overtime_until: now, was_granted }
+    }
+
+    /// The same grant, used without another look-up for a moment.
+    fn paused(self) -> Self {
+        let now = Instant::now();
+        let used_until = (now + RENEWAL_PAUSE).min(self.overtime_until);
+        Self { answered_at: now, used_until, ..self }
+    }
+}
+
+/// A value that is passed to `then` when it is dropped before it was taken.
+struct OnDrop<T, F: FnOnce(T)>(Option<(T, F)>);
+
+impl<T, F: FnOnce(T)> OnDrop<T, F> {
+    fn new(value: T, then: F) -> Self {
+        Self(Some((value, then)))
+    }
+
+    fn into_inner(mut self) -> Option<T> {
+        self.0.take().map(|(value, _)| value)
+    }
+}
+
+impl<T, F: FnOnce(T)> Drop for OnDrop<T, F> {
+    fn drop(&mut self) {
+        if let Some((value, then)) = self.0.take() {
+            then(value);
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::future::{pending, ready};
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use assay_contracts::tenant::Scopes;
-    use assay_platform::runtime::new_id;
-    use tokio::time::{advance, sleep};
-
-    use super::*;
-
-    type Answer = Result<Option<KeyGrant>, ClientError>;
-
-    const LIFETIME: Duration = Duration::from_secs(15);
-
-    fn hash(number: usize) -> ApiKeyHash {
-        ApiKey::parse(&format!("test-key-{number:012}")).unwrap().hash()
-    }
-
-    fn grant() -> KeyGrant {
-        KeyGrant { key_id: new_id(), organization_id: new_id(), scopes: Scopes::from_iter([]) }
-    }
-
-    fn failure() -> ClientError {
-        ClientError::Unreachable { service: "agent-registry", reason: "down".to_owned() }
-    }
-
-    /// Resolves the key, and returns whether that took a call.
-    async fn is_called(keys: &ResolvedKeys, hash: ApiKeyHash, answer: Answer) -> bool {
-        let calls = AtomicUsize::new(0);
-        let call = async {
-            calls.fetch_add(1, Ordering::Relaxed);
-            answer
-        };
-        let _ = keys.get_or_resolve(hash, call).await;
-        calls.into_inner() == 1
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn concurrent_callers_share_one_call_and_its_error() {
-        let keys = ResolvedKeys::new(LIFETIME);
-        for answer in [Ok(Some(grant())), Err(failure())] {
-            let slow = async {
-                sleep(Duration::from_millis(10)).await;
-                answer
-            };
-            let first = keys.get_or_resolve(hash(1), slow);
-            let second = keys.get_or_resolve(hash(1), async { panic!("a second call") });
-            let (first, second) = tokio::join!(biased; first, second);
-            assert_eq!(first.is_ok(), second.is_ok());
-            assert_eq!(first.ok(), second.ok());
-            advance(LIFETIME).await;
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn waiting_caller_makes_the_call_when_the_first_is_dropped() {
-        let keys = ResolvedKeys::new(LIFETIME);
-        let mut first = Box::pin(keys.get_or_resolve(hash(1), pending()));
-        assert!(futures_util::poll!(&mut first).is_pending());
-        let mut second = Box::pin(keys.get_or_resolve(hash(1), ready(Ok(None))));
-        assert!(futures_util::poll!(&mut second).is_pending());
-        drop(first);
-        assert!(second.await.is_ok_and(|grant| grant.is_none()));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn result_is_cached_for_the_lifetime_of_its_kind() {
-        let keys = ResolvedKeys::new(LIFETIME);
-        let kinds: [(fn() -> Answer, Duration); 3] = [
-            (|| Ok(Some(grant())), LIFETIME),
-            (|| Ok(None), UNKNOWN_LIFETIME),
-            (|| Err(failure()), Duration::from_millis(1)),
-        ];
-        for (number, (answer, lifetime)) in kinds.into_iter().enumerate() {
-            assert!(is_called(&keys, hash(number), answer()).await);
-            advance(lifetime - Duration::from_millis(1)).await;
-            assert!(number == 2 || !is_called(&keys, hash(number), answer()).await);
-            advance(Duration::from_millis(1)).await;
-            assert!(is_called(&keys, hash(number), answer()).await);
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn made_up_keys_do_not_displace_a_key_in_use() {
-        let keys = ResolvedKeys::new(LIFETIME);
-        for _ in 0..3 {
-            // Renewed at each round.
-            advance(LIFETIME).await;
-            is_called(&keys, hash(0), Ok(Some(grant()))).await;
-            assert!(!is_called(&keys, hash(0), Ok(Some(grant()))).await);
-            for number in 1..=2 * CACHE_CAPACITY {
-                is_called(&keys, hash(number), Ok(None)).await;
-            }
-            assert!(!is_called(&keys, hash(0), Ok(Some(grant()))).await);
-        }
-    }
-}
+mod tests;

@@ -1,18 +1,19 @@
 //! Forwards a request to the service that owns the resource, and relays its response.
 
-use actix_web::HttpResponse;
+use actix_web::body::{BodySize, SizedStream};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::{HttpResponse, HttpResponseBuilder};
 use assay_clients::{Call, Service};
+use assay_contracts::problem::{Problem, ProblemCode};
 use assay_platform::auth::ServiceClaims;
-use assay_platform::web::WebError;
+use assay_platform::web::{WebError, without_content};
 use bytes::Bytes;
 use reqwest::header::HeaderMap;
 
 /// Response headers that are relayed to the client.
-const RELAYED_HEADERS: [&str; 12] = [
+const RELAYED_HEADERS: [&str; 11] = [
     "content-type",
-    "content-length",
     "content-disposition",
     "content-range",
     "accept-ranges",
@@ -38,7 +39,7 @@ pub(crate) struct Forward<'a> {
 /// Sends the request and relays the response; the body is streamed.
 ///
 /// # Errors
-/// 503 when the service cannot be reached in time or does not accept the gateway's token.
+/// 503 when the service cannot be reached in time, does not accept the gateway's token, or does not know the route.
 pub(crate) async fn forward(call: Forward<'_>) -> Result<HttpResponse, WebError> {
     let Forward { service, claims, method, path, headers, body } = call;
     let is_head = method == reqwest::Method::HEAD;
@@ -46,44 +47,63 @@ pub(crate) async fn forward(call: Forward<'_>) -> Result<HttpResponse, WebError>
     let status =
         StatusCode::from_u16(answer.status().as_u16()).map_err(|error| WebError::internal(&error))?;
     if status == StatusCode::UNAUTHORIZED {
-        // The client's key is valid; the gateway's own token was rejected, because of clock skew or different secrets. An
-        // operator has to fix that, and the client can only try again.
-        let service = service.name();
-        tracing::error!(
-            service,
-            "the gateway's token was rejected: check that the clocks and the secrets are the same"
-        );
-        return Err(WebError::unavailable(&format!("{service} rejected the gateway's token")));
+        return Err(token_rejected(service));
     }
-    let mut response = HttpResponse::build(status);
-    let mut length = None;
-    for name in RELAYED_HEADERS {
-        let Some(value) = answer.headers().get(name) else { continue };
-        if name == "content-length" {
-            length = value.to_str().ok().and_then(|value| value.parse::<u64>().ok());
-            continue;
-        }
-        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::from_bytes(value.as_bytes()))
-        {
-            response.insert_header((name, value));
-        }
-    }
-    if let Some(length) = length {
-        response.no_chunking(length);
-    }
+    let (mut response, length) = relayed_head(status, answer.headers());
     // These have neither a body nor a Content-Length (RFC 9110, section 15.4.5).
     if matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
         return Ok(response.finish());
     }
     if is_head {
-        return Ok(response.body(actix_web::body::SizedStream::new(
-            length.unwrap_or(0),
-            futures_util::stream::empty::<Result<Bytes, std::io::Error>>(),
-        )));
+        return Ok(response.body(without_content(BodySize::Sized(length.unwrap_or(0)))));
+    }
+    if matches!(status, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) {
+        let problem = answer.bytes().await.map_err(|error| WebError::unavailable(&error.without_url()))?;
+        check_route(service, &problem)?;
+        return Ok(response.body(problem));
     }
     Ok(match length {
         Some(0) => response.finish(),
-        Some(length) => response.body(actix_web::body::SizedStream::new(length, answer.bytes_stream())),
+        Some(length) => response.body(SizedStream::new(length, answer.bytes_stream())),
         None => response.streaming(answer.bytes_stream()),
     })
+}
+
+/// Status and headers of the response, and the length of its body.
+fn relayed_head(status: StatusCode, headers: &HeaderMap) -> (HttpResponseBuilder, Option<u64>) {
+    let mut response = HttpResponse::build(status);
+    let length = headers.get("content-length").and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    for name in RELAYED_HEADERS {
+        let value = headers.get(name).and_then(|value| HeaderValue::from_bytes(value.as_bytes()).ok());
+        if let Some(value) = value {
+            response.insert_header((HeaderName::from_static(name), value));
+        }
+    }
+    if let Some(length) = length {
+        response.no_chunking(length);
+    }
+    (response, length)
+}
+
+/// The client's key is valid; the gateway's own token was rejected, because of clock skew or different secrets. An operator has to
+/// fix that, and the client can only try again.
+fn token_rejected(service: &Service) -> WebError {
+    let service = service.name();
+    tracing::error!(
+        service,
+        "the gateway's token was rejected: check that the clocks and the secrets are the same"
+    );
+    WebError::unavailable(&format!("{service} rejected the gateway's token"))
+}
+
+/// Refuses to relay that the service has no such route or method: the client's request was right, gateway and service are of
+/// different releases, and the problem names an internal path.
+fn check_route(service: &Service, problem: &[u8]) -> Result<(), WebError> {
+    let code = serde_json::from_slice::<Problem>(problem).ok().map(|problem| problem.code);
+    if !matches!(code, Some(ProblemCode::RouteNotFound | ProblemCode::MethodNotAllowed)) {
+        return Ok(());
+    }
+    let service = service.name();
+    tracing::error!(service, "an internal route is missing: check that all roles are of one release");
+    Err(WebError::unavailable(&format!("{service} does not know the gateway's call")))
 }

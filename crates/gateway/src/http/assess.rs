@@ -9,7 +9,9 @@ use assay_platform::web::WebError;
 
 use super::authentication::Authenticated;
 use super::context::{Gateway, copy_headers};
-use super::responses::{BadRequest, BodyProblems, CommonProblems, IdempotencyConflict, IdempotencyHeader};
+use super::responses::{
+    BadRequest, CommonProblems, IdempotencyConflict, IdempotencyHeader, ImportBodyProblems,
+};
 use crate::app::{Forward, forward};
 use crate::metrics;
 
@@ -29,7 +31,7 @@ use crate::metrics;
         BadRequest,
         (status = 404, description = "An AI author names an agent that is not registered", body = Problem, content_type = "application/problem+json"),
         (status = 409, description = "Conflict: imported before; `ticket_id` names the first import", body = Problem, content_type = "application/problem+json"),
-        BodyProblems,
+        ImportBodyProblems,
         IdempotencyConflict,
         CommonProblems,
     ),
@@ -55,7 +57,8 @@ async fn submit(
     gateway: &Gateway,
     caller: &Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let (body, _slot) = gateway.read_validated(request, payload, Conversation::parse).await?;
+    let max_bytes = gateway.config.max_body_bytes;
+    let (body, _slot) = gateway.read_validated(request, payload, max_bytes, Conversation::parse).await?;
     forward(Forward {
         service: &gateway.ingest,
         claims: &caller.0,

@@ -16,6 +16,7 @@ use assay_platform::web::WebError;
 use super::context::{Gateway, ticket_not_found};
 use crate::app::RateLimit;
 use crate::domain::bearer_key;
+use crate::metrics::{AuthenticationFailure, count_authentication_failure};
 
 /// The claims of the authenticated caller, set by this middleware.
 #[derive(Clone)]
@@ -74,11 +75,25 @@ pub(super) fn gateway(request: &ServiceRequest) -> Result<web::Data<Gateway>, We
 async fn find_grant(gateway: &Gateway, request: &ServiceRequest) -> Result<Option<KeyGrant>, WebError> {
     // Several Authorization headers are ambiguous: treated as none.
     let mut headers = request.headers().get_all(AUTHORIZATION);
-    let header = headers.next().filter(|_| headers.next().is_none());
-    match header.and_then(|value| bearer_key(std::str::from_utf8(value.as_bytes()).ok()?)) {
+    let Some(header) = headers.next().filter(|_| headers.next().is_none()) else {
+        count_authentication_failure(AuthenticationFailure::Missing);
+        return Ok(None);
+    };
+    let Some(key) = std::str::from_utf8(header.as_bytes()).ok().and_then(bearer_key) else {
+        count_authentication_failure(AuthenticationFailure::Malformed);
+        return Ok(None);
+    };
+    match gateway.keys.resolve(&key).await {
+        Ok(Some(grant)) => Ok(Some(grant)),
+        Ok(None) => {
+            count_authentication_failure(AuthenticationFailure::Unknown);
+            Ok(None)
+        }
         // Any failure is internal, between the gateway and the registry: the client can only try again.
-        Some(key) => gateway.keys.resolve(&key).await.map_err(|error| WebError::unavailable(&error)),
-        None => Ok(None),
+        Err(error) => {
+            count_authentication_failure(AuthenticationFailure::Unavailable);
+            Err(WebError::unavailable(&error))
+        }
     }
 }
 

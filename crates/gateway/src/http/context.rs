@@ -10,10 +10,10 @@ use assay_clients::Service;
 use assay_contracts::problem::ProblemCode;
 use assay_contracts::validation::BodyError;
 use assay_platform::web::{
-    BodyBudget, BodyLimits, BufferedBody, LARGE_BODY, WebError, parse_body, read_buffered_body,
+    BodyBudget, BodyLimits, BufferedBody, SMALL_BODY, WebError, parse_body, read_buffered_body,
 };
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use crate::app::{ApiKeyCache, RateLimit};
 use crate::config::Config;
@@ -30,9 +30,9 @@ pub(crate) struct Gateway {
     pub(crate) rate_limit: Option<RateLimit>,
     pub(crate) in_flight: Semaphore,
     pub(crate) keyless_in_flight: Arc<Semaphore>,
+    /// Slots of downloads: apart from the others, because a slow reader keeps its slot.
+    pub(crate) downloads: Arc<Semaphore>,
     pub(crate) body_budget: BodyBudget,
-    /// Limits concurrent validation of large bodies, which takes memory and CPU time.
-    pub(crate) validation_permits: Semaphore,
     pub(crate) config: Config,
 }
 
@@ -40,6 +40,26 @@ impl Gateway {
     /// Acquires one of the slots for requests in flight.
     pub(crate) fn acquire_slot(&self) -> Result<SemaphorePermit<'_>, WebError> {
         self.in_flight.try_acquire().map_err(|_| too_many_in_flight())
+    }
+
+    /// Acquires one of the slots for downloads, to be held until the body is sent.
+    pub(crate) fn acquire_download_slot(&self) -> Result<OwnedSemaphorePermit, WebError> {
+        let slot = Arc::clone(&self.downloads).try_acquire_owned();
+        slot.map_err(|_| WebError::unavailable(&"too many downloads in flight"))
+    }
+
+    /// [`Self::read_validated`] for the body of an operation other than an import: at most [`SMALL_BODY`] bytes.
+    pub(crate) async fn read_small<T>(
+        &self,
+        request: &HttpRequest,
+        payload: Payload,
+        parse: fn(&[u8]) -> Result<T, BodyError>,
+    ) -> Result<(BufferedBody, SemaphorePermit<'_>), WebError>
+    where
+        T: Send + 'static,
+    {
+        let max_bytes = self.config.max_body_bytes.min(SMALL_BODY);
+        self.read_validated(request, payload, max_bytes, parse).await
     }
 
     /// Reads a body, validates it with `parse`, so that invalid bodies never reach a service, and acquires a slot. The parsed
@@ -51,6 +71,7 @@ impl Gateway {
         &self,
         request: &HttpRequest,
         payload: Payload,
+        max_bytes: usize,
         parse: fn(&[u8]) -> Result<T, BodyError>,
     ) -> Result<(BufferedBody, SemaphorePermit<'_>), WebError>
     where
@@ -59,19 +80,10 @@ impl Gateway {
         if self.in_flight.available_permits() == 0 {
             return Err(too_many_in_flight());
         }
-        let limits = BodyLimits {
-            max_bytes: self.config.max_body_bytes,
-            deadline: Duration::from_secs(self.config.body_deadline_seconds),
-        };
+        let deadline = Duration::from_secs(self.config.body_deadline_seconds);
+        let limits = BodyLimits { max_bytes, deadline };
         let body = read_buffered_body(request, payload, limits, &self.body_budget).await?;
-        if body.len() > LARGE_BODY {
-            // The semaphore is never closed. Small bodies are validated at once: they must not wait for large ones.
-            let _permit =
-                self.validation_permits.acquire().await.map_err(|error| WebError::internal(&error))?;
-            parse_body(&body, parse).await?;
-        } else {
-            parse_body(&body, parse).await?;
-        }
+        parse_body(&body, parse).await?;
         Ok((body, self.acquire_slot()?))
     }
 

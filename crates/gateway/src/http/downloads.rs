@@ -5,7 +5,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use assay_contracts::ids::ExportId;
 use assay_contracts::problem::{Problem, ProblemCode};
 use assay_platform::auth::ServiceClaims;
-use assay_platform::web::WebError;
+use assay_platform::web::{WebError, hold_until_sent};
 
 use super::context::{Gateway, copy_headers};
 use super::responses::PublicProblems;
@@ -44,7 +44,7 @@ pub(crate) async fn download_file(
     id: Path<String>,
     gateway: Data<Gateway>,
 ) -> Result<HttpResponse, WebError> {
-    let _slot = gateway.acquire_slot()?;
+    let slot = gateway.acquire_download_slot()?;
     let id: ExportId = id.parse().map_err(|_| {
         WebError::new(
             ProblemCode::InvalidSignature,
@@ -56,13 +56,14 @@ pub(crate) async fn download_file(
     } else {
         reqwest::Method::GET
     };
-    forward(Forward {
+    let path = format!("/v1/downloads/{id}?{}", request.query_string());
+    let call = Forward {
         service: &gateway.export,
         claims: &ServiceClaims::Service,
         method,
-        path: &format!("/v1/downloads/{id}?{}", request.query_string()),
+        path: &path,
         headers: copy_headers(&request, &["range", "if-range", "if-none-match"]),
         body: None,
-    })
-    .await
+    };
+    Ok(forward(call).await?.map_body(|_, body| hold_until_sent(body, slot)))
 }

@@ -91,6 +91,8 @@ impl OperationShape<'_> {
             ProblemCode::ExportNotFound => is_under("/v1/evaluations/exports"),
             ProblemCode::ExportFileGone => is_file || is_download,
             ProblemCode::ExportNotReady | ProblemCode::ExportFailed => is_download,
+            ProblemCode::TooManyExports => is_under("/v1/evaluations/exports") && self.has_body,
+            ProblemCode::TooManyDownloads => is_file,
             ProblemCode::WebhookAddressRefused => is_under("/v1/webhooks") && self.has_body,
             ProblemCode::WebhooksOff => is_under("/v1/webhooks"),
             ProblemCode::WebhookNotFound => is_under("/v1/webhooks/"),

@@ -6,6 +6,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use assay_contracts::export::{DownloadAddress, Export, NewExport, NewExportRequest};
 use assay_contracts::ids::ExportId;
 use assay_contracts::internal::PUBLIC_BASE_URL_HEADER;
+use assay_contracts::json::JsonFault;
 use assay_contracts::page::Page;
 use assay_contracts::problem::{Problem, ProblemCode};
 use assay_platform::auth::ServiceClaims;
@@ -48,7 +49,7 @@ pub(crate) async fn create_export(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let (body, _slot) = gateway.read_validated(&request, payload, NewExport::parse).await?;
+    let (body, _slot) = gateway.read_small(&request, payload, NewExport::parse).await?;
     let path = "/internal/v1/exports";
     send(&gateway, &request, &caller.0, reqwest::Method::POST, path, Some(body.clone())).await
 }
@@ -148,7 +149,7 @@ pub(crate) async fn download_export(
         .await
         .map_err(|error| WebError::unavailable(&error))?;
     let address: DownloadAddress =
-        serde_json::from_slice(&body).map_err(|error| WebError::internal(&error))?;
+        serde_json::from_slice(&body).map_err(|error| WebError::internal(&JsonFault::of(&error)))?;
     let accept: Vec<&str> =
         request.headers().get_all(ACCEPT).filter_map(|value| value.to_str().ok()).collect();
     let accept = accept.join(",");

@@ -66,7 +66,8 @@ static PUBLISHED: LazyLock<Result<Published, serde_json::Error>> = LazyLock::new
     info(
         title = "Assay",
         version = "1.0.0",
-        description = "Scores customer-support conversations and audits what AI agents really resolved.",
+        description = "Scores customer-support conversations and audits what AI agents really resolved.\n\nEvery GET operation also \
+                       answers HEAD. In bodies `null` counts as absent, and unknown fields are ignored.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     paths(

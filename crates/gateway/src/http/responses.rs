@@ -37,9 +37,13 @@ problem_responses! {
         (401, "Unauthorized"),
         (403, "The API key lacks the scope"),
         (408, "The request took too long to arrive");
-    /// Problems of every operation with a body.
+    /// Problems of an import's body.
+    ImportBodyProblems:
+        (413, "Request entity too large: more than 4 MiB, unless the operator has set another limit"),
+        (415, "The body is not declared as JSON");
+    /// Problems of every other operation with a body.
     BodyProblems:
-        (413, "Request entity too large"),
+        (413, "Request entity too large: more than 64 KiB"),
         (415, "The body is not declared as JSON");
     /// Invalid body or query.
     BadRequest: (400, "Bad request");

@@ -1,4 +1,8 @@
-//! A gateway without services, and clients that do not read their responses.
+//! A gateway, stand-ins of its services, and clients that do not read their responses.
+
+#![allow(dead_code, reason = "every file of tests uses a part")]
+
+pub mod services;
 
 use assay_platform::http_client::client_builder;
 use std::io::Write;
@@ -20,6 +24,10 @@ pub const FILE: &str = "/docs/swagger-ui-bundle.js";
 /// Responses that a client asks for at once: together more than the buffers of the kernel hold.
 const PIPELINED: usize = 4;
 
+pub fn tokens() -> Result<ServiceTokens> {
+    Ok(ServiceTokens::new(&"a secret of the tests of the gateway".to_owned().into())?)
+}
+
 pub struct Gateway {
     pub address: SocketAddr,
     _tasks: Tasks,
@@ -28,6 +36,11 @@ pub struct Gateway {
 impl Gateway {
     /// A gateway without services.
     pub fn start(edit: impl FnOnce(&mut Config)) -> Result<Self> {
+        Self::start_before(&Url::parse("http://127.0.0.1:1")?, edit)
+    }
+
+    /// A gateway whose services are all at one address.
+    pub fn start_before(services: &Url, edit: impl FnOnce(&mut Config)) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
         let mut config = Config {
@@ -39,6 +52,8 @@ impl Gateway {
             service_deadline_milliseconds: 100,
             max_in_flight: 1,
             max_keyless_in_flight: 8,
+            max_downloads: 8,
+            max_unknown_key_look_ups: 4,
             max_connections: 1_000,
             response_stall_seconds: 60,
             workers: 2,
@@ -47,15 +62,14 @@ impl Gateway {
             docs: true,
         };
         edit(&mut config);
-        let nowhere = Url::parse("http://127.0.0.1:1")?;
         let dependencies = Dependencies {
             listener,
-            tokens: ServiceTokens::new(&"a secret of the tests of the gateway".to_owned().into())?,
-            registry_url: nowhere.clone(),
-            ingest_url: nowhere.clone(),
-            scoring_url: nowhere.clone(),
-            export_url: nowhere,
-            webhooks_url: None,
+            tokens: tokens()?,
+            registry_url: services.clone(),
+            ingest_url: services.clone(),
+            scoring_url: services.clone(),
+            export_url: services.clone(),
+            webhooks_url: Some(services.clone()),
         };
         let mut tasks = Tasks::new(Readiness::default());
         start(config, dependencies, &mut tasks)?;
@@ -66,22 +80,36 @@ impl Gateway {
         Ok(client_builder().build()?.get(format!("http://{}{path}", self.address)).send().await?)
     }
 
-    /// A connection that asks for the file several times.
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// A connection that asks for the largest file of the reference several times.
     pub fn ask(&self) -> Result<TcpStream> {
+        self.ask_for(FILE)
+    }
+
+    /// A connection that asks for a path several times.
+    pub fn ask_for(&self, path: &str) -> Result<TcpStream> {
         let connection = Socket::new(Domain::IPV4, Type::STREAM, None)?;
         connection.set_recv_buffer_size(16 * 1024)?;
         connection.connect(&self.address.into())?;
         let mut connection = TcpStream::from(connection);
-        let request = format!("GET {FILE} HTTP/1.1\r\nHost: assay\r\n\r\n");
+        let request = format!("GET {path} HTTP/1.1\r\nHost: assay\r\n\r\n");
         connection.write_all(request.repeat(PIPELINED).as_bytes())?;
         Ok(connection)
     }
 
     /// Waits until `/openapi.json` is answered with `status`.
     pub async fn until(&self, status: StatusCode) -> Result<reqwest::Response> {
+        self.until_at("/openapi.json", status).await
+    }
+
+    /// Waits until a path is answered with `status`.
+    pub async fn until_at(&self, path: &str, status: StatusCode) -> Result<reqwest::Response> {
         let deadline = Instant::now() + Duration::from_secs(30);
         loop {
-            let response = self.get("/openapi.json").await?;
+            let response = self.get(path).await?;
             if response.status() == status {
                 return Ok(response);
             }

@@ -80,7 +80,7 @@ impl Acceptance {
     /// # Errors
     /// [`AcceptError`]; nothing was written, except possibly after [`AcceptError::TooSlow`].
     pub async fn accept(&self, request: AcceptConversation) -> Result<RecordedResponse, AcceptError> {
-        self.backlog.check()?;
+        self.backlog.check_organization(request.organization_id)?;
         let (import, answer) = self.prepare(request).await?;
         let result = self.queue.push(import)?;
         let outcome = match timeout(self.deadline, result).await {

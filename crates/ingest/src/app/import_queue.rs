@@ -4,8 +4,10 @@
 //! Group commit (ADR 19): a transaction costs about the same whatever its size, so few large ones are better than many
 //! small ones. One writer at a time is the leader and takes what is queued; others take only full batches. Under load the
 //! leader lingers a moment for more imports.
+//!
+//! Organizations take turns, and each may take up half of the queue: one that imports as fast as it can neither delays the
+//! imports of others by its own nor has them refused.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,6 +16,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use super::turns::Turns;
 use crate::domain::{Import, ImportOutcome};
 
 /// Maximum number of imports in one transaction.
@@ -41,10 +44,14 @@ pub struct Job {
     reply: oneshot::Sender<WriteResult>,
 }
 
-/// The queue has reached its capacity.
+/// An import cannot be queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("too many imports are waiting to be written")]
-pub struct QueueFull;
+pub enum QueueFull {
+    #[error("too many imports are waiting to be written")]
+    OfAll,
+    #[error("too many imports of the organization are waiting to be written")]
+    OfOrganization,
+}
 
 /// The queue; clones share it.
 #[derive(Clone)]
@@ -65,8 +72,7 @@ struct Shared {
 
 #[derive(Default)]
 struct QueueState {
-    jobs: VecDeque<Job>,
-    bytes: usize,
+    jobs: Turns<Job>,
     has_leader: bool,
     /// Number of imports in the last batch.
     last_batch: usize,
@@ -100,18 +106,14 @@ impl ImportQueue {
     /// has already taken it.
     ///
     /// # Errors
-    /// When the queue is full.
+    /// When the queue, or the half of it that an organization may use, is full.
     pub fn push(&self, import: Import) -> Result<oneshot::Receiver<WriteResult>, QueueFull> {
         let (reply, receiver) = oneshot::channel();
         let job = Job { import: Arc::new(import), reply };
         let mut state = self.lock();
-        let bytes = state.bytes + job.bytes();
-        if state.jobs.len() >= self.shared.capacity || (bytes > MAX_QUEUED_BYTES && !state.jobs.is_empty()) {
-            return Err(QueueFull);
-        }
+        self.check_room(&state.jobs, &job)?;
         let was_full = state.is_full();
-        state.bytes = bytes;
-        state.jobs.push_back(job);
+        state.jobs.push_back(job.import.organization_id, job.bytes(), job);
         let (count, became_full) = (state.jobs.len(), !was_full && state.is_full());
         drop(state);
         if count == 1 || became_full {
@@ -123,11 +125,22 @@ impl ImportQueue {
         Ok(receiver)
     }
 
+    fn check_room(&self, jobs: &Turns<Job>, job: &Job) -> Result<(), QueueFull> {
+        let is_over = |jobs: usize, bytes: usize, share: usize| {
+            jobs >= (self.shared.capacity / share).max(1)
+                || (jobs > 0 && bytes + job.bytes() > MAX_QUEUED_BYTES / share)
+        };
+        if is_over(jobs.len(), jobs.bytes(), 1) {
+            return Err(QueueFull::OfAll);
+        }
+        let (own_jobs, own_bytes) = jobs.of(job.import.organization_id);
+        if is_over(own_jobs, own_bytes, 2) { Err(QueueFull::OfOrganization) } else { Ok(()) }
+    }
+
     /// Puts a job back at the front. The capacity was checked when it was pushed.
     pub fn requeue(&self, job: Job) {
         let mut state = self.lock();
-        state.bytes += job.bytes();
-        state.jobs.push_front(job);
+        state.jobs.push_front(job.import.organization_id, job.bytes(), job);
         drop(state);
         self.shared.work_available.notify_one();
     }
@@ -196,18 +209,17 @@ impl ImportQueue {
 
 impl QueueState {
     fn is_full(&self) -> bool {
-        self.jobs.len() >= MAX_BATCH || self.bytes >= MAX_BATCH_BYTES
+        self.jobs.len() >= MAX_BATCH || self.jobs.bytes() >= MAX_BATCH_BYTES
     }
 
     fn take_batch(&mut self) -> Vec<Job> {
         let (mut batch, mut bytes) = (Vec::new(), 0);
         while batch.len() < MAX_BATCH {
-            let Some(job) = self.jobs.pop_front() else { break };
+            let Some(job) = self.jobs.pop() else { break };
             if !batch.is_empty() && bytes + job.bytes() > MAX_BATCH_BYTES {
-                self.jobs.push_front(job);
+                self.jobs.push_front(job.import.organization_id, job.bytes(), job);
                 break;
             }
-            self.bytes -= job.bytes();
             // The import was withdrawn.
             if job.reply.is_closed() {
                 continue;
@@ -251,6 +263,7 @@ mod tests {
 
     use assay_contracts::conversation::Conversation;
     use assay_contracts::event::ConversationAccepted;
+    use assay_contracts::ids::OrganizationId;
     use assay_messaging::OutgoingEvent;
     use assay_platform::runtime::{new_id, now};
     use futures_util::poll;
@@ -258,10 +271,14 @@ mod tests {
     use super::*;
 
     fn import() -> Import {
+        import_of(new_id())
+    }
+
+    fn import_of(organization_id: OrganizationId) -> Import {
         let body = br#"{"ticket_id":"T","messages":[
             {"author":{"type":"mixed"},"content":"x","external_id":"1","timestamp":1}]}"#;
         let conversation = Conversation::parse(body).unwrap();
-        let (organization_id, ticket_id, accepted_at) = (new_id(), new_id(), now());
+        let (ticket_id, accepted_at) = (new_id(), now());
         let event = ConversationAccepted { organization_id, ticket_id, accepted_at };
         let event = OutgoingEvent::new(new_id(), accepted_at, &event).unwrap();
         Import::new(ticket_id, organization_id, conversation, &[], event, accepted_at).unwrap()
@@ -286,9 +303,30 @@ mod tests {
     async fn full_queue_refuses_imports_until_a_batch_is_taken() {
         let queue = queue(2);
         let waiting = fill(&queue, 2);
-        assert_eq!(queue.push(import()).err(), Some(QueueFull));
+        assert_eq!(queue.push(import()).err(), Some(QueueFull::OfAll));
         assert_eq!(take(&queue).await.0, waiting.len());
         assert!(queue.push(import()).is_ok());
+    }
+
+    #[tokio::test]
+    async fn organization_may_take_up_half_of_the_queue() {
+        let (queue, large) = (queue(8), new_id());
+        let waiting: Vec<_> = (0..4).map(|_| queue.push(import_of(large)).unwrap()).collect();
+        assert_eq!(queue.push(import_of(large)).err(), Some(QueueFull::OfOrganization));
+        let _others = fill(&queue, 4);
+        assert_eq!(queue.push(import()).err(), Some(QueueFull::OfAll));
+        assert_eq!(take(&queue).await.0, waiting.len() + 4);
+        assert!(queue.push(import_of(large)).is_ok());
+    }
+
+    #[tokio::test]
+    async fn import_of_a_small_organization_is_in_the_next_batch() {
+        let (queue, large, small) = (queue(10 * MAX_BATCH), new_id(), new_id());
+        let _many: Vec<_> = (0..4 * MAX_BATCH).map(|_| queue.push(import_of(large)).unwrap()).collect();
+        let _one = queue.push(import_of(small)).unwrap();
+        let (jobs, _) = queue.take(&CancellationToken::new()).await.unwrap();
+        let turn = jobs.iter().position(|job| job.import.organization_id == small);
+        assert_eq!((jobs.len(), turn), (MAX_BATCH, Some(1)));
     }
 
     #[tokio::test]

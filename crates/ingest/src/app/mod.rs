@@ -7,4 +7,5 @@ pub mod read_ticket;
 pub mod read_transcripts;
 pub mod resolve_agents;
 pub mod run_maintenance;
+pub mod turns;
 pub mod write_imports;

@@ -1,14 +1,13 @@
 //! Reads transcripts for the scoring worker.
 
-use assay_contracts::internal::{MAX_TRANSCRIPTS, StoredTranscript, TicketReference, Transcripts};
+use assay_contracts::internal::{
+    MAX_TRANSCRIPTS, ReadTranscripts, StoredTranscript, Transcripts, UnreadableTranscript,
+};
 use assay_platform::db::DatabaseError;
 
-use crate::store::Store;
+use crate::store::{Store, StoredTranscripts, transcript_bytes};
 
-/// Number of tickets per query.
-const CHUNK: usize = 16;
-
-/// No further chunk is read once the response holds this many bytes of messages.
+/// No further transcript is added once the response holds this many bytes.
 const TARGET_BYTES: usize = 8 * 1024 * 1024;
 
 /// Transcripts could not be read.
@@ -24,27 +23,30 @@ pub enum ReadTranscriptsError {
 /// The transcripts of the tickets that exist, until the response is large enough; the rest is listed as unread.
 pub async fn read_transcripts(
     store: &dyn Store,
-    tickets: Vec<TicketReference>,
+    wanted: ReadTranscripts,
 ) -> Result<Transcripts<StoredTranscript>, ReadTranscriptsError> {
+    let ReadTranscripts { mut tickets, facts_only } = wanted;
     if tickets.len() > MAX_TRANSCRIPTS {
         return Err(ReadTranscriptsError::TooMany);
     }
+    if facts_only {
+        return Ok(facts(store.read_ticket_facts(tickets).await?));
+    }
     let mut response = Transcripts::default();
     let mut bytes = 0;
-    for chunk in tickets.chunks(CHUNK) {
-        if bytes >= TARGET_BYTES {
-            response.unread.extend_from_slice(chunk);
-            continue;
-        }
-        let read = store.read_transcripts(chunk.to_vec()).await?;
-        bytes += read.transcripts.iter().map(size).sum::<usize>();
-        response.transcripts.extend(read.transcripts);
-        response.deleted.extend(read.deleted);
-        response.unreadable.extend(read.unreadable);
+    while !tickets.is_empty() && bytes < TARGET_BYTES {
+        let StoredTranscripts { transcripts, deleted, unreadable, unread } =
+            store.read_transcripts(tickets, TARGET_BYTES - bytes).await?;
+        bytes += transcripts.iter().map(transcript_bytes).sum::<usize>();
+        response.transcripts.extend(transcripts);
+        response.deleted.extend(deleted);
+        response.unreadable.extend(unreadable);
+        tickets = unread;
     }
+    response.unread = tickets;
     Ok(response)
 }
 
-fn size(transcript: &StoredTranscript) -> usize {
-    transcript.conversation.messages.get().len()
+fn facts(found: Vec<UnreadableTranscript>) -> Transcripts<StoredTranscript> {
+    Transcripts { unreadable: found, ..Transcripts::default() }
 }

@@ -1,7 +1,10 @@
 //! Maintenance: creates partitions ahead of time, and removes data whose retention period has passed.
 
 use assay_clients::{ClientError, RegistryClient};
+use assay_contracts::ids::TicketId;
+use assay_contracts::internal::OrganizationRetention;
 use assay_contracts::retention::TOMBSTONE_RETENTION_MILLIS;
+use assay_contracts::time::Timestamp;
 use assay_messaging::outbox::Outbox;
 use assay_platform::db::DatabaseError;
 use assay_platform::db::idempotency::PRUNE_BATCH;
@@ -13,8 +16,8 @@ use crate::store::Store;
 /// Maximum number of conversations removed in one transaction. Each may be 4 MiB, and all of them are in memory.
 const EXPIRY_BATCH: usize = 10;
 
-/// Maximum number of tombstones removed in one transaction.
-const DELETIONS_BATCH: usize = 1_000;
+/// Maximum number of small rows (tombstones, expired tickets) removed in one transaction.
+const ROWS_BATCH: usize = 1_000;
 
 /// A failed maintenance run; batches committed before the failure stay committed.
 #[derive(Debug, thiserror::Error)]
@@ -32,10 +35,10 @@ pub async fn run_maintenance(
     outbox: &Outbox,
     registry: &RegistryClient,
 ) -> Result<(), MaintenanceError> {
-    store.prepare(now()).await?;
+    store.maintain_partitions(now()).await?;
     while store.prune(now()).await? == PRUNE_BATCH {}
     let before = now().plus_millis(-TOMBSTONE_RETENTION_MILLIS);
-    while store.forget_deletions(before, DELETIONS_BATCH).await? == DELETIONS_BATCH {}
+    while store.forget_deletions(before, ROWS_BATCH).await? == ROWS_BATCH {}
     remove_expired_transcripts(store, outbox, registry).await
 }
 
@@ -46,6 +49,9 @@ async fn remove_expired_transcripts(
 ) -> Result<(), MaintenanceError> {
     let now = now();
     let retention = registry.retention().await?;
+    for of_organization in &retention {
+        forget_expired_tickets(store, of_organization, now).await?;
+    }
     for cutoff in retention.iter().filter_map(|retention| RetentionCutoff::of(retention, now)) {
         let mut count = 0;
         loop {
@@ -61,5 +67,17 @@ async fn remove_expired_transcripts(
             tracing::info!(%organization_id, count, "transcripts removed: their retention period has passed");
         }
     }
+    Ok(())
+}
+
+/// Also of an organization that keeps its transcripts for ever: it may have had a shorter period before.
+async fn forget_expired_tickets(
+    store: &dyn Store,
+    retention: &OrganizationRetention,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    let Some(kept_since) = retention.evaluations.cutoff(now) else { return Ok(()) };
+    let first_kept = TicketId::min_at(kept_since);
+    while store.forget_expired(retention.organization_id, first_kept, ROWS_BATCH).await? == ROWS_BATCH {}
     Ok(())
 }

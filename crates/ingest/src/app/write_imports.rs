@@ -45,8 +45,8 @@ pub async fn write_imports(writer: Writer, stop: CancellationToken) {
     }
 }
 
-/// Prepares the tables before the first write: a row in the default partition would block the creation of its month's
-/// partition. False when the process stops first.
+/// Prepares the tables before the first write: rows in the default partition have to be moved later. False when the process
+/// stops first.
 async fn prepare(store: &dyn Store, stop: &CancellationToken) -> bool {
     while let Err(error) = store.prepare(now()).await {
         tracing::warn!(cause = %error, "imports cannot be written yet: trying again");

@@ -4,6 +4,7 @@ use actix_web::http::header::ContentType;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use assay_contracts::internal::ReadTranscripts;
+use assay_contracts::json::JsonFault;
 use assay_contracts::problem::ProblemCode;
 use assay_platform::runtime::blocking;
 use assay_platform::web::{Caller, WebError};
@@ -21,8 +22,8 @@ pub async fn read(
     caller.require_service()?;
     let body = services.body(&request, payload).await?;
     let wanted: ReadTranscripts = serde_json::from_slice(&body)
-        .map_err(|error| WebError::new(ProblemCode::InvalidRequest, error.to_string()))?;
-    let transcripts = read_transcripts(services.store.as_ref(), wanted.tickets).await?;
+        .map_err(|error| WebError::new(ProblemCode::InvalidRequest, JsonFault::of(&error).to_string()))?;
+    let transcripts = read_transcripts(services.store.as_ref(), wanted).await?;
     // Serializing megabytes of JSON would block a thread that serves requests.
     let body = blocking(move || serde_json::to_vec(&transcripts))
         .await

@@ -8,20 +8,23 @@ mod transcripts;
 use std::sync::Arc;
 
 use assay_contracts::ids::{OrganizationId, TicketId};
-use assay_contracts::internal::TicketReference;
+use assay_contracts::internal::{TicketReference, UnreadableTranscript};
 use assay_contracts::ticket::Ticket;
 use assay_contracts::time::Timestamp;
 use assay_messaging::outbox::DirectDispatch;
 use assay_platform::db::{Database, DatabaseError};
 use async_trait::async_trait;
 
-pub use self::transcripts::StoredTranscripts;
+pub use self::transcripts::{StoredTranscripts, transcript_bytes};
 use crate::domain::{Import, ImportOutcome, RetentionCutoff, TicketDeletion};
 
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// Creates the partitions of the coming months. Idempotent.
+    /// Prepares the tables for writes: the partitions of the current and the next month. Idempotent.
     async fn prepare(&self, now: Timestamp) -> Result<(), DatabaseError>;
+
+    /// Moves rows out of the default partition and creates the partitions of the coming months. Idempotent.
+    async fn maintain_partitions(&self, now: Timestamp) -> Result<(), DatabaseError>;
 
     /// Writes imports in one transaction and returns their outcomes in the same order. The idempotency keys must be distinct
     /// (by organization and key); identities may repeat: the first one wins. `dispatch` selects how the events of accepted
@@ -38,11 +41,19 @@ pub trait Store: Send + Sync {
         id: TicketId,
     ) -> Result<Option<Ticket>, DatabaseError>;
 
-    /// The transcripts of existing tickets, and the tickets that have a tombstone.
+    /// The transcripts of the first existing tickets, at least one, and no further one beyond `max_bytes`, stored or as text;
+    /// and the tickets among them that have a tombstone. The rest is in `unread`.
     async fn read_transcripts(
         &self,
         tickets: Vec<TicketReference>,
+        max_bytes: usize,
     ) -> Result<StoredTranscripts, DatabaseError>;
+
+    /// Attributes of existing tickets.
+    async fn read_ticket_facts(
+        &self,
+        tickets: Vec<TicketReference>,
+    ) -> Result<Vec<UnreadableTranscript>, DatabaseError>;
 
     /// Deletes a ticket in one transaction: removes the conversation and its display names, and writes a tombstone and the
     /// event. Its identity stays used. False when the organization has no such ticket.
@@ -58,6 +69,15 @@ pub trait Store: Send + Sync {
     /// Removes at most `limit` expired conversations of an organization, oldest first, with their display names, and writes
     /// the events, in one transaction; returns the number removed. Their identities stay used.
     async fn expire(&self, cutoff: RetentionCutoff, limit: usize) -> Result<usize, DatabaseError>;
+
+    /// Forgets at most `limit` tickets of an organization whose transcripts have expired, and which are older than `first_kept`:
+    /// their evaluations have expired, too. Returns the number.
+    async fn forget_expired(
+        &self,
+        organization_id: OrganizationId,
+        first_kept: TicketId,
+        limit: usize,
+    ) -> Result<usize, DatabaseError>;
 
     /// Removes at most `limit` tombstones older than `before`; returns the number removed.
     async fn forget_deletions(&self, before: Timestamp, limit: usize) -> Result<usize, DatabaseError>;

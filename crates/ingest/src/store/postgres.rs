@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use assay_contracts::ids::TicketId;
 use assay_contracts::time::Timestamp;
-use assay_platform::db::{DatabaseError, PartitionedTable, StoredId, ensure_monthly_partitions, static_sql};
+use assay_platform::db::{self, DatabaseError, PartitionedTable, StoredId, static_sql};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Nullable, Text};
 
@@ -20,7 +20,7 @@ type Database = assay_platform::db::Postgres;
 type Id = diesel::sql_types::Uuid;
 
 /// Months for which partitions are created ahead: a service that was down for weeks can write at once.
-const MONTHS_AHEAD: u32 = 3;
+const MONTHS_AHEAD: i32 = 3;
 
 const CONVERSATIONS: PartitionedTable = PartitionedTable { name: "conversations", key: "id" };
 
@@ -55,8 +55,12 @@ fn concurrent_writers(wanted: usize) -> usize {
     wanted.max(1)
 }
 
-fn create_partitions(connection: &mut Connection, now: Timestamp) -> Result<(), DatabaseError> {
-    ensure_monthly_partitions(connection, CONVERSATIONS, now, MONTHS_AHEAD)
+async fn prepare_partitions(database: &Database, now: Timestamp) -> Result<(), DatabaseError> {
+    db::prepare_partitions(database, CONVERSATIONS, now).await
+}
+
+async fn maintain_partitions(database: &Database, now: Timestamp) -> Result<(), DatabaseError> {
+    db::maintain_partitions(database, CONVERSATIONS, now, MONTHS_AHEAD).await
 }
 
 /// Claims the identities of sorted imports; returns the tickets whose identity is new. Of equal identities the first wins.

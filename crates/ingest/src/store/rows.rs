@@ -2,7 +2,9 @@
 
 use assay_contracts::conversation::{Conversation, Message};
 use assay_contracts::event::{AgentFacts, TicketFacts};
-use assay_contracts::internal::{StoredConversation, StoredTranscript, UnreadableTranscript};
+use assay_contracts::internal::{
+    StoredConversation, StoredTranscript, TicketReference, UnreadableTranscript,
+};
 use assay_contracts::time::Timestamp;
 use assay_platform::db::StoredId;
 use diesel::Queryable;
@@ -13,7 +15,7 @@ use crate::domain::{DecompressError, Participant, decompress, participants};
 
 /// Most characters of a subject in transcripts, and so in events and exports: a subject may be as large as a body. The ticket
 /// has all of it.
-const MAX_SUBJECT_CHARS: usize = 1_000;
+pub(super) const MAX_SUBJECT_CHARS: usize = 1_000;
 
 /// The columns of the table, in its order.
 #[derive(Queryable)]
@@ -43,6 +45,17 @@ enum UnreadableConversation {
 }
 
 impl ConversationRow {
+    pub fn reference(&self) -> TicketReference {
+        TicketReference { organization_id: self.organization_id.0.into(), ticket_id: self.id.0.into() }
+    }
+
+    /// The ticket alone.
+    pub fn into_facts(self) -> UnreadableTranscript {
+        let organization_id = self.organization_id.0.into();
+        let agents = from_json(&self.agents).unwrap_or_default();
+        UnreadableTranscript { organization_id, ticket: self.into_ticket(agents) }
+    }
+
     /// The transcript, or its ticket when it cannot be read: one damaged row must not keep the others of its batch from being
     /// evaluated. The cause is logged here.
     pub fn into_transcript(self) -> Result<StoredTranscript, Box<UnreadableTranscript>> {

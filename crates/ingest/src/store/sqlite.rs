@@ -25,7 +25,11 @@ fn concurrent_writers(_wanted: usize) -> usize {
     1
 }
 
-fn create_partitions(_connection: &mut Connection, _now: Timestamp) -> Result<(), DatabaseError> {
+async fn prepare_partitions(_: &Database, _: Timestamp) -> Result<(), DatabaseError> {
+    Ok(())
+}
+
+async fn maintain_partitions(_: &Database, _: Timestamp) -> Result<(), DatabaseError> {
     Ok(())
 }
 

@@ -14,20 +14,47 @@ pub struct StoredTranscripts {
     pub transcripts: Vec<StoredTranscript>,
     pub deleted: Vec<TicketReference>,
     pub unreadable: Vec<UnreadableTranscript>,
+    /// Not read, because the others are large enough.
+    pub unread: Vec<TicketReference>,
+}
+
+/// Bytes of a transcript in a response, without the names of its fields. Attributes of the ticket are in it twice.
+pub fn transcript_bytes(transcript: &StoredTranscript) -> usize {
+    let StoredTranscript { ticket, conversation, .. } = transcript;
+    let length = |text: &Option<String>| text.as_deref().map_or(0, str::len);
+    let attributes = ticket.external_id.len()
+        + ticket.source.len()
+        + length(&ticket.source_account_id)
+        + length(&ticket.subject);
+    let agents = ticket.agents.iter().map(|agent| agent.external_id.len() + agent.name.len()).sum::<usize>();
+    conversation.messages.get().len() + 2 * attributes + agents
 }
 
 impl StoredTranscripts {
-    /// Sorts rows by readability. Rows of other organizations than requested are dropped.
-    pub(super) fn from_rows(wanted: &[TicketReference], rows: Vec<ConversationRow>) -> Self {
+    /// Sorts rows by readability, and decompresses none after `max_bytes` of text. Rows of other organizations than requested
+    /// are dropped.
+    pub(super) fn from_rows(
+        wanted: &[TicketReference],
+        rows: Vec<ConversationRow>,
+        max_bytes: usize,
+    ) -> Self {
         let wanted: HashSet<&TicketReference> = wanted.iter().collect();
         let mut found = Self::default();
+        let mut bytes = 0;
         for row in rows {
-            let (organization_id, ticket_id) = (row.organization_id.0.into(), row.id.0.into());
-            if !wanted.contains(&TicketReference { organization_id, ticket_id }) {
+            let reference = row.reference();
+            if !wanted.contains(&reference) {
+                continue;
+            }
+            if bytes >= max_bytes {
+                found.unread.push(reference);
                 continue;
             }
             match row.into_transcript() {
-                Ok(transcript) => found.transcripts.push(transcript),
+                Ok(transcript) => {
+                    bytes += transcript_bytes(&transcript);
+                    found.transcripts.push(transcript);
+                }
                 Err(unreadable) => found.unreadable.push(*unreadable),
             }
         }
@@ -37,8 +64,9 @@ impl StoredTranscripts {
     /// Requested tickets without a row.
     pub(super) fn missing(&self, wanted: &[TicketReference]) -> Vec<TicketId> {
         let transcripts = self.transcripts.iter().map(|found| found.ticket.id);
-        let found: HashSet<TicketId> =
-            transcripts.chain(self.unreadable.iter().map(|found| found.ticket.id)).collect();
+        let unreadable = self.unreadable.iter().map(|found| found.ticket.id);
+        let unread = self.unread.iter().map(|ticket| ticket.ticket_id);
+        let found: HashSet<TicketId> = transcripts.chain(unreadable).chain(unread).collect();
         wanted.iter().map(|ticket| ticket.ticket_id).filter(|id| !found.contains(id)).collect()
     }
 

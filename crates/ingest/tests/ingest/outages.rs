@@ -5,8 +5,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use assay_contracts::event::{ConversationAccepted, Event as _};
+use assay_contracts::ids::OrganizationId;
 use assay_ingest::{Config, SCHEMA, migrate};
 use assay_messaging::{Delivery, Handler, Outcome, Subscription};
+use assay_platform::runtime::new_id;
 use assay_testkit::process::Signal;
 use assay_testkit::proxy::Proxy;
 use assay_testkit::{
@@ -172,6 +174,7 @@ async fn frozen_database_refuses_requests_without_piling_up_threads() -> Result<
 
 on_both_databases! { TestApp {
     full_outbox_refuses_imports_on_every_replica_until_drained,
+    organization_with_half_of_the_outbox_is_refused_alone,
     old_outbox_event_refuses_imports_until_published,
 } }
 
@@ -192,11 +195,14 @@ async fn full_outbox_refuses_imports_on_every_replica_until_drained(app: TestApp
     let addresses = [app.address.clone(), replica];
     let readiness = app.readiness().await?;
     assert_eq!(readiness.0, 200, "{}", readiness.1);
+    // None of them reaches its own limit.
+    let organizations: [OrganizationId; 5] = std::array::from_fn(|_| new_id());
     let mut accepted = 0;
     let refusal = 'full: loop {
         for address in &addresses {
             let body = conversation(&format!("T-{accepted}")).to_string();
-            let answer = app.submit_to(address, app.organization, None, body).await?;
+            let organization = organizations[accepted % organizations.len()];
+            let answer = app.submit_to(address, organization, None, body).await?;
             match answer.status().as_u16() {
                 202 => accepted += 1,
                 _ => break 'full answer,
@@ -228,6 +234,31 @@ async fn full_outbox_refuses_imports_on_every_replica_until_drained(app: TestApp
             };
             eventually("an import to be accepted", is_accepted).await?;
         }
+        stop.cancel();
+        anyhow::Ok(())
+    };
+    tokio::join!(consumer, is_accepted).1
+}
+
+async fn organization_with_half_of_the_outbox_is_refused_alone(app: TestApp) -> Result<()> {
+    const LIMIT: usize = 20;
+    let app = app.restarted(|config| config.outbox_refusal_events = LIMIT as u64)?;
+    for number in 0..LIMIT / 2 {
+        app.accepted(&conversation(&format!("T-{number}"))).await?;
+    }
+    // A duplicate adds no event, and is refused like any other import.
+    let repeated = || async { anyhow::Ok(app.submit(&conversation("T-0")).await?.status().as_u16()) };
+    eventually("a refusal", || async { Ok(repeated().await? == 503) }).await?;
+    expect_unavailable(app.submit(&conversation("one more")).await?).await?;
+    let other = app.submit_to(&app.address, new_id(), None, conversation("T-0").to_string()).await?;
+    assert_eq!(other.status(), 202, "another organization has room");
+    let (status, report) = app.readiness().await?;
+    assert_eq!((status, &report["checks"]["ingest outbox limit"]), (200, &"ok".into()), "{report}");
+
+    let stop = CancellationToken::new();
+    let consumer = consume(&app, stop.clone());
+    let is_accepted = async {
+        eventually("room again", || async { Ok(repeated().await? == 409) }).await?;
         stop.cancel();
         anyhow::Ok(())
     };

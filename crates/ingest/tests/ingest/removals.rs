@@ -33,6 +33,7 @@ on_both_databases! { TestApp {
     damaged_transcript_can_be_deleted,
     expired_transcripts_are_removed_and_publish_events,
     ticket_with_expired_transcript_and_kept_evaluation_is_deletable,
+    expired_tickets_are_forgotten_with_their_evaluations,
     unknown_retention_periods_remove_nothing,
     tombstones_expire_after_90_days,
 } }
@@ -302,6 +303,32 @@ async fn ticket_with_expired_transcript_and_kept_evaluation_is_deletable(mut app
     );
     assert!(deleted_at(&app, organization, &old).await?.is_i64());
     eventually("the event", || async { Ok(received.deleted()?.len() == 1) }).await
+}
+
+async fn expired_tickets_are_forgotten_with_their_evaluations(app: TestApp) -> Result<()> {
+    let (keeps_transcripts, other): (OrganizationId, OrganizationId) = (new_id(), new_id());
+    let mut rows = Vec::new();
+    for (organization, days, count) in
+        [(keeps_transcripts, 61, 1_500), (keeps_transcripts, 59, 1), (other, 61, 1)]
+    {
+        let first = TicketId::min_at(now().plus_millis(-days * DAY)).as_uuid().as_u128();
+        rows.extend(
+            (0..count).map(|number| format!("('{}', '{organization}')", Uuid::from_u128(first + number))),
+        );
+    }
+    run(&app.database, format!("INSERT INTO expired_tickets VALUES {}", rows.join(", "))).await?;
+    app.registry.set_retention(Some(vec![
+        kept(keeps_transcripts, RetentionPeriod::Forever, RetentionPeriod::Days(60)),
+        kept(other, RetentionPeriod::Days(30), RetentionPeriod::Forever),
+    ]));
+    app.registry.wait_for_maintenance().await?;
+    let left = query(
+        &app.database,
+        "SELECT CAST(organization_id AS text) AS value FROM expired_tickets ORDER BY ticket_id",
+    )
+    .await?;
+    assert_eq!(left, [other.to_string(), keeps_transcripts.to_string()]);
+    Ok(())
 }
 
 async fn unknown_retention_periods_remove_nothing(app: TestApp) -> Result<()> {

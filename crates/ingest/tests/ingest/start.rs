@@ -1,13 +1,13 @@
 //! Starting and stopping the role.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use assay_ingest::{SCHEMA, migrate};
+use assay_ingest::{MIGRATIONS, SCHEMA, migrate};
 use assay_platform::runtime::Budgets;
 use assay_testkit::{ServiceDatabase, eventually};
 
-use crate::test_app::{TestApp, config, conversation, query};
+use crate::test_app::{TestApp, config, conversation, execute, query};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn role_starts_without_tables_and_accepts_after_migration() -> Result<()> {
@@ -33,12 +33,51 @@ async fn conversations_are_stored_in_the_partition_of_their_month() -> Result<()
     let expected = "SELECT to_char(now() AT TIME ZONE 'UTC', '\"conversations_\"YYYY_MM') AS value";
     assert_eq!(query(&app.database, partitions).await?, query(&app.database, expected).await?);
     let ahead = "SELECT to_char(now() AT TIME ZONE 'UTC' + interval '3 months', '\"conversations_\"YYYY_MM') AS value";
-    let tables =
-        query(&app.database, "SELECT relname::text AS value FROM pg_class WHERE relkind = 'r'").await?;
-    assert!(
-        query(&app.database, ahead).await?.iter().all(|partition| tables.contains(partition)),
-        "{tables:?}"
-    );
+    let ahead = query(&app.database, ahead).await?;
+    eventually("the partitions of the coming months", || async {
+        let tables = "SELECT relname::text AS value FROM pg_class WHERE relkind = 'r'";
+        let tables = query(&app.database, tables).await?;
+        Ok(ahead.iter().all(|partition| tables.contains(partition)))
+    })
+    .await?;
+    Ok(())
+}
+
+/// A clock four months ahead left 200,000 conversations in the default partition.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn role_accepts_at_once_beside_rows_of_a_future_month() -> Result<()> {
+    const STRAYS: &str = "
+        INSERT INTO conversations (id, organization_id, external_id, source, started_at, ended_at, created_at, agents, packed)
+        SELECT (lpad(to_hex(base.ms + n), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid,
+               gen_random_uuid(), 'T-' || n, 'custom', 0, 0, base.ms, '[]', '\\x00'
+          FROM (SELECT generate_series(count(*) + 1, count(*) + 50000) AS n FROM conversations) numbers,
+               (SELECT (extract(epoch FROM now() + interval '4 months') * 1000)::bigint AS ms) base";
+    const ROWS: &str = "SELECT count(*)::text || ' ' || count(DISTINCT id) AS value FROM conversations";
+    const STRAY: &str = "SELECT count(*)::text AS value FROM conversations_default";
+    let service_database = ServiceDatabase::postgres(SCHEMA, MIGRATIONS).await?;
+    for _ in 0..4 {
+        execute(&service_database.open(SCHEMA)?, STRAYS).await?;
+    }
+    let config = config(&service_database)?;
+    let began = Instant::now();
+    let app = TestApp::run(config, service_database)?;
+    app.accepted(&conversation("T-1")).await?;
+    let accepted_after = began.elapsed();
+    println!("accepted after {accepted_after:?}");
+    assert!(accepted_after < Duration::from_secs(5), "{accepted_after:?}");
+    let mut accepted = 1;
+    let mut longest = Duration::ZERO;
+    while query(&app.database, STRAY).await? != ["0"] {
+        anyhow::ensure!(began.elapsed() < Duration::from_secs(120), "the rows are not moved");
+        let began = Instant::now();
+        app.accepted(&conversation(&format!("meanwhile {accepted}"))).await?;
+        longest = longest.max(began.elapsed());
+        accepted += 1;
+        let rows = 200_000 + accepted;
+        assert_eq!(query(&app.database, ROWS).await?, [format!("{rows} {rows}")]);
+    }
+    println!("moved after {:?}; {accepted} accepted meanwhile, the slowest in {longest:?}", began.elapsed());
+    assert!(longest < Duration::from_secs(2), "{longest:?}");
     Ok(())
 }
 

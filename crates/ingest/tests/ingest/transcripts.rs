@@ -17,6 +17,8 @@ use crate::test_app::{DEADLINE, TestApp, conversation, conversation_of, message}
 on_both_databases! { TestApp {
     transcript_is_the_conversation_with_resolved_agents,
     large_subject_is_shortened_in_transcripts,
+    large_transcripts_are_read_in_pages_of_bytes,
+    ticket_facts_are_read_without_transcripts,
     transcripts_of_unknown_or_foreign_tickets_are_omitted,
 } }
 
@@ -71,6 +73,56 @@ async fn large_subject_is_shortened_in_transcripts(app: TestApp) -> Result<()> {
     Ok(())
 }
 
+/// 900 kB of text each: large as stored, or compressed to kilobytes.
+async fn large_transcripts_are_read_in_pages_of_bytes(app: TestApp) -> Result<()> {
+    for (name, text) in [("random", incompressible(900_000)), ("repeated", "x".repeat(900_000))] {
+        let mut wanted = Vec::new();
+        for number in 0..20 {
+            let mut body = conversation(&format!("{name}-{number}"));
+            body["messages"][0]["content"] = text.clone().into();
+            wanted.push(reference(&app, &app.accepted(&body).await?)?);
+        }
+        let all: Vec<_> = wanted.iter().map(|ticket| ticket.ticket_id).collect();
+        let mut found = Vec::new();
+        while !wanted.is_empty() {
+            let page = client(&app)?.read_transcripts(&wanted).await?;
+            let bytes = serde_json::to_string(&page.transcripts)?.len();
+            assert!(bytes < 8 * 1024 * 1024 + 1_000_000, "{name}: a page of {bytes} bytes");
+            assert!(!page.transcripts.is_empty());
+            found.extend(page.transcripts.iter().map(|transcript| transcript.ticket.id));
+            wanted = page.unread;
+        }
+        found.sort();
+        assert_eq!(found, all, "{name}");
+    }
+    Ok(())
+}
+
+/// Base 64 of a generator's output.
+fn incompressible(length: usize) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    let digit = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        char::from(DIGITS[(state >> 58) as usize])
+    };
+    std::iter::repeat_with(digit).take(length).collect()
+}
+
+async fn ticket_facts_are_read_without_transcripts(app: TestApp) -> Result<()> {
+    let mut body = conversation("T-1");
+    body["subject"] = "é".repeat(2_000).into();
+    let id = app.accepted(&body).await?;
+    let whole = transcript(&app, &id).await?;
+    let facts = client(&app)?.read_ticket_facts(reference(&app, &id)?).await?.context("no facts")?;
+    assert_eq!((facts.organization_id, &facts.ticket), (whole.organization_id, &whole.ticket));
+    let foreign = TicketReference { organization_id: new_id(), ticket_id: id.parse()? };
+    assert_eq!(client(&app)?.read_ticket_facts(foreign).await?, None);
+    Ok(())
+}
+
 async fn transcripts_of_unknown_or_foreign_tickets_are_omitted(app: TestApp) -> Result<()> {
     let first = app.accepted(&conversation("T-1")).await?;
     let second = app.accepted(&conversation("T-2")).await?;
@@ -89,8 +141,11 @@ async fn transcripts_require_a_service_token_and_at_most_100_ids() -> Result<()>
     let app = TestApp::on_sqlite().await?;
     let id = app.accepted(&conversation("T-1")).await?;
     let tickets = |count| {
-        serde_json::to_string(&ReadTranscripts { tickets: vec![reference(&app, &id)?; count] })
-            .map_err(anyhow::Error::from)
+        serde_json::to_string(&ReadTranscripts {
+            tickets: vec![reference(&app, &id)?; count],
+            facts_only: false,
+        })
+        .map_err(anyhow::Error::from)
     };
     assert_eq!(app.post(PATH, &app.claims(Scope::Admin), tickets(1)?).await?.status(), 401);
     assert_eq!(app.post(PATH, &ServiceClaims::Service, tickets(100)?).await?.status(), 200);

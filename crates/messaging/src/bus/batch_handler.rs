@@ -26,6 +26,14 @@ pub trait BatchHandler: Send + Sync {
     /// Handles events and returns one result for each, in the same order. A failure is an outage or a bug: a later attempt
     /// may succeed, and after the last one the event is a dead letter for an operator.
     async fn handle_events(&self, events: Vec<Self::Event>) -> Vec<Result<(), Self::Error>>;
+
+    /// As [`Handler::give_up`].
+    ///
+    /// # Errors
+    /// When that cannot be recorded at the moment.
+    async fn give_up(&self, _event: Self::Event) -> Result<(), Self::Error> {
+        Ok(())
+    }
 }
 
 #[async_trait]
@@ -54,27 +62,36 @@ impl<H: BatchHandler> Handler for H {
             .map(|rejection| rejection.or_else(|| outcomes.next()).unwrap_or_else(missing))
             .collect()
     }
+
+    async fn give_up(&self, delivery: &Delivery) -> Result<(), String> {
+        // There is nothing to record about an event that cannot be decoded.
+        let Ok(event) = self.decode(delivery) else { return Ok(()) };
+        BatchHandler::give_up(self, event).await.map_err(|error| error.to_string())
+    }
 }
 
 /// Runs `work` on all items in one transaction and returns a result for each of them. If the work is refused for good, it
 /// runs on each item alone, so that one bad item does not block the others. A transient failure is that of all.
+/// The items are shared with the work, not copied for it.
 pub async fn all_or_each<T, E, F>(
     items: Vec<T>,
     is_transient: impl Fn(&E) -> bool,
-    work: impl Fn(Vec<T>) -> F,
+    work: impl Fn(Arc<Vec<T>>) -> F,
 ) -> Vec<Result<(), Arc<E>>>
 where
     T: Clone,
     F: Future<Output = Result<(), E>>,
 {
     let count = items.len();
+    let items = Arc::new(items);
     let Err(error) = work(items.clone()).await else { return vec![Ok(()); count] };
     if count == 1 || is_transient(&error) {
         return vec![Err(Arc::new(error)); count];
     }
     let mut results = Vec::with_capacity(count);
-    for item in items {
-        results.push(work(vec![item]).await.map_err(Arc::new));
+    // The work has ended: this is the last reference.
+    for item in Arc::unwrap_or_clone(items) {
+        results.push(work(Arc::new(vec![item])).await.map_err(Arc::new));
     }
     results
 }
@@ -110,9 +127,9 @@ mod tests {
 
     async fn run(items: &[u8], error: &'static str, fails: fn(&[u8]) -> bool) -> (Results, Vec<Vec<u8>>) {
         let calls = Mutex::<Vec<Vec<u8>>>::default();
-        let work = |items: Vec<u8>| {
+        let work = |items: Arc<Vec<u8>>| {
             let failed = fails(&items);
-            calls.lock().unwrap().push(items);
+            calls.lock().unwrap().push(items.to_vec());
             async move { if failed { Err(error) } else { Ok(()) } }
         };
         let results = all_or_each(items.to_vec(), |error| *error == "outage", work).await;

@@ -2,13 +2,14 @@
 
 use assay_contracts::event::{Event, Topic};
 use assay_contracts::ids::{EventId, OrganizationId};
+use assay_contracts::json::JsonFault;
 use assay_contracts::time::Timestamp;
 use assay_platform::runtime::RequestContext;
 use assay_platform::telemetry::traces::{self, Span, SpanKind};
 use async_trait::async_trait;
 use serde_json::value::RawValue;
 
-use crate::envelope::{DecodeError, IncomingEvent};
+use crate::envelope::{DecodeError, EncodeError, IncomingEvent, OutgoingEvent, RepeatedEvent};
 
 /// An event delivered to a consumer: at least once, in any order.
 #[derive(Debug, Clone)]
@@ -26,6 +27,10 @@ pub struct Delivery {
     pub attempt: u32,
     /// Whether the delivery becomes a dead letter if this attempt fails.
     pub is_last_attempt: bool,
+    /// How many earlier deliveries ended with the process or the connection.
+    pub(super) cut_short: u32,
+    /// Whether the event was parked and returned to the bus after a failure (see `parking`).
+    pub(crate) is_returned: bool,
     context: Option<RequestContext>,
     data: Box<RawValue>,
 }
@@ -59,6 +64,11 @@ pub enum Outcome {
         /// Shown to operators.
         reason: String,
     },
+    /// The last attempt failed, and the handler could not record that it gives up: attempted again later, until it can.
+    Postpone {
+        /// Shown to operators.
+        reason: String,
+    },
 }
 
 /// The work of a consumer.
@@ -67,6 +77,15 @@ pub trait Handler: Send + Sync {
     /// Handles a batch and returns one outcome for each delivery, in the same order. The bus sets no deadline: the
     /// handler owns its own. Work that computes or blocks belongs into `platform::runtime::blocking`.
     async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome>;
+
+    /// Called before a delivery becomes a dead letter although its event may be valid: its last attempt failed, or the
+    /// process ended each time while it was handled. The handler records that the work is not done; it must not do the work.
+    ///
+    /// # Errors
+    /// When that cannot be recorded at the moment: the delivery does not become a dead letter yet.
+    async fn give_up(&self, _delivery: &Delivery) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 impl Delivery {
@@ -78,13 +97,29 @@ impl Delivery {
         if self.topic != E::TOPIC.name {
             return Err(DecodeError::OtherTopic { expected: E::TOPIC.name, found: self.topic.clone() });
         }
-        serde_json::from_str(self.data.get())
-            .map_err(|source| DecodeError::Payload { topic: self.topic.clone(), source })
+        serde_json::from_str(self.data.get()).map_err(|error| DecodeError::Payload {
+            topic: self.topic.clone(),
+            source: JsonFault::of(&error),
+        })
     }
 
     /// Context of the request that caused the event. Handlers continue it with `context.scope(…)`.
     pub fn context(&self) -> Option<RequestContext> {
         self.context.clone()
+    }
+
+    /// The event, to be stored (`is_returned: false`) or to be returned to the bus.
+    pub(crate) fn repeat(&self, is_returned: bool) -> Result<OutgoingEvent, EncodeError> {
+        let repeated = RepeatedEvent {
+            id: self.id,
+            topic: &self.topic,
+            organization_id: self.organization_id,
+            occurred_at: self.occurred_at,
+            context: self.context.clone(),
+            is_returned,
+            data: &self.data,
+        };
+        repeated.encode()
     }
 
     /// Starts a consumer span if the event belongs to a trace; [`Self::context`] then refers to that span.
@@ -98,6 +133,11 @@ impl Delivery {
             span.set("messaging.message.id", self.id.to_string());
         }
         span
+    }
+
+    /// Bytes of the encoded payload.
+    pub(super) fn payload_bytes(&self) -> usize {
+        self.data.get().len()
     }
 
     /// Parses an envelope; its payload is decoded later. `attempt` counts from 1.
@@ -117,6 +157,8 @@ impl Delivery {
             occurred_at: event.occurred_at,
             attempt,
             is_last_attempt: false,
+            cut_short: 0,
+            is_returned: event.is_returned,
             context,
             data: event.data,
         })

@@ -26,6 +26,12 @@ pub enum PublishError {
         /// Name of the topic without a queue.
         topic: String,
     },
+    /// The broker refuses this event and takes others: its message is too large, for example.
+    #[error("broker refused the event: {reason}")]
+    Refused {
+        /// The broker's reason.
+        reason: String,
+    },
     /// Local bus: a consumer failed in this attempt.
     #[error("consumer could not handle the event: {reason}")]
     Retry {

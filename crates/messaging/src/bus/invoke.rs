@@ -1,13 +1,20 @@
-//! Calls of a handler, which may panic or return a wrong number of outcomes. They are counted and traced here.
+//! Calls of a handler, which may panic or return a wrong number of outcomes. They are counted and traced here, and deliveries
+//! that failed before are handled apart from others.
 
+use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 
 use assay_platform::telemetry::traces::Span;
 use futures_util::FutureExt;
+use futures_util::stream::{self, StreamExt};
 
+use super::cut_short;
 use super::delivery::{Delivery, Handler, Outcome};
 use super::in_flight::InFlightGuard;
 use crate::metrics::{self, HandlerTimer};
+
+/// Concurrent calls for the parts of a batch.
+const CONCURRENT_PARTS: usize = 8;
 
 /// Calls the handler; returns exactly one outcome for each delivery.
 pub(super) async fn invoke(
@@ -23,40 +30,97 @@ pub(super) async fn invoke(
         delivery.is_last_attempt = delivery.attempt >= max_attempts;
         spans.push(delivery.begin_span(queue));
     }
-    let outcomes = call(handler, deliveries).await;
-    for ((span, outcome), delivery) in spans.into_iter().zip(&outcomes).zip(&*deliveries) {
+    let calls = parts(deliveries).into_iter().filter_map(|part| deliveries.get(part));
+    let calls = calls.map(|part| call(handler, part)).collect::<Vec<_>>();
+    let mut outcomes = stream::iter(calls).buffered(CONCURRENT_PARTS).concat().await;
+    for ((span, outcome), delivery) in spans.into_iter().zip(&mut outcomes).zip(&*deliveries) {
         end_span(span, outcome);
+        if let Outcome::Retry { reason } = outcome
+            && delivery.is_last_attempt
+            && let Err(error) = give_up(handler, delivery).await
+        {
+            *outcome = Outcome::Postpone { reason: format!("{reason}; and it cannot be given up: {error}") };
+        }
         match outcome {
             Outcome::Done => timer.count_done(),
             Outcome::Retry { .. } if !delivery.is_last_attempt => metrics::count_retried(queue),
+            Outcome::Postpone { .. } => metrics::count_retried(queue),
             Outcome::Retry { .. } | Outcome::Reject { .. } => metrics::count_dead(queue),
         }
     }
     outcomes
 }
 
+/// The outcome of a delivery that ended with the process or the connection too often: the handler does not get it again.
+async fn give_up_cut_short(handler: &dyn Handler, delivery: &Delivery) -> Outcome {
+    let reason = cut_short::reason(delivery.cut_short);
+    match give_up(handler, delivery).await {
+        Ok(()) => Outcome::Reject { reason },
+        Err(error) => Outcome::Postpone { reason: format!("{reason}; and it cannot be given up: {error}") },
+    }
+}
+
+async fn give_up(handler: &dyn Handler, delivery: &Delivery) -> Result<(), String> {
+    let given_up = AssertUnwindSafe(handler.give_up(delivery)).catch_unwind().await;
+    given_up.unwrap_or_else(|panic| Err(format!("handler panicked: {}", panic_text(&*panic))))
+}
+
+/// Ranges of deliveries that are handled together: all that are new, few that failed before, then each alone.
+fn parts(deliveries: &[Delivery]) -> Vec<Range<usize>> {
+    let mut parts: Vec<Range<usize>> = Vec::new();
+    let mut max_batch = 0;
+    for (index, delivery) in deliveries.iter().enumerate() {
+        let own = cut_short::max_batch(delivery.attempt, delivery.cut_short);
+        match parts.last_mut() {
+            Some(part) if own == max_batch && part.len() < max_batch => part.end = index + 1,
+            _ => parts.push(index..index + 1),
+        }
+        max_batch = own;
+    }
+    parts
+}
+
 fn end_span(mut span: Span, outcome: &Outcome) {
     match outcome {
         Outcome::Done => {}
-        Outcome::Retry { .. } => span.fail("it is tried again later"),
+        Outcome::Retry { .. } | Outcome::Postpone { .. } => span.fail("it is tried again later"),
         Outcome::Reject { .. } => span.fail("no attempt will succeed"),
     }
 }
 
+/// One outcome for each delivery. When the handler panics on several of them, it is called with each alone.
 async fn call(handler: &dyn Handler, deliveries: &[Delivery]) -> Vec<Outcome> {
+    if let [delivery] = deliveries
+        && delivery.cut_short >= cut_short::MAX
+    {
+        return vec![give_up_cut_short(handler, delivery).await];
+    }
+    if let Some(outcomes) = try_call(handler, deliveries).await {
+        return outcomes;
+    }
+    let mut outcomes = Vec::with_capacity(deliveries.len());
+    for delivery in deliveries {
+        let alone = std::slice::from_ref(delivery);
+        outcomes.extend(try_call(handler, alone).await.unwrap_or_default());
+    }
+    outcomes
+}
+
+/// `None` when the handler panicked on several deliveries.
+async fn try_call(handler: &dyn Handler, deliveries: &[Delivery]) -> Option<Vec<Outcome>> {
     // `AssertUnwindSafe`: a handler must keep its own state valid when it panics.
     match AssertUnwindSafe(handler.handle(deliveries)).catch_unwind().await {
-        Ok(outcomes) if outcomes.len() == deliveries.len() => outcomes,
+        Ok(outcomes) if outcomes.len() == deliveries.len() => Some(outcomes),
         Ok(outcomes) => {
             let reason =
                 format!("handler answered {} outcomes for {} deliveries", outcomes.len(), deliveries.len());
             tracing::error!(reason, "handler returned a wrong number of outcomes");
-            retry_all(deliveries, &reason)
+            Some(retry_all(deliveries, &reason))
         }
         Err(panic) => {
             let reason = format!("handler panicked: {}", panic_text(&*panic));
-            tracing::error!(reason, "handler panicked");
-            retry_all(deliveries, &reason)
+            tracing::error!(reason, events = deliveries.len(), "handler panicked");
+            (deliveries.len() == 1).then(|| retry_all(deliveries, &reason))
         }
     }
 }

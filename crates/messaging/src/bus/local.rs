@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::delivery::{Delivery, Handler, Outcome, Subscription};
 use super::errors::PublishError;
 use super::in_flight::{InFlight, InFlightGuard};
-use super::invoke;
+use super::{MAX_BATCH_BYTES, invoke};
 use crate::envelope::OutgoingEvent;
 
 type QueuesByName = HashMap<&'static str, Queue>;
@@ -76,7 +76,7 @@ impl LocalBus {
                 let reason = format!("attempt {attempt} of {}: {reason}", self.max_attempts);
                 Err(PublishError::Rejected { reason })
             }
-            Outcome::Retry { reason } => Err(PublishError::Retry { reason }),
+            Outcome::Retry { reason } | Outcome::Postpone { reason } => Err(PublishError::Retry { reason }),
             Outcome::Reject { reason } => Err(PublishError::Rejected { reason }),
         }
     }
@@ -102,8 +102,10 @@ impl LocalBus {
                 Some(handled) = running.next() => in_flight -= handled,
                 received = pending.recv_many(&mut batch, room), if room > 0 => {
                     in_flight += received;
-                    let guard = self.in_flight.begin(subscription.queue);
-                    running.push(handle_batch(&*handler, batch, guard, self.max_attempts));
+                    for batch in split_by_bytes(batch) {
+                        let guard = self.in_flight.begin(subscription.queue);
+                        running.push(handle_batch(&*handler, batch, guard, self.max_attempts));
+                    }
                 }
             }
         }
@@ -152,8 +154,9 @@ async fn deliver(
     consumer: &mpsc::Sender<PendingDelivery>,
     event: &OutgoingEvent,
 ) -> Result<Outcome, PublishError> {
-    let delivery = Delivery::parse(event.payload.as_bytes(), event.attempt)
+    let mut delivery = Delivery::parse(event.payload.as_bytes(), event.attempt)
         .map_err(|error| PublishError::Rejected { reason: error.to_string() })?;
+    delivery.cut_short = event.cut_short;
     let (outcome, handled) = oneshot::channel();
     consumer.send(PendingDelivery { delivery, outcome }).await.map_err(|_| stopped())?;
     handled.await.map_err(|_| stopped())
@@ -161,6 +164,24 @@ async fn deliver(
 
 fn stopped() -> PublishError {
     PublishError::Unavailable("the consumer has stopped".to_owned())
+}
+
+/// Batches of at most [`MAX_BATCH_BYTES`], unless a single delivery is larger.
+fn split_by_bytes(deliveries: Vec<PendingDelivery>) -> Vec<Vec<PendingDelivery>> {
+    let mut batches: Vec<Vec<PendingDelivery>> = Vec::new();
+    let mut total = 0;
+    for pending in deliveries {
+        let bytes = pending.delivery.payload_bytes();
+        total += bytes;
+        match batches.last_mut() {
+            Some(batch) if total <= MAX_BATCH_BYTES => batch.push(pending),
+            _ => {
+                total = bytes;
+                batches.push(vec![pending]);
+            }
+        }
+    }
+    batches
 }
 
 /// Handles a batch; returns its number of deliveries.

@@ -2,6 +2,7 @@
 //! `async fn`, and with it the RabbitMQ client, would be compiled again in every role.
 
 mod batch_handler;
+pub(crate) mod cut_short;
 mod dead_letters;
 mod delivery;
 mod errors;
@@ -27,6 +28,12 @@ use self::rabbit::RabbitBus;
 use crate::envelope::OutgoingEvent;
 use crate::metrics;
 use crate::settings::BusSettings;
+
+/// Most bytes of events in one call of a handler; a larger event is handled by itself.
+const MAX_BATCH_BYTES: usize = 4 * 1024 * 1024;
+
+/// Most bytes of events of one subscription in handler calls; another call begins below it.
+const MAX_IN_FLIGHT_BYTES: usize = 16 * 1024 * 1024;
 
 /// Far beyond the point where larger batches still pay.
 const MAX_EVENTS_PER_MESSAGE: u16 = 1_000;
@@ -95,6 +102,21 @@ impl Bus {
             Kind::Local(local) => Box::pin(local.consume(subscription, handler, stop)),
             Kind::Rabbit(rabbit) => Box::pin(rabbit.consume(subscription, handler, stop)),
         }
+    }
+
+    /// Calls a handler with events that came from the bus earlier, as deliveries of `queue`. Attempts are not counted, only
+    /// (in `cut_short`) how many earlier calls ended without a result.
+    pub(crate) async fn call_handler(
+        &self,
+        queue: &'static str,
+        handler: &dyn Handler,
+        deliveries: &mut [Delivery],
+        cut_short: &[u32],
+    ) -> Vec<Outcome> {
+        for (delivery, cut_short) in deliveries.iter_mut().zip(cut_short) {
+            delivery.cut_short = *cut_short;
+        }
+        invoke::invoke(handler, deliveries, self.in_flight.begin(queue), u32::MAX).await
     }
 
     /// Whether the bus is connected; for readiness.

@@ -1,10 +1,12 @@
 //! Backlog limits of an outbox: while the bus is down the table grows, and the disk is finite.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use assay_contracts::ids::OrganizationId;
 use assay_contracts::time::Timestamp;
+use assay_platform::db::DatabaseError;
 use assay_platform::runtime::now;
 use futures_util::future::BoxFuture;
 use tokio::time::{Instant, sleep};
@@ -17,6 +19,9 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The pause is at least this many times as long as the poll: counting a million rows every second costs too much.
 const PAUSE_FACTOR: u32 = 20;
+
+/// An organization may have half of the pending events: one that writes as fast as it can does not have others refused.
+const SHARES: u64 = 2;
 
 /// In place of a time: no event is pending.
 const NO_EVENT: i64 = i64::MAX;
@@ -45,6 +50,12 @@ pub enum BacklogFull {
         /// Number of pending events, at least.
         events: u64,
     },
+    /// Half of the pending events that there may be are of one organization.
+    #[error("more than {events} events of the organization wait for the bus: others still have room")]
+    TooManyOfOrganization {
+        /// Number of pending events of the organization, at least.
+        events: u64,
+    },
 }
 
 /// The backlog of one service's outbox, as of about a second ago. All replicas of a service poll the same table, so that
@@ -63,6 +74,8 @@ struct Snapshot {
     events: AtomicU64,
     /// The number of events reached its limit, and has not fallen below nine tenths of it since.
     is_draining: AtomicBool,
+    /// The same for single organizations and their share.
+    draining: Mutex<Vec<OrganizationId>>,
 }
 
 impl Backlog {
@@ -72,6 +85,7 @@ impl Backlog {
             oldest: AtomicI64::new(NO_EVENT),
             events: AtomicU64::new(0),
             is_draining: AtomicBool::new(false),
+            draining: Mutex::default(),
         };
         Self { limits, snapshot: Arc::new(snapshot) }
     }
@@ -90,6 +104,18 @@ impl Backlog {
             Some(age) if age > self.limits.age => Err(BacklogFull::TooOld { seconds: age.as_secs() }),
             _ => Ok(()),
         }
+    }
+
+    /// [`Self::check`], and whether this organization may write more events: it has less than half of what there may be.
+    ///
+    /// # Errors
+    /// [`BacklogFull`] when a limit is reached.
+    pub fn check_organization(&self, organization: OrganizationId) -> Result<(), BacklogFull> {
+        self.check()?;
+        if self.draining().contains(&organization) {
+            return Err(BacklogFull::TooManyOfOrganization { events: self.lower_share() });
+        }
+        Ok(())
     }
 
     fn is_too_many(&self, events: u64) -> bool {
@@ -117,12 +143,9 @@ impl Backlog {
         let mut was_full = false;
         loop {
             let started = Instant::now();
-            let Some(polled) = stop.run_until_cancelled(outbox.backlog(self.limits.events)).await else {
-                return;
-            };
-            match polled {
-                Ok((oldest, events)) => self.record(oldest, events),
-                Err(error) => tracing::debug!(%error, "outbox cannot be read"),
+            let Some(polled) = stop.run_until_cancelled(self.poll(&outbox)).await else { return };
+            if let Err(error) = polled {
+                tracing::debug!(%error, "outbox cannot be read");
             }
             was_full = self.log_transition(was_full);
             let pause = INTERVAL.max(started.elapsed() * PAUSE_FACTOR);
@@ -130,6 +153,41 @@ impl Backlog {
                 return;
             }
         }
+    }
+
+    async fn poll(&self, outbox: &Outbox) -> Result<(), DatabaseError> {
+        let (oldest, events) = outbox.backlog(self.limits.events).await?;
+        self.record(oldest, events);
+        let lower = self.lower_share();
+        let large =
+            if events >= lower { outbox.organizations_with_backlog(lower).await? } else { Vec::new() };
+        self.record_organizations(&large);
+        Ok(())
+    }
+
+    /// Below this an organization has room again.
+    fn lower_share(&self) -> u64 {
+        let share = self.limits.events / SHARES;
+        (share - share / 10).max(1)
+    }
+
+    fn record_organizations(&self, large: &[(OrganizationId, u64)]) {
+        let share = (self.limits.events / SHARES).max(1);
+        let mut draining = self.draining();
+        let is_draining = |(organization, events): &&(OrganizationId, u64)| {
+            *events >= share || draining.contains(organization)
+        };
+        let now_draining: Vec<_> =
+            large.iter().filter(is_draining).map(|(organization, _)| *organization).collect();
+        for organization_id in now_draining.iter().filter(|organization| !draining.contains(organization)) {
+            tracing::warn!(%organization_id, "half of the outbox is of one organization: nothing more of it is accepted");
+        }
+        *draining = now_draining;
+    }
+
+    fn draining(&self) -> MutexGuard<'_, Vec<OrganizationId>> {
+        // Nothing panics while the lock is held.
+        self.snapshot.draining.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn record(&self, oldest: Option<Timestamp>, events: u64) {
@@ -161,6 +219,8 @@ impl Backlog {
 
 #[cfg(test)]
 mod tests {
+    use assay_platform::runtime::new_id;
+
     use super::*;
 
     fn backlog() -> Backlog {
@@ -191,6 +251,21 @@ mod tests {
             backlog.record(Some(now()), events);
             assert_eq!(backlog.check().is_ok(), has_room, "{events}");
         }
+    }
+
+    #[test]
+    fn organization_has_room_up_to_half_and_again_below_nine_tenths_of_it() {
+        let (backlog, large, other) = (backlog(), new_id(), new_id());
+        let full = Err(BacklogFull::TooManyOfOrganization { events: 45 });
+        for (events, expected) in [(49, Ok(())), (50, full), (45, full), (44, Ok(())), (49, Ok(()))] {
+            backlog.record(Some(now()), events);
+            let counted = [(large, events)];
+            backlog.record_organizations(if events >= backlog.lower_share() { &counted } else { &[] });
+            assert_eq!(backlog.check_organization(large), expected, "{events}");
+            assert_eq!(backlog.check_organization(other), Ok(()));
+        }
+        backlog.record(Some(now()), 100);
+        assert_eq!(backlog.check_organization(other), Err(BacklogFull::TooMany { events: 100 }));
     }
 
     #[test]

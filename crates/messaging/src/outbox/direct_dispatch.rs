@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use assay_contracts::time::Timestamp;
 use tokio::sync::Notify;
 
-use super::rows::{Claimed, LEASE_MILLIS};
+use super::rows::{BatchLimit, Claimed, LEASE_MILLIS};
 use crate::envelope::OutgoingEvent;
 
 /// Above this size the relay is behind, and further events stay in the table only.
@@ -87,15 +87,19 @@ impl DispatchQueue {
         self.arrived.notify_one();
     }
 
-    /// Takes the oldest events, `limit` at most. Those whose lease is about to expire are dropped: the table has them.
-    pub(super) fn take(&self, now: Timestamp, limit: u32) -> Vec<Claimed> {
+    /// Takes the oldest events within `limit`. Those whose lease is about to expire are dropped: the table has them.
+    pub(super) fn take(&self, now: Timestamp, limit: BatchLimit) -> Vec<Claimed> {
         let min_claimed_until = now.plus_millis(MIN_LEASE_LEFT_MILLIS);
-        let mut taken = Vec::new();
+        let (mut taken, mut total) = (Vec::new(), 0);
         let mut queued = self.queued();
-        while taken.len() < limit as usize {
-            let Some(Dispatched { row, claimed_until }) = queued.events.pop_front() else { break };
-            queued.bytes -= row.event.payload.len();
+        while let Some(next) = queued.events.front()
+            && limit.has_room(taken.len(), total, next.row.event.payload.len())
+            && let Some(Dispatched { row, claimed_until }) = queued.events.pop_front()
+        {
+            let bytes = row.event.payload.len();
+            queued.bytes -= bytes;
             if claimed_until >= min_claimed_until {
+                total += bytes;
                 taken.push(row);
             }
         }
@@ -131,7 +135,7 @@ mod tests {
         large.payload = "x".repeat(MAX_QUEUED_BYTES);
         queue.push(vec![large], now(), now().plus_millis(LEASE_MILLIS));
         assert!(!queue.has_room());
-        assert_eq!(queue.take(now(), 10).len(), 1);
+        assert_eq!(queue.take(now(), BatchLimit::CLAIM).len(), 1);
         assert!(queue.has_room());
         queue.set_open(false);
         assert!(!queue.has_room());
@@ -145,7 +149,19 @@ mod tests {
         queue.push(events[..2].to_vec(), start, until);
         queue.push(events[2..].to_vec(), start, until.plus_millis(LEASE_MILLIS));
         let ids = |rows: Vec<Claimed>| rows.into_iter().map(|row| row.event.id).collect::<Vec<_>>();
-        assert_eq!(ids(queue.take(start, 1)), [events[0].id]);
-        assert_eq!(ids(queue.take(start.plus_millis(MIN_LEASE_LEFT_MILLIS + 1), 10)), [events[2].id]);
+        assert_eq!(ids(queue.take(start, BatchLimit { events: 1, bytes: 1 })), [events[0].id]);
+        let later = start.plus_millis(MIN_LEASE_LEFT_MILLIS + 1);
+        assert_eq!(ids(queue.take(later, BatchLimit::CLAIM)), [events[2].id]);
+    }
+
+    #[test]
+    fn take_is_bounded_by_bytes_unless_a_single_event_is_larger() {
+        let queue = DispatchQueue::default();
+        let sized = |bytes: usize| OutgoingEvent { payload: "x".repeat(bytes), ..event() };
+        let until = now().plus_millis(LEASE_MILLIS);
+        queue.push([4, 4, 4, 11, 1].map(sized).into(), now(), until);
+        let limit = BatchLimit { events: 10, bytes: 10 };
+        let sizes = || queue.take(now(), limit).iter().map(|row| row.event.payload.len()).collect::<Vec<_>>();
+        assert_eq!([sizes(), sizes(), sizes(), sizes()], [vec![4, 4], vec![4], vec![11], vec![1]]);
     }
 }

@@ -15,7 +15,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use assay_contracts::ids::EventId;
+use assay_contracts::ids::{EventId, OrganizationId};
 use assay_contracts::time::Timestamp;
 use assay_platform::db::{Database, DatabaseError};
 use assay_platform::runtime::now;
@@ -26,7 +26,7 @@ pub use self::direct_dispatch::DirectDispatch;
 use self::direct_dispatch::DispatchQueue;
 pub use self::enqueue::{Connection, enqueue};
 pub use self::relay::relay;
-use self::rows::{Claimed, LEASE_MILLIS, PublishResults};
+use self::rows::{AloneClaim, BatchLimit, Claimed, LEASE_MILLIS, PublishResults};
 pub use self::rows::{DeadEvent, OutboxStatus};
 use crate::envelope::OutgoingEvent;
 
@@ -96,6 +96,14 @@ impl Outbox {
         on_database!(self, read, backlog, limit)
     }
 
+    /// The organizations with at least `events` pending events, and how many each of them has.
+    async fn organizations_with_backlog(
+        &self,
+        events: u64,
+    ) -> Result<Vec<(OrganizationId, u64)>, DatabaseError> {
+        on_database!(self, read, organizations_with_backlog, events)
+    }
+
     /// Counts and ages, for operators.
     ///
     /// # Errors
@@ -123,13 +131,15 @@ impl Outbox {
         found
     }
 
-    /// Releases the claims of crashed relays without waiting for their leases. Only for a process that knows that no relay
-    /// of this outbox runs; otherwise events are published twice.
+    /// Releases the claims of crashed relays without waiting for their leases, and counts the crash for their events: on the
+    /// local bus one of them may have caused it. Only for a process that knows that no relay of this outbox runs; otherwise
+    /// events are published twice.
     ///
     /// # Errors
     /// When the database does not answer.
     pub async fn release_all_claims(&self) -> Result<(), DatabaseError> {
-        on_database!(self, write, release_all_claims)
+        let now = now();
+        on_database!(self, write, release_all_claims, now)
     }
 
     /// Deletes a dead event. Returns whether there was one with this id.
@@ -141,8 +151,13 @@ impl Outbox {
     }
 
     /// Claims due rows, longest due first. No two relays get the same row while its lease lasts.
-    async fn claim(&self, now: Timestamp, limit: u32) -> Result<Vec<Claimed>, DatabaseError> {
+    async fn claim(&self, now: Timestamp, limit: BatchLimit) -> Result<Vec<Claimed>, DatabaseError> {
         on_database!(self, write, claim, now, limit)
+    }
+
+    /// Claims a row that may have ended the process more than once, see [`crate::bus::cut_short`].
+    async fn claim_alone(&self, now: Timestamp) -> Result<AloneClaim, DatabaseError> {
+        on_database!(self, write, claim_alone, now)
     }
 
     /// Extends the lease of rows that are still being published.

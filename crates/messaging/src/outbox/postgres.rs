@@ -30,13 +30,25 @@ const ENQUEUE: &str = "
     SELECT id, topic, organization_id, needs_consumer, payload, $6, $6, $7
     FROM unnest($1, $2, $3, $4, $5) AS new (id, topic, organization_id, needs_consumer, payload)";
 
-/// An array and not `IN (SELECT …)`, which the planner may evaluate more than once, with other rows each time.
-const CLAIM: &str = "
-    UPDATE outbox SET claimed_until = $1 WHERE id = ANY (ARRAY(
-        SELECT id FROM outbox
-        WHERE dead_at IS NULL AND next_attempt_at <= $2 AND claimed_until <= $2
-        ORDER BY next_attempt_at, id LIMIT $3 FOR UPDATE SKIP LOCKED))
-    RETURNING id, topic, organization_id, needs_consumer, payload, created_at, attempts";
+/// The longest due rows up to `$4` bytes of payload, at least one. `octet_length` does not read a payload that is stored
+/// outside its row. An array and not `IN (SELECT …)`, which the planner may evaluate more than once, with other rows each time.
+macro_rules! claim {
+    ($which:literal) => {
+        concat!(
+            "WITH due AS MATERIALIZED (
+                SELECT id, next_attempt_at, octet_length(payload) AS bytes FROM outbox
+                WHERE dead_at IS NULL AND next_attempt_at <= $2 AND claimed_until <= $2 AND ",
+            $which,
+            " ORDER BY next_attempt_at, id LIMIT $3 FOR UPDATE SKIP LOCKED),
+            summed AS (SELECT id, bytes, sum(bytes) OVER (ORDER BY next_attempt_at, id) AS total FROM due)
+            UPDATE outbox SET claimed_until = $1
+            WHERE id = ANY (ARRAY(SELECT id FROM summed WHERE total <= $4 OR total = bytes))
+            RETURNING id, topic, organization_id, needs_consumer, payload, created_at, attempts, cut_short"
+        )
+    };
+}
+const CLAIM: &str = claim!("cut_short < 2");
+const CLAIM_ALONE: &str = claim!("cut_short >= 2");
 
 /// Does not wait for the WAL flush: rows that a crash of the server restores are published again, and the inbox recognises
 /// them.

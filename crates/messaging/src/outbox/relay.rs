@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use assay_contracts::ids::EventId;
 use assay_contracts::time::Timestamp;
+use assay_platform::db::DatabaseError;
 use assay_platform::runtime::now;
 use backon::{BackoffBuilder, ExponentialBuilder};
 use futures_util::StreamExt;
@@ -16,18 +17,18 @@ use tokio_util::sync::CancellationToken;
 use super::Outbox;
 use super::gauges::update_gauges;
 use super::poll_schedule::PollSchedule;
-use super::rows::{Claimed, LEASE_MILLIS, Postponed, PublishResults};
+use super::rows::{AloneClaim, BatchLimit, Claimed, LEASE_MILLIS, Postponed, PublishResults};
 use crate::backoff::backoff;
 use crate::bus::{Bus, PublishError};
 use crate::envelope::OutgoingEvent;
 use crate::metrics;
 
-/// Events of one claim.
-const BATCH: u32 = 256;
 /// Claims published concurrently. On the local bus a slow consumer blocks one of them.
 const MAX_CONCURRENT_BATCHES: usize = 4;
 /// Before the next attempt of an event that a consumer failed to handle.
 const RETRY: ExponentialBuilder = backoff(Duration::from_secs(1), Duration::from_secs(60));
+/// Attempts of an event that the broker refuses for itself: minutes in all, in which an operator may raise a limit.
+const MAX_REFUSALS: u32 = 6;
 /// An unroutable event is retried after a delay as long as its age, within these bounds.
 const UNROUTABLE_DELAY_MILLIS: (i64, i64) = (1_000, 10_000);
 /// Between attempts to record results.
@@ -50,19 +51,22 @@ pub fn relay(outbox: Outbox, bus: Bus, stop: CancellationToken) -> BoxFuture<'st
 async fn publish_all(outbox: Outbox, bus: Bus, stop: CancellationToken) {
     let mut schedule = PollSchedule::default();
     let mut publishing = FuturesUnordered::new();
+    // Until there are no events that must be published alone, nothing is published concurrently.
+    let mut has_alone = true;
     while !stop.is_cancelled() {
-        let max_batches = if schedule.in_outage() { 1 } else { MAX_CONCURRENT_BATCHES };
-        outbox.fast_path.set_open(!schedule.in_outage());
+        let is_limited = has_alone || schedule.in_outage();
+        let max_batches = if is_limited { 1 } else { MAX_CONCURRENT_BATCHES };
+        outbox.fast_path.set_open(!is_limited);
         if publishing.len() < max_batches && schedule.is_due() {
-            match claim(&outbox, &mut schedule).await {
+            match claim(&outbox, &mut schedule, &mut has_alone).await {
                 Ok(claimed) if claimed.is_empty() => schedule.idle(),
                 Ok(claimed) => publishing.push(publish(&outbox, &bus, &stop, claimed)),
-                Err(reason) => schedule.record_failure(&reason),
+                Err(error) => schedule.record_failure(&error.to_string()),
             }
             continue;
         }
         if publishing.len() < max_batches && !schedule.in_outage() {
-            let dispatched = outbox.fast_path.take(now(), BATCH);
+            let dispatched = outbox.fast_path.take(now(), BatchLimit::CLAIM);
             if !dispatched.is_empty() {
                 publishing.push(publish(&outbox, &bus, &stop, dispatched));
                 continue;
@@ -99,7 +103,7 @@ async fn publish_all(outbox: Outbox, bus: Bus, stop: CancellationToken) {
 
 /// Releases the claims of events that are left on the fast path, so that other relays can publish them at once.
 async fn release_dispatched(outbox: &Outbox) {
-    let dispatched = outbox.fast_path.take(now(), u32::MAX);
+    let dispatched = outbox.fast_path.take(now(), BatchLimit::NONE);
     if dispatched.is_empty() {
         return;
     }
@@ -110,8 +114,9 @@ async fn release_dispatched(outbox: &Outbox) {
 /// Publishes due events during shutdown. Ends at the first outage: the events stay in the outbox.
 async fn flush(outbox: &Outbox, bus: &Bus, stop: &CancellationToken) {
     for _ in 0..FLUSH_BATCHES {
-        let dispatched = outbox.fast_path.take(now(), BATCH);
-        let claimed = if dispatched.is_empty() { outbox.claim(now(), BATCH).await } else { Ok(dispatched) };
+        let dispatched = outbox.fast_path.take(now(), BatchLimit::CLAIM);
+        let claimed =
+            if dispatched.is_empty() { outbox.claim(now(), BatchLimit::CLAIM).await } else { Ok(dispatched) };
         let claimed = match claimed {
             Ok(claimed) if claimed.is_empty() => return,
             Ok(claimed) => claimed,
@@ -127,13 +132,26 @@ async fn flush(outbox: &Outbox, bus: &Bus, stop: &CancellationToken) {
     }
 }
 
-async fn claim(outbox: &Outbox, schedule: &mut PollSchedule) -> Result<Vec<Claimed>, String> {
+/// Rows to publish together. While `has_alone`, rows that are published alone come first.
+async fn claim(
+    outbox: &Outbox,
+    schedule: &mut PollSchedule,
+    has_alone: &mut bool,
+) -> Result<Vec<Claimed>, DatabaseError> {
     if schedule.take_clock_check() {
-        outbox.repair_clock_skew(now()).await.map_err(|error| error.to_string())?;
+        outbox.repair_clock_skew(now()).await?;
     }
-    let claimed = outbox.claim(now(), BATCH).await.map_err(|error| error.to_string())?;
-    if claimed.len() < BATCH as usize {
-        // All due rows are claimed; later commits wake the relay.
+    if *has_alone {
+        match outbox.claim_alone(now()).await? {
+            AloneClaim::Due(claimed) => return Ok(claimed),
+            AloneClaim::Waiting => {}
+            AloneClaim::None => *has_alone = false,
+        }
+    }
+    let claimed = outbox.claim(now(), BatchLimit::CLAIM).await?;
+    let bytes: usize = claimed.iter().map(|row| row.event.payload.len()).sum();
+    if claimed.len() < BatchLimit::CLAIM.events as usize && bytes < BatchLimit::CLAIM.bytes / 2 {
+        // All due rows are claimed, unless the next one is very large; later commits wake the relay.
         schedule.idle();
     }
     Ok(claimed)
@@ -229,7 +247,8 @@ impl PublishResults {
                 let next_attempt_at = now.plus_millis(delay);
                 self.postponed.push(Postponed { id, counts_attempt: false, next_attempt_at, reason: text });
             }
-            PublishError::Retry { .. } => {
+            PublishError::Refused { .. } if event.attempt >= MAX_REFUSALS => self.dead.push((id, text)),
+            PublishError::Retry { .. } | PublishError::Refused { .. } => {
                 let delay = RETRY.build().nth(event.attempt.saturating_sub(1) as usize).unwrap_or_default();
                 let next_attempt_at = now.plus_millis(i64::try_from(delay.as_millis()).unwrap_or(i64::MAX));
                 self.postponed.push(Postponed { id, counts_attempt: true, next_attempt_at, reason: text });

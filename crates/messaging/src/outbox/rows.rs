@@ -24,7 +24,7 @@ pub struct OutboxStatus {
     pub dead: u64,
 }
 
-/// An event without further attempts. Only on the local bus, where a consumer can reject it.
+/// An event without further attempts: a consumer on the local bus rejected it, or the broker refused it for itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadEvent {
     /// Id of the event.
@@ -45,11 +45,40 @@ pub struct DeadEvent {
     pub payload: String,
 }
 
+/// Most events and most bytes of payload that are taken at once. A single event may exceed the bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct BatchLimit {
+    pub(super) events: u32,
+    pub(super) bytes: usize,
+}
+
+impl BatchLimit {
+    /// For one claim: up to `relay::MAX_CONCURRENT_BATCHES` of them are in memory at once.
+    pub(super) const CLAIM: Self = Self { events: 256, bytes: 4 * 1024 * 1024 };
+
+    pub(super) const NONE: Self = Self { events: u32::MAX, bytes: usize::MAX };
+
+    /// Whether an event of `bytes` can be added to `events` events of `total` bytes.
+    pub(super) fn has_room(self, events: usize, total: usize, bytes: usize) -> bool {
+        events == 0 || (events < self.events as usize && total.saturating_add(bytes) <= self.bytes)
+    }
+}
+
 /// A row that this process is publishing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Claimed {
     pub(super) event: OutgoingEvent,
     pub(super) created_at: Timestamp,
+}
+
+/// Claim of a row that is published alone.
+#[derive(Debug)]
+pub(super) enum AloneClaim {
+    /// One row.
+    Due(Vec<Claimed>),
+    /// There are such rows, and none is due.
+    Waiting,
+    None,
 }
 
 /// Results of publishing claimed rows.

@@ -25,12 +25,24 @@ const ENQUEUE: &str = "
     INSERT INTO outbox (id, topic, organization_id, needs_consumer, payload, created_at, next_attempt_at, claimed_until)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
 
-const CLAIM: &str = "
-    UPDATE outbox SET claimed_until = $1 WHERE id IN (
-        SELECT id FROM outbox
-        WHERE dead_at IS NULL AND next_attempt_at <= $2 AND claimed_until <= $2
-        ORDER BY next_attempt_at, id LIMIT $3)
-    RETURNING id, topic, organization_id, needs_consumer, payload, created_at, attempts";
+/// The longest due rows up to `$4` bytes of payload, at least one. `octet_length` does not read the payload.
+macro_rules! claim {
+    ($which:literal) => {
+        concat!(
+            "UPDATE outbox SET claimed_until = $1 WHERE id IN (
+                SELECT id FROM (
+                    SELECT id, bytes, sum(bytes) OVER (ORDER BY next_attempt_at, id) AS total FROM (
+                        SELECT id, next_attempt_at, octet_length(payload) AS bytes FROM outbox
+                        WHERE dead_at IS NULL AND next_attempt_at <= $2 AND claimed_until <= $2 AND ",
+            $which,
+            "           ORDER BY next_attempt_at, id LIMIT $3))
+                WHERE total <= $4 OR total = bytes)
+            RETURNING id, topic, organization_id, needs_consumer, payload, created_at, attempts, cut_short"
+        )
+    };
+}
+const CLAIM: &str = claim!("cut_short < 2");
+const CLAIM_ALONE: &str = claim!("cut_short >= 2");
 
 impl enqueue::Connection for Connection {
     fn enqueue_events(

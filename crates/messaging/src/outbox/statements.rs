@@ -1,19 +1,25 @@
 //! The statements of the outbox, once for both databases. Claiming and recording results are short transactions of their
 //! own: none is open while events are published.
 
-use assay_contracts::ids::EventId;
+use assay_contracts::ids::{EventId, OrganizationId};
 use assay_contracts::time::Timestamp;
 use assay_platform::db::{DatabaseError, StoredId, static_sql};
 use diesel::Connection as _;
-use diesel::dsl::{count_star, min};
+use diesel::dsl::{count_star, exists, min};
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 
-use super::{CLAIM, Connection, delete_published};
+use super::{CLAIM, CLAIM_ALONE, Connection, delete_published};
+use crate::bus::cut_short;
 use crate::envelope::OutgoingEvent;
 use crate::outbox::rows::{
-    Claimed, DeadEvent, LEASE_MILLIS, MAX_SCHEDULE_MILLIS, OutboxStatus, PublishResults,
+    AloneClaim, BatchLimit, Claimed, DeadEvent, LEASE_MILLIS, MAX_SCHEDULE_MILLIS, OutboxStatus,
+    PublishResults,
 };
+
+/// [`cut_short::ALONE`], as in the statements and in the index.
+const ALONE: i32 = cut_short::ALONE as i32;
+const _: () = assert!(ALONE == 2);
 
 diesel::table! {
     use super::super::Id;
@@ -31,8 +37,18 @@ diesel::table! {
         next_attempt_at -> BigInt,
         dead_at -> Nullable<BigInt>,
         last_error -> Nullable<Text>,
+        cut_short -> Integer,
     }
 }
+
+/// From the second end of the process on a row is claimed alone, and further ends count as its own: it waits for some time.
+const RELEASE_ALL_CLAIMS: &str = "
+    UPDATE outbox SET claimed_until = 0, cut_short = cut_short + 1,
+        next_attempt_at = CASE WHEN cut_short < 2 THEN next_attempt_at ELSE $1 + 10000 * (cut_short - 1) END
+    WHERE claimed_until > 0";
+
+/// With nine tenths of a half each there are at most two.
+const MAX_LARGE_ORGANIZATIONS: i64 = 2;
 
 const COUNT_PENDING: &str =
     "SELECT count(*) AS events FROM (SELECT 1 FROM outbox WHERE dead_at IS NULL LIMIT $1) AS pending";
@@ -40,12 +56,35 @@ const COUNT_PENDING: &str =
 pub(in crate::outbox) fn claim(
     connection: &mut Connection,
     now: Timestamp,
-    limit: u32,
+    limit: BatchLimit,
 ) -> Result<Vec<Claimed>, DatabaseError> {
-    let rows: Vec<ClaimedRow> = static_sql(CLAIM)
+    claim_by(connection, CLAIM, now, limit)
+}
+
+pub(in crate::outbox) fn claim_alone(
+    connection: &mut Connection,
+    now: Timestamp,
+) -> Result<AloneClaim, DatabaseError> {
+    let claimed = claim_by(connection, CLAIM_ALONE, now, BatchLimit { events: 1, bytes: 0 })?;
+    if !claimed.is_empty() {
+        return Ok(AloneClaim::Due(claimed));
+    }
+    let any = outbox::table.filter(outbox::dead_at.is_null()).filter(outbox::cut_short.ge(ALONE));
+    let is_waiting: bool = diesel::select(exists(any)).get_result(connection)?;
+    Ok(if is_waiting { AloneClaim::Waiting } else { AloneClaim::None })
+}
+
+fn claim_by(
+    connection: &mut Connection,
+    statement: &'static str,
+    now: Timestamp,
+    limit: BatchLimit,
+) -> Result<Vec<Claimed>, DatabaseError> {
+    let rows: Vec<ClaimedRow> = static_sql(statement)
         .bind::<BigInt, _>(now.plus_millis(LEASE_MILLIS).as_millis())
         .bind::<BigInt, _>(now.as_millis())
-        .bind::<BigInt, _>(i64::from(limit))
+        .bind::<BigInt, _>(i64::from(limit.events))
+        .bind::<BigInt, _>(i64::try_from(limit.bytes).unwrap_or(i64::MAX))
         .get_results(connection)?;
     let mut claimed: Vec<Claimed> = rows.into_iter().map(Claimed::from).collect();
     claimed.sort_by_key(|row| row.event.id);
@@ -100,10 +139,11 @@ pub(in crate::outbox) fn record_results(
     })
 }
 
-pub(in crate::outbox) fn release_all_claims(connection: &mut Connection) -> Result<(), DatabaseError> {
-    diesel::update(outbox::table.filter(outbox::claimed_until.gt(0)))
-        .set(outbox::claimed_until.eq(0))
-        .execute(connection)?;
+pub(in crate::outbox) fn release_all_claims(
+    connection: &mut Connection,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    static_sql(RELEASE_ALL_CLAIMS).bind::<BigInt, _>(now.as_millis()).execute(connection)?;
     Ok(())
 }
 
@@ -141,6 +181,21 @@ pub(in crate::outbox) fn backlog(
         .bind::<BigInt, _>(i64::try_from(limit).unwrap_or(i64::MAX))
         .get_result(connection)?;
     Ok((oldest, count(counted.events)))
+}
+
+pub(in crate::outbox) fn organizations_with_backlog(
+    connection: &mut Connection,
+    events: u64,
+) -> Result<Vec<(OrganizationId, u64)>, DatabaseError> {
+    let rows: Vec<(StoredId, i64)> = outbox::table
+        .filter(outbox::dead_at.is_null())
+        .group_by(outbox::organization_id)
+        .having(count_star().ge(i64::try_from(events).unwrap_or(i64::MAX)))
+        .order(outbox::organization_id)
+        .limit(MAX_LARGE_ORGANIZATIONS)
+        .select((outbox::organization_id, count_star()))
+        .load(connection)?;
+    Ok(rows.into_iter().map(|(organization, events)| (organization.0.into(), count(events))).collect())
 }
 
 pub(in crate::outbox) fn status(connection: &mut Connection) -> Result<OutboxStatus, DatabaseError> {
@@ -181,6 +236,7 @@ pub(in crate::outbox) fn retry_dead(
         .set((
             outbox::dead_at.eq(None::<i64>),
             outbox::attempts.eq(0),
+            outbox::cut_short.eq(0),
             outbox::claimed_until.eq(0),
             outbox::next_attempt_at.eq(now.as_millis()),
         ))
@@ -209,6 +265,7 @@ struct ClaimedRow {
     payload: String,
     created_at: i64,
     attempts: i32,
+    cut_short: i32,
 }
 
 impl From<ClaimedRow> for Claimed {
@@ -221,6 +278,7 @@ impl From<ClaimedRow> for Claimed {
                 needs_consumer: row.needs_consumer,
                 payload: row.payload,
                 attempt: unsigned(row.attempts) + 1,
+                cut_short: unsigned(row.cut_short),
             },
             created_at: Timestamp::saturating_from_millis(row.created_at),
         }

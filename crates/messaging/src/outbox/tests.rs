@@ -12,7 +12,7 @@ use assay_platform::runtime::{new_id, now};
 use diesel::Connection;
 use futures_util::future::try_join_all;
 
-use super::rows::{LEASE_MILLIS, MAX_SCHEDULE_MILLIS, Postponed, PublishResults};
+use super::rows::{BatchLimit, LEASE_MILLIS, MAX_SCHEDULE_MILLIS, Postponed, PublishResults};
 use super::{DirectDispatch, Outbox};
 use crate::conformance::on_both_databases;
 use crate::envelope::OutgoingEvent;
@@ -27,6 +27,7 @@ on_both_databases!(
     concurrent_claims_never_share_a_row,
     claim_expires_with_its_lease_unless_renewed,
     longest_due_rows_are_claimed_first,
+    claim_is_bounded_by_bytes_of_payload,
     published_rows_are_deleted,
     released_rows_are_claimable_at_once_without_an_attempt,
     postponed_row_is_due_at_its_time_and_counts_the_attempt,
@@ -35,12 +36,13 @@ on_both_databases!(
     oldest_unpublished_is_the_oldest_pending_event,
     claims_of_crashed_relays_can_be_released_at_once,
     clock_skew_repair_reschedules_late_rows,
+    organizations_with_much_of_the_backlog_are_found,
 );
 
 async fn claim_returns_enqueued_events(database: Database) -> Result<()> {
     let event = event();
     enqueue(&database, vec![event.clone()]).await?;
-    let claimed = Outbox::new(database).claim(now(), 10).await?;
+    let claimed = Outbox::new(database).claim(now(), up_to(10)).await?;
     assert_eq!(claimed.iter().map(|row| row.event.clone()).collect::<Vec<_>>(), [event]);
     Ok(())
 }
@@ -69,7 +71,7 @@ async fn rolled_back_events_are_not_claimed(database: Database) -> Result<()> {
         }
     };
     assert!(aborted.is_err());
-    assert!(Outbox::new(database).claim(now(), 10).await?.is_empty());
+    assert!(Outbox::new(database).claim(now(), up_to(10)).await?.is_empty());
     Ok(())
 }
 
@@ -80,7 +82,7 @@ async fn concurrent_claims_never_share_a_row(database: Database) -> Result<()> {
     let replicas: Vec<Outbox> = (0..6).map(|_| Outbox::new(database.clone())).collect();
     let mut claimed = Vec::new();
     loop {
-        let round = try_join_all(replicas.iter().map(|replica| replica.claim(now(), 17))).await?;
+        let round = try_join_all(replicas.iter().map(|replica| replica.claim(now(), up_to(17)))).await?;
         let round: Vec<_> = round.concat();
         if round.is_empty() {
             break;
@@ -97,12 +99,12 @@ async fn claim_expires_with_its_lease_unless_renewed(database: Database) -> Resu
     enqueue(&database, vec![event.clone()]).await?;
     let outbox = Outbox::new(database);
     let start = now();
-    assert_eq!(outbox.claim(start, 10).await?.len(), 1);
+    assert_eq!(outbox.claim(start, up_to(10)).await?.len(), 1);
     let expired = start.plus_millis(LEASE_MILLIS);
-    assert!(outbox.claim(expired.plus_millis(-1), 10).await?.is_empty());
+    assert!(outbox.claim(expired.plus_millis(-1), up_to(10)).await?.is_empty());
     outbox.renew(vec![event.id], start.plus_millis(10)).await?;
-    assert!(outbox.claim(expired, 10).await?.is_empty());
-    assert_eq!(outbox.claim(expired.plus_millis(10), 10).await?.len(), 1);
+    assert!(outbox.claim(expired, up_to(10)).await?.is_empty());
+    assert_eq!(outbox.claim(expired.plus_millis(10), up_to(10)).await?.len(), 1);
     Ok(())
 }
 
@@ -111,7 +113,7 @@ async fn longest_due_rows_are_claimed_first(database: Database) -> Result<()> {
     enqueue(&database, vec![second.clone(), first.clone()]).await?;
     let outbox = Outbox::new(database);
     let start = now();
-    outbox.claim(start, 10).await?;
+    outbox.claim(start, up_to(10)).await?;
     let postpone = |event: &OutgoingEvent, millis| postponed(event, start.plus_millis(millis), false);
     record_results(
         &outbox,
@@ -123,8 +125,25 @@ async fn longest_due_rows_are_claimed_first(database: Database) -> Result<()> {
         PublishResults { postponed: vec![postpone(&second, 9)], ..PublishResults::default() },
     )
     .await?;
-    let claimed = outbox.claim(start.plus_millis(10), 1).await?;
+    let claimed = outbox.claim(start.plus_millis(10), up_to(1)).await?;
     assert_eq!(claimed[0].event.id, first.id);
+    Ok(())
+}
+
+async fn claim_is_bounded_by_bytes_of_payload(database: Database) -> Result<()> {
+    let sized = |bytes: usize| OutgoingEvent { payload: "x".repeat(bytes), ..event() };
+    let outbox = Outbox::new(database.clone());
+    // Beyond the size at which PostgreSQL stores a value outside its row; the third one exceeds the limit alone.
+    for bytes in [40_000, 40_000, 120_000, 40_000, 10] {
+        enqueue(&database, vec![sized(bytes)]).await?;
+        // One after the other: due in this order.
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    }
+    let limit = BatchLimit { events: 10, bytes: 100_000 };
+    for expected in [vec![40_000, 40_000], vec![120_000], vec![40_000, 10], vec![]] {
+        let claimed = outbox.claim(now(), limit).await?;
+        assert_eq!(claimed.iter().map(|row| row.event.payload.len()).collect::<Vec<_>>(), expected);
+    }
     Ok(())
 }
 
@@ -133,10 +152,10 @@ async fn published_rows_are_deleted(database: Database) -> Result<()> {
     enqueue(&database, vec![published.clone(), other.clone()]).await?;
     let outbox = Outbox::new(database);
     let start = now();
-    outbox.claim(start, 10).await?;
+    outbox.claim(start, up_to(10)).await?;
     record_results(&outbox, PublishResults { published: vec![published.id], ..PublishResults::default() })
         .await?;
-    let left = outbox.claim(start.plus_millis(LEASE_MILLIS), 10).await?;
+    let left = outbox.claim(start.plus_millis(LEASE_MILLIS), up_to(10)).await?;
     assert_eq!(left.iter().map(|row| row.event.id).collect::<Vec<_>>(), [other.id]);
     assert_eq!(outbox.status().await?.pending, 1);
     Ok(())
@@ -146,9 +165,9 @@ async fn released_rows_are_claimable_at_once_without_an_attempt(database: Databa
     let event = event();
     enqueue(&database, vec![event.clone()]).await?;
     let outbox = Outbox::new(database);
-    outbox.claim(now(), 10).await?;
+    outbox.claim(now(), up_to(10)).await?;
     record_results(&outbox, PublishResults { released: vec![event.id], ..PublishResults::default() }).await?;
-    let again = outbox.claim(now(), 10).await?;
+    let again = outbox.claim(now(), up_to(10)).await?;
     assert_eq!(again.iter().map(|row| row.event.attempt).collect::<Vec<_>>(), [1]);
     Ok(())
 }
@@ -158,15 +177,15 @@ async fn postponed_row_is_due_at_its_time_and_counts_the_attempt(database: Datab
     enqueue(&database, vec![event.clone()]).await?;
     let outbox = Outbox::new(database);
     let start = now();
-    outbox.claim(start, 10).await?;
+    outbox.claim(start, up_to(10)).await?;
     let later = start.plus_millis(60_000);
     record_results(
         &outbox,
         PublishResults { postponed: vec![postponed(&event, later, true)], ..PublishResults::default() },
     )
     .await?;
-    assert!(outbox.claim(later.plus_millis(-1), 10).await?.is_empty());
-    let again = outbox.claim(later, 10).await?;
+    assert!(outbox.claim(later.plus_millis(-1), up_to(10)).await?.is_empty());
+    let again = outbox.claim(later, up_to(10)).await?;
     assert_eq!(again.iter().map(|row| row.event.attempt).collect::<Vec<_>>(), [2]);
     Ok(())
 }
@@ -177,7 +196,7 @@ async fn dead_row_is_listed_and_not_claimed_until_retried(database: Database) ->
     let outbox = Outbox::new(database);
     mark_dead(&outbox, &event).await?;
     let far = now().plus_millis(10 * LEASE_MILLIS);
-    assert!(outbox.claim(far, 10).await?.is_empty());
+    assert!(outbox.claim(far, up_to(10)).await?.is_empty());
     let status = outbox.status().await?;
     assert_eq!((status.pending, status.oldest_pending, status.dead), (0, None, 1));
     let dead = outbox.dead_events(10).await?;
@@ -185,7 +204,7 @@ async fn dead_row_is_listed_and_not_claimed_until_retried(database: Database) ->
     assert_eq!(dead[0].payload, event.payload);
 
     assert!(outbox.retry_dead(event.id).await?);
-    assert_eq!(outbox.claim(far, 10).await?[0].event.attempt, 1);
+    assert_eq!(outbox.claim(far, up_to(10)).await?[0].event.attempt, 1);
     assert!(!outbox.retry_dead(event.id).await?, "it is dead no more");
     Ok(())
 }
@@ -219,9 +238,9 @@ async fn oldest_unpublished_is_the_oldest_pending_event(database: Database) -> R
 async fn claims_of_crashed_relays_can_be_released_at_once(database: Database) -> Result<()> {
     enqueue(&database, vec![event(), event()]).await?;
     let outbox = Outbox::new(database);
-    assert_eq!(outbox.claim(now(), 1).await?.len(), 1);
+    assert_eq!(outbox.claim(now(), up_to(1)).await?.len(), 1);
     outbox.release_all_claims().await?;
-    assert_eq!(outbox.claim(now(), 10).await?.len(), 2);
+    assert_eq!(outbox.claim(now(), up_to(10)).await?.len(), 2);
     Ok(())
 }
 
@@ -231,20 +250,31 @@ async fn clock_skew_repair_reschedules_late_rows(database: Database) -> Result<(
     let right = now();
     let ahead = right.plus_millis(2 * MAX_SCHEDULE_MILLIS);
     enqueue(&database, vec![postponed_row.clone(), claimed_row.clone(), proper_row.clone()]).await?;
-    outbox.claim(ahead, 10).await?;
+    outbox.claim(ahead, up_to(10)).await?;
     let proper = right.plus_millis(MAX_SCHEDULE_MILLIS);
     let rows = vec![postponed(&postponed_row, ahead, true), postponed(&proper_row, proper, true)];
     record_results(&outbox, PublishResults { postponed: rows, ..PublishResults::default() }).await?;
-    assert!(outbox.claim(right, 10).await?.is_empty());
+    assert!(outbox.claim(right, up_to(10)).await?.is_empty());
 
     outbox.repair_clock_skew(right).await?;
-    let claimed: HashSet<EventId> = outbox.claim(right, 10).await?.iter().map(|row| row.event.id).collect();
+    let claimed: HashSet<EventId> =
+        outbox.claim(right, up_to(10)).await?.iter().map(|row| row.event.id).collect();
     assert_eq!(claimed, HashSet::from([postponed_row.id, claimed_row.id]));
     Ok(())
 }
 
+async fn organizations_with_much_of_the_backlog_are_found(database: Database) -> Result<()> {
+    let large = event();
+    let of_large = (0..5).map(|_| OutgoingEvent { id: new_id(), ..large.clone() });
+    enqueue(&database, of_large.chain((0..20).map(|_| event())).collect()).await?;
+    let outbox = Outbox::new(database);
+    assert_eq!(outbox.organizations_with_backlog(5).await?, [(large.organization_id, 5)]);
+    assert_eq!(outbox.organizations_with_backlog(6).await?, []);
+    Ok(())
+}
+
 async fn mark_dead(outbox: &Outbox, event: &OutgoingEvent) -> Result<()> {
-    outbox.claim(now(), 10).await?;
+    outbox.claim(now(), up_to(10)).await?;
     let dead = vec![(event.id, "poisoned".to_owned())];
     record_results(outbox, PublishResults { dead, ..PublishResults::default() }).await
 }
@@ -272,4 +302,8 @@ fn event() -> OutgoingEvent {
     let agent = AgentFacts { id: new_id(), external_id: "a".to_owned(), name: "Ä".to_owned() };
     let event = AgentCreated { organization_id: new_id(), agent, created_at: now() };
     OutgoingEvent::new(new_id(), now(), &event).expect("encodes")
+}
+
+fn up_to(events: u32) -> BatchLimit {
+    BatchLimit { events, ..BatchLimit::NONE }
 }

@@ -13,8 +13,9 @@ const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 /// Base-62 digits of 32 bytes, and of 4 bytes.
 const SECRET_DIGITS: usize = 43;
 const CHECKSUM_DIGITS: usize = 6;
-/// Accepted lengths: a bootstrap key may be any text of 16 characters or more.
-const MIN_LENGTH: usize = 16;
+/// Accepted lengths, in characters. A bootstrap key may be a text that an operator chose: the minimum keeps it from being guessed
+/// by its hash.
+const MIN_LENGTH: usize = 32;
 const MAX_LENGTH: usize = 1_024;
 
 /// An API key in plain text.
@@ -23,8 +24,22 @@ pub struct ApiKey(SecretString);
 
 /// The text is not a valid API key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("an API key has 16 to 1024 characters, none of them a control character")]
+#[error("an API key has 32 to 1024 characters, none of them a control character")]
 pub struct InvalidApiKey;
+
+/// The text cannot be the bootstrap key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidBootstrapKey {
+    /// [`InvalidApiKey`].
+    #[error(transparent)]
+    Invalid(#[from] InvalidApiKey),
+    /// See [`ApiKey::is_mistyped`].
+    #[error(
+        "a key that begins with asy_ must be one of `assay keys create`: the checksum at its end is wrong. Copy it again, or \
+         choose a text with another beginning"
+    )]
+    Mistyped,
+}
 
 /// SHA-256 of an API key, used for storage and lookup.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -37,7 +52,7 @@ impl ApiKey {
     /// When the operating system's random generator fails.
     pub fn generate() -> Result<Self, RandomnessUnavailable> {
         let secret = base62(&random_bytes::<32>()?, SECRET_DIGITS);
-        let checksum = base62(&crc32fast::hash(secret.as_bytes()).to_be_bytes(), CHECKSUM_DIGITS);
+        let checksum = checksum_of(&secret);
         Ok(Self(format!("{PREFIX}{secret}{checksum}").into()))
     }
 
@@ -53,6 +68,24 @@ impl ApiKey {
         } else {
             Err(InvalidApiKey)
         }
+    }
+
+    /// [`Self::parse`] for the bootstrap key, which an operator chooses. It may have any form but that of a mistyped key, which is
+    /// refused in requests.
+    ///
+    /// # Errors
+    /// [`InvalidBootstrapKey`].
+    pub fn parse_bootstrap(text: &str) -> Result<Self, InvalidBootstrapKey> {
+        let key = Self::parse(text)?;
+        if key.is_mistyped() { Err(InvalidBootstrapKey::Mistyped) } else { Ok(key) }
+    }
+
+    /// Whether the key begins like generated ones but was not generated: its length or its checksum is wrong. No such key is stored
+    /// anywhere, so it need not be looked up.
+    pub fn is_mistyped(&self) -> bool {
+        let Some(digits) = self.reveal().strip_prefix(PREFIX) else { return false };
+        let Some((secret, checksum)) = digits.split_at_checked(SECRET_DIGITS) else { return true };
+        checksum_of(secret) != checksum
     }
 
     /// The key in plain text, to be shown once.
@@ -85,6 +118,10 @@ impl fmt::Display for ApiKeyHash {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&hex::encode(self.0))
     }
+}
+
+fn checksum_of(secret: &str) -> String {
+    base62(&crc32fast::hash(secret.as_bytes()).to_be_bytes(), CHECKSUM_DIGITS)
 }
 
 /// A big-endian number in base 62, padded to `digits` digits.
@@ -125,17 +162,45 @@ mod tests {
 
     #[test]
     fn hash_round_trips_through_hexadecimal() {
-        let hash = ApiKey::parse("0123456789abcdef").unwrap().hash();
+        let hash = ApiKey::generate().unwrap().hash();
         assert!(ApiKeyHash::from_hex(&hash.to_string()) == Some(hash));
         assert!(ApiKeyHash::from_hex("abc").is_none());
     }
 
     #[test]
     fn invalid_key_is_refused() {
-        for text in ["", "short", " 0123456789abcdef", "0123456789abcde\n", "0123456789\0abcdef"] {
+        let (longest_short, shortest) = ("x".repeat(31), "x".repeat(32));
+        for text in ["", "short", &longest_short, &format!(" {shortest}"), &format!("{shortest}\n")] {
             assert!(ApiKey::parse(text).is_err(), "{text:?}");
         }
+        assert!(ApiKey::parse(&format!("{shortest}\0{shortest}")).is_err());
         assert!(ApiKey::parse(&"x".repeat(1_025)).is_err());
-        assert!(ApiKey::parse("a passphrase, wörter").is_ok());
+        assert!(ApiKey::parse(&shortest).is_ok());
+        assert!(ApiKey::parse("a passphrase, wörter and more of them").is_ok());
+    }
+
+    #[test]
+    fn mistyped_key_is_known_by_its_checksum() {
+        let key = ApiKey::generate().unwrap();
+        assert!(!key.is_mistyped());
+        let text = key.reveal();
+        let (beginning, last) = text.split_at(text.len() - 1);
+        let other = if last == "a" { "b" } else { "a" };
+        let umlauts = format!("asy_{}", "ü".repeat(30));
+        for mistyped in [
+            format!("{beginning}{other}"),
+            beginning.to_owned(),
+            format!("{text}x"),
+            text.replacen(&text[10..12], "--", 1),
+            umlauts,
+            "asy_a-key-that-an-operator-made-up".to_owned(),
+        ] {
+            assert!(ApiKey::parse(&mistyped).unwrap().is_mistyped(), "{mistyped}");
+            assert_eq!(ApiKey::parse_bootstrap(&mistyped).err(), Some(InvalidBootstrapKey::Mistyped));
+        }
+        for bootstrap in [text, "a-key-that-an-operator-made-up--", "ASY_a-key-that-an-operator-made-up"] {
+            assert!(ApiKey::parse_bootstrap(bootstrap).is_ok(), "{bootstrap}");
+        }
+        assert!(matches!(ApiKey::parse_bootstrap("asy_short"), Err(InvalidBootstrapKey::Invalid(_))));
     }
 }

@@ -8,7 +8,7 @@ mod service_token;
 mod signature;
 mod token_cache;
 
-pub use self::api_key::{ApiKey, ApiKeyHash, InvalidApiKey};
+pub use self::api_key::{ApiKey, ApiKeyHash, InvalidApiKey, InvalidBootstrapKey};
 pub use self::claims::{Audience, ServiceClaims};
 pub use self::encryption::UnreadableSecret;
 pub use self::service_token::{InvalidToken, ServiceTokens, UnusableSecret};

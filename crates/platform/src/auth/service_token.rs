@@ -1,5 +1,8 @@
 //! Service tokens: short-lived signed JWTs (RFC 7519). The gateway exchanges an API key for one; a service refuses a call
 //! without a token for its audience.
+//!
+//! During a change of the secret a process accepts two of them: `security.service_token_secret` signs and verifies,
+//! `security.service_token_accepted_secret` verifies only. A token names its secret in the header `kid`.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -9,6 +12,7 @@ use assay_contracts::tenant::{Scopes, Tenant};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use assay_contracts::time::Timestamp;
 
@@ -26,8 +30,10 @@ const MIN_SECRET_LENGTH: usize = 32;
 
 /// The configured secret cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("security.service_token_secret must have at least 32 characters")]
-pub struct UnusableSecret;
+#[error("security.{setting} must have at least 32 characters")]
+pub struct UnusableSecret {
+    setting: &'static str,
+}
 
 /// A token is not accepted. Without the reason, which would only help an attacker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -50,8 +56,15 @@ struct Claims {
 #[derive(Clone)]
 pub struct ServiceTokens {
     encoding: EncodingKey,
-    decoding: DecodingKey,
+    /// The first one belongs to `encoding`.
+    accepted: Vec<AcceptedSecret>,
     cache: Arc<TokenCache>,
+}
+
+#[derive(Clone)]
+struct AcceptedSecret {
+    id: String,
+    decoding: DecodingKey,
 }
 
 impl ServiceTokens {
@@ -60,13 +73,21 @@ impl ServiceTokens {
     /// # Errors
     /// When the secret is too short.
     pub fn new(secret: &SecretString) -> Result<Self, UnusableSecret> {
-        let bytes = secret.expose_secret().as_bytes();
-        if bytes.len() < MIN_SECRET_LENGTH {
-            return Err(UnusableSecret);
-        }
         super::hs256::install();
-        let (encoding, decoding) = (EncodingKey::from_secret(bytes), DecodingKey::from_secret(bytes));
-        Ok(Self { encoding, decoding, cache: Arc::new(TokenCache::new()) })
+        let accepted = vec![AcceptedSecret::new(secret, "service_token_secret")?];
+        let encoding = EncodingKey::from_secret(secret.expose_secret().as_bytes());
+        Ok(Self { encoding, accepted, cache: Arc::new(TokenCache::new()) })
+    }
+
+    /// Accepts tokens that were signed with `secret`, too. Empty: no other secret.
+    ///
+    /// # Errors
+    /// When the secret is too short.
+    pub fn accepting(mut self, secret: &SecretString) -> Result<Self, UnusableSecret> {
+        if !secret.expose_secret().is_empty() {
+            self.accepted.push(AcceptedSecret::new(secret, "service_token_accepted_secret")?);
+        }
+        Ok(self)
     }
 
     /// A token for calls to `audience`, cached for some seconds.
@@ -101,8 +122,9 @@ impl ServiceTokens {
             org,
             scope,
         };
-        jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &self.encoding)
-            .map_err(|_| InvalidToken)
+        let kid = self.accepted.first().map(|secret| secret.id.clone());
+        let header = Header { kid, ..Header::new(Algorithm::HS256) };
+        jsonwebtoken::encode(&header, &claims, &self.encoding).map_err(|_| InvalidToken)
     }
 
     /// Verifies a token received by `audience`: algorithm, signature, issuer, audience and time.
@@ -121,9 +143,11 @@ impl ServiceTokens {
         validation.validate_nbf = true;
         // Clock skew between machines.
         validation.leeway = 5;
-        let claims = jsonwebtoken::decode::<Claims>(token, &self.decoding, &validation)
-            .map_err(|_| InvalidToken)?
-            .claims;
+        let kid = jsonwebtoken::decode_header(token).map_err(|_| InvalidToken)?.kid;
+        let named = |secret: &&AcceptedSecret| kid.as_ref().is_none_or(|kid| *kid == secret.id);
+        let decode = |secret: &AcceptedSecret| jsonwebtoken::decode(token, &secret.decoding, &validation);
+        let decoded = self.accepted.iter().filter(named).find_map(|secret| decode(secret).ok());
+        let claims: Claims = decoded.ok_or(InvalidToken)?.claims;
         let from_the_future = claims.iat > now_seconds + MAX_FUTURE_SECONDS;
         if from_the_future || claims.exp.saturating_sub(claims.iat) > LIFETIME_SECONDS {
             return Err(InvalidToken);
@@ -140,6 +164,22 @@ impl ServiceTokens {
         self.cache.insert_verified(audience, token, claims.clone(), expires_at);
         Ok(claims)
     }
+}
+
+impl AcceptedSecret {
+    fn new(secret: &SecretString, setting: &'static str) -> Result<Self, UnusableSecret> {
+        let bytes = secret.expose_secret().as_bytes();
+        if bytes.len() < MIN_SECRET_LENGTH {
+            return Err(UnusableSecret { setting });
+        }
+        Ok(Self { id: secret_id(bytes), decoding: DecodingKey::from_secret(bytes) })
+    }
+}
+
+/// Names a secret without revealing it: no settings for ids are needed, and all processes agree on them.
+fn secret_id(secret: &[u8]) -> String {
+    let digest = Sha256::new().chain_update(b"assay service token secret\0").chain_update(secret).finalize();
+    hex::encode(&digest[..8])
 }
 
 #[cfg(test)]
@@ -235,7 +275,66 @@ mod tests {
     }
 
     #[test]
-    fn short_secret_is_refused() {
-        assert!(ServiceTokens::new(&SecretString::from("too short")).is_err());
+    fn short_secret_is_refused_with_its_setting() {
+        let short = SecretString::from("x".repeat(31));
+        let refusal = |tokens: Result<ServiceTokens, UnusableSecret>| tokens.err().unwrap().to_string();
+        let of_first = refusal(ServiceTokens::new(&short));
+        assert_eq!(of_first, "security.service_token_secret must have at least 32 characters");
+        let of_second = refusal(tokens(SECRET).accepting(&short));
+        assert_eq!(of_second, "security.service_token_accepted_secret must have at least 32 characters");
+        assert!(tokens(SECRET).accepting(&SecretString::from("")).is_ok());
+    }
+
+    /// The steps of SECURITY.md, in which each process has the settings of a step or of the one before.
+    #[test]
+    fn secret_changes_without_a_refused_token() {
+        let new = SECRET.to_uppercase();
+        let process = |secret: &str, accepted: &str| {
+            tokens(secret).accepting(&SecretString::from(accepted.to_owned())).unwrap()
+        };
+        let step = |number: usize| match number {
+            0 => process(SECRET, ""),
+            1 => process(SECRET, &new),
+            2 => process(&new, SECRET),
+            _ => process(&new, ""),
+        };
+        let accepts = |caller: usize, callee: usize| {
+            let token = step(caller).issue(Audience::Ingest, &ServiceClaims::Service, now()).unwrap();
+            step(callee).verify(Audience::Ingest, &token).is_ok()
+        };
+        for earlier in 0..3 {
+            let later = earlier + 1;
+            for (caller, callee) in [(earlier, earlier), (earlier, later), (later, earlier), (later, later)] {
+                assert!(accepts(caller, callee), "from step {caller} to step {callee}");
+            }
+        }
+        for (caller, callee) in [(0, 3), (3, 0), (2, 0), (1, 3)] {
+            assert!(!accepts(caller, callee), "from step {caller} to step {callee}");
+        }
+    }
+
+    #[test]
+    fn token_without_a_secret_id_is_accepted_and_with_a_wrong_one_refused() {
+        let other = SECRET.to_uppercase();
+        let both = tokens(SECRET).accepting(&SecretString::from(other.clone())).unwrap();
+        let (iat, encoding) = (now().as_millis() / 1_000, EncodingKey::from_secret(other.as_bytes()));
+        let verify = |kid: Option<String>| {
+            let claims = Claims {
+                iss: ISSUER.to_owned(),
+                aud: Audience::Ingest.as_str().to_owned(),
+                iat,
+                exp: iat + LIFETIME_SECONDS,
+                org: None,
+                scope: None,
+            };
+            let header = Header { kid, ..Header::new(Algorithm::HS256) };
+            let token = jsonwebtoken::encode(&header, &claims, &encoding).unwrap();
+            both.verify(Audience::Ingest, &token)
+        };
+        assert_eq!(verify(None), Ok(ServiceClaims::Service));
+        assert_eq!(verify(Some(secret_id(other.as_bytes()))), Ok(ServiceClaims::Service));
+        for wrong in [secret_id(SECRET.as_bytes()), String::new(), "../../etc/passwd".to_owned()] {
+            assert_eq!(verify(Some(wrong.clone())), Err(InvalidToken), "{wrong}");
+        }
     }
 }

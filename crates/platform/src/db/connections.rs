@@ -10,6 +10,7 @@ use diesel::r2d2::{ConnectionManager, CustomizeConnection, Error, Pool, PooledCo
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout_at;
 
+use super::connection_log::ConnectionLog;
 use super::metrics::{InUseGuard, PoolMetrics};
 use super::{CONNECTION_DEADLINE, DatabaseError};
 
@@ -31,6 +32,7 @@ pub(super) struct Connections {
     permits: Arc<Semaphore>,
     state: Arc<Mutex<State>>,
     metrics: PoolMetrics,
+    log: ConnectionLog,
 }
 
 #[derive(Default)]
@@ -58,6 +60,7 @@ pub(super) struct ConnectionPermit {
 impl Connections {
     /// An empty pool; connections are opened on demand.
     pub(super) fn open(url: &str, schema: &'static str, size: u32, metrics: PoolMetrics) -> Self {
+        let log = ConnectionLog::new(url, schema);
         let pool = Pool::builder()
             .max_size(size)
             .min_idle(Some(0))
@@ -65,9 +68,11 @@ impl Connections {
             .idle_timeout(Some(Duration::from_secs(300)))
             .test_on_check_out(false)
             .connection_customizer(Box::new(Customizer { schema }))
+            .error_handler(Box::new(log.clone()))
+            .event_handler(Box::new(log.clone()))
             .build_unchecked(Manager::new(url));
         let permits = Arc::new(Semaphore::new(usize::try_from(size).unwrap_or(Semaphore::MAX_PERMITS)));
-        Self { pool, permits, state: Arc::default(), metrics }
+        Self { pool, permits, state: Arc::default(), metrics, log }
     }
 
     /// A permit, if one is free. The call that holds it is overdue after `limit`.
@@ -116,7 +121,7 @@ impl Connections {
         if connected.is_err() {
             self.metrics.count_unavailable();
         }
-        connected.map_err(|error| DatabaseError::Unavailable(error.to_string()))
+        connected.map_err(|error| DatabaseError::Unavailable(self.log.text(&error)))
     }
 
     fn needs_validation(&self, connection: &PooledConnection<Manager>) -> bool {

@@ -2,6 +2,7 @@
 
 use diesel::result::{DatabaseErrorKind, Error};
 
+use super::clock_skew::ClockSkew;
 use crate::runtime::Interrupted;
 
 /// A database call failed. The text is for the log, never for a response.
@@ -30,9 +31,23 @@ pub enum DatabaseError {
     /// A stored value cannot be decoded.
     #[error("stored record cannot be read: {0}")]
     Corrupt(String),
+    /// The clocks of this process and the database differ too much for work that depends on stored times.
+    #[error(transparent)]
+    Clock(#[from] ClockSkew),
     /// The blocking task panicked or the runtime is shutting down.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
+    /// The address demands TLS, which this build does not have.
+    #[error(
+        "the database_url of `{schema}` demands TLS ({demand}), which this build of Assay does not have: use the image, or \
+         build with `--features postgres-tls`"
+    )]
+    NoTls {
+        /// The schema that the address was configured for.
+        schema: &'static str,
+        /// The parameter of the address.
+        demand: &'static str,
+    },
     /// The address is neither PostgreSQL nor SQLite.
     #[error("the database_url of `{schema}` must begin with postgres:// or sqlite:")]
     UnknownScheme {

@@ -4,6 +4,9 @@
 //! decided by the scheme of the configured address. Every access goes through `run`, `read` or `write`, which acquire a
 //! connection within a deadline and run the work on a blocking thread.
 
+mod clock;
+mod clock_skew;
+mod connection_log;
 mod connections;
 mod error;
 pub mod idempotency;
@@ -15,15 +18,20 @@ mod readiness;
 mod sqlite;
 mod static_sql;
 mod stored_id;
+mod tls;
 
 use std::time::Duration;
 
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
+pub use self::clock::{Clock, watch_clock, watch_clock_by};
+pub use self::clock_skew::ClockSkew;
 pub use self::error::DatabaseError;
 pub use self::migrations::{Migrations, embed};
-pub use self::partitions::{PartitionedTable, ensure_monthly_partitions};
+pub use self::partitions::{
+    PartitionedTable, ensure_monthly_partitions, maintain_partitions, move_portion, prepare_partitions,
+};
 pub use self::postgres::Postgres;
 pub use self::readiness::register_readiness;
 pub use self::sqlite::Sqlite;
@@ -57,12 +65,15 @@ impl Database {
     /// On PostgreSQL every connection works in `schema`.
     ///
     /// # Errors
-    /// When the address has an unknown scheme.
+    /// When the address has an unknown scheme, or demands TLS of a build without it.
     pub fn open(settings: &DatabaseSettings, schema: &'static str) -> Result<Self, DatabaseError> {
         let url = settings.database_url.expose_secret();
         let size = settings.database_pool_size;
         match url.split_once(':') {
-            Some(("postgres" | "postgresql", _)) => Ok(Self::Postgres(Postgres::open(url, schema, size))),
+            Some(("postgres" | "postgresql", _)) => {
+                tls::check(url, schema)?;
+                Ok(Self::Postgres(Postgres::open(url, schema, size)))
+            }
             Some(("sqlite", path)) if !path.is_empty() => Ok(Self::Sqlite(Sqlite::open(path, schema, size))),
             _ => Err(DatabaseError::UnknownScheme { schema }),
         }

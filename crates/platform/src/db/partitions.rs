@@ -1,16 +1,30 @@
 //! Monthly partitions of unbounded tables in PostgreSQL: old months can be dropped at once, and the indexes of the current
 //! month stay small. The partition key is a UUID version 7, whose first 48 bits are its time of creation, so a look-up by
 //! id touches one partition.
+//!
+//! Rows of months without a partition (after a clock error, or a time without maintenance) go into the default partition.
+//! PostgreSQL attaches a partition only when the default partition has no row of its range, and nobody may read the table
+//! between the move of a row and the attachment. So a month with many such rows gets several partitions, one for each
+//! portion of rows: every move is a short transaction.
+
+use std::time::Duration;
 
 use assay_contracts::time::Timestamp;
 use chrono::{DateTime, Datelike, Months, NaiveDate, Utc};
 use diesel::connection::SimpleConnection;
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
-use diesel::sql_types::{Bool, Text};
+use diesel::sql_types::{BigInt, Bool, Nullable, Text, Uuid as SqlUuid};
 use uuid::Uuid;
 
-use super::DatabaseError;
+use super::{DatabaseError, Postgres};
+
+/// Most rows and bytes that one transaction moves out of the default partition: it locks the table for less than a second.
+const PORTION_ROWS: i64 = 20_000;
+const PORTION_BYTES: i64 = 16 * 1024 * 1024;
+
+/// Pause between two portions, in which writers work.
+const PORTION_PAUSE: Duration = Duration::from_millis(200);
 
 /// A table that is partitioned by range of a version 7 UUID, with a partition `<table>_default` for all other rows.
 #[derive(Debug, Clone, Copy)]
@@ -21,9 +35,45 @@ pub struct PartitionedTable {
     pub key: &'static str,
 }
 
-/// Creates the missing partitions of `table` for the month before `now`, the current month and the next `months_ahead`.
-/// Rows of those months in the default partition (after a clock error, or a time without maintenance) are moved. Safe to
-/// call at any time and from several processes at once.
+/// Ids from the first up to and without the second.
+#[derive(Debug, Clone, Copy)]
+struct IdRange(Uuid, Uuid);
+
+/// Prepares `table` for writes at `now`: creates the partitions of the current and the next month. While there are rows in
+/// the default partition that is left to [`maintain_partitions`], and the default partition takes further rows.
+///
+/// # Errors
+/// As [`ensure_monthly_partitions`].
+pub async fn prepare_partitions(
+    database: &Postgres,
+    table: PartitionedTable,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    database.run(move |connection| ensure_monthly_partitions(connection, table, now, 0..=1)).await
+}
+
+/// Creates the missing partitions of `table` from the month before `now` to `months_ahead`, after rows in the default
+/// partition were moved into partitions of their own. Safe to call at any time and from several processes at once.
+///
+/// # Errors
+/// As [`ensure_monthly_partitions`]; portions that were moved before stay moved.
+pub async fn maintain_partitions(
+    database: &Postgres,
+    table: PartitionedTable,
+    now: Timestamp,
+    months_ahead: i32,
+) -> Result<(), DatabaseError> {
+    prepare_partitions(database, table, now).await?;
+    // Without a deadline for the call: each transaction has its own statement timeout.
+    while database.run_long(move |connection| move_portion(connection, table)).await? {
+        tokio::time::sleep(PORTION_PAUSE).await;
+    }
+    let months = -1..=months_ahead;
+    database.run(move |connection| ensure_monthly_partitions(connection, table, now, months)).await
+}
+
+/// Creates the missing partitions of `table` for `months` relative to that of `now`. Does nothing while the default partition
+/// has rows: PostgreSQL would read all of them for each partition, under an exclusive lock.
 ///
 /// # Errors
 /// When the database refuses, or the table stays locked for more than two seconds; earlier months are already created.
@@ -31,12 +81,14 @@ pub fn ensure_monthly_partitions(
     connection: &mut PgConnection,
     table: PartitionedTable,
     now: Timestamp,
-    months_ahead: u32,
+    months: std::ops::RangeInclusive<i32>,
 ) -> Result<(), DatabaseError> {
     let today = DateTime::<Utc>::from_timestamp_millis(now.as_millis()).unwrap_or_default().date_naive();
-    let first = today.with_day(1).unwrap_or(today) - Months::new(1);
-    for offset in 0..=months_ahead + 1 {
-        ensure_partition(connection, table, first + Months::new(offset))?;
+    let current = first_day(today);
+    for offset in months {
+        let distance = Months::new(offset.unsigned_abs());
+        let month = if offset < 0 { current - distance } else { current + distance };
+        ensure_partition(connection, table, month)?;
     }
     Ok(())
 }
@@ -46,22 +98,51 @@ fn ensure_partition(
     table: PartitionedTable,
     month: NaiveDate,
 ) -> Result<(), DatabaseError> {
-    let partition = format!("{}_{}_{:02}", table.name, month.year(), month.month());
+    let partition = name_of(table, month);
     if exists(connection, &partition)? {
         return Ok(());
     }
     connection.transaction(|connection| {
-        // All other queries would queue behind a pending table lock. The advisory lock serialises two processes.
-        connection.batch_execute(&format!(
-            "SET LOCAL lock_timeout = '2s'; \
-             SELECT pg_advisory_xact_lock(hashtextextended('assay partitions of {}', 0))",
-            table.name
-        ))?;
-        if exists(connection, &partition)? {
+        lock_creation(connection, table)?;
+        if exists(connection, &partition)? || lowest_in_default(connection, table)?.is_some() {
             return Ok(());
         }
-        Ok(connection.batch_execute(&creation(table, &partition, month))?)
+        let (_, rest) = parts_of(connection, table, month)?;
+        Ok(connection.batch_execute(&creation(table, &partition, rest))?)
     })
+}
+
+/// Moves the lowest rows of the default partition, at most [`PORTION_ROWS`], into a new partition: in one transaction, with
+/// a longer statement timeout. The last portion of a month takes the rest of its range. False when the default partition is
+/// empty.
+///
+/// # Errors
+/// As [`ensure_monthly_partitions`].
+pub fn move_portion(connection: &mut PgConnection, table: PartitionedTable) -> Result<bool, DatabaseError> {
+    connection.transaction(|connection| {
+        lock_creation(connection, table)?;
+        connection.batch_execute("SET LOCAL statement_timeout = '60s'")?;
+        let Some(lowest) = lowest_in_default(connection, table)? else { return Ok(false) };
+        let month = month_of(lowest);
+        let (parts, rest) = parts_of(connection, table, month)?;
+        let (partition, range) = match end_of_portion(connection, table, rest)? {
+            Some(end) => (format!("{}_{}", name_of(table, month), parts + 1), IdRange(rest.0, end)),
+            None => (name_of(table, month), rest),
+        };
+        connection.batch_execute(&creation(table, &partition, range))?;
+        tracing::info!(partition, "rows of the default partition moved into a partition of their own");
+        Ok(true)
+    })
+}
+
+/// All other queries queue behind a pending table lock: hence the short wait. It is longer than PostgreSQL's
+/// `deadlock_timeout`, after which an autovacuum gives way. The advisory lock serialises processes.
+fn lock_creation(connection: &mut PgConnection, table: PartitionedTable) -> QueryResult<()> {
+    connection.batch_execute(&format!(
+        "SET LOCAL lock_timeout = '2s'; \
+         SELECT pg_advisory_xact_lock(hashtextextended('assay partitions of {}', 0))",
+        table.name
+    ))
 }
 
 /// Reads the catalogue: `to_regclass` may use the session's cache, and would miss a table that another process created
@@ -75,19 +156,92 @@ fn exists(connection: &mut PgConnection, table: &str) -> Result<bool, DatabaseEr
     Ok(diesel::select(found).get_result(connection)?)
 }
 
-/// A partition can only be attached when no row of its range lies in the default partition. Attaching does not lock out
-/// readers, and a query planned before it would look for a moved row in the default partition: hence the exclusive lock on
-/// the table, for a short time.
-fn creation(table: PartitionedTable, partition: &str, month: NaiveDate) -> String {
+#[derive(QueryableByName)]
+struct Id {
+    #[diesel(sql_type = SqlUuid)]
+    id: Uuid,
+}
+
+fn lowest_in_default(connection: &mut PgConnection, table: PartitionedTable) -> QueryResult<Option<Uuid>> {
     let PartitionedTable { name, key } = table;
-    let (from, to) = (lowest_id_of(month), lowest_id_of(month + Months::new(1)));
+    let lowest = format!("SELECT {key} AS id FROM {name}_default ORDER BY {key} LIMIT 1");
+    let lowest: Option<Id> = diesel::sql_query(lowest).get_result(connection).optional()?;
+    Ok(lowest.map(|lowest| lowest.id))
+}
+
+/// The id before which a portion of the rows in `range` ends; `None` when all of them are one portion.
+fn end_of_portion(
+    connection: &mut PgConnection,
+    PartitionedTable { name, key }: PartitionedTable,
+    IdRange(from, to): IdRange,
+) -> QueryResult<Option<Uuid>> {
+    // A row as a whole: its size counts values that are stored outside of it.
+    let end = format!(
+        "WITH candidates AS (SELECT * FROM {name}_default WHERE {key} >= $1 AND {key} < $2 \
+                             ORDER BY {key} LIMIT $3 + 1), \
+              sums AS (SELECT {key} AS id, row_number() OVER (ORDER BY {key}) AS rows, \
+                              sum(pg_column_size(candidates)) OVER (ORDER BY {key}) AS bytes FROM candidates) \
+         SELECT id FROM sums WHERE rows > $3 OR (rows > 1 AND bytes > $4) ORDER BY id LIMIT 1"
+    );
+    let end = diesel::sql_query(end)
+        .bind::<SqlUuid, _>(from)
+        .bind::<SqlUuid, _>(to)
+        .bind::<BigInt, _>(PORTION_ROWS)
+        .bind::<BigInt, _>(PORTION_BYTES);
+    Ok(end.get_result::<Id>(connection).optional()?.map(|end| end.id))
+}
+
+#[derive(QueryableByName)]
+struct Parts {
+    #[diesel(sql_type = BigInt)]
+    number: i64,
+    #[diesel(sql_type = Nullable<SqlUuid>)]
+    covered: Option<Uuid>,
+}
+
+/// The number of partitions that earlier portions of `month` made, and the ids of the month that they do not cover.
+fn parts_of(
+    connection: &mut PgConnection,
+    table: PartitionedTable,
+    month: NaiveDate,
+) -> QueryResult<(i64, IdRange)> {
+    const PARTS: &str = "
+        SELECT count(*) AS number,
+               max(substring(pg_get_expr(relpartbound, oid) FROM 'TO \\(''([0-9a-f-]+)''\\)'))::uuid AS covered
+          FROM pg_class
+         WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND relispartition
+           AND starts_with(relname, $1)";
+    let names = format!("{}_", name_of(table, month));
+    let parts: Parts = diesel::sql_query(PARTS).bind::<Text, _>(names).get_result(connection)?;
+    let from = parts.covered.unwrap_or_else(|| lowest_id_of(month));
+    Ok((parts.number, IdRange(from, lowest_id_of(month + Months::new(1)))))
+}
+
+/// Attaching does not lock out readers, and a query planned before it would look for a moved row in the default partition:
+/// hence the exclusive lock on the table, for a short time.
+fn creation(table: PartitionedTable, partition: &str, IdRange(from, to): IdRange) -> String {
+    let PartitionedTable { name, key } = table;
     format!(
-        "LOCK TABLE ONLY {name} IN ACCESS EXCLUSIVE MODE; \
+        "LOCK TABLE ONLY {name}, ONLY {name}_default IN ACCESS EXCLUSIVE MODE; \
          CREATE TABLE {partition} (LIKE {name} INCLUDING ALL); \
          WITH moved AS (DELETE FROM {name}_default WHERE {key} >= '{from}' AND {key} < '{to}' RETURNING *) \
          INSERT INTO {partition} SELECT * FROM moved; \
          ALTER TABLE {name} ATTACH PARTITION {partition} FOR VALUES FROM ('{from}') TO ('{to}')"
     )
+}
+
+fn name_of(table: PartitionedTable, month: NaiveDate) -> String {
+    format!("{}_{}_{:02}", table.name, month.year(), month.month())
+}
+
+/// The month of an id.
+fn month_of(id: Uuid) -> NaiveDate {
+    let millis = i64::try_from(id.as_u128() >> 80).unwrap_or_default();
+    first_day(DateTime::<Utc>::from_timestamp_millis(millis).unwrap_or_default().date_naive())
+}
+
+fn first_day(day: NaiveDate) -> NaiveDate {
+    day.with_day(1).unwrap_or(day)
 }
 
 /// The smallest UUID whose first 48 bits are the month's first millisecond.

@@ -4,10 +4,12 @@
 //! deadline, except for streaming the content of a file, which is as slow as its reader.
 
 mod deadlines;
+mod listing;
 mod s3;
 mod writer;
 
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +21,8 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use url::Url;
 
 use self::deadlines::{Deadlines, with_deadline};
+use self::listing::remove_unfinished;
+pub use self::listing::{ListedObject, Listing};
 pub use self::writer::ObjectWriter;
 
 /// The object store failed. The text is for the log, never for a response.
@@ -56,6 +60,8 @@ impl From<object_store::Error> for ObjectError {
 #[derive(Clone)]
 pub struct Objects {
     store: Arc<dyn ObjectStore>,
+    /// The folder of a store on disk.
+    folder: Option<PathBuf>,
     deadlines: Deadlines,
 }
 
@@ -80,19 +86,21 @@ impl Objects {
     {
         let refuse = |reason: String| ObjectError::Address { url: url.to_owned(), reason };
         let parsed = Url::parse(url).map_err(|error| refuse(error.to_string()))?;
+        let mut on_disk = None;
         let store: Arc<dyn ObjectStore> = match parsed.scheme() {
             "file" => {
                 let folder = parsed.to_file_path().map_err(|()| refuse("not an absolute path".to_owned()))?;
                 std::fs::create_dir_all(&folder).map_err(|error| refuse(error.to_string()))?;
                 let disk =
                     LocalFileSystem::new_with_prefix(&folder).map_err(|error| refuse(error.to_string()))?;
+                on_disk = Some(folder);
                 // A completed export must survive power loss.
                 Arc::new(disk.with_fsync(true))
             }
             "s3" => Arc::new(s3::open(&parsed, options).map_err(refuse)?),
             other => return Err(refuse(format!("unknown scheme `{other}`"))),
         };
-        Ok(Self { store, deadlines: Deadlines::default() })
+        Ok(Self { store, folder: on_disk, deadlines: Deadlines::default() })
     }
 
     /// Starts writing a file. Nothing appears under `key` before [`ObjectWriter::finish`].
@@ -138,6 +146,27 @@ impl Objects {
         match with_deadline(self.deadlines.response, self.store.delete(&key)).await {
             Ok(()) | Err(ObjectError::NotFound(_)) => Ok(()),
             Err(error) => Err(error),
+        }
+    }
+}
+
+impl Objects {
+    /// Lists the files whose keys begin with the folder `prefix`, and what unfinished uploads left there.
+    pub fn list(&self, prefix: &str) -> Listing {
+        match &self.folder {
+            Some(folder) => Listing::of_folder(folder, prefix, self.deadlines),
+            None => Listing::of_store(self.store.list(Some(&Path::from(prefix))), self.deadlines),
+        }
+    }
+
+    /// Deletes a file that was listed; a missing file is not an error. The upload of an unfinished one fails at its end.
+    ///
+    /// # Errors
+    /// When the store refuses or does not respond in time.
+    pub async fn delete_listed(&self, object: &ListedObject) -> Result<(), ObjectError> {
+        match &object.unfinished {
+            Some(file) => remove_unfinished(file.clone()).await,
+            None => self.delete(&object.key).await,
         }
     }
 }
@@ -190,6 +219,55 @@ mod tests {
         objects.delete("a.csv").await.unwrap();
     }
 
+    async fn listed(objects: &Objects, prefix: &str) -> Vec<(String, bool)> {
+        let mut listing = objects.list(prefix);
+        let mut found = Vec::new();
+        loop {
+            let portion = listing.next(2).await.unwrap();
+            if portion.is_empty() {
+                found.sort();
+                return found;
+            }
+            found.extend(portion.into_iter().map(|object| (object.key.clone(), object.is_unfinished())));
+        }
+    }
+
+    #[tokio::test]
+    async fn listing_has_finished_and_unfinished_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let objects = open(folder.path());
+        assert_eq!(listed(&objects, "exports").await, []);
+        for key in ["exports/a/1.csv", "exports/a/2.csv", "exports/b/c/1.csv", "other/1.csv"] {
+            objects.create(key).await.unwrap().finish().await.unwrap();
+        }
+        // Leaked, as by a process that was killed.
+        std::mem::forget(objects.create("exports/a/2.csv").await.unwrap());
+        std::mem::forget(objects.create("exports/d/1.csv").await.unwrap());
+        let all = listed(&objects, "exports").await;
+        let expected = [
+            ("exports/a/1.csv", false),
+            ("exports/a/2.csv", false),
+            ("exports/a/2.csv", true),
+            ("exports/b/c/1.csv", false),
+            ("exports/d/1.csv", true),
+        ];
+        assert_eq!(all, expected.map(|(key, is_unfinished)| (key.to_owned(), is_unfinished)));
+    }
+
+    #[tokio::test]
+    async fn deleting_a_listed_upload_spares_its_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let objects = open(folder.path());
+        objects.create("exports/1.csv").await.unwrap().finish().await.unwrap();
+        std::mem::forget(objects.create("exports/1.csv").await.unwrap());
+        let found = objects.list("exports").next(10).await.unwrap();
+        let unfinished = found.iter().find(|object| object.is_unfinished()).unwrap();
+        assert!(crate::runtime::now().as_millis() - unfinished.modified.as_millis() < 60_000);
+        objects.delete_listed(unfinished).await.unwrap();
+        objects.delete_listed(unfinished).await.unwrap();
+        assert_eq!(listed(&objects, "exports").await, [("exports/1.csv".to_owned(), false)]);
+    }
+
     /// A store that accepts connections and never responds.
     fn silent_store() -> (std::net::TcpListener, Objects) {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -215,6 +293,7 @@ mod tests {
             ("size", objects.size("a.csv").await.map(drop)),
             ("read", objects.read("a.csv", 0..1).await.map(drop)),
             ("delete", objects.delete("a.csv").await),
+            ("list", objects.list("exports").next(1).await.map(drop)),
         ];
         for (call, outcome) in outcomes {
             assert!(matches!(outcome, Err(ObjectError::Deadline(_))), "{call}: {outcome:?}");

@@ -135,6 +135,11 @@ fn describe() {
         Unit::Seconds,
         "How long work waited for a connection"
     );
+    describe_gauge!(
+        "assay_clock_skew_seconds",
+        Unit::Seconds,
+        "How far the clock of the process is ahead of the database's; negative: behind"
+    );
     describe_counter!(
         "assay_database_unavailable_total",
         Unit::Count,

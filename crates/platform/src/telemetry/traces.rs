@@ -24,7 +24,7 @@ use url::Url;
 pub use opentelemetry::trace::SpanKind;
 
 use super::{TelemetryError, TelemetrySettings};
-use crate::runtime::blocking;
+use crate::runtime::{blocking, random_bytes};
 
 /// Timeout of a request to the collector.
 const EXPORT_DEADLINE: Duration = Duration::from_secs(5);
@@ -34,6 +34,9 @@ const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(3);
 
 /// One per process; unset when tracing is off.
 static TRACER: OnceLock<SdkTracer> = OnceLock::new();
+
+/// Share of traces that are sampled, also when this process records none.
+static SAMPLE_RATIO: OnceLock<f64> = OnceLock::new();
 
 /// A span, from its creation until it is dropped. Empty and free when tracing is off.
 #[derive(Debug, Default)]
@@ -70,6 +73,19 @@ impl Span {
     }
 }
 
+/// The `traceparent` of a caller outside of the installation, with a sampling decision of our own: otherwise callers decide how
+/// much the collector has to store. The decision is random instead of one by the trace id, which the caller has chosen.
+pub fn with_own_sampling(traceparent: &str) -> String {
+    let is_sampled = is_sampled(SAMPLE_RATIO.get().copied().unwrap_or_default());
+    let kept = traceparent.rsplit_once('-').map_or(traceparent, |(kept, _flags)| kept);
+    format!("{kept}-{:02x}", u8::from(is_sampled))
+}
+
+fn is_sampled(ratio: f64) -> bool {
+    let numbers = f64::from(u32::MAX) + 1.0;
+    random_bytes().is_ok_and(|bytes| f64::from(u32::from_be_bytes(bytes)) < ratio * numbers)
+}
+
 /// Context of a `traceparent`, whose format was checked on receipt.
 fn remote_parent(traceparent: &str) -> Option<Context> {
     let mut parts = traceparent.split('-').skip(1);
@@ -89,6 +105,7 @@ pub(super) fn start(
     if !(0.0..=1.0).contains(&settings.trace_sample_ratio) {
         return Err(TelemetryError::SampleRatio);
     }
+    SAMPLE_RATIO.get_or_init(|| settings.trace_sample_ratio);
     if settings.otlp_endpoint.is_empty() {
         return Ok(None);
     }
@@ -189,6 +206,23 @@ mod tests {
         assert!(parent.is_sampled() && parent.is_remote());
         let zeros = "00-00000000000000000000000000000000-0000000000000000-01";
         assert!(remote_parent(zeros).is_none());
+    }
+
+    #[test]
+    fn own_sampling_keeps_all_but_the_flags() {
+        let begin = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7";
+        for flags in ["00", "01", "ff"] {
+            // No ratio is set in this process: nothing is sampled.
+            assert_eq!(with_own_sampling(&format!("{begin}-{flags}")), format!("{begin}-00"));
+        }
+    }
+
+    #[test]
+    fn sampling_follows_the_ratio() {
+        let sampled = |ratio| (0..10_000).filter(|_| is_sampled(ratio)).count();
+        assert_eq!((sampled(0.0), sampled(1.0)), (0, 10_000));
+        // Six standard deviations are 260.
+        assert!((2_240..=2_760).contains(&sampled(0.25)));
     }
 
     #[test]

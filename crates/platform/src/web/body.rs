@@ -1,5 +1,6 @@
 //! Reading request bodies with limits on size (chunked bodies included) and time.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::HttpRequest;
@@ -59,24 +60,34 @@ pub async fn read_buffered_body(
     }
 }
 
-/// Bodies above this size, in bytes, are parsed on the blocking thread pool.
-pub const LARGE_BODY: usize = 256 * 1024;
+/// Largest body of the operations other than imports, in bytes. Larger ones are parsed on the blocking thread pool, few at once.
+pub const SMALL_BODY: usize = 64 * 1024;
 
-/// Parses a body, see [`LARGE_BODY`].
+/// Parses a body, see [`SMALL_BODY`].
 ///
 /// # Errors
 /// 400 with the errors of `parse`.
-pub async fn parse_body<T>(body: &Bytes, parse: fn(&[u8]) -> Result<T, BodyError>) -> Result<T, WebError>
+pub async fn parse_body<T>(
+    body: &BufferedBody,
+    parse: fn(&[u8]) -> Result<T, BodyError>,
+) -> Result<T, WebError>
 where
     T: Send + 'static,
 {
-    let parsed = if body.len() > LARGE_BODY {
-        let body = body.clone();
-        blocking(move || parse(&body)).await.map_err(|error| WebError::internal(&error))?
-    } else {
-        parse(body)
-    };
-    parsed.map_err(body_error)
+    if body.len() <= SMALL_BODY {
+        // At once: they must not wait for large ones.
+        return parse(body).map_err(body_error);
+    }
+    // The semaphore is never closed.
+    let permit = Arc::clone(body.parsing()).acquire_owned().await;
+    let permit = permit.map_err(|error| WebError::internal(&error))?;
+    let bytes = Bytes::clone(body);
+    let parsed = blocking(move || {
+        // Held by the parser: it goes on when the client disconnects.
+        let _permit = permit;
+        parse(&bytes)
+    });
+    parsed.await.map_err(|error| WebError::internal(&error))?.map_err(body_error)
 }
 
 async fn collect(
@@ -127,4 +138,52 @@ fn too_large(max_bytes: usize) -> WebError {
     // Unread bytes of the body are still in flight, so the connection cannot be reused.
     WebError::new(ProblemCode::PayloadTooLarge, format!("the body may have at most {max_bytes} bytes"))
         .with_header(CONNECTION, "close")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures_util::future::join_all;
+
+    use super::*;
+
+    static PARSING: AtomicUsize = AtomicUsize::new(0);
+    static MOST: Mutex<usize> = Mutex::new(0);
+
+    fn parse(_: &[u8]) -> Result<(), BodyError> {
+        let parsing = PARSING.fetch_add(1, Ordering::SeqCst) + 1;
+        let mut most = MOST.lock().unwrap();
+        *most = parsing.max(*most);
+        drop(most);
+        std::thread::sleep(Duration::from_millis(20));
+        PARSING.fetch_sub(1, Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn body(budget: &BodyBudget, length: usize) -> BufferedBody {
+        let mut buffer = budget.receive(length);
+        buffer.push(&vec![b' '; length]).unwrap();
+        buffer.finish()
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn large_bodies_are_parsed_few_at_once() {
+        let budget = BodyBudget::new(100 * SMALL_BODY).parsing_at_once(2);
+        let bodies: Vec<_> = (0..10).map(|_| body(&budget, SMALL_BODY + 1)).collect();
+        for parsed in join_all(bodies.iter().map(|body| parse_body(body, parse))).await {
+            parsed.unwrap();
+        }
+        assert_eq!(*MOST.lock().unwrap(), 2);
+    }
+
+    #[tokio::test]
+    async fn small_body_does_not_wait_for_large_ones() {
+        let budget = BodyBudget::new(100 * SMALL_BODY).parsing_at_once(0);
+        let small = body(&budget, SMALL_BODY);
+        parse_body(&small, |_| Ok(())).await.unwrap();
+        let large = body(&budget, SMALL_BODY + 1);
+        assert!(futures_util::poll!(Box::pin(parse_body(&large, |_| Ok(())))).is_pending());
+    }
 }

@@ -11,17 +11,23 @@ use super::error::WebError;
 /// Largest buffer allocated before any byte has arrived.
 const MAX_INITIAL_CAPACITY: usize = 64 * 1024;
 
+/// Large bodies that a role parses at once, unless it says otherwise.
+const PARSED_AT_ONCE: usize = 4;
+
 /// A budget of bytes for all bodies of a role. A body counts by the bytes received, not by its declared length, so a slow or
-/// lying client reserves nothing. Clones share the budget.
+/// lying client reserves nothing. Parsing takes memory and CPU time, too: of large bodies only some are parsed at once. Clones
+/// share the budget.
 #[derive(Debug, Clone)]
 pub struct BodyBudget {
     available: Arc<Semaphore>,
+    parsing: Arc<Semaphore>,
 }
 
 /// A received body. Its bytes count against the budget until it is dropped.
 #[derive(Debug)]
 pub struct BufferedBody {
     bytes: Bytes,
+    parsing: Arc<Semaphore>,
     _permit: Option<OwnedSemaphorePermit>,
 }
 
@@ -36,7 +42,14 @@ pub(super) struct BodyBuffer {
 impl BodyBudget {
     /// A budget of `bytes`.
     pub fn new(bytes: usize) -> Self {
-        Self { available: Arc::new(Semaphore::new(bytes.min(Semaphore::MAX_PERMITS))) }
+        let available = Arc::new(Semaphore::new(bytes.min(Semaphore::MAX_PERMITS)));
+        Self { available, parsing: Arc::new(Semaphore::new(PARSED_AT_ONCE)) }
+    }
+
+    /// Parses at most `bodies` large bodies at once.
+    #[must_use]
+    pub fn parsing_at_once(self, bodies: usize) -> Self {
+        Self { parsing: Arc::new(Semaphore::new(bodies)), ..self }
     }
 
     /// A buffer for a body of the declared length `expected`, 0 if undeclared.
@@ -79,7 +92,14 @@ impl BodyBuffer {
     }
 
     pub(super) fn finish(self) -> BufferedBody {
-        BufferedBody { bytes: self.bytes.freeze(), _permit: self.permit }
+        let BodyBuffer { budget, bytes, permit, .. } = self;
+        BufferedBody { bytes: bytes.freeze(), parsing: budget.parsing, _permit: permit }
+    }
+}
+
+impl BufferedBody {
+    pub(super) fn parsing(&self) -> &Arc<Semaphore> {
+        &self.parsing
     }
 }
 

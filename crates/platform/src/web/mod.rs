@@ -15,7 +15,7 @@ mod server;
 mod service_auth;
 mod unread_body;
 
-pub use self::body::{BodyLimits, LARGE_BODY, parse_body, read_body, read_buffered_body};
+pub use self::body::{BodyLimits, SMALL_BODY, parse_body, read_body, read_buffered_body};
 pub use self::body_budget::{BodyBudget, BufferedBody};
 pub use self::error::{PROBLEM_CONTENT_TYPE, WebError, body_error};
 pub use self::health::{healthz, readyz};
@@ -24,7 +24,7 @@ pub use self::metrics::serve_metrics;
 pub use self::page::{invalid_parameter, page_parameters};
 pub use self::recorded_response::respond_with;
 pub use self::request::{REQUEST_ID_HEADER, TRACEPARENT_HEADER, request_middleware};
-pub use self::routes::{query_pairs, resource, route_not_found};
+pub use self::routes::{query_pairs, resource, route_not_found, without_content};
 pub(crate) use self::server::serve_without_readiness_metrics;
 pub use self::server::{ServerSettings, serve};
 pub use self::service_auth::{Caller, ServiceAuth, service_auth_middleware};

@@ -25,9 +25,13 @@ pub const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id"
 /// W3C Trace Context.
 pub const TRACEPARENT_HEADER: HeaderName = HeaderName::from_static("traceparent");
 
-/// Name of the server that received a request; a process may have several.
+/// The server that received a request; a process may have several.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ServerName(pub(super) &'static str);
+pub(super) struct ServedBy {
+    pub(super) server: &'static str,
+    /// [`super::ServerSettings::is_public`].
+    pub(super) is_public: bool,
+}
 
 /// Limits of a request head, below those of the HTTP parser, so that the response is a problem object.
 const MAX_HEADER_BYTES: usize = 32 * 1024;
@@ -41,6 +45,9 @@ pub async fn request_middleware(
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let header = |name: &HeaderName| request.headers().get(name).and_then(|value| value.to_str().ok());
     let mut context = RequestContext::from_headers(header(&REQUEST_ID_HEADER), header(&TRACEPARENT_HEADER));
+    if request.app_data::<ServedBy>().is_some_and(|by| by.is_public) {
+        context.traceparent = context.traceparent.as_deref().map(traces::with_own_sampling);
+    }
     let labels = RouteLabels::of(&request);
     let mut traced = traces::span(SpanKind::Server, context.traceparent.as_deref(), || labels.to_string());
     if let Some(traceparent) = traced.traceparent() {
@@ -130,7 +137,7 @@ impl RouteLabels {
             _ => "_OTHER",
         };
         Self {
-            server: request.app_data::<ServerName>().map_or("unnamed", |name| name.0),
+            server: request.app_data::<ServedBy>().map_or("unnamed", |by| by.server),
             method,
             route: request.match_pattern().unwrap_or_else(|| "none".to_owned()),
         }

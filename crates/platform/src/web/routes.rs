@@ -1,15 +1,37 @@
 //! Routing helpers whose errors are problem objects: 405, 404 and invalid queries.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 
-use actix_web::{HttpRequest, Resource, Route, web};
+use actix_web::body::{BodySize, BodyStream, BoxBody, MessageBody, SizedStream};
+use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
+use actix_web::http::Method;
+use actix_web::middleware::{Next, from_fn};
+use actix_web::web::Bytes;
+use actix_web::{Error, HttpRequest, Resource, Route, web};
 use assay_contracts::problem::{Problem, ProblemCode};
 
 use super::error::WebError;
 
-/// A resource with its routes. Any other method gets 405 with `Allow`.
-pub fn resource(path: &str, routes: Vec<(&'static str, Route)>) -> Resource {
-    let allow = routes.iter().map(|(method, _)| *method).collect::<Vec<_>>().join(", ");
+/// A resource with its routes. HEAD is answered like GET, without the content; any other method gets 405 with `Allow`.
+pub fn resource(
+    path: &str,
+    routes: Vec<(&'static str, Route)>,
+) -> Resource<
+    impl ServiceFactory<
+        ServiceRequest,
+        Config = (),
+        Response = ServiceResponse<BoxBody>,
+        Error = Error,
+        InitError = (),
+    > + use<>,
+> {
+    let mut methods: Vec<&str> = routes.iter().map(|(method, _)| *method).collect();
+    let get = methods.iter().position(|method| *method == "GET").filter(|_| !methods.contains(&"HEAD"));
+    if let Some(get) = get {
+        methods.insert(get + 1, "HEAD");
+    }
+    let allow = methods.join(", ");
     let refuse = move || {
         let error = WebError::method_not_allowed(&allow);
         async move { Err::<actix_web::HttpResponse, WebError>(error) }
@@ -18,6 +40,30 @@ pub fn resource(path: &str, routes: Vec<(&'static str, Route)>) -> Resource {
         .into_iter()
         .fold(web::resource(path.to_owned()), |resource, (_, route)| resource.route(route))
         .default_service(web::route().to(refuse))
+        .wrap(from_fn(move |request, next| head_like_get(get.is_some(), request, next)))
+}
+
+/// Answers HEAD with the head of the response to GET (RFC 9110, section 9.3.2), unless the resource has a route for it.
+async fn head_like_get(
+    is_asked: bool,
+    mut request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    if !is_asked || request.method() != Method::HEAD {
+        return next.call(request).await.map(ServiceResponse::map_into_boxed_body);
+    }
+    request.head_mut().method = Method::GET;
+    Ok(next.call(request).await?.map_body(|_, body| without_content(body.size())))
+}
+
+/// A body that declares a size and has no content, for a response to HEAD.
+pub fn without_content(size: BodySize) -> BoxBody {
+    let nothing = futures_util::stream::empty::<Result<Bytes, Infallible>>();
+    match size {
+        BodySize::None => BoxBody::new(actix_web::body::None::new()),
+        BodySize::Sized(length) => BoxBody::new(SizedStream::new(length, nothing)),
+        BodySize::Stream => BoxBody::new(BodyStream::new(nothing)),
+    }
 }
 
 /// The default service of an app: 404 as a problem.

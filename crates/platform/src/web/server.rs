@@ -9,7 +9,7 @@ use actix_web::middleware::from_fn;
 use actix_web::web::ServiceConfig;
 use actix_web::{App, HttpServer, web};
 
-use super::request::{ServerName, request_middleware};
+use super::request::{ServedBy, request_middleware};
 use super::routes::route_not_found;
 use super::{healthz, readyz, resource};
 use crate::runtime::{BoxError, Phase, Readiness, Tasks};
@@ -18,6 +18,8 @@ use crate::telemetry::metrics::spawn_readiness_metrics;
 /// Connection settings of a server.
 #[derive(Debug, Clone, Copy)]
 pub struct ServerSettings {
+    /// Whether clients outside of the installation call it. Their decisions about tracing are not followed.
+    pub is_public: bool,
     /// Worker threads.
     pub workers: usize,
     /// Maximum number of connections over all workers.
@@ -36,6 +38,7 @@ pub struct ServerSettings {
 impl Default for ServerSettings {
     fn default() -> Self {
         Self {
+            is_public: false,
             workers: 2,
             max_connections: 25_000,
             head_deadline: Duration::from_secs(10),
@@ -106,20 +109,14 @@ fn build(
     #[cfg(target_os = "linux")]
     socket2::SockRef::from(&listener).set_tcp_user_timeout(Some(settings.response_stall))?;
     let readiness = web::Data::new(readiness);
+    let served_by = ServedBy { server: name, is_public: settings.is_public };
     let server = HttpServer::new(move || {
         App::new()
             .app_data(readiness.clone())
-            .app_data(ServerName(name))
+            .app_data(served_by)
             .wrap(from_fn(request_middleware))
-            // Some load balancers probe with HEAD.
-            .service(resource(
-                "/healthz",
-                vec![("GET", web::get().to(healthz)), ("HEAD", web::head().to(healthz))],
-            ))
-            .service(resource(
-                "/readyz",
-                vec![("GET", web::get().to(readyz)), ("HEAD", web::head().to(readyz))],
-            ))
+            .service(resource("/healthz", vec![("GET", web::get().to(healthz))]))
+            .service(resource("/readyz", vec![("GET", web::get().to(readyz))]))
             .configure(|config| routes(config))
             .default_service(web::route().to(route_not_found))
     })

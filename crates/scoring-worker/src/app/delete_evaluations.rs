@@ -14,11 +14,11 @@ use crate::store::{DeletedEvaluation, EvaluationStore};
 pub(crate) async fn delete_evaluations(
     store: &dyn EvaluationStore,
     subscribers: &WebhookSubscribers,
-    events: Vec<(EventId, ConversationDeleted)>,
+    events: &[(EventId, ConversationDeleted)],
 ) -> Result<(), HandleError> {
     let mut deletions = Vec::with_capacity(events.len());
     for (event_id, deleted) in events {
-        let ConversationDeleted { organization_id, ticket_id, deleted_at } = deleted;
+        let &ConversationDeleted { organization_id, ticket_id, deleted_at } = deleted;
         let deleted = EvaluationDeleted { organization_id, ticket_id, deleted_at };
         let deleted_event = OutgoingEvent::new(new_id(), now(), &deleted)?;
         // The organization may have removed its webhook since the evaluation was announced. Deletions are rare: always publish.
@@ -26,7 +26,7 @@ pub(crate) async fn delete_evaluations(
         let retracted_event =
             subscribers.is_enabled().then(|| OutgoingEvent::new(new_id(), now(), &retracted)).transpose()?;
         let deletion = DeletedEvaluation {
-            event_id,
+            event_id: *event_id,
             deleted_event,
             retracted_event,
             organization_id,

@@ -67,7 +67,7 @@ pub(crate) struct Accepted {
 }
 
 impl Accepted {
-    fn reference(&self) -> TicketReference {
+    pub(super) fn reference(&self) -> TicketReference {
         TicketReference { organization_id: self.event.organization_id, ticket_id: self.event.ticket_id }
     }
 }
@@ -170,7 +170,7 @@ impl EvaluateConversations {
         results
     }
 
-    async fn record(&self, batch: Vec<NewEvaluation>) -> Result<(), DatabaseError> {
+    async fn record(&self, batch: Arc<Vec<NewEvaluation>>) -> Result<(), DatabaseError> {
         let dispatch = self.outbox.direct_dispatch();
         let events = self.store.record(batch, dispatch).await?;
         self.outbox.dispatch(dispatch, events);

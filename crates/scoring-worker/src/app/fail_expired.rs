@@ -1,5 +1,7 @@
 //! Records a failed evaluation for conversations whose transcripts were removed before they were evaluated.
 
+use std::sync::Arc;
+
 use assay_contracts::evaluation::Evaluation;
 use assay_contracts::event::{ConversationEvaluated, ConversationsExpired, EvaluationOutcome, Event};
 use assay_contracts::ids::EventId;
@@ -20,17 +22,17 @@ const FAILURE: &str = "the conversation could not be evaluated before its transc
 pub(crate) async fn fail_expired(
     store: &dyn EvaluationStore,
     subscribers: &WebhookSubscribers,
-    events: Vec<(EventId, ConversationsExpired)>,
+    events: &[(EventId, ConversationsExpired)],
 ) -> Result<(), HandleError> {
     let mut failures = Vec::new();
     for (event_id, expired) in events {
         let organization_id = expired.organization_id;
-        for ticket in expired.tickets {
+        for ticket in expired.tickets.iter().cloned() {
             let outcome = EvaluationOutcome::Failed { error_message: FAILURE.to_owned() };
-            failures.push(new_evaluation(event_id, None, organization_id, ticket, outcome, subscribers)?);
+            failures.push(new_evaluation(*event_id, None, organization_id, ticket, outcome, subscribers)?);
         }
     }
-    let events = store.record(failures, DirectDispatch::NONE).await?;
+    let events = store.record(Arc::new(failures), DirectDispatch::NONE).await?;
     // `record` skips the conversations that were evaluated in time.
     let failed =
         events.iter().filter(|event| event.topic() == ConversationEvaluated::<Box<Evaluation>>::TOPIC.name);

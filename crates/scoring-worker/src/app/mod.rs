@@ -3,6 +3,7 @@
 mod delete_evaluations;
 mod evaluate_conversations;
 mod fail_expired;
+mod give_up;
 mod handle_error;
 mod judge_conversations;
 mod new_evaluation;

@@ -2,6 +2,7 @@
 
 use assay_contracts::evaluation::{TicketEvaluation, UnscoredStatus};
 use assay_contracts::ids::{OrganizationId, TicketId};
+use assay_contracts::json::JsonFault;
 use assay_platform::db::DatabaseError;
 
 use crate::store::EvaluationStore;
@@ -19,7 +20,8 @@ pub(crate) async fn read_evaluation(
             ticket_id,
             created_at: stored.created_at,
             evaluation: serde_json::from_str(&document).map_err(|error| {
-                DatabaseError::Corrupt(format!("evaluation of ticket {ticket_id}: {error}"))
+                let fault = JsonFault::of(&error);
+                DatabaseError::Corrupt(format!("evaluation of ticket {ticket_id}: {fault}"))
             })?,
         },
         None => TicketEvaluation::Unscored {

@@ -26,7 +26,7 @@ pub(crate) async fn run_maintenance(
     store: &dyn EvaluationStore,
     registry: &RegistryClient,
 ) -> Result<(), MaintenanceError> {
-    store.ensure_partitions(now()).await?;
+    store.maintain_partitions(now()).await?;
     while store.prune_inbox(now()).await? > 0 {}
     let before = now().plus_millis(-TOMBSTONE_RETENTION_MILLIS);
     while store.prune_tombstones(before, BATCH).await? == BATCH {}

@@ -10,6 +10,9 @@ use crate::app::{Accepted, EvaluateConversations, EvaluateError};
 /// Queue name, without the namespace of the bus. Shared by all processes of the role.
 pub const QUEUE: &str = "scoring-worker.conversation-accepted";
 
+/// The name of parked conversations in metrics and in readiness. It is no queue of the bus.
+pub(crate) const PARKED_QUEUE: &str = "scoring-worker.parked-conversations";
+
 const TOPICS: &[Topic] = &[ConversationAccepted::TOPIC];
 
 pub(crate) fn subscription(max_batch: usize, max_in_flight: usize) -> Subscription {
@@ -38,5 +41,9 @@ impl BatchHandler for ConversationAcceptedHandler {
         let results = self.evaluate.run(&accepted).await;
         let result = |event: &Accepted| results.get(&event.event_id).cloned();
         accepted.iter().map(|event| result(event).unwrap_or(Err(EvaluateError::Missing))).collect()
+    }
+
+    async fn give_up(&self, accepted: Accepted) -> Result<(), EvaluateError> {
+        self.evaluate.give_up(accepted).await
     }
 }

@@ -37,7 +37,9 @@ impl BatchHandler for ConversationDeletedHandler {
     }
 
     async fn handle_events(&self, events: Vec<Self::Event>) -> Vec<Result<(), Self::Error>> {
-        let delete = |events| delete_evaluations(self.store.as_ref(), &self.subscribers, events);
+        let delete = |events: Arc<Vec<Self::Event>>| async move {
+            delete_evaluations(self.store.as_ref(), &self.subscribers, &events).await
+        };
         let results = all_or_each(events, HandleError::is_transient, delete).await;
         self.outbox.wake();
         results

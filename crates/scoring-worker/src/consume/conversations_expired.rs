@@ -38,7 +38,9 @@ impl BatchHandler for ConversationsExpiredHandler {
     }
 
     async fn handle_events(&self, events: Vec<Self::Event>) -> Vec<Result<(), Self::Error>> {
-        let fail = |events| fail_expired(self.store.as_ref(), &self.subscribers, events);
+        let fail = |events: Arc<Vec<Self::Event>>| async move {
+            fail_expired(self.store.as_ref(), &self.subscribers, &events).await
+        };
         let results = all_or_each(events, HandleError::is_transient, fail).await;
         self.outbox.wake();
         results

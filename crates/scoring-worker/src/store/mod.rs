@@ -94,12 +94,17 @@ pub struct StoredEvaluation {
 #[async_trait]
 pub trait EvaluationStore: Send + Sync {
     /// Stores a batch in one transaction: inbox, evaluations, outbox. Skips events that were handled before and tickets
-    /// that are evaluated already or deleted. Returns the events it enqueued, claimed according to `dispatch`.
+    /// that are evaluated already or deleted; an evaluation replaces a failure of [`Self::record_given_up`]. Returns the events
+    /// it enqueued, claimed according to `dispatch`.
     async fn record(
         &self,
-        evaluations: Vec<NewEvaluation>,
+        evaluations: Arc<Vec<NewEvaluation>>,
         dispatch: DirectDispatch,
     ) -> Result<Vec<OutgoingEvent>, DatabaseError>;
+
+    /// Stores the failure of a ticket whose event becomes a dead letter, in one transaction: evaluation, outbox. False when the
+    /// ticket is evaluated already or deleted.
+    async fn record_given_up(&self, failure: NewEvaluation) -> Result<bool, DatabaseError>;
 
     async fn find(
         &self,
@@ -111,7 +116,7 @@ pub trait EvaluationStore: Send + Sync {
     /// that were handled before.
     async fn delete(&self, deletions: Vec<DeletedEvaluation>) -> Result<(), DatabaseError>;
 
-    /// The tickets among `tickets` that are evaluated already or deleted.
+    /// The tickets among `tickets` that are evaluated already or deleted. A failure of [`Self::record_given_up`] does not count.
     async fn finished(&self, tickets: Vec<TicketId>) -> Result<HashSet<TicketId>, DatabaseError>;
 
     /// Removes the oldest evaluations of an organization with ticket ids below `before`, at most `limit`; returns the
@@ -129,8 +134,11 @@ pub trait EvaluationStore: Send + Sync {
     /// Number of evaluations of this organization that were ever recorded; the latest sequence.
     async fn evaluation_count(&self, organization_id: OrganizationId) -> Result<i64, DatabaseError>;
 
-    /// Creates the partitions around `now`.
-    async fn ensure_partitions(&self, now: Timestamp) -> Result<(), DatabaseError>;
+    /// Prepares the table for writes: the partitions of the current and the next month.
+    async fn prepare_partitions(&self, now: Timestamp) -> Result<(), DatabaseError>;
+
+    /// Moves rows out of the default partition and creates the partitions of the coming months.
+    async fn maintain_partitions(&self, now: Timestamp) -> Result<(), DatabaseError>;
 
     /// Removes a batch of expired inbox entries; returns the count.
     async fn prune_inbox(&self, now: Timestamp) -> Result<usize, DatabaseError>;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use assay_contracts::ids::EvaluationId;
 use assay_contracts::time::Timestamp;
-use assay_platform::db::{DatabaseError, PartitionedTable, ensure_monthly_partitions, static_sql};
+use assay_platform::db::{self, DatabaseError, PartitionedTable, static_sql};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Nullable, Text, Uuid as SqlUuid};
 use uuid::Uuid;
@@ -22,12 +22,15 @@ pub(super) use self::sql::SqlStore;
 
 const EVALUATIONS: PartitionedTable = PartitionedTable { name: "evaluations", key: "ticket_id" };
 /// Partitions created in advance.
-const MONTHS_AHEAD: u32 = 2;
+const MONTHS_AHEAD: i32 = 2;
 
 const INSERT: &str = "
     INSERT INTO evaluations (ticket_id, id, organization_id, status, document, error_message, scorer_version, created_at)
     SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8)
-    ON CONFLICT DO NOTHING
+    ON CONFLICT (ticket_id) DO UPDATE
+       SET id = excluded.id, status = excluded.status, document = excluded.document, error_message = excluded.error_message,
+           scorer_version = excluded.scorer_version, created_at = excluded.created_at, given_up = FALSE
+     WHERE evaluations.given_up AND excluded.status <> 'failed'
     RETURNING id";
 
 #[derive(QueryableByName)]
@@ -36,26 +39,30 @@ struct Inserted {
     id: Uuid,
 }
 
-/// Inserts evaluations of tickets that have no row and returns their ids.
+/// Inserts evaluations of tickets that have no row or were given up, and returns their ids.
 fn insert(
     connection: &mut Connection,
-    batch: &[NewEvaluation],
+    batch: &[&NewEvaluation],
 ) -> Result<HashSet<EvaluationId>, DatabaseError> {
-    let ids = |of: fn(&NewEvaluation) -> Uuid| batch.iter().map(of).collect::<Vec<_>>();
+    let ids = |of: fn(&NewEvaluation) -> Uuid| batch.iter().map(|new| of(new)).collect::<Vec<_>>();
     let created_at = batch.iter().map(|new| new.evaluated.evaluated_at.as_millis());
     let inserted: Vec<Inserted> = static_sql(INSERT)
         .bind::<Array<SqlUuid>, _>(ids(|new| new.evaluated.ticket.id.as_uuid()))
         .bind::<Array<SqlUuid>, _>(ids(|new| new.evaluated.evaluation_id.as_uuid()))
         .bind::<Array<SqlUuid>, _>(ids(|new| new.evaluated.organization_id.as_uuid()))
         .bind::<Array<Text>, _>(batch.iter().map(|new| new.status.as_str()).collect::<Vec<_>>())
-        .bind::<Array<Nullable<Text>>, _>(batch.iter().map(NewEvaluation::document).collect::<Vec<_>>())
-        .bind::<Array<Nullable<Text>>, _>(batch.iter().map(NewEvaluation::error_message).collect::<Vec<_>>())
+        .bind::<Array<Nullable<Text>>, _>(batch.iter().map(|new| new.document()).collect::<Vec<_>>())
+        .bind::<Array<Nullable<Text>>, _>(batch.iter().map(|new| new.error_message()).collect::<Vec<_>>())
         .bind::<Array<Text>, _>(batch.iter().map(|new| new.scorer_version.as_str()).collect::<Vec<_>>())
         .bind::<Array<BigInt>, _>(created_at.collect::<Vec<_>>())
         .get_results(connection)?;
     Ok(inserted.into_iter().map(|inserted| inserted.id.into()).collect())
 }
 
-fn ensure_partitions(connection: &mut Connection, now: Timestamp) -> Result<(), DatabaseError> {
-    ensure_monthly_partitions(connection, EVALUATIONS, now, MONTHS_AHEAD)
+async fn prepare_partitions(database: &Database, now: Timestamp) -> Result<(), DatabaseError> {
+    db::prepare_partitions(database, EVALUATIONS, now).await
+}
+
+async fn maintain_partitions(database: &Database, now: Timestamp) -> Result<(), DatabaseError> {
+    db::maintain_partitions(database, EVALUATIONS, now, MONTHS_AHEAD).await
 }

@@ -4,8 +4,9 @@ use std::collections::HashSet;
 
 use assay_contracts::ids::EvaluationId;
 use assay_contracts::time::Timestamp;
-use assay_platform::db::{DatabaseError, StoredId};
+use assay_platform::db::{DatabaseError, StoredId, static_sql};
 use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Nullable, Text};
 
 use super::NewEvaluation;
 
@@ -18,28 +19,31 @@ type IdType = diesel::sql_types::Text;
 mod sql;
 pub(super) use self::sql::SqlStore;
 
-/// Inserts evaluations of tickets that have no row and returns their ids.
+const INSERT: &str = "
+    INSERT INTO evaluations (ticket_id, id, organization_id, status, document, error_message, scorer_version, created_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+    ON CONFLICT (ticket_id) DO UPDATE
+       SET id = excluded.id, status = excluded.status, document = excluded.document, error_message = excluded.error_message,
+           scorer_version = excluded.scorer_version, created_at = excluded.created_at, given_up = FALSE
+     WHERE evaluations.given_up AND excluded.status <> 'failed'";
+
+/// Inserts evaluations of tickets that have no row or were given up, and returns their ids.
 fn insert(
     connection: &mut Connection,
-    batch: &[NewEvaluation],
+    batch: &[&NewEvaluation],
 ) -> Result<HashSet<EvaluationId>, DatabaseError> {
-    use self::sql::schema::evaluations;
-
     let mut ids = HashSet::new();
     for new in batch {
         let evaluated = &new.evaluated;
-        let inserted = diesel::insert_into(evaluations::table)
-            .values((
-                evaluations::ticket_id.eq(StoredId::of(evaluated.ticket.id)),
-                evaluations::id.eq(StoredId::of(evaluated.evaluation_id)),
-                evaluations::organization_id.eq(StoredId::of(evaluated.organization_id)),
-                evaluations::status.eq(new.status.as_str()),
-                evaluations::document.eq(new.document()),
-                evaluations::error_message.eq(new.error_message()),
-                evaluations::scorer_version.eq(&new.scorer_version),
-                evaluations::created_at.eq(evaluated.evaluated_at.as_millis()),
-            ))
-            .on_conflict_do_nothing()
+        let inserted = static_sql(INSERT)
+            .bind::<IdType, _>(StoredId::of(evaluated.ticket.id))
+            .bind::<IdType, _>(StoredId::of(evaluated.evaluation_id))
+            .bind::<IdType, _>(StoredId::of(evaluated.organization_id))
+            .bind::<Text, _>(new.status.as_str())
+            .bind::<Nullable<Text>, _>(new.document())
+            .bind::<Nullable<Text>, _>(new.error_message())
+            .bind::<Text, _>(&new.scorer_version)
+            .bind::<BigInt, _>(evaluated.evaluated_at.as_millis())
             .execute(connection)?;
         ids.extend((inserted == 1).then_some(evaluated.evaluation_id));
     }
@@ -47,7 +51,10 @@ fn insert(
 }
 
 /// SQLite has no partitions.
-#[expect(clippy::unnecessary_wraps, reason = "as for PostgreSQL")]
-fn ensure_partitions(_: &mut Connection, _: Timestamp) -> Result<(), DatabaseError> {
+async fn prepare_partitions(_: &Database, _: Timestamp) -> Result<(), DatabaseError> {
+    Ok(())
+}
+
+async fn maintain_partitions(_: &Database, _: Timestamp) -> Result<(), DatabaseError> {
     Ok(())
 }

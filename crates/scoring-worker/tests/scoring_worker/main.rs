@@ -2,6 +2,7 @@
 
 mod deletions;
 mod expiry;
+mod giving_up;
 mod judge;
 mod notifications;
 mod retention;

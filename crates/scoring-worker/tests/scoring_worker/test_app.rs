@@ -65,6 +65,8 @@ pub struct TestApp {
 pub struct StubIngest {
     pub transcripts: Mutex<HashMap<TicketId, Transcript>>,
     pub away: AtomicBool,
+    /// Transcripts cannot be read, attributes of tickets can.
+    pub broken: AtomicBool,
     pub calls: AtomicUsize,
     pub deleted: Mutex<HashSet<TicketId>>,
     pub unreadable: Mutex<HashSet<TicketId>>,
@@ -346,6 +348,9 @@ async fn read_transcripts(ingest: Data<StubIngest>, request: Json<ReadTranscript
     if ingest.away.load(Ordering::SeqCst) {
         return HttpResponse::ServiceUnavailable().finish();
     }
+    if ingest.broken.load(Ordering::SeqCst) && !request.facts_only {
+        return HttpResponse::InternalServerError().finish();
+    }
     let Ok(stored) = ingest.transcripts.lock() else { return HttpResponse::InternalServerError().finish() };
     // Two tickets for each call: the client must page.
     let (now, unread) = request.tickets.split_at(request.tickets.len().min(2));
@@ -354,7 +359,7 @@ async fn read_transcripts(ingest: Data<StubIngest>, request: Json<ReadTranscript
     };
     let (mut transcripts, mut unreadable) = (Vec::new(), Vec::new());
     for found in now.iter().filter_map(|reference| stored.get(&reference.ticket_id).cloned()) {
-        if broken.contains(&found.ticket.id) {
+        if request.facts_only || broken.contains(&found.ticket.id) {
             let Transcript { organization_id, ticket, .. } = found;
             unreadable.push(UnreadableTranscript { organization_id, ticket });
         } else {

@@ -24,6 +24,9 @@ use crate::{
 /// The broker's user. The well-known `guest` would give access to every user of the machine.
 const USER: &str = "assay";
 
+/// The default of RabbitMQ 4; that of older brokers is larger.
+const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
+
 /// Names the file into which the broker writes its process id. Its value also identifies every process that the broker starts.
 const PID_FILE: &str = "RABBITMQ_PID_FILE";
 
@@ -171,6 +174,7 @@ impl RabbitNode {
              default_pass = {password}\n\
              log.console = true\n\
              log.console.level = warning\n\
+             max_message_size = {MAX_MESSAGE_BYTES}\n\
              disk_free_limit.absolute = 50MB\n",
             port = self.port,
             password = self.identity.password,

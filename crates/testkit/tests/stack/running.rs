@@ -36,7 +36,8 @@ fn every_process_has_a_pid_file_and_a_log() -> Result<()> {
 
 #[test]
 fn every_role_gets_all_settings_but_the_stacks_own() -> Result<()> {
-    let stack = TestStack::on_external_servers()?.with("ASSAY_BOOTSTRAP_API_KEY", "a key of the caller");
+    let stack = TestStack::on_external_servers()?
+        .with("ASSAY_BOOTSTRAP_API_KEY", "a bootstrap key that the caller of the test chose");
     let supervisor = stack.up()?;
     let expected = [
         "ASSAY_BOOTSTRAP_API_KEY",

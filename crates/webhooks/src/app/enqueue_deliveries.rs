@@ -40,7 +40,8 @@ pub(crate) fn decode(delivery: &Delivery) -> Result<ReceivedEvent, DecodeError> 
     match delivery.topic.as_str() {
         topic if topic == EvaluationRetracted::TOPIC.name => {
             let retracted: EvaluationRetracted = delivery.decode()?;
-            Ok(ReceivedEvent::Retraction(delivery.id, retracted.ticket_id, retracted.deleted_at))
+            let EvaluationRetracted { organization_id, ticket_id, deleted_at } = retracted;
+            Ok(ReceivedEvent::Retraction(delivery.id, organization_id, ticket_id, deleted_at))
         }
         topic if topic == ExportFinished::TOPIC.name => {
             Ok(ReceivedEvent::Notification(delivery.id, Notification::Export(delivery.decode()?)))

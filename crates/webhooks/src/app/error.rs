@@ -1,5 +1,8 @@
 //! Errors of the requests about webhooks.
 
+use assay_contracts::json::JsonFault;
+use std::time::Duration;
+
 use assay_platform::auth::UnreadableSecret;
 use assay_platform::db::DatabaseError;
 use assay_platform::runtime::RandomnessUnavailable;
@@ -20,6 +23,8 @@ pub(crate) enum RequestError {
     Disabled,
     #[error(transparent)]
     Address(#[from] RefusedAddress),
+    #[error("{per_minute} messages may be requested in a minute")]
+    TooManyRequested { per_minute: u32, wait: Duration },
     #[error("the limit is {0}")]
     LimitReached(u32),
     #[error("the idempotency key was used with another body")]
@@ -31,7 +36,7 @@ pub(crate) enum RequestError {
     #[error(transparent)]
     Randomness(#[from] RandomnessUnavailable),
     /// The answer or the message cannot be written or read as JSON.
-    #[error("JSON: {0}")]
+    #[error("{}", JsonFault::of(.0))]
     Json(#[from] serde_json::Error),
     #[error(transparent)]
     Database(#[from] DatabaseError),

@@ -1,13 +1,11 @@
 //! Sends due messages concurrently, with a limit for each endpoint.
 
-use std::collections::HashMap;
 use std::future::{pending, ready};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use assay_contracts::ids::WebhookId;
-use assay_platform::db::DatabaseError;
+use assay_platform::db::{Clock, DatabaseError};
 use assay_platform::runtime::{new_id, now, random_bytes, timeout};
 use futures_util::future::join;
 use futures_util::stream::FuturesUnordered;
@@ -16,6 +14,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::WebhookClient;
+use super::in_flight::{InFlight, Receiver};
 use crate::domain::attempt::Claim;
 use crate::domain::schedule::{RetryDecision, Schedule};
 use crate::metrics;
@@ -38,6 +37,8 @@ pub(crate) struct SenderLimits {
     pub(crate) concurrency: usize,
     /// Maximum number of attempts in flight to one endpoint.
     pub(crate) per_endpoint: usize,
+    /// Maximum number of attempts in flight to the endpoints of one organization: slow ones leave places to the others.
+    pub(crate) per_organization: usize,
     pub(crate) attempt_deadline: Duration,
     /// Interval between two polls for due messages.
     pub(crate) poll_interval: Duration,
@@ -49,14 +50,16 @@ pub(crate) struct Sender {
     pub(crate) schedule: Schedule,
     pub(crate) limits: SenderLimits,
     pub(crate) wakeup: Arc<Notify>,
+    pub(crate) clock: Clock,
 }
 
 type Claiming = Pin<Box<dyn Future<Output = Result<Vec<Claim>, DatabaseError>> + Send>>;
 
-/// Sends until `stop`. Failures belong to a message, or the database is polled again.
+/// Sends until `stop`. Failures belong to a message, or the database is polled again. While the clock is wrong nothing is
+/// claimed: messages would be sent early, or twice because the leases of other processes seem to have expired.
 pub(crate) async fn send_messages(sender: Arc<Sender>, stop: CancellationToken) {
     let mut attempts = FuturesUnordered::new();
-    let mut in_flight: HashMap<WebhookId, usize> = HashMap::new();
+    let mut in_flight = InFlight::default();
     let mut claiming: Option<Claiming> = Some(sender.claim(&in_flight));
     while !stop.is_cancelled() {
         // The claim is polled beside the attempts, so that neither waits for the other.
@@ -76,20 +79,24 @@ pub(crate) async fn send_messages(sender: Arc<Sender>, stop: CancellationToken) 
                 });
                 let found = !claims.is_empty();
                 for claim in claims {
-                    *in_flight.entry(claim.endpoint_id).or_default() += 1;
+                    in_flight.begin(Receiver::of(&claim));
                     let sender = sender.clone();
                     attempts.push(async move { sender.deliver(claim).await });
                 }
                 found
             }
-            Some(endpoint) = attempts.next(), if !attempts.is_empty() => {
-                release_slot(&mut in_flight, endpoint);
+            Some(receiver) = attempts.next(), if !attempts.is_empty() => {
+                in_flight.end(receiver);
                 true
             }
             () = sender.wakeup.notified() => true,
             () = tokio::time::sleep(sender.limits.poll_interval) => true,
         };
-        if should_claim && claiming.is_none() && attempts.len() < sender.limits.concurrency {
+        if should_claim
+            && sender.clock.is_trusted()
+            && claiming.is_none()
+            && attempts.len() < sender.limits.concurrency
+        {
             claiming = Some(sender.claim(&in_flight));
         }
     }
@@ -97,31 +104,19 @@ pub(crate) async fn send_messages(sender: Arc<Sender>, stop: CancellationToken) 
 }
 
 /// Releases the last claim and finishes the attempts, concurrently: attempts make progress only while they are polled.
-async fn drain(release: impl Future<Output = ()>, attempts: impl Stream<Item = WebhookId>) {
+async fn drain(release: impl Future<Output = ()>, attempts: impl Stream<Item = Receiver>) {
     let finished = join(release, attempts.for_each(|_| ready(())));
     if timeout(DRAIN_DEADLINE, finished).await.is_none() {
         tracing::warn!("webhooks were still being sent: they are sent again when their leases expire");
     }
 }
 
-fn release_slot(in_flight: &mut HashMap<WebhookId, usize>, endpoint: WebhookId) {
-    if let Some(count) = in_flight.get_mut(&endpoint) {
-        *count = count.saturating_sub(1);
-        if *count == 0 {
-            in_flight.remove(&endpoint);
-        }
-    }
-}
-
 impl Sender {
     /// Claims as many messages as fit. One claim takes at most half of an endpoint's limit, and nothing while more than the
     /// other half is in flight: so the limit is never exceeded.
-    fn claim(&self, in_flight: &HashMap<WebhookId, usize>) -> Claiming {
-        let SenderLimits { concurrency, per_endpoint, attempt_deadline, .. } = self.limits;
+    fn claim(&self, in_flight: &InFlight) -> Claiming {
+        let SenderLimits { concurrency, per_endpoint, per_organization, attempt_deadline, .. } = self.limits;
         let per_claim = per_endpoint.div_ceil(2);
-        let room = concurrency.saturating_sub(in_flight.values().sum());
-        let is_busy = |count: usize| count + per_claim > per_endpoint;
-        let busy = in_flight.iter().filter(|(_, count)| is_busy(**count)).map(|(id, _)| *id).collect();
         let lease = attempt_deadline + LEASE_MARGIN;
         let lease_millis = i64::try_from(lease.as_millis()).unwrap_or(i64::MAX);
         let now = now();
@@ -129,9 +124,11 @@ impl Sender {
             lease: new_id(),
             now,
             lease_until: now.plus_millis(lease_millis),
-            limit: room,
+            limit: concurrency.saturating_sub(in_flight.total()),
             per_endpoint: per_claim,
-            busy,
+            busy: in_flight.endpoints_above(per_endpoint - per_claim),
+            per_organization,
+            in_flight: in_flight.by_organization(),
         };
         let store = self.store.clone();
         Box::pin(async move { store.claim(terms).await })
@@ -149,7 +146,8 @@ impl Sender {
         }
     }
 
-    async fn deliver(&self, claim: Claim) -> WebhookId {
+    async fn deliver(&self, claim: Claim) -> Receiver {
+        let receiver = Receiver::of(&claim);
         let endpoint_id = claim.endpoint_id;
         let began = Instant::now();
         let attempt = self.client.post(&claim).await;
@@ -170,7 +168,7 @@ impl Sender {
         }
         let disable_cutoff = self.schedule.failure_policy.disable_cutoff(now);
         self.record(AttemptResult { claim, attempt, decision, disable_cutoff, now }).await;
-        endpoint_id
+        receiver
     }
 
     /// A message whose result cannot be recorded is sent again when its lease expires: receivers deduplicate by its id.
@@ -204,7 +202,7 @@ mod tests {
         let attempt = stream::once(async {
             tokio::time::sleep(DRAIN_DEADLINE / 2).await;
             is_done.store(true, Ordering::Relaxed);
-            new_id()
+            Receiver { endpoint: new_id(), organization: new_id() }
         });
         let begun = tokio::time::Instant::now();
         drain(pending(), attempt).await;

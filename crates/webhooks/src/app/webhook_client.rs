@@ -2,10 +2,10 @@
 
 use assay_platform::http_client::client_builder;
 use std::error::Error;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use assay_contracts::ids::OrganizationId;
 use assay_contracts::time::Timestamp;
 use assay_contracts::webhook::AttemptError;
 use assay_platform::auth::SigningKeys;
@@ -15,6 +15,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use reqwest::{Client, Response};
 
+use super::look_ups::LookUps;
 use crate::domain::address::AddressRules;
 use crate::domain::attempt::{Attempt, Claim};
 use crate::domain::secret::signatures;
@@ -25,6 +26,11 @@ const MAX_DRAINED_BYTES: usize = 16 * 1024;
 const DRAIN_DEADLINE: Duration = Duration::from_secs(2);
 
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
+
+tokio::task_local! {
+    /// The organization whose message is sent: [`Resolve`] is told the name only.
+    static SENT_FOR: OrganizationId;
+}
 
 pub(crate) struct WebhookClient {
     http: Client,
@@ -42,7 +48,7 @@ impl WebhookClient {
         deadline: Duration,
     ) -> Result<Self, reqwest::Error> {
         let http = client_builder()
-            .dns_resolver(CheckedResolver { rules: rules.clone() })
+            .dns_resolver(CheckedResolver::new(rules.clone()))
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
             .referer(false)
@@ -57,7 +63,9 @@ impl WebhookClient {
     /// Makes one attempt, which ends by the deadline.
     pub(crate) async fn post(&self, claim: &Claim) -> Attempt {
         let (attempted_at, begun) = (now(), Instant::now());
-        let sent = timeout(self.deadline, self.send(claim, attempted_at)).await;
+        let sent =
+            timeout(self.deadline, SENT_FOR.scope(claim.organization_id, self.send(claim, attempted_at)))
+                .await;
         let duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         match sent.unwrap_or(Err(AttemptError::Timeout)) {
             Ok(response) => {
@@ -99,6 +107,14 @@ impl WebhookClient {
 /// with another result (DNS rebinding).
 struct CheckedResolver {
     rules: Arc<AddressRules>,
+    look_ups: Arc<LookUps>,
+}
+
+impl CheckedResolver {
+    fn new(rules: Arc<AddressRules>) -> Self {
+        let look_ups = Arc::new(LookUps::new(rules.has_private_networks()));
+        Self { rules, look_ups }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -107,15 +123,16 @@ struct RefusedName;
 
 impl Resolve for CheckedResolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let rules = self.rules.clone();
+        let (rules, look_ups) = (self.rules.clone(), self.look_ups.clone());
+        // The client asks in the task that sends.
+        let organization = SENT_FOR.try_with(|organization| *organization);
         Box::pin(async move {
-            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            let allowed: Vec<SocketAddr> =
-                found.into_iter().filter(|address| rules.allows(address.ip())).collect();
-            if allowed.is_empty() {
+            let mut found = look_ups.find(organization?, name.as_str()).await?;
+            found.retain(|address| rules.allows(address.ip()));
+            if found.is_empty() {
                 return Err(RefusedName.into());
             }
-            Ok(Box::new(allowed.into_iter()) as Addrs)
+            Ok(Box::new(found.into_iter()) as Addrs)
         })
     }
 }
@@ -165,13 +182,18 @@ fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
+    use assay_platform::runtime::new_id;
+
     use super::*;
 
     #[tokio::test]
     async fn resolver_refuses_names_of_private_networks() {
         let resolve = async |networks: &str| {
             let rules = Arc::new(AddressRules::new(false, networks).unwrap());
-            CheckedResolver { rules }.resolve("localhost".parse().unwrap()).await
+            let resolver = CheckedResolver::new(rules);
+            SENT_FOR.scope(new_id(), async { resolver.resolve("localhost".parse().unwrap()).await }).await
         };
         let Err(error) = resolve("").await else { unreachable!("localhost was resolved") };
         assert!(error.is::<RefusedName>(), "{error}");
@@ -182,8 +204,8 @@ mod tests {
     #[tokio::test]
     async fn internal_names_are_reported_like_missing_names() {
         let rules = Arc::new(AddressRules::new(false, "").unwrap());
-        let http = client_builder().no_proxy().dns_resolver(CheckedResolver { rules }).build().unwrap();
-        let failure = async |url: &str| http.post(url).send().await.unwrap_err();
+        let http = client_builder().no_proxy().dns_resolver(CheckedResolver::new(rules)).build().unwrap();
+        let failure = async |url: &str| SENT_FOR.scope(new_id(), http.post(url).send()).await.unwrap_err();
         let internal = failure("http://localhost:9/").await;
         let missing = failure("http://missing.invalid:9/").await;
         assert!(has_refused_name(&internal) && !has_refused_name(&missing), "{internal:?} {missing:?}");

@@ -36,7 +36,7 @@ impl BatchHandler for NotificationsHandler {
     }
 
     async fn handle_events(&self, received: Vec<ReceivedEvent>) -> Vec<Result<(), Self::Error>> {
-        let enqueue = |received| self.enqueue_deliveries.run(received);
+        let enqueue = |received| self.enqueue_deliveries.run(Arc::unwrap_or_clone(received));
         all_or_each(received, DatabaseError::is_transient, enqueue).await
     }
 }

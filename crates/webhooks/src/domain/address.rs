@@ -49,6 +49,11 @@ impl AddressRules {
         Ok(Self { allow_http, allowed: texts.map(parse).collect::<Result<_, _>>()? })
     }
 
+    /// Whether private networks may be called, whose names may be relative to the search domains of this machine.
+    pub fn has_private_networks(&self) -> bool {
+        !self.allowed.is_empty()
+    }
+
     /// Checks a URL without resolving its host name.
     ///
     /// # Errors

@@ -369,7 +369,12 @@ mod tests {
 
     #[test]
     fn export_payload_has_its_figures() {
-        let outcome = ExportOutcome::Complete { rows: 3, bytes: 900, sha256: "ab".to_owned() };
+        let outcome = ExportOutcome::Complete {
+            rows: 3,
+            bytes: 900,
+            sha256: "ab".to_owned(),
+            missing_evaluations: Some(2),
+        };
         let (id, organization_id) = (new_id::<ExportId>(), new_id());
         let kind = ExportKind::Axis;
         let finished_at = Timestamp::saturating_from_millis(17);
@@ -382,7 +387,7 @@ mod tests {
             payload["data"],
             json!({
                 "export_id": id, "kind": "axis", "finished_at": 17, "status": "complete", "rows": 3, "bytes": 900,
-                "sha256": "ab",
+                "sha256": "ab", "missing_evaluations": 2,
                 "links": {
                     "export": format!("/v1/evaluations/exports/{id}"),
                     "download": format!("/v1/evaluations/exports/{id}/download"),

@@ -48,6 +48,7 @@ pub(super) async fn replay(
     let organization_id = caller.tenant(Scope::Webhooks)?.organization_id;
     let endpoint_id = webhook_id(&ids.0)?;
     let id = ids.1.parse().map_err(|_| delivery_not_found())?;
+    services.request_limit.check(organization_id)?;
     let queued = replay_delivery(services.store.as_ref(), organization_id, endpoint_id, id).await?;
     services.wakeup.notify_one();
     Ok(HttpResponse::Accepted().json(queued))
@@ -60,6 +61,7 @@ pub(super) async fn test(
     id: Path<String>,
 ) -> Result<HttpResponse, WebError> {
     let organization_id = caller.tenant(Scope::Webhooks)?.organization_id;
+    services.request_limit.check(organization_id)?;
     let queued = send_test(services.store.as_ref(), organization_id, webhook_id(&id)?).await?;
     services.wakeup.notify_one();
     Ok(HttpResponse::Accepted().json(queued))

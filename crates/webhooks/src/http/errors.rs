@@ -1,5 +1,6 @@
 //! Maps errors to problems.
 
+use actix_web::http::header::RETRY_AFTER;
 use assay_contracts::problem::{Problem, ProblemCode};
 use assay_contracts::validation::FieldError;
 use assay_platform::db::idempotency;
@@ -26,6 +27,11 @@ impl From<RequestError> for WebError {
                     .with_errors(vec![error])
                     .into()
             }
+            RequestError::TooManyRequested { per_minute, wait } => Self::new(
+                ProblemCode::RateLimited,
+                format!("your organization may request {per_minute} test messages and replays a minute"),
+            )
+            .with_header(RETRY_AFTER, &(wait.as_secs() + 1).to_string()),
             RequestError::LimitReached(limit) => Self::new(
                 ProblemCode::WebhookLimitReached,
                 format!("the limit is {limit}: delete one that is no longer needed"),

@@ -15,6 +15,7 @@ use assay_platform::auth::SigningKeys;
 use assay_platform::web::{ServiceAuth, resource, service_auth_middleware};
 use tokio::sync::Notify;
 
+use crate::app::RequestLimit;
 use crate::domain::address::AddressRules;
 use crate::store::WebhookStore;
 
@@ -24,6 +25,7 @@ pub(crate) struct Services {
     pub(crate) keys: SigningKeys,
     pub(crate) rules: Arc<AddressRules>,
     pub(crate) wakeup: Arc<Notify>,
+    pub(crate) request_limit: RequestLimit,
     pub(crate) endpoints_per_organization: u32,
     /// How long the previous secret keeps signing after a rotation.
     pub(crate) previous_secret_millis: i64,

@@ -11,7 +11,8 @@ use assay_contracts::tenant::Scope;
 use assay_contracts::webhook::{NewWebhook, Webhook, WebhookChange, WebhookSecret};
 use assay_platform::db::idempotency::{self, Fingerprint, IdempotencyKey};
 use assay_platform::web::{
-    BodyLimits, Caller, WebError, body_error, page_parameters, query_pairs, read_body, respond_with,
+    BodyLimits, Caller, SMALL_BODY, WebError, body_error, page_parameters, query_pairs, read_body,
+    respond_with,
 };
 
 use super::Services;
@@ -21,8 +22,7 @@ use crate::app::{
     rotate_secret, show_secret,
 };
 
-/// Bodies are small. The gateway refuses larger ones.
-const BODY_LIMITS: BodyLimits = BodyLimits { max_bytes: 4 * 1024 * 1024, deadline: Duration::from_secs(10) };
+const BODY_LIMITS: BodyLimits = BodyLimits { max_bytes: SMALL_BODY, deadline: Duration::from_secs(10) };
 
 /// 201 with the endpoint and its secret.
 pub(super) async fn create(

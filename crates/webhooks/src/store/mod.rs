@@ -3,6 +3,7 @@
 mod postgres;
 mod sqlite;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use assay_contracts::ids::{EventId, OrganizationId, TicketId, WebhookDeliveryId, WebhookId};
@@ -24,6 +25,9 @@ pub const CONSUMER: &str = "webhooks.announcements";
 
 /// The log of a message lists at most this many attempts, the latest.
 pub const MAX_LISTED_ATTEMPTS: i64 = 50;
+
+/// The log of an endpoint holds at most this many test messages; older ones make room, sent or not.
+pub const MAX_STORED_TESTS: usize = 100;
 
 /// An endpoint to be created, in one transaction with the response of its idempotency key.
 #[derive(Debug, Clone)]
@@ -48,8 +52,8 @@ pub enum CreateOutcome {
 pub enum ReceivedEvent {
     /// Sent to the subscribed endpoints.
     Notification(EventId, Notification),
-    /// Erases the messages about a ticket.
-    Retraction(EventId, TicketId, Timestamp),
+    /// Erases the messages of an organization about a ticket.
+    Retraction(EventId, OrganizationId, TicketId, Timestamp),
 }
 
 impl ReceivedEvent {
@@ -72,6 +76,10 @@ pub struct ClaimTerms {
     pub per_endpoint: usize,
     /// Endpoints at their limit, which are skipped.
     pub busy: Vec<WebhookId>,
+    /// Maximum number of messages in flight to the endpoints of one organization, with those of `in_flight`.
+    pub per_organization: usize,
+    /// Messages in flight by organization. Those with fewer come first.
+    pub in_flight: HashMap<OrganizationId, usize>,
 }
 
 /// The result of an attempt, to be recorded.
@@ -175,6 +183,7 @@ pub trait WebhookStore: Send + Sync {
         now: Timestamp,
     ) -> Result<(), DatabaseError>;
 
+    /// Stores a message to one endpoint. Of test messages the endpoint keeps the newest [`MAX_STORED_TESTS`].
     async fn add(
         &self,
         endpoint: &Endpoint,
@@ -183,7 +192,7 @@ pub trait WebhookStore: Send + Sync {
         now: Timestamp,
     ) -> Result<(), DatabaseError>;
 
-    /// Leases due messages of endpoints in random order.
+    /// Leases due messages of endpoints: those of organizations with few messages in flight first, else in random order.
     async fn claim(&self, terms: ClaimTerms) -> Result<Vec<Claim>, DatabaseError>;
 
     /// Records the result of an attempt. `false` when the lease was lost or the message is gone.

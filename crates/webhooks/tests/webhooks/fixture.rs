@@ -1,6 +1,6 @@
 //! A store with an organization that has endpoints.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
@@ -40,8 +40,8 @@ pub struct Fixture {
     pub store: Arc<dyn WebhookStore>,
     pub organization_id: OrganizationId,
     pub keys: SigningKeys,
+    pub service_database: ServiceDatabase,
     database: Database,
-    _service_database: ServiceDatabase,
 }
 
 impl Fixture {
@@ -57,7 +57,11 @@ impl Fixture {
         let keys = SigningKeys::parse(&"k1:0123456789abcdef0123456789abcdef".to_owned().into())?;
         let database = service_database.open(SCHEMA)?;
         let store = webhook_store(&database);
-        Ok(Self { store, organization_id: new_id(), keys, database, _service_database: service_database })
+        Ok(Self { store, organization_id: new_id(), keys, service_database, database })
+    }
+
+    pub fn retracted(&self, ticket_id: TicketId) -> ReceivedEvent {
+        ReceivedEvent::Retraction(new_id(), self.organization_id, ticket_id, NOW)
     }
 
     /// Runs raw SQL and returns the number of changed rows.
@@ -130,7 +134,16 @@ impl Fixture {
 
     pub fn terms(&self, now: Timestamp, limit: usize, per_endpoint: usize) -> ClaimTerms {
         let lease_until = now.plus_millis(30_000);
-        ClaimTerms { lease: new_id(), now, lease_until, limit, per_endpoint, busy: Vec::new() }
+        ClaimTerms {
+            lease: new_id(),
+            now,
+            lease_until,
+            limit,
+            per_endpoint,
+            busy: Vec::new(),
+            per_organization: usize::MAX,
+            in_flight: HashMap::new(),
+        }
     }
 
     pub async fn claim_one(&self, now: Timestamp) -> Result<Claim> {

@@ -1,20 +1,23 @@
 //! Claims of due messages, and the results of attempts.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use anyhow::Result;
 use assay_contracts::webhook::{DeliveryStatus, DisabledReason, WebhookChange};
 use assay_platform::runtime::new_id;
 use assay_testkit::on_both_databases;
+use assay_webhooks::domain::attempt::Claim;
 use assay_webhooks::domain::schedule::RetryDecision;
-use assay_webhooks::store::ReplayOutcome;
+use assay_webhooks::store::{ClaimTerms, ReplayOutcome};
 
-use crate::fixture::{Fixture, NOW, later};
+use crate::fixture::{Fixture, LIMIT, NOW, later};
 
 on_both_databases! { Fixture {
     message_is_leased_to_one_sender_until_expiry,
     concurrent_claims_get_distinct_messages,
     busy_endpoint_does_not_starve_others,
+    organization_takes_at_most_its_share,
+    organization_with_few_messages_in_flight_comes_first,
     attempt_is_recorded_once_by_lease_owner,
     failed_message_is_retried_later,
     released_messages_are_due_at_once,
@@ -67,8 +70,46 @@ async fn busy_endpoint_does_not_starve_others(fixture: Fixture) -> Result<()> {
     let claims = fixture.store.claim(fixture.terms(NOW, 8, 4)).await?;
     let of = |id| claims.iter().filter(|claim| claim.endpoint_id == id).count();
     assert_eq!((of(slow.id), of(quick.id)), (4, 1));
-    let busy = assay_webhooks::store::ClaimTerms { busy: vec![slow.id], ..fixture.terms(NOW, 8, 4) };
+    let busy = ClaimTerms { busy: vec![slow.id], ..fixture.terms(NOW, 8, 4) };
     assert!(fixture.store.claim(busy).await?.is_empty(), "a busy endpoint is skipped");
+    Ok(())
+}
+
+async fn organization_takes_at_most_its_share(mut fixture: Fixture) -> Result<()> {
+    let (one, other) = (fixture.organization_id, new_id());
+    for organization_id in [one, other] {
+        fixture.organization_id = organization_id;
+        for _ in 0..LIMIT {
+            fixture.create().await?;
+        }
+        fixture.announce(4).await?;
+    }
+    let shares = |claims: &[Claim]| {
+        [one, other].map(|id| claims.iter().filter(|claim| claim.organization_id == id).count())
+    };
+    let terms = ClaimTerms { per_organization: 6, ..fixture.terms(NOW, 99, 4) };
+    assert_eq!(shares(&fixture.store.claim(terms).await?), [6, 6]);
+    let in_flight = HashMap::from([(one, 6), (other, 4)]);
+    let terms = ClaimTerms { per_organization: 6, in_flight, ..fixture.terms(NOW, 99, 4) };
+    assert_eq!(shares(&fixture.store.claim(terms).await?), [0, 2]);
+    Ok(())
+}
+
+async fn organization_with_few_messages_in_flight_comes_first(mut fixture: Fixture) -> Result<()> {
+    let busy = fixture.organization_id;
+    for _ in 0..LIMIT {
+        fixture.create().await?;
+    }
+    fixture.announce(4).await?;
+    fixture.organization_id = new_id();
+    fixture.create().await?;
+    fixture.announce(4).await?;
+    for _ in 0..4 {
+        let in_flight = HashMap::from([(busy, 3)]);
+        let terms = ClaimTerms { per_organization: 9, in_flight, ..fixture.terms(NOW, 1, 4) };
+        let claims = fixture.store.claim(terms).await?;
+        assert!(matches!(claims.as_slice(), [claim] if claim.organization_id == fixture.organization_id));
+    }
     Ok(())
 }
 

@@ -7,10 +7,12 @@ use assay_platform::auth::SigningKeys;
 use assay_platform::runtime::new_id;
 use assay_platform::web::cursor::Position;
 use assay_testkit::on_both_databases;
-use assay_webhooks::domain::message::Message;
+use assay_webhooks::domain::message::{Message, test_message};
 use assay_webhooks::domain::schedule::RetryDecision;
 use assay_webhooks::domain::secret::{SECRET_BYTES, SealedSecrets, Secret};
-use assay_webhooks::store::{CreateOutcome, Creation, ReceivedEvent, ReplayOutcome};
+use assay_webhooks::store::{
+    CreateOutcome, Creation, LogPage, MAX_STORED_TESTS, ReceivedEvent, ReplayOutcome,
+};
 
 use crate::fixture::{Fixture, LIMIT, NOW, later};
 
@@ -31,6 +33,7 @@ on_both_databases! { Fixture {
     retraction_erases_and_blocks_messages_of_ticket,
     replay_concurrent_with_retraction_sends_nothing,
     maintenance_erases_messages_missed_by_retraction,
+    newest_test_messages_of_an_endpoint_are_kept,
     deleted_endpoint_is_hidden_then_pruned,
     expired_messages_are_pruned,
     rotation_keeps_previous_secret_until_expiry,
@@ -168,8 +171,9 @@ async fn retraction_erases_and_blocks_messages_of_ticket(fixture: Fixture) -> Re
     let claim = fixture.claim_one(NOW).await?;
     fixture.record_attempt(claim.clone(), 204, RetryDecision::Delivered, NOW).await?;
     fixture.store.enqueue(vec![fixture.announced(pending), fixture.announced(other)], NOW, NOW).await?;
-    let retracted = |ticket| ReceivedEvent::Retraction(new_id(), ticket, NOW);
-    fixture.store.enqueue(vec![retracted(delivered), retracted(pending)], NOW, NOW).await?;
+    let of_another = ReceivedEvent::Retraction(new_id(), new_id(), other, NOW);
+    let retracted = vec![fixture.retracted(delivered), fixture.retracted(pending), of_another];
+    fixture.store.enqueue(retracted, NOW, NOW).await?;
     // Also for events after the deletion.
     fixture.store.enqueue(vec![fixture.announced(delivered)], NOW, NOW).await?;
     let found = fixture.store.find_delivery(fixture.organization_id, endpoint.id, claim.id).await?.unwrap();
@@ -191,7 +195,7 @@ async fn replay_concurrent_with_retraction_sends_nothing(fixture: Fixture) -> Re
         fixture.record_attempt(claim.clone(), 204, RetryDecision::Delivered, NOW).await?;
         let (replayed, retracted) = futures_util::future::join(
             fixture.store.replay(fixture.organization_id, endpoint.id, claim.id, NOW),
-            fixture.store.enqueue(vec![ReceivedEvent::Retraction(new_id(), ticket, NOW)], NOW, NOW),
+            fixture.store.enqueue(vec![fixture.retracted(ticket)], NOW, NOW),
         )
         .await;
         retracted?;
@@ -204,7 +208,7 @@ async fn replay_concurrent_with_retraction_sends_nothing(fixture: Fixture) -> Re
 
 async fn maintenance_erases_messages_missed_by_retraction(fixture: Fixture) -> Result<()> {
     let (endpoint, ticket) = (fixture.create().await?, new_id());
-    fixture.store.enqueue(vec![ReceivedEvent::Retraction(new_id(), ticket, NOW)], NOW, NOW).await?;
+    fixture.store.enqueue(vec![fixture.retracted(ticket)], NOW, NOW).await?;
     let (delivered, pending) = (new_id(), new_id());
     for (id, at) in [(delivered, NOW), (pending, later(1))] {
         let payload = "{}".to_owned();
@@ -218,6 +222,30 @@ async fn maintenance_erases_messages_missed_by_retraction(fixture: Fixture) -> R
         let found = fixture.store.find_delivery(fixture.organization_id, endpoint.id, id).await?.unwrap();
         assert_eq!((found.payload, found.delivery.status), (None, status));
     }
+    Ok(())
+}
+
+async fn newest_test_messages_of_an_endpoint_are_kept(fixture: Fixture) -> Result<()> {
+    let (endpoint, other) = (fixture.create().await?, fixture.create().await?);
+    fixture.announce(1).await?;
+    for second in 0..5 + i64::try_from(MAX_STORED_TESTS)? {
+        let at = later(second);
+        fixture.store.add(&endpoint, new_id(), test_message(endpoint.id, at)?, at).await?;
+    }
+    fixture.store.add(&other, new_id(), test_message(other.id, NOW)?, NOW).await?;
+    let page = LogPage {
+        organization_id: fixture.organization_id,
+        endpoint_id: endpoint.id,
+        status: None,
+        after: None,
+        limit: 1_000,
+    };
+    let kept = fixture.store.log(page).await?;
+    let (tests, others): (Vec<_>, Vec<_>) =
+        kept.iter().partition(|delivery| delivery.event == WebhookEvent::Test);
+    assert_eq!((tests.len(), others.len()), (MAX_STORED_TESTS, 1));
+    assert_eq!(tests.last().unwrap().created_at, later(5), "the oldest five made room");
+    assert_eq!(fixture.log(other.id, None).await?.len(), 2);
     Ok(())
 }
 

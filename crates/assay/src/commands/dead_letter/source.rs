@@ -71,6 +71,11 @@ impl DeadLetterSource {
             let outboxes = installation::open_outboxes(&settings).await?;
             return outbox_sources(outboxes, location.queue.as_deref());
         }
+        // A service, not a queue: events that the broker refused for themselves.
+        if let Some(service) = location.queue.as_deref().filter(|queue| !queue.contains('.')) {
+            let outboxes = installation::open_outboxes(&settings).await?;
+            return outbox_sources(outboxes, Some(service));
+        }
         let bus = roles::open_bus(&settings)?;
         let source =
             |queue: &str, is_named| Self::Queue { bus: bus.clone(), queue: queue.to_owned(), is_named };

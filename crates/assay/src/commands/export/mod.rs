@@ -86,6 +86,9 @@ async fn fetch(
     };
     let name = if out == Path::new("-") { "standard output".to_owned() } else { out.display().to_string() };
     writeln!(stderr(), "{rows}, {} bytes, {verification}: {name}", receipt.bytes)?;
+    if let Some(warning) = incompleteness(&export) {
+        writeln!(stderr(), "warning: {warning}")?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -99,6 +102,25 @@ async fn create(api: &Api, kind: ExportKind, filters: ExportFilters) -> Result<E
         idempotency_key: Some(&format!("assay-export-{key}")),
     };
     api.json(&call).await
+}
+
+/// What the file may lack. `None` if it has everything, or the service is too old to say.
+fn incompleteness(export: &Export) -> Option<String> {
+    if export.evaluations_complete != Some(false) {
+        return None;
+    }
+    let lacking = match export.missing_evaluations {
+        Some(1) => {
+            "1 evaluation had not arrived when the file was written, and its row may be missing".to_owned()
+        }
+        Some(count) => {
+            format!(
+                "{count} evaluations had not arrived when the file was written, and their rows may be missing"
+            )
+        }
+        None => "the service could not tell whether all evaluations are in the file".to_owned(),
+    };
+    Some(format!("{lacking}: export again later, and compare the numbers of rows"))
 }
 
 /// How to fetch an export that the service continues without this command.
@@ -134,6 +156,26 @@ fn file_name_time(moment: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn missing_evaluations_are_a_warning() {
+        let export = |complete: Option<bool>, missing: Option<u64>| {
+            let export = json!({
+                "id": "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a15", "kind": "axis", "format": "csv", "status": "complete",
+                "filters": {}, "created_at": 1, "updated_at": 2, "evaluations_complete": complete,
+                "missing_evaluations": missing,
+            });
+            serde_json::from_value::<Export>(export).unwrap()
+        };
+        assert_eq!(incompleteness(&export(Some(true), Some(0))), None);
+        assert_eq!(incompleteness(&export(None, None)), None);
+        for (missing, text) in
+            [(Some(1), "1 evaluation had"), (Some(7), "7 evaluations had"), (None, "could not tell whether")]
+        {
+            let warning = incompleteness(&export(Some(false), missing)).unwrap();
+            assert!(warning.contains(text), "{warning}");
+        }
+    }
 
     #[test]
     fn file_name_omits_midnight() {

@@ -1,5 +1,7 @@
 //! Creates and reads jobs.
 
+use std::collections::BTreeMap;
+
 use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_contracts::time::Timestamp;
 use assay_messaging::outbox::{self, DirectDispatch};
@@ -9,19 +11,42 @@ use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 
-use super::Connection;
 use super::record::JobRecord;
 use super::schema::{exports, progress};
+use super::{Connection, serialize};
 use crate::domain::job::Job;
-use crate::store::{Created, Creation, ExpiredFile, JobWithoutTarget};
+use crate::store::{Created, Creation, ExpiredFile, FileUse, JobWithoutTarget};
 
-pub(super) fn create(connection: &mut Connection, creation: &Creation) -> Result<Created, DatabaseError> {
+/// Nothing was stored: the transaction is rolled back, with the record of the idempotency key.
+pub(super) enum NotCreated {
+    TooManyOpen,
+    Database(DatabaseError),
+}
+
+impl<E: Into<DatabaseError>> From<E> for NotCreated {
+    fn from(error: E) -> Self {
+        Self::Database(error.into())
+    }
+}
+
+pub(super) fn create(connection: &mut Connection, creation: &Creation) -> Result<Created, NotCreated> {
     // First of all: the key makes an equal request wait until this one is committed.
     if let Some(record) = &creation.record {
         let earlier = idempotency::store(connection, std::slice::from_ref(record), creation.job.created_at)?;
         if let Some(earlier) = earlier.into_iter().flatten().next() {
             return Ok(Created::KeyReused(earlier));
         }
+    }
+    let organization = StoredId::of(creation.job.organization_id);
+    serialize(connection, &format!("assay exports of {}", organization.0))?;
+    let open: i64 = exports::table
+        .filter(exports::organization_id.eq(organization))
+        // A literal, to match the partial index.
+        .filter(sql::<Bool>("status IN ('pending', 'running')"))
+        .count()
+        .get_result(connection)?;
+    if open >= i64::from(creation.max_open) {
+        return Err(NotCreated::TooManyOpen);
     }
     insert(connection, creation)?;
     outbox::enqueue(connection, std::slice::from_ref(&creation.event), DirectDispatch::NONE)?;
@@ -127,6 +152,26 @@ pub(super) fn mark_file_removed(
         .set(exports::file_removed_at.eq(now.as_millis()))
         .execute(connection)?;
     Ok(())
+}
+
+pub(super) fn file_uses(
+    connection: &mut Connection,
+    ids: &[ExportId],
+) -> Result<BTreeMap<ExportId, FileUse>, DatabaseError> {
+    let ids: Vec<StoredId> = ids.iter().map(|id| StoredId::of(*id)).collect();
+    let found: Vec<(StoredId, String, Option<String>, Option<i64>)> = exports::table
+        .filter(exports::id.eq_any(ids))
+        .select((exports::id, exports::status, exports::object_key, exports::file_removed_at))
+        .load(connection)?;
+    let file_use = |(id, status, object_key, removed_at): (StoredId, String, Option<String>, Option<i64>)| {
+        let file_use = match (status.as_str(), object_key, removed_at) {
+            ("pending" | "running", ..) => FileUse::Open,
+            (_, Some(object_key), None) => FileUse::File { object_key },
+            _ => FileUse::None,
+        };
+        (id.0.into(), file_use)
+    };
+    Ok(found.into_iter().map(file_use).collect())
 }
 
 fn insert(connection: &mut Connection, creation: &Creation) -> Result<(), DatabaseError> {

@@ -1,35 +1,58 @@
 //! Leases of workers on jobs. Every statement except the claim filters by the lease, so that a worker that lost it changes
 //! nothing. `greatest` keeps `updated_at` monotonic under clock skew.
 
+use std::sync::LazyLock;
+
 use assay_contracts::time::Timestamp;
 use assay_messaging::outbox::{self, DirectDispatch};
-use assay_platform::db::{DatabaseError, StoredId};
+use assay_platform::db::{DatabaseError, StoredId, static_sql};
 use diesel::dsl::sql;
 use diesel::prelude::*;
-use diesel::sql_types::Bool;
+use diesel::sql_types::{BigInt, Bool, Integer};
+use uuid::Uuid;
 
 use super::record::{ClaimRecord, count};
 use super::schema::exports;
-use super::{Connection, greatest};
+use super::{Connection, Id, SKIP_LOCKED, greatest, serialize};
 use crate::domain::lease::{Claim, ClaimTerms, FinishedFile};
 use crate::store::notifications::{FailedJob, Notifications};
 
+/// The next job: the oldest of the organization with the fewest jobs under a lease. A job between two attempts holds no worker.
+static DUE: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "SELECT exports.id FROM exports
+           LEFT JOIN (SELECT organization_id, count(*) AS jobs FROM exports
+                       WHERE status = 'running' AND lease_owner IS NOT NULL AND lease_until > $1
+                       GROUP BY organization_id) AS leased
+                  ON leased.organization_id = exports.organization_id
+          WHERE exports.status IN ('pending', 'running')
+            AND exports.organization_id <> $2
+            AND ((exports.status = 'pending' AND exports.created_at <= $3)
+              OR (exports.status = 'running' AND exports.lease_until <= $1
+                  AND exports.attempts - exports.hand_backs < $4))
+          ORDER BY coalesce(leased.jobs, 0), exports.created_at, exports.id
+          LIMIT 1 {SKIP_LOCKED}"
+    )
+});
+
+#[derive(QueryableByName)]
+struct DueJob {
+    #[diesel(sql_type = Id)]
+    id: StoredId,
+}
+
 pub(super) fn claim(connection: &mut Connection, terms: ClaimTerms) -> Result<Option<Claim>, DatabaseError> {
-    let counted_attempts = exports::attempts - exports::hand_backs;
-    let waiting = exports::status.eq("pending").and(exports::created_at.le(terms.pending_before.as_millis()));
-    let expired_lease = exports::status
-        .eq("running")
-        .and(exports::lease_until.le(terms.now.as_millis()))
-        .and(counted_attempts.lt(max_attempts(terms.max_attempts)));
-    let due = exports::table
-        .select(exports::id)
-        // A literal, to match the partial index: a bound value would not.
-        .filter(sql::<Bool>("status IN ('pending', 'running')"))
-        .filter(waiting.or(expired_lease))
-        .order((exports::created_at, exports::id));
-    let due: Option<StoredId> = skip_locked!(due).first(connection).optional()?;
-    let Some(id) = due else { return Ok(None) };
-    let record: ClaimRecord = diesel::update(exports::table.find(id))
+    // Simultaneous claims would all see the same numbers of leases, and take the jobs of one organization.
+    serialize(connection, "assay export claims")?;
+    let due: Option<DueJob> = static_sql(&DUE)
+        .bind::<BigInt, _>(terms.now.as_millis())
+        .bind::<Id, _>(StoredId(terms.except.map_or(Uuid::nil(), |organization| organization.as_uuid())))
+        .bind::<BigInt, _>(terms.pending_before.as_millis())
+        .bind::<Integer, _>(max_attempts(terms.max_attempts))
+        .get_result(connection)
+        .optional()?;
+    let Some(due) = due else { return Ok(None) };
+    let record: ClaimRecord = diesel::update(exports::table.find(due.id))
         .set((
             exports::status.eq("running"),
             exports::lease_owner.eq(StoredId(terms.owner.as_uuid())),
@@ -76,6 +99,7 @@ pub(super) fn complete(
             exports::file_rows.eq(count(file.rows)),
             exports::file_sha256.eq(&file.sha256),
             exports::file_expires_at.eq(file.expires_at.as_millis()),
+            exports::missing_evaluations.eq(file.missing_evaluations.map(count)),
             exports::updated_at.eq(greatest(exports::updated_at, now.as_millis())),
         ))
         .execute(connection)?;

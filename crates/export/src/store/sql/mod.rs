@@ -9,6 +9,9 @@ mod rows;
 mod schema;
 mod sequences;
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use assay_contracts::ids::{ExportId, OrganizationId, TicketId};
 use assay_contracts::retention::RetentionPeriod;
 use assay_contracts::time::Timestamp;
@@ -17,16 +20,16 @@ use assay_platform::web::cursor::Position;
 use async_trait::async_trait;
 
 use super::{
-    Connection, Database, Id, PRUNE_TOMBSTONES, REMOVE_OLDER, ROWS, copy_lines, ensure_partitions, greatest,
-    upsert_rows,
+    Connection, Database, Id, PRUNE_TOMBSTONES, REMOVE_OLDER, ROWS, SKIP_LOCKED, copy_lines,
+    ensure_partitions, greatest, serialize, upsert_rows,
 };
 use crate::domain::evaluation_row::EvaluationRow;
 use crate::domain::job::Job;
 use crate::domain::lease::{Claim, ClaimTerms, FinishedFile};
 use crate::domain::removal::DeletedRow;
 use crate::store::{
-    Created, Creation, ExpiredFile, ExportStore, JobWithoutTarget, LineSink, Notifications, Selection,
-    SkippedSequences, SnapshotError, WorkStore,
+    Created, Creation, ExpiredFile, ExportStore, FileUse, JobWithoutTarget, LineSink, Notifications,
+    Selection, SkippedSequences, SnapshotError, WorkStore,
 };
 
 pub(in crate::store) struct SqlStore {
@@ -43,7 +46,11 @@ impl SqlStore {
 #[async_trait]
 impl ExportStore for SqlStore {
     async fn create(&self, creation: Creation) -> Result<Created, DatabaseError> {
-        self.database.write(move |connection| jobs::create(connection, &creation)).await
+        match self.database.write(move |connection| jobs::create(connection, &creation)).await {
+            Ok(created) => Ok(created),
+            Err(jobs::NotCreated::TooManyOpen) => Ok(Created::TooManyOpen),
+            Err(jobs::NotCreated::Database(error)) => Err(error),
+        }
     }
 
     async fn page(
@@ -76,8 +83,8 @@ impl ExportStore for SqlStore {
         self.database.write(move |connection| jobs::set_target_sequence(connection, id, target)).await
     }
 
-    async fn record_rows(&self, rows: Vec<EvaluationRow>, now: Timestamp) -> Result<(), DatabaseError> {
-        self.database.write(move |connection| rows::record(connection, rows, now)).await
+    async fn record_rows(&self, rows: Arc<Vec<EvaluationRow>>, now: Timestamp) -> Result<(), DatabaseError> {
+        self.database.write(move |connection| rows::record(connection, &rows, now)).await
     }
 
     async fn delete_rows(&self, rows: Vec<DeletedRow>, now: Timestamp) -> Result<(), DatabaseError> {
@@ -113,6 +120,16 @@ impl ExportStore for SqlStore {
 
     async fn skip_missing_sequences(&self, limit: Timestamp) -> Result<Vec<SkippedSequences>, DatabaseError> {
         self.database.write(move |connection| sequences::skip_missing(connection, limit)).await
+    }
+
+    async fn forget_skipped_sequences(
+        &self,
+        organization_id: OrganizationId,
+        before: Timestamp,
+    ) -> Result<(), DatabaseError> {
+        self.database
+            .write(move |connection| sequences::forget_skipped(connection, organization_id, before))
+            .await
     }
 
     async fn ensure_partitions(&self, now: Timestamp) -> Result<(), DatabaseError> {
@@ -199,6 +216,14 @@ impl WorkStore for SqlStore {
 
     async fn evaluation_lag(&self, id: ExportId) -> Result<Option<i64>, DatabaseError> {
         self.database.read(move |connection| jobs::evaluation_lag(connection, id)).await
+    }
+
+    async fn missing_evaluations(&self, id: ExportId) -> Result<Option<u64>, DatabaseError> {
+        self.database.read(move |connection| sequences::missing(connection, id)).await
+    }
+
+    async fn file_uses(&self, ids: Vec<ExportId>) -> Result<BTreeMap<ExportId, FileUse>, DatabaseError> {
+        self.database.read(move |connection| jobs::file_uses(connection, &ids)).await
     }
 
     async fn copy_lines(&self, selection: Selection, sink: LineSink) -> Result<u64, SnapshotError> {

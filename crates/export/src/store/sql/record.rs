@@ -24,6 +24,7 @@ pub(super) struct JobRecord {
     file_bytes: Option<i64>,
     file_sha256: Option<String>,
     file_expires_at: Option<i64>,
+    missing_evaluations: Option<i64>,
     error_message: Option<String>,
 }
 
@@ -63,6 +64,7 @@ impl JobRecord {
             bytes: u64::try_from(self.file_bytes?).ok()?,
             sha256: self.file_sha256.clone()?,
             expires_at: Timestamp::saturating_from_millis(self.file_expires_at?),
+            missing_evaluations: self.missing_evaluations.and_then(|count| u64::try_from(count).ok()),
         })
     }
 }

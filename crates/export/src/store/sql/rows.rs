@@ -33,12 +33,12 @@ static UPSERT: LazyLock<String> = LazyLock::new(|| {
 
 pub(super) fn record(
     connection: &mut Connection,
-    rows: Vec<EvaluationRow>,
+    rows: &[EvaluationRow],
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
     let ids: Vec<_> = rows.iter().map(|row| row.event_id).collect();
     let new = inbox::record(connection, CONSUMER, &ids, now)?;
-    let rows: Vec<_> = rows.into_iter().filter(|row| new.contains(&row.event_id)).collect();
+    let rows: Vec<_> = rows.iter().filter(|row| new.contains(&row.event_id)).collect();
     // In lock order.
     let mut arrived: BTreeMap<OrganizationId, Vec<i64>> = BTreeMap::new();
     for row in &rows {

@@ -25,6 +25,7 @@ diesel::table! {
         file_removed_at -> Nullable<BigInt>,
         error_message -> Nullable<Text>,
         awaited_evaluations -> Nullable<BigInt>,
+        missing_evaluations -> Nullable<BigInt>,
     }
 }
 
@@ -47,6 +48,18 @@ diesel::table! {
         first -> BigInt,
         last -> BigInt,
         since -> BigInt,
+    }
+}
+
+diesel::table! {
+    use diesel::sql_types::*;
+    use super::super::Id;
+
+    skipped_sequences (organization_id, first) {
+        organization_id -> Id,
+        first -> BigInt,
+        last -> BigInt,
+        older_than -> BigInt,
     }
 }
 

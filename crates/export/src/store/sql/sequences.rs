@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use assay_contracts::ids::OrganizationId;
+use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_contracts::time::Timestamp;
 use assay_platform::db::{DatabaseError, StoredId};
 use diesel::dsl::max;
@@ -10,7 +10,7 @@ use diesel::prelude::*;
 use uuid::Uuid;
 
 use super::Connection;
-use super::schema::{early_arrivals, exports, progress};
+use super::schema::{early_arrivals, exports, progress, skipped_sequences};
 use crate::domain::sequence_tracker::{OutOfOrderRange, SequenceTracker};
 use crate::store::SkippedSequences;
 
@@ -27,8 +27,47 @@ pub(super) fn record(
     let organization = StoredId::of(organization_id);
     let known = read(connection, organization)?;
     let mut tracker = known.clone();
-    sequences.iter().for_each(|sequence| tracker.record(*sequence, now));
+    for sequence in sequences {
+        if *sequence <= known.watermark() {
+            remove_from_skipped(connection, organization, *sequence)?;
+        }
+        tracker.record(*sequence, now);
+    }
     write(connection, organization, &known, &tracker)
+}
+
+/// Number of sequences up to the target of the job that have not arrived; `None` without a target.
+pub(super) fn missing(connection: &mut Connection, id: ExportId) -> Result<Option<u64>, DatabaseError> {
+    let (organization, target): (StoredId, Option<i64>) = exports::table
+        .find(StoredId::of(id))
+        .select((exports::organization_id, exports::awaited_evaluations))
+        .first(connection)?;
+    let Some(target) = target else { return Ok(None) };
+    // In this order: what arrives between these statements is at most counted as missing, never the other way round.
+    let ranges = early_ranges(connection, organization)?;
+    let watermark: Option<i64> =
+        progress::table.find(organization).select(progress::taken_in).first(connection).optional()?;
+    let skipped: Vec<(i64, i64)> = skipped_sequences::table
+        .filter(skipped_sequences::organization_id.eq(organization))
+        .filter(skipped_sequences::first.le(target))
+        .select((skipped_sequences::first, skipped_sequences::last))
+        .load(connection)?;
+    let awaited = SequenceTracker::new(watermark.unwrap_or(0), ranges).gaps((1, target));
+    let missing: i64 =
+        awaited.into_iter().chain(skipped).map(|(first, last)| last.min(target) - first + 1).sum();
+    Ok(u64::try_from(missing).ok())
+}
+
+pub(super) fn forget_skipped(
+    connection: &mut Connection,
+    organization_id: OrganizationId,
+    before: Timestamp,
+) -> Result<(), DatabaseError> {
+    diesel::delete(skipped_sequences::table)
+        .filter(skipped_sequences::organization_id.eq(StoredId::of(organization_id)))
+        .filter(skipped_sequences::older_than.lt(before.as_millis()))
+        .execute(connection)?;
+    Ok(())
 }
 
 /// Skips gaps before ranges that arrived before `limit`, and unmet targets of exports created before `limit`.
@@ -60,15 +99,59 @@ pub(super) fn skip_missing(
         let organization = StoredId(organization);
         let known = read(connection, organization)?;
         let mut tracker = known.clone();
-        while let Some(sequences) = tracker.skip_gap(limit) {
-            skipped.push(SkippedSequences { organization_id: organization.0.into(), sequences });
-        }
-        if let Some(sequences) = tracker.skip_to(last) {
-            skipped.push(SkippedSequences { organization_id: organization.0.into(), sequences });
-        }
+        let mut ranges: Vec<(i64, i64)> = std::iter::from_fn(|| tracker.skip_gap(limit)).collect();
+        ranges.extend(tracker.skip_to(last));
         write(connection, organization, &known, &tracker)?;
+        for sequences in ranges {
+            // Some of the range may have arrived.
+            insert_skipped(connection, organization, &known.gaps(sequences), limit)?;
+            skipped.push(SkippedSequences { organization_id: organization.0.into(), sequences });
+        }
     }
     Ok(skipped)
+}
+
+fn insert_skipped(
+    connection: &mut Connection,
+    organization: StoredId,
+    ranges: &[(i64, i64)],
+    older_than: Timestamp,
+) -> Result<(), DatabaseError> {
+    let ranges: Vec<_> = ranges
+        .iter()
+        .map(|(first, last)| {
+            (
+                skipped_sequences::organization_id.eq(organization),
+                skipped_sequences::first.eq(*first),
+                skipped_sequences::last.eq(*last),
+                skipped_sequences::older_than.eq(older_than.as_millis()),
+            )
+        })
+        .collect();
+    for ranges in ranges.chunks(RANGES_PER_STATEMENT) {
+        diesel::insert_into(skipped_sequences::table).values(ranges.to_vec()).execute(connection)?;
+    }
+    Ok(())
+}
+
+/// A skipped evaluation has arrived after all: the rest of its range is still missing.
+fn remove_from_skipped(
+    connection: &mut Connection,
+    organization: StoredId,
+    sequence: i64,
+) -> Result<(), DatabaseError> {
+    let range: Option<(i64, i64, i64)> = diesel::delete(skipped_sequences::table)
+        .filter(skipped_sequences::organization_id.eq(organization))
+        .filter(skipped_sequences::first.le(sequence))
+        .filter(skipped_sequences::last.ge(sequence))
+        .returning((skipped_sequences::first, skipped_sequences::last, skipped_sequences::older_than))
+        .get_result(connection)
+        .optional()?;
+    let Some((first, last, older_than)) = range else { return Ok(()) };
+    let rest =
+        [(first, sequence - 1), (sequence + 1, last)].into_iter().filter(|(first, last)| first <= last);
+    let older_than = Timestamp::saturating_from_millis(older_than);
+    insert_skipped(connection, organization, &rest.collect::<Vec<_>>(), older_than)
 }
 
 /// The record of the organization stays locked until the end of the transaction, because it is written.
@@ -80,14 +163,21 @@ fn read(connection: &mut Connection, organization: StoredId) -> Result<SequenceT
         .set(progress::taken_in.eq(progress::taken_in))
         .returning(progress::taken_in)
         .get_result(connection)?;
+    Ok(SequenceTracker::new(watermark, early_ranges(connection, organization)?))
+}
+
+fn early_ranges(
+    connection: &mut Connection,
+    organization: StoredId,
+) -> Result<Vec<(i64, OutOfOrderRange)>, DatabaseError> {
     let ranges: Vec<(i64, i64, i64)> = early_arrivals::table
         .filter(early_arrivals::organization_id.eq(organization))
         .select((early_arrivals::first, early_arrivals::last, early_arrivals::since))
         .load(connection)?;
-    let ranges = ranges.into_iter().map(|(first, last, since)| {
+    let range = |(first, last, since)| {
         (first, OutOfOrderRange { last, since: Timestamp::saturating_from_millis(since) })
-    });
-    Ok(SequenceTracker::new(watermark, ranges))
+    };
+    Ok(ranges.into_iter().map(range).collect())
 }
 
 fn write(

@@ -4,11 +4,12 @@
 mod accept;
 mod removal;
 pub(super) mod schema;
+mod transcripts;
 
 use std::sync::Arc;
 
 use assay_contracts::ids::{OrganizationId, TicketId};
-use assay_contracts::internal::TicketReference;
+use assay_contracts::internal::{TicketReference, UnreadableTranscript};
 use assay_contracts::ticket::Ticket;
 use assay_contracts::time::Timestamp;
 use assay_messaging::outbox::DirectDispatch;
@@ -17,9 +18,8 @@ use async_trait::async_trait;
 use diesel::prelude::*;
 
 use self::schema::{conversations, deletions};
-use super::{Connection, Database, concurrent_writers, create_partitions};
+use super::{Connection, Database, concurrent_writers, maintain_partitions, prepare_partitions};
 use crate::domain::{Import, ImportOutcome, RetentionCutoff, TicketDeletion};
-use crate::store::rows::ConversationRow;
 use crate::store::{Store, StoredTranscripts};
 
 pub struct SqlStore {
@@ -35,8 +35,11 @@ impl SqlStore {
 #[async_trait]
 impl Store for SqlStore {
     async fn prepare(&self, now: Timestamp) -> Result<(), DatabaseError> {
-        // A transaction for each month: none holds up imports for all of them.
-        self.database.read(move |connection| create_partitions(connection, now)).await
+        prepare_partitions(&self.database, now).await
+    }
+
+    async fn maintain_partitions(&self, now: Timestamp) -> Result<(), DatabaseError> {
+        maintain_partitions(&self.database, now).await
     }
 
     async fn accept_batch(
@@ -58,8 +61,16 @@ impl Store for SqlStore {
     async fn read_transcripts(
         &self,
         tickets: Vec<TicketReference>,
+        max_bytes: usize,
     ) -> Result<StoredTranscripts, DatabaseError> {
-        self.database.read(move |connection| read_transcripts(connection, &tickets)).await
+        self.database.read(move |tx| transcripts::read(tx, tickets, max_bytes)).await
+    }
+
+    async fn read_ticket_facts(
+        &self,
+        tickets: Vec<TicketReference>,
+    ) -> Result<Vec<UnreadableTranscript>, DatabaseError> {
+        self.database.read(move |tx| transcripts::read_facts(tx, &tickets)).await
     }
 
     async fn delete_ticket(&self, deletion: TicketDeletion) -> Result<bool, DatabaseError> {
@@ -79,6 +90,16 @@ impl Store for SqlStore {
 
     async fn expire(&self, cutoff: RetentionCutoff, limit: usize) -> Result<usize, DatabaseError> {
         self.database.write(move |tx| removal::expire(tx, cutoff, row_limit(limit))).await
+    }
+
+    async fn forget_expired(
+        &self,
+        organization_id: OrganizationId,
+        first_kept: TicketId,
+        limit: usize,
+    ) -> Result<usize, DatabaseError> {
+        let limit = row_limit(limit);
+        self.database.write(move |tx| removal::forget_expired(tx, organization_id, first_kept, limit)).await
     }
 
     async fn forget_deletions(&self, before: Timestamp, limit: usize) -> Result<usize, DatabaseError> {
@@ -112,21 +133,6 @@ fn find_ticket(
         subject: subject.unwrap_or_default(),
         created_at: Timestamp::saturating_from_millis(created_at),
     }))
-}
-
-fn read_transcripts(
-    connection: &mut Connection,
-    tickets: &[TicketReference],
-) -> Result<StoredTranscripts, DatabaseError> {
-    let rows: Vec<ConversationRow> = conversations::table
-        .filter(conversations::id.eq_any(tickets.iter().map(|ticket| StoredId::of(ticket.ticket_id))))
-        .order(conversations::id)
-        .limit(row_limit(tickets.len()))
-        .load(connection)?;
-    let found = StoredTranscripts::from_rows(tickets, rows);
-    // Read after the transcripts, so that a ticket deleted in between is reported as deleted.
-    let deletions = find_deletions(connection, &found.missing(tickets))?;
-    Ok(found.with_deletions(tickets, &deletions))
 }
 
 fn find_deletions(

@@ -88,7 +88,8 @@ pub(super) fn expire(
         .load(tx)?;
     let removed = remove(tx, cutoff.organization_id, &ids)?;
     let count = removed.len();
-    for ticket in &removed {
+    let first_kept = cutoff.first_with_kept_evaluation();
+    for ticket in removed.iter().filter(|ticket| first_kept.is_none_or(|first| ticket.id >= first)) {
         diesel::insert_into(expired_tickets::table)
             .values((
                 expired_tickets::ticket_id.eq(StoredId::of(ticket.id)),
@@ -96,31 +97,26 @@ pub(super) fn expire(
             ))
             .execute(tx)?;
     }
-    if let Some(first_kept) = cutoff.first_with_kept_evaluation() {
-        forget_expired(tx, organization, first_kept, limit)?;
-    }
     let events = cutoff.events(removed).map_err(|error| DatabaseError::Corrupt(error.to_string()))?;
     outbox::enqueue(tx, &events, DirectDispatch::NONE)?;
     Ok(count)
 }
 
-/// Forgets expired tickets whose evaluations have expired, too.
-fn forget_expired(
+pub(super) fn forget_expired(
     tx: &mut Connection,
-    organization: StoredId,
+    organization_id: OrganizationId,
     first_kept: TicketId,
     limit: i64,
-) -> Result<(), DatabaseError> {
+) -> Result<usize, DatabaseError> {
     let forgotten: Vec<StoredId> = expired_tickets::table
         .select(expired_tickets::ticket_id)
-        .filter(expired_tickets::organization_id.eq(organization))
+        .filter(expired_tickets::organization_id.eq(StoredId::of(organization_id)))
         .filter(expired_tickets::ticket_id.lt(StoredId::of(first_kept)))
         .order(expired_tickets::ticket_id)
         .limit(limit)
         .load(tx)?;
-    diesel::delete(expired_tickets::table.filter(expired_tickets::ticket_id.eq_any(forgotten)))
-        .execute(tx)?;
-    Ok(())
+    let forgotten = expired_tickets::table.filter(expired_tickets::ticket_id.eq_any(forgotten));
+    Ok(diesel::delete(forgotten).execute(tx)?)
 }
 
 pub(super) fn forget_deletions(

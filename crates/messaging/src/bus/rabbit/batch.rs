@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::mem;
 
+use assay_contracts::json::JsonFault;
 use lapin::BasicProperties;
 use lapin::types::ShortString;
 use serde_json::value::RawValue;
@@ -91,6 +92,20 @@ fn batch_bytes(event: &OutgoingEvent) -> usize {
 /// The events of a message, at least one. A malformed batch yields one unreadable event.
 pub(super) fn unpack(properties: &BasicProperties, data: Vec<u8>) -> Vec<UnpackedEvent> {
     let attempt = message::attempt(properties);
+    let cut_short_before = message::cut_short_before(properties);
+    let cut_short = cut_short_before.saturating_add(message::delivery_count(properties));
+    let mut unpacked = unpack_message(properties, data, attempt);
+    for unpacked in &mut unpacked {
+        unpacked.original.cut_short = cut_short;
+        unpacked.original.cut_short_before = cut_short_before;
+        if let Ok(delivery) = &mut unpacked.event {
+            delivery.cut_short = cut_short;
+        }
+    }
+    unpacked
+}
+
+fn unpack_message(properties: &BasicProperties, data: Vec<u8>, attempt: u32) -> Vec<UnpackedEvent> {
     let is_batch =
         properties.content_type().as_ref().is_some_and(|kind| kind.as_str() == message::BATCH_CONTENT_TYPE);
     if !is_batch {
@@ -103,7 +118,7 @@ pub(super) fn unpack(properties: &BasicProperties, data: Vec<u8>) -> Vec<Unpacke
             let kind = properties.kind().as_ref();
             return elements.into_iter().map(|element| unpack_element(element, kind, attempt)).collect();
         }
-        Err(error) => error.to_string(),
+        Err(error) => JsonFault::of(&error).to_string(),
     };
     vec![unpack_single(properties, data, attempt, Err(DecodeError::Batch(reason)))]
 }
@@ -112,7 +127,14 @@ fn unpack_element(element: &RawValue, kind: Option<&ShortString>, attempt: u32) 
     let payload = element.get().as_bytes();
     let event = Delivery::parse(payload, attempt);
     let message_id = event.as_ref().ok().map(|event| event.id.to_string().into());
-    let original = Original { message_id, kind: kind.cloned(), attempt, payload: payload.to_vec() };
+    let original = Original {
+        message_id,
+        kind: kind.cloned(),
+        attempt,
+        cut_short: 0,
+        cut_short_before: 0,
+        payload: payload.to_vec(),
+    };
     UnpackedEvent { event, original }
 }
 
@@ -123,5 +145,8 @@ fn unpack_single(
     event: Result<Delivery, DecodeError>,
 ) -> UnpackedEvent {
     let (message_id, kind) = (properties.message_id().clone(), properties.kind().clone());
-    UnpackedEvent { event, original: Original { message_id, kind, attempt, payload } }
+    UnpackedEvent {
+        event,
+        original: Original { message_id, kind, attempt, cut_short: 0, cut_short_before: 0, payload },
+    }
 }

@@ -12,13 +12,16 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::broker::{Broker, CountGuard};
-use super::delivery_buffer::DeliveryBuffer;
-use super::handler_call::{FinishedCall, HandlerCall};
+use super::delivery_buffer::{BufferedEvent, DeliveryBuffer, Lone};
+use super::handler_call::{FinishedCall, HandlerCall, InFlightEvents, Storing};
 use crate::backoff::backoff;
+use crate::bus::MAX_IN_FLIGHT_BYTES;
 use crate::bus::delivery::{Handler, Subscription};
 
 /// Between two attempts to connect.
 const RECONNECT: ExponentialBuilder = backoff(Duration::from_millis(250), Duration::from_secs(5));
+/// Between two looks at the queue of events that are handled alone.
+const ALONE_CHECK: Duration = Duration::from_secs(10);
 /// A session that lasted longer resets the back-off.
 const STABLE: Duration = Duration::from_secs(10);
 
@@ -30,7 +33,17 @@ pub(super) struct Consumer {
     handler: Arc<dyn Handler>,
     calls: FuturesUnordered<Pin<Box<dyn Future<Output = FinishedCall> + Send>>>,
     /// Events of these calls.
-    in_flight: usize,
+    in_flight: InFlightEvents,
+    alone: Alone,
+}
+
+/// The queue of events that are handled alone.
+#[derive(Clone, Copy)]
+struct Alone {
+    /// Whether it may hold events: then nothing else is dispatched.
+    has_events: bool,
+    /// When it is looked at again: another process may have filled it.
+    check_at: Instant,
 }
 
 enum SessionEnd {
@@ -40,7 +53,14 @@ enum SessionEnd {
 
 impl Consumer {
     pub(super) fn new(broker: Arc<Broker>, subscription: Subscription, handler: Arc<dyn Handler>) -> Self {
-        Self { broker, subscription, handler, calls: FuturesUnordered::new(), in_flight: 0 }
+        Self {
+            broker,
+            subscription,
+            handler,
+            calls: FuturesUnordered::new(),
+            in_flight: InFlightEvents::default(),
+            alone: Alone { has_events: false, check_at: Instant::now() },
+        }
     }
 
     /// Runs until `stop` is cancelled, then waits for the running handler calls.
@@ -53,6 +73,7 @@ impl Consumer {
                 Some(Err(reason)) => reason,
                 Some(Ok(buffer)) => {
                     tracing::info!(queue, "consumer is connected");
+                    self.alone = Alone { has_events: false, check_at: Instant::now() };
                     let started = Instant::now();
                     match self.run_session(buffer, stop).await {
                         SessionEnd::Stopped => break,
@@ -94,7 +115,14 @@ impl Consumer {
                     None => break SessionEnd::Stopped,
                 }
             }
+            match self.finish_calls_until_checked(&mut buffer, stop).await {
+                Some(Ok(())) => {}
+                Some(Err(reason)) => break SessionEnd::Lost(reason),
+                None => break SessionEnd::Stopped,
+            }
             self.dispatch(&mut buffer, stop);
+            let check_at = (!self.alone.has_events).then_some(self.alone.check_at);
+            let wake_at = resize_due_at.filter(|due_at| *due_at > now).into_iter().chain(check_at).min();
             tokio::select! {
                 // In this order: after the stop nothing more is received, and finished calls go before new ones.
                 biased;
@@ -108,7 +136,7 @@ impl Consumer {
                 received = buffer.receive() => if let Err(reason) = received {
                     break SessionEnd::Lost(reason);
                 },
-                () = sleep_until(resize_due_at.unwrap_or(now)), if resize_due_at.is_some_and(|due_at| due_at > now) => {}
+                () = sleep_until(wake_at.unwrap_or(now)), if wake_at.is_some() => {}
             }
         };
         drop(connected);
@@ -120,26 +148,76 @@ impl Consumer {
         end
     }
 
-    /// Calls the handler with buffered events, up to `max_in_flight`.
+    /// Moves suspects to the queue of events that are handled alone, and calls the handler with buffered events: up to
+    /// `max_in_flight`, or with one of that queue and nothing else.
     fn dispatch(&mut self, buffer: &mut DeliveryBuffer, stop: &CancellationToken) {
-        let max_in_flight = self.subscription.max_in_flight.max(1);
-        while self.in_flight < max_in_flight && !buffer.is_empty() {
-            let room = self.subscription.max_batch.max(1).min(max_in_flight - self.in_flight);
-            let events = buffer.take(room);
-            self.in_flight += events.len();
-            let call = HandlerCall {
-                broker: self.broker.clone(),
-                queue: self.subscription.queue,
-                session: buffer.session().clone(),
-                events,
-            };
-            self.calls.push(Box::pin(call.run(self.handler.clone(), stop.clone())));
+        let suspects = buffer.take_suspects();
+        if !suspects.is_empty() {
+            self.alone.has_events = true;
+            self.calls.push(Box::pin(self.storing(buffer, stop).run(suspects)));
         }
+        let max_in_flight = self.subscription.max_in_flight.max(1);
+        while !self.alone.has_events
+            && self.in_flight.events < max_in_flight
+            && self.in_flight.bytes < MAX_IN_FLIGHT_BYTES
+            && !buffer.is_empty()
+        {
+            let room = self.subscription.max_batch.max(1).min(max_in_flight - self.in_flight.events);
+            let events = buffer.take(room);
+            self.call(events, buffer, stop);
+        }
+    }
+
+    fn call(&mut self, events: Vec<BufferedEvent>, buffer: &DeliveryBuffer, stop: &CancellationToken) {
+        let added = InFlightEvents::of(&events);
+        self.in_flight.events += added.events;
+        self.in_flight.bytes += added.bytes;
+        let call = HandlerCall { handler: self.handler.clone(), events, storing: self.storing(buffer, stop) };
+        self.calls.push(Box::pin(call.run()));
+    }
+
+    fn storing(&self, buffer: &DeliveryBuffer, stop: &CancellationToken) -> Storing {
+        Storing {
+            broker: self.broker.clone(),
+            queue: self.subscription.queue,
+            session: buffer.session().clone(),
+            stop: stop.clone(),
+        }
+    }
+
+    /// Looks whether events wait to be handled alone, and calls the handler with the next one once all other calls have
+    /// ended. `None` when `stop` was cancelled first.
+    async fn finish_calls_until_checked(
+        &mut self,
+        buffer: &mut DeliveryBuffer,
+        stop: &CancellationToken,
+    ) -> Option<Result<(), String>> {
+        if !self.alone.has_events && self.alone.check_at <= Instant::now() {
+            let session = buffer.session().clone();
+            let counted = stop.run_until_cancelled(async move { session.count_alone().await });
+            match self.finish_calls_until(counted).await? {
+                Ok(waiting) => self.alone.has_events = waiting > 0,
+                Err(reason) => return Some(Err(reason)),
+            }
+            self.alone.check_at = Instant::now() + ALONE_CHECK;
+        }
+        if self.alone.has_events && self.calls.is_empty() {
+            match stop.run_until_cancelled(buffer.take_lone()).await? {
+                Ok(Lone::None) => self.alone.has_events = false,
+                Ok(Lone::Event(events)) => self.call(events, buffer, stop),
+                Ok(Lone::CutShort(events)) => {
+                    self.calls.push(Box::pin(self.storing(buffer, stop).run(events)));
+                }
+                Err(reason) => return Some(Err(reason)),
+            }
+        }
+        Some(Ok(()))
     }
 
     /// Acknowledges completed events. Fails for a session that is over, which the next session ignores.
     async fn finish_call(&mut self, finished: FinishedCall) -> Result<(), String> {
-        self.in_flight -= finished.events;
+        self.in_flight.events -= finished.in_flight.events;
+        self.in_flight.bytes -= finished.in_flight.bytes;
         let acknowledged = finished.session.ack(&finished.completed).await;
         let result = finished.error.map_or(acknowledged, Err);
         if let Err(reason) = &result {

@@ -120,7 +120,9 @@ impl Broker {
         }
         let sent = self.publisher.send(&messages).await;
         sent.into_iter().collect::<Result<(), _>>().map_err(|error| match error {
-            SendError::Unavailable(reason) => DeadLetterError::Unavailable(reason),
+            SendError::Unavailable(reason) | SendError::Refused(reason) => {
+                DeadLetterError::Unavailable(reason)
+            }
             SendError::Unroutable => DeadLetterError::UnknownQueue(queue.to_owned()),
         })?;
         Ok(kept)
@@ -167,6 +169,7 @@ impl Letter {
             reason: &self.described.reason,
             failed_at_millis: self.described.failed_at.map(Timestamp::as_millis),
             attempt: self.described.attempt,
+            cut_short: 0,
         };
         Message::of_failed(&self.original, dead_letters, &failure)
     }

@@ -1,6 +1,7 @@
 //! Events that were delivered and are not dispatched to a handler yet.
 
 use std::collections::VecDeque;
+use std::mem;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
@@ -9,10 +10,12 @@ use tokio::time::Instant;
 
 use super::batch::unpack;
 use super::broker::Broker;
-use super::message::Original;
+use super::failed_deliveries::{Fate, SettledEvent};
+use super::message::{self, Original};
 use super::prefetch_window::PrefetchWindow;
 use super::session::Session;
 use crate::bus::delivery::{Delivery, Subscription};
+use crate::bus::{MAX_BATCH_BYTES, cut_short};
 use crate::envelope::DecodeError;
 
 /// Messages received at once, before finished calls are looked at again.
@@ -23,7 +26,18 @@ pub(super) struct DeliveryBuffer {
     session: Arc<Session>,
     messages: ReadyChunks<lapin::Consumer>,
     events: VecDeque<BufferedEvent>,
+    /// Events that may have ended the process or the connection before.
+    suspects: Vec<SettledEvent>,
     window: PrefetchWindow,
+}
+
+/// The next event of the queue of events that are handled alone.
+pub(super) enum Lone {
+    None,
+    /// To be handled now.
+    Event(Vec<BufferedEvent>),
+    /// The process or the connection ended while it was handled alone.
+    CutShort(Vec<SettledEvent>),
 }
 
 pub(super) struct BufferedEvent {
@@ -35,13 +49,30 @@ pub(super) struct BufferedEvent {
     pub(super) event: Result<Delivery, DecodeError>,
 }
 
+impl BufferedEvent {
+    pub(super) fn bytes(&self) -> usize {
+        self.original.payload.len()
+    }
+}
+
+fn settled(events: Vec<BufferedEvent>, fate: impl Fn() -> Fate) -> Vec<SettledEvent> {
+    let settle = |BufferedEvent { tag, original, .. }| SettledEvent { tag, original, fate: fate() };
+    events.into_iter().map(settle).collect()
+}
+
 impl DeliveryBuffer {
     /// Connects, declares the queues of the subscription and starts to consume.
     pub(super) async fn connect(broker: &Broker, subscription: &Subscription) -> Result<Self, String> {
         let session = Session::connect(broker, subscription).await?;
         let window = PrefetchWindow::new(subscription.max_in_flight, broker.events_per_message);
         let messages = session.consume(window.prefetch()).await?.ready_chunks(CHUNK);
-        Ok(Self { session: Arc::new(session), messages, events: VecDeque::new(), window })
+        Ok(Self {
+            session: Arc::new(session),
+            messages,
+            events: VecDeque::new(),
+            suspects: Vec::new(),
+            window,
+        })
     }
 
     pub(super) fn session(&self) -> &Arc<Session> {
@@ -56,9 +87,31 @@ impl DeliveryBuffer {
         }
     }
 
-    /// The next events, in order of delivery.
+    /// The next events, in order of delivery; at most [`MAX_BATCH_BYTES`] of several.
     pub(super) fn take(&mut self, limit: usize) -> Vec<BufferedEvent> {
-        self.events.drain(..limit.min(self.events.len())).collect()
+        let mut total = 0;
+        let fitting = self.events.iter().take(limit).take_while(|event| {
+            total += event.bytes();
+            total <= MAX_BATCH_BYTES
+        });
+        let count = fitting.count().max(1).min(limit);
+        self.events.drain(..count.min(self.events.len())).collect()
+    }
+
+    pub(super) fn take_suspects(&mut self) -> Vec<SettledEvent> {
+        mem::take(&mut self.suspects)
+    }
+
+    /// The next event that is handled alone.
+    pub(super) async fn take_lone(&self) -> Result<Lone, String> {
+        let Some(delivery) = self.session.get_alone().await? else { return Ok(Lone::None) };
+        let was_alone = message::delivery_count(&delivery.properties) > 0;
+        let events = self.unpack(delivery);
+        let can_wait = |event: &BufferedEvent| event.original.cut_short < cut_short::MAX;
+        if was_alone && events.iter().all(can_wait) {
+            return Ok(Lone::CutShort(settled(events, || Fate::Delayed)));
+        }
+        Ok(Lone::Event(events))
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -95,20 +148,28 @@ impl DeliveryBuffer {
 
     fn add(&mut self, deliveries: Vec<lapin::Result<lapin::message::Delivery>>) -> Result<(), String> {
         for delivery in deliveries {
-            let delivery = delivery.map_err(|error| error.to_string())?;
-            let tag = delivery.delivery_tag;
-            let unpacked = unpack(&delivery.properties, delivery.data);
-            let message_events = unpacked.len();
-            self.session.track(tag, message_events);
-            let buffered = unpacked.into_iter().map(|unpacked| BufferedEvent {
-                tag,
-                message_events,
-                original: unpacked.original,
-                event: unpacked.event,
-            });
-            self.events.extend(buffered);
+            let events = self.unpack(delivery.map_err(|error| error.to_string())?);
+            if events.iter().any(|event| event.original.cut_short >= cut_short::ALONE) {
+                self.suspects.extend(settled(events, || Fate::TakenApart));
+            } else {
+                self.events.extend(events);
+            }
         }
         Ok(())
+    }
+
+    fn unpack(&self, delivery: lapin::message::Delivery) -> Vec<BufferedEvent> {
+        let (tag, bytes) = (delivery.delivery_tag, delivery.data.len());
+        let unpacked = unpack(&delivery.properties, delivery.data);
+        let message_events = unpacked.len();
+        self.session.track(tag, message_events, bytes);
+        let buffered = unpacked.into_iter().map(|unpacked| BufferedEvent {
+            tag,
+            message_events,
+            original: unpacked.original,
+            event: unpacked.event,
+        });
+        buffered.collect()
     }
 
     /// The tag of the message that came last and its number of events, if all of them are still buffered.

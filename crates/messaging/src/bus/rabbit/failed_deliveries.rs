@@ -5,26 +5,41 @@ use lapin::types::ShortString;
 
 use super::broker::Broker;
 use super::message::{Failure, Message, Original};
+use crate::bus::cut_short;
 use crate::bus::delivery::Outcome;
 
-/// An event, the delivery tag of its message, and the handler's outcome.
-pub(super) struct HandledEvent {
+/// An event, the delivery tag of its message, and what follows.
+pub(super) struct SettledEvent {
     pub(super) tag: u64,
     pub(super) original: Original,
-    pub(super) outcome: Outcome,
+    pub(super) fate: Fate,
+}
+
+/// What follows for a delivered event.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    Handled(Outcome),
+    /// Not handled: its deliveries ended with the process or the connection, and it is handled alone next.
+    TakenApart,
+    /// Not handled: a delivery alone ended in that way; it is handled again after a delay.
+    Delayed,
 }
 
 /// Events that are done or stored elsewhere, and those that could not be stored.
 pub(super) struct StoredFailures {
     /// The tag of its message for each completed event.
     pub(super) completed: Vec<u64>,
-    pub(super) not_stored: Vec<HandledEvent>,
+    pub(super) not_stored: Vec<SettledEvent>,
     pub(super) error: Option<String>,
 }
 
-enum Destination {
-    Retry(ShortString),
-    DeadLetters(ShortString),
+/// Where a failed event is stored, and the headers it gets.
+struct Next {
+    queue: ShortString,
+    attempt: u32,
+    cut_short: u32,
+    reason: String,
+    is_dead: bool,
 }
 
 /// Publishes failed events to their retry queue or to the dead letters, each in a message of its own, and waits for the
@@ -32,7 +47,7 @@ enum Destination {
 pub(super) async fn store_failures(
     broker: &Broker,
     queue: &str,
-    handled: Vec<HandledEvent>,
+    handled: Vec<SettledEvent>,
     now: Timestamp,
 ) -> StoredFailures {
     let messages: Vec<Message<'_>> =
@@ -42,7 +57,8 @@ pub(super) async fn store_failures(
     let mut stored =
         StoredFailures { completed: Vec::with_capacity(handled.len()), not_stored: Vec::new(), error: None };
     for event in handled {
-        let result = if event.outcome == Outcome::Done { Some(Ok(())) } else { sent.next() };
+        let is_done = event.fate == Fate::Handled(Outcome::Done);
+        let result = if is_done { Some(Ok(())) } else { sent.next() };
         match result {
             Some(Ok(())) => stored.completed.push(event.tag),
             Some(Err(error)) => {
@@ -57,46 +73,69 @@ pub(super) async fn store_failures(
 }
 
 impl Broker {
-    /// The message to publish for an event that failed; `None` when it is done.
-    fn message_for<'e>(&self, queue: &str, event: &'e HandledEvent, now: Timestamp) -> Option<Message<'e>> {
-        let attempt = event.original.attempt;
-        let max_attempts = self.retries.max_attempts;
-        let (destination, reason) = match &event.outcome {
-            Outcome::Done => return None,
-            Outcome::Reject { reason } => (self.dead_letters(queue), reason.clone()),
-            Outcome::Retry { reason } if attempt >= max_attempts => {
-                (self.dead_letters(queue), format!("attempt {attempt} of {max_attempts}: {reason}"))
-            }
-            Outcome::Retry { reason } => (self.retry_queue(queue, attempt), reason.clone()),
-        };
+    /// The message to publish for an event that is not done; `None` when it is.
+    fn message_for<'e>(&self, queue: &str, event: &'e SettledEvent, now: Timestamp) -> Option<Message<'e>> {
+        let next = self.next(queue, event)?;
         let message_id = event.original.message_id.as_ref().map(ShortString::as_str);
-        let (destination, next_attempt) = match destination {
-            Destination::Retry(retry_queue) => {
-                tracing::warn!(queue, message_id, attempt, reason, "delivery is tried again later");
-                (retry_queue, attempt + 1)
-            }
-            Destination::DeadLetters(dead_letters) => {
-                tracing::error!(queue, message_id, attempt, reason, "delivery became a dead letter");
-                (dead_letters, attempt)
-            }
+        let (attempt, reason) = (event.original.attempt, next.reason.as_str());
+        if next.is_dead {
+            tracing::error!(queue, message_id, attempt, reason, "delivery became a dead letter");
+        } else {
+            tracing::warn!(queue, message_id, attempt, reason, "delivery is tried again later");
+        }
+        let failure = Failure {
+            reason,
+            failed_at_millis: Some(now.as_millis()),
+            attempt: next.attempt,
+            cut_short: next.cut_short,
         };
-        let failure =
-            Failure { reason: &reason, failed_at_millis: Some(now.as_millis()), attempt: next_attempt };
-        Some(Message::of_failed(&event.original, destination, &failure))
+        Some(Message::of_failed(&event.original, next.queue, &failure))
     }
 
-    fn dead_letters(&self, queue: &str) -> Destination {
-        Destination::DeadLetters(self.names.dead_letter_queue(queue))
+    fn next(&self, queue: &str, event: &SettledEvent) -> Option<Next> {
+        let &Original { attempt, cut_short, .. } = &event.original;
+        let max_attempts = self.retries.max_attempts;
+        let dead = |reason: String| {
+            let queue = self.names.dead_letter_queue(queue);
+            Some(Next { queue, attempt, cut_short: 0, reason, is_dead: true })
+        };
+        let retry = |after: u32, attempt: u32, cut_short: u32, reason: String| {
+            let queue = self.retry_queue(queue, after);
+            Some(Next { queue, attempt, cut_short, reason, is_dead: false })
+        };
+        match &event.fate {
+            Fate::Handled(Outcome::Done) => None,
+            Fate::Handled(Outcome::Reject { reason }) => dead(reason.clone()),
+            Fate::Handled(Outcome::Retry { reason }) if attempt >= max_attempts => {
+                dead(format!("attempt {attempt} of {max_attempts}: {reason}"))
+            }
+            Fate::Handled(Outcome::Retry { reason }) => retry(attempt, attempt + 1, 0, reason.clone()),
+            Fate::Handled(Outcome::Postpone { reason }) => retry(attempt, attempt, cut_short, reason.clone()),
+            Fate::Delayed => retry(
+                cut_short.saturating_sub(cut_short::ALONE),
+                attempt,
+                cut_short,
+                cut_short::reason(cut_short),
+            ),
+            Fate::TakenApart => Some(Next {
+                queue: self.names.alone_queue(queue),
+                attempt,
+                // Of deliveries that were not alone other events may have been the cause.
+                cut_short: event.original.cut_short_before.max(cut_short::ALONE),
+                reason: cut_short::reason(cut_short),
+                is_dead: false,
+            }),
+        }
     }
 
     /// Delays in order: the first after the first attempt, and so on; the last one serves all further attempts.
-    fn retry_queue(&self, queue: &str, attempt: u32) -> Destination {
+    fn retry_queue(&self, queue: &str, attempt: u32) -> ShortString {
         let delays = &self.retries.delays;
         let index = usize::try_from(attempt.saturating_sub(1)).unwrap_or(usize::MAX);
         match delays.get(index).or(delays.last()) {
-            Some(delay) => Destination::Retry(self.names.retry_queue(queue, *delay)),
+            Some(delay) => self.names.retry_queue(queue, *delay),
             // `Bus::open` refuses an empty list; a dead letter is the safe choice all the same.
-            None => self.dead_letters(queue),
+            None => self.names.dead_letter_queue(queue),
         }
     }
 }

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::broker::Broker;
 use super::delivery_buffer::BufferedEvent;
-use super::failed_deliveries::{HandledEvent, store_failures};
+use super::failed_deliveries::{Fate, SettledEvent, store_failures};
 use super::session::Session;
 use crate::backoff::backoff;
 use crate::bus::delivery::{Handler, Outcome};
@@ -23,38 +23,66 @@ const STORE_RETRY: ExponentialBuilder = backoff(Duration::from_millis(250), Dura
 
 /// Events that the handler gets together, of one message or of several.
 pub(super) struct HandlerCall {
+    pub(super) handler: Arc<dyn Handler>,
+    pub(super) events: Vec<BufferedEvent>,
+    pub(super) storing: Storing,
+}
+
+/// Stores events that are not done, for as long as the session lives.
+pub(super) struct Storing {
     pub(super) broker: Arc<Broker>,
     pub(super) queue: &'static str,
     pub(super) session: Arc<Session>,
-    pub(super) events: Vec<BufferedEvent>,
+    pub(super) stop: CancellationToken,
 }
 
 /// A call that returned and whose failures are stored.
 pub(super) struct FinishedCall {
     pub(super) session: Arc<Session>,
-    /// All events of the call.
-    pub(super) events: usize,
+    /// Events of the handler's call, and their bytes.
+    pub(super) in_flight: InFlightEvents,
     /// The tag of its message for each completed event.
     pub(super) completed: Vec<u64>,
     pub(super) error: Option<String>,
 }
 
+/// Number and bytes of events in handler calls.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct InFlightEvents {
+    pub(super) events: usize,
+    pub(super) bytes: usize,
+}
+
+impl InFlightEvents {
+    pub(super) fn of(events: &[BufferedEvent]) -> Self {
+        Self { events: events.len(), bytes: events.iter().map(BufferedEvent::bytes).sum() }
+    }
+}
+
 impl HandlerCall {
-    /// Calls the handler, then stores failed deliveries for as long as the session lives.
-    pub(super) async fn run(self, handler: Arc<dyn Handler>, stop: CancellationToken) -> FinishedCall {
-        let events = self.events.len();
-        let in_flight = self.broker.in_flight.begin(self.queue);
-        let max_attempts = self.broker.retries.max_attempts;
-        let mut handled = invoke_readable(&*handler, self.events, in_flight, max_attempts).await;
-        let mut completed = Vec::with_capacity(events);
+    /// Calls the handler, then stores failed deliveries.
+    pub(super) async fn run(self) -> FinishedCall {
+        let in_flight = InFlightEvents::of(&self.events);
+        let Storing { broker, queue, .. } = &self.storing;
+        let guard = broker.in_flight.begin(queue);
+        let max_attempts = broker.retries.max_attempts;
+        let handled = invoke_readable(&*self.handler, self.events, guard, max_attempts).await;
+        FinishedCall { in_flight, ..self.storing.run(handled).await }
+    }
+}
+
+impl Storing {
+    /// Stores events that were not handled or failed.
+    pub(super) async fn run(self, mut events: Vec<SettledEvent>) -> FinishedCall {
+        let mut completed = Vec::with_capacity(events.len());
         let mut error = None;
         for (failures, delay) in (1..).zip(STORE_RETRY.build()) {
-            let stored = store_failures(&self.broker, self.queue, handled, now()).await;
-            handled = stored.not_stored;
+            let stored = store_failures(&self.broker, self.queue, events, now()).await;
+            events = stored.not_stored;
             completed.extend(stored.completed);
             error = stored.error;
             // Retried here and not requeued: each redelivery brings a message closer to its delivery limit.
-            if handled.is_empty() || stop.is_cancelled() || !self.session.is_alive() {
+            if events.is_empty() || self.stop.is_cancelled() || !self.session.is_alive() {
                 break;
             }
             tracing::warn!(
@@ -63,9 +91,9 @@ impl HandlerCall {
                 failures,
                 "failed deliveries wait for the broker to store them"
             );
-            stop.run_until_cancelled(sleep(delay)).await;
+            self.stop.run_until_cancelled(sleep(delay)).await;
         }
-        FinishedCall { session: self.session, events, completed, error }
+        FinishedCall { session: self.session, in_flight: InFlightEvents::default(), completed, error }
     }
 }
 
@@ -75,7 +103,7 @@ async fn invoke_readable(
     events: Vec<BufferedEvent>,
     in_flight: InFlightGuard,
     max_attempts: u32,
-) -> Vec<HandledEvent> {
+) -> Vec<SettledEvent> {
     let mut handled = Vec::with_capacity(events.len());
     let (mut readable, mut deliveries) = (Vec::new(), Vec::new());
     for BufferedEvent { tag, original, event, .. } in events {
@@ -86,15 +114,18 @@ async fn invoke_readable(
             }
             Err(error) => {
                 metrics::count_dead(in_flight.queue());
-                let outcome = Outcome::Reject { reason: error.to_string() };
-                handled.push(HandledEvent { tag, original, outcome });
+                let fate = Fate::Handled(Outcome::Reject { reason: error.to_string() });
+                handled.push(SettledEvent { tag, original, fate });
             }
         }
     }
     if !deliveries.is_empty() {
         let outcomes = invoke::invoke(handler, &mut deliveries, in_flight, max_attempts).await;
         let outcomes = readable.into_iter().zip(outcomes);
-        handled.extend(outcomes.map(|((tag, original), outcome)| HandledEvent { tag, original, outcome }));
+        handled.extend(outcomes.map(|((tag, original), outcome)| {
+            let fate = Fate::Handled(outcome);
+            SettledEvent { tag, original, fate }
+        }));
     }
     handled
 }

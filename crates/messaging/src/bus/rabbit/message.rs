@@ -9,6 +9,10 @@ use crate::envelope::OutgoingEvent;
 
 /// Number of the attempt that the next delivery is, from 1. Absent means 1.
 pub(super) const ATTEMPT_HEADER: &str = "x-assay-attempt";
+/// How many deliveries ended with the process or the connection, see [`crate::bus::cut_short`]. Absent means 0.
+const CUT_SHORT_HEADER: &str = "x-assay-cut-short";
+/// How many deliveries of a message ended before it was acknowledged: set by quorum queues. Absent means 0.
+const DELIVERY_COUNT_HEADER: &str = "x-delivery-count";
 /// Reason of the last failure.
 pub(super) const REASON_HEADER: &str = "x-assay-reason";
 /// Time of the last failure: Unix epoch milliseconds.
@@ -39,6 +43,10 @@ pub(super) struct Original {
     pub(super) kind: Option<ShortString>,
     /// Number of this attempt, from 1.
     pub(super) attempt: u32,
+    /// How many deliveries ended with the process or the connection.
+    pub(super) cut_short: u32,
+    /// Those of them before this message was published.
+    pub(super) cut_short_before: u32,
     pub(super) payload: Vec<u8>,
 }
 
@@ -49,6 +57,8 @@ pub(super) struct Failure<'f> {
     pub(super) failed_at_millis: Option<i64>,
     /// The attempt that failed for a dead letter, the next one for a retry.
     pub(super) attempt: u32,
+    /// How many deliveries ended with the process or the connection.
+    pub(super) cut_short: u32,
 }
 
 impl<'m> Message<'m> {
@@ -84,6 +94,9 @@ impl<'m> Message<'m> {
             headers.insert(FAILED_AT_HEADER.into(), AMQPValue::LongLongInt(failed_at));
         }
         headers.insert(REASON_HEADER.into(), AMQPValue::LongString(truncated(failure.reason).into()));
+        if failure.cut_short > 0 {
+            headers.insert(CUT_SHORT_HEADER.into(), AMQPValue::LongLongInt(i64::from(failure.cut_short)));
+        }
         let message = Self::of_original(original, queue);
         Self { properties: message.properties.with_headers(headers), ..message }
     }
@@ -106,6 +119,20 @@ pub(super) fn attempt(properties: &BasicProperties) -> u32 {
         .and_then(|attempt| u32::try_from(attempt).ok())
         .filter(|attempt| *attempt > 0)
         .unwrap_or(1)
+}
+
+/// How many deliveries of the event ended with the process or the connection before this message was published.
+pub(super) fn cut_short_before(properties: &BasicProperties) -> u32 {
+    count_header(properties, CUT_SHORT_HEADER)
+}
+
+/// How many deliveries of this message ended before it was acknowledged.
+pub(super) fn delivery_count(properties: &BasicProperties) -> u32 {
+    count_header(properties, DELIVERY_COUNT_HEADER)
+}
+
+fn count_header(properties: &BasicProperties, name: &str) -> u32 {
+    integer_header(properties, name).and_then(|count| u32::try_from(count).ok()).unwrap_or(0)
 }
 
 pub(super) fn integer_header(properties: &BasicProperties, name: &str) -> Option<i64> {

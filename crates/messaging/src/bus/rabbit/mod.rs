@@ -96,5 +96,6 @@ fn publish_result(event: &OutgoingEvent, result: Result<(), SendError>) -> Resul
     result.map_err(|error| match error {
         SendError::Unavailable(reason) => PublishError::Unavailable(reason),
         SendError::Unroutable => PublishError::Unroutable { topic: event.topic.clone() },
+        SendError::Refused(reason) => PublishError::Refused { reason },
     })
 }

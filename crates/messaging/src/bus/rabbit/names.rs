@@ -41,6 +41,11 @@ impl Names {
         self.prefixed(&format!("{queue}.retry.{}ms", delay.as_millis()))
     }
 
+    /// The queue of events that are handled alone.
+    pub(super) fn alone_queue(&self, queue: &str) -> ShortString {
+        self.prefixed(&format!("{queue}.alone"))
+    }
+
     /// The queue of the dead letters.
     pub(super) fn dead_letter_queue(&self, queue: &str) -> ShortString {
         self.prefixed(&format!("{queue}.dead"))

@@ -14,12 +14,14 @@ pub(super) struct Outstanding {
 struct Events {
     all: usize,
     pending: usize,
+    bytes: usize,
 }
 
 impl Outstanding {
-    /// Adds a message that holds `events` events.
-    pub(super) fn add(&mut self, tag: u64, events: usize) {
-        self.messages.insert(tag, Events { all: events, pending: events });
+    /// Adds a message of `bytes` that holds `events` events.
+    pub(super) fn add(&mut self, tag: u64, events: usize, bytes: usize) {
+        self.messages.insert(tag, Events { all: events, pending: events, bytes });
+        self.unacked.bytes += bytes;
         self.unacked.messages += 1;
         self.unacked.events += events;
         self.unacked.pending += events;
@@ -29,6 +31,7 @@ impl Outstanding {
     pub(super) fn remove(&mut self, tag: u64) {
         if let Some(events) = self.messages.remove(&tag) {
             self.unacked.messages -= 1;
+            self.unacked.bytes -= events.bytes;
             self.unacked.events -= events.all;
             self.unacked.pending -= events.pending;
         }
@@ -67,7 +70,7 @@ mod tests {
     fn message_is_acked_when_its_last_event_is_completed() {
         let mut outstanding = of(&[(1, 3)]);
         assert_eq!(outstanding.complete(&[1, 1]), []);
-        assert_eq!(outstanding.unacked(), Unacked { messages: 1, events: 3, pending: 1 });
+        assert_eq!(outstanding.unacked(), Unacked { messages: 1, events: 3, pending: 1, bytes: 30 });
         assert_eq!(outstanding.complete(&[1]), [(1, true)]);
         assert_eq!(outstanding.unacked(), Unacked::default());
     }
@@ -83,14 +86,14 @@ mod tests {
     fn requeued_message_is_no_longer_unacked() {
         let mut outstanding = of(&[(1, 2), (2, 4)]);
         outstanding.remove(2);
-        assert_eq!(outstanding.unacked(), Unacked { messages: 1, events: 2, pending: 2 });
+        assert_eq!(outstanding.unacked(), Unacked { messages: 1, events: 2, pending: 2, bytes: 20 });
         assert_eq!(outstanding.complete(&[1, 1]), [(1, true)]);
     }
 
     fn of(messages: &[(u64, usize)]) -> Outstanding {
         let mut outstanding = Outstanding::default();
         for (tag, events) in messages {
-            outstanding.add(*tag, *events);
+            outstanding.add(*tag, *events, 10 * events);
         }
         outstanding
     }

@@ -7,8 +7,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::bus::MAX_IN_FLIGHT_BYTES;
+
 /// With a single message the handler would idle between the last events of one and the first of the next.
 const MIN_MESSAGES: usize = 2;
+/// Bytes of unacknowledged messages, whatever number of events they hold. Unpacked they take twice as much.
+const MAX_BYTES: usize = MAX_IN_FLIGHT_BYTES;
 /// Growth of one resize. Small messages may be followed by a burst of large ones.
 const GROWTH_FACTOR: usize = 4;
 /// From one resize to the next growth.
@@ -29,6 +33,8 @@ pub(super) struct Unacked {
     pub(super) events: usize,
     /// Those of the events that are not completed.
     pub(super) pending: usize,
+    /// Bytes of these messages.
+    pub(super) bytes: usize,
 }
 
 impl PrefetchWindow {
@@ -36,7 +42,14 @@ impl PrefetchWindow {
     pub(super) fn new(max_in_flight: usize, events_per_message: usize) -> Self {
         let max_in_flight = max_in_flight.clamp(1, usize::from(u16::MAX));
         let window = Self { max_in_flight, messages: MIN_MESSAGES, resized_at: None };
-        Self { messages: window.target(1, events_per_message), ..window }
+        Self {
+            messages: window.target(Unacked {
+                messages: 1,
+                events: events_per_message,
+                ..Unacked::default()
+            }),
+            ..window
+        }
     }
 
     /// For `basic.qos`.
@@ -46,7 +59,7 @@ impl PrefetchWindow {
 
     /// When the window should be resized; `None` while its size is right.
     pub(super) fn resize_due_at(&self, unacked: Unacked, now: Instant) -> Option<Instant> {
-        let target = self.target(unacked.messages, unacked.events);
+        let target = self.target(unacked);
         if self.has_surplus(unacked) && target < self.messages {
             return Some(now);
         }
@@ -58,23 +71,25 @@ impl PrefetchWindow {
     }
 
     pub(super) fn resize(&mut self, unacked: Unacked, now: Instant) {
-        self.messages = self.target(unacked.messages, unacked.events).min(self.messages * GROWTH_FACTOR);
+        self.messages = self.target(unacked).min(self.messages * GROWTH_FACTOR);
         self.resized_at = Some(now);
     }
 
     /// Whether enough is left to handle without a message of `events` events, none of which was dispatched.
     pub(super) fn can_requeue(&self, events: usize, unacked: Unacked) -> bool {
-        unacked.messages > self.messages && unacked.pending.saturating_sub(events) >= self.max_in_flight
+        let enough_is_left = unacked.pending.saturating_sub(events) >= self.max_in_flight;
+        unacked.messages > self.messages && (enough_is_left || unacked.bytes > MAX_BYTES)
     }
 
     fn has_surplus(&self, unacked: Unacked) -> bool {
-        unacked.pending > 2 * self.max_in_flight
+        unacked.pending > 2 * self.max_in_flight || unacked.bytes > 2 * MAX_BYTES
     }
 
-    /// The number of messages that hold `max_in_flight` events, at the average size of the given ones.
-    fn target(&self, messages: usize, events: usize) -> usize {
-        let target = (self.max_in_flight * messages).div_ceil(events.max(1));
-        target.clamp(MIN_MESSAGES.min(self.max_in_flight), self.max_in_flight)
+    /// The number of messages that hold `max_in_flight` events or `MAX_BYTES`, at the average size of the given ones.
+    fn target(&self, unacked: Unacked) -> usize {
+        let by_events = (self.max_in_flight * unacked.messages).div_ceil(unacked.events.max(1));
+        let by_bytes = (MAX_BYTES * unacked.messages).checked_div(unacked.bytes).unwrap_or(usize::MAX);
+        by_events.min(by_bytes).clamp(MIN_MESSAGES.min(self.max_in_flight), self.max_in_flight)
     }
 }
 
@@ -132,11 +147,25 @@ mod tests {
         assert_eq!(window.resize_due_at(Unacked { pending: 4, ..of_64(4) }, Instant::now()), None);
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn messages_of_many_bytes_shrink_the_window() {
+        let mut window = PrefetchWindow::new(256, 1);
+        let burst = Unacked { bytes: 256 * 1024 * 1024, ..singles(256) };
+        assert_eq!(window.resize_due_at(burst, Instant::now()), Some(Instant::now()));
+        window.resize(burst, Instant::now());
+        assert_eq!(window.prefetch(), 16);
+        assert!(window.can_requeue(1, burst));
+        assert!(!window.can_requeue(1, Unacked { bytes: 16 * 1024 * 1024, ..singles(16) }));
+        let huge = Unacked { bytes: 64 * 1024 * 1024, ..singles(1) };
+        window.resize(huge, Instant::now());
+        assert_eq!(window.prefetch(), 2);
+    }
+
     fn singles(messages: usize) -> Unacked {
-        Unacked { messages, events: messages, pending: messages }
+        Unacked { messages, events: messages, pending: messages, bytes: 0 }
     }
 
     fn of_64(messages: usize) -> Unacked {
-        Unacked { messages, events: messages * 64, pending: messages * 64 }
+        Unacked { messages, events: messages * 64, pending: messages * 64, bytes: 0 }
     }
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use assay_platform::runtime::{AbortOnDrop, RuntimeHandle};
 use futures_util::future::join_all;
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
-use lapin::{Channel, Confirmation, Connection};
+use lapin::protocol::{AMQPErrorKind, AMQPSoftError};
+use lapin::{Channel, Confirmation, Connection, ErrorKind};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
@@ -58,10 +59,12 @@ pub(super) enum SendError {
     Unavailable(String),
     /// The message is mandatory and no queue is bound to its routing key.
     Unroutable,
+    /// The broker closes the channel on which this message is published: it is too large, for example.
+    Refused(String),
 }
 
 /// The confirm of one message, before returned messages are taken into account.
-type Confirmed = Result<Confirmation, String>;
+type Confirmed = Result<Confirmation, lapin::Error>;
 
 impl Publisher {
     pub(super) fn new(connector: Connector, names: Names) -> Self {
@@ -74,8 +77,22 @@ impl Publisher {
         Self { names, link: Arc::new(link), runtime: RuntimeHandle::current(), background: Mutex::default() }
     }
 
-    /// Publishes messages and waits for the broker's confirms; the results are in the same order.
+    /// Publishes messages and waits for the broker's confirms; the results are in the same order. A message that the broker
+    /// refuses for itself fails all messages of its channel, so each of them is published again, alone.
     pub(super) async fn send(&self, messages: &[Message<'_>]) -> Vec<Result<(), SendError>> {
+        let results = self.send_together(messages).await;
+        let is_refused = |result: &Result<(), SendError>| matches!(result, Err(SendError::Refused(_)));
+        if messages.len() < 2 || !results.iter().any(is_refused) {
+            return results;
+        }
+        let mut results = Vec::with_capacity(messages.len());
+        for message in messages {
+            results.extend(self.send_together(std::slice::from_ref(message)).await);
+        }
+        results
+    }
+
+    async fn send_together(&self, messages: &[Message<'_>]) -> Vec<Result<(), SendError>> {
         let all_unavailable =
             |reason: String| messages.iter().map(|_| Err(SendError::Unavailable(reason.clone()))).collect();
         if messages.is_empty() {
@@ -220,11 +237,17 @@ async fn publish(channel: &Channel, messages: &[Message<'_>]) -> Vec<Confirmed> 
     }
     let confirms = confirms.into_iter().map(|confirm| async {
         match confirm {
-            Ok(confirm) => confirm.await.map_err(|error| error.to_string()),
-            Err(error) => Err(error.to_string()),
+            Ok(confirm) => confirm.await,
+            Err(error) => Err(error),
         }
     });
     join_all(confirms).await
+}
+
+/// The broker closed the channel because of a message; every message on it fails with the same error.
+fn is_refusal(error: &lapin::Error) -> bool {
+    matches!(error.kind(), ErrorKind::ProtocolError(error)
+        if *error.kind() == AMQPErrorKind::Soft(AMQPSoftError::PRECONDITIONFAILED))
 }
 
 /// A returned message may come with the confirm of another message of the batch (when the broker confirms several at
@@ -237,7 +260,8 @@ fn send_results(messages: &[Message<'_>], confirmed: Vec<Confirmed>) -> Vec<Resu
         accepted.push(match is_ack {
             Ok(true) => Ok(()),
             Ok(false) => Err(SendError::Unavailable("broker refused the message".to_owned())),
-            Err(reason) => Err(SendError::Unavailable(reason.clone())),
+            Err(error) if is_refusal(error) => Err(SendError::Refused(error.to_string())),
+            Err(error) => Err(SendError::Unavailable(error.to_string())),
         });
         if let Some(returned) = confirmation.ok().and_then(Confirmation::take_message) {
             unroutable.insert((returned.delivery.exchange, returned.delivery.routing_key));

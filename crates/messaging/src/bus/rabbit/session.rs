@@ -5,7 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use lapin::options::{
-    BasicAckOptions, BasicCancelOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions,
+    BasicAckOptions, BasicCancelOptions, BasicConsumeOptions, BasicGetOptions, BasicNackOptions,
+    BasicQosOptions, QueueDeclareOptions,
 };
 use lapin::types::{FieldTable, ShortString};
 use lapin::{Channel, Connection};
@@ -25,6 +26,7 @@ pub(super) struct Session {
     connection: Connection,
     channel: Channel,
     queue: ShortString,
+    alone_queue: ShortString,
     outstanding: Mutex<Outstanding>,
 }
 
@@ -40,7 +42,8 @@ impl Session {
         });
         let channel = declared.await?;
         let queue = broker.names.queue(subscription.queue);
-        Ok(Self { connection, channel, queue, outstanding: Mutex::default() })
+        let alone_queue = broker.names.alone_queue(subscription.queue);
+        Ok(Self { connection, channel, queue, alone_queue, outstanding: Mutex::default() })
     }
 
     /// Starts a consumer. Unacknowledged messages of an earlier consumer of this session do not count towards `prefetch`.
@@ -58,9 +61,23 @@ impl Session {
         with_deadline(self.channel.basic_cancel(consumer_tag, BasicCancelOptions::default())).await
     }
 
-    /// Tracks a message that holds `events` events until it is acknowledged.
-    pub(super) fn track(&self, tag: u64, events: usize) {
-        self.lock_outstanding().add(tag, events);
+    /// Number of messages that wait to be handled alone.
+    pub(super) async fn count_alone(&self) -> Result<u32, String> {
+        let options = QueueDeclareOptions::durable().passive();
+        let declared = self.channel.queue_declare(self.alone_queue.clone(), options, FieldTable::default());
+        Ok(with_deadline(declared).await?.message_count())
+    }
+
+    /// Takes a message that waits to be handled alone: no prefetch, so that the broker counts only deliveries of messages that
+    /// are handled.
+    pub(super) async fn get_alone(&self) -> Result<Option<lapin::message::Delivery>, String> {
+        let got = self.channel.basic_get(self.alone_queue.clone(), BasicGetOptions::default());
+        Ok(with_deadline(got).await?.map(|got| got.delivery))
+    }
+
+    /// Tracks a message of `bytes` that holds `events` events until it is acknowledged.
+    pub(super) fn track(&self, tag: u64, events: usize, bytes: usize) {
+        self.lock_outstanding().add(tag, events, bytes);
     }
 
     /// Counts one completed event for each tag, and acknowledges the messages that have no pending event.

@@ -22,7 +22,7 @@ pub(super) async fn declare_exchange(channel: &Channel, names: &Names) -> lapin:
     channel.exchange_declare(names.exchange(), ExchangeKind::Topic, options, FieldTable::default()).await
 }
 
-/// For consumers: the queue, its retry queues and its dead letters.
+/// For consumers: the queue, that of events handled alone, its retry queues and its dead letters.
 pub(super) async fn declare_subscription(
     channel: &Channel,
     names: &Names,
@@ -34,7 +34,8 @@ pub(super) async fn declare_subscription(
     let queue = names.queue(subscription.queue);
     let mut arguments = dead_lettering_to(&names.dead_letter_queue(subscription.queue));
     arguments.insert("x-delivery-limit".into(), AMQPValue::LongLongInt(DELIVERY_LIMIT));
-    declare_queue(channel, queue.clone(), arguments).await?;
+    declare_queue(channel, queue.clone(), arguments.clone()).await?;
+    declare_queue(channel, names.alone_queue(subscription.queue), arguments).await?;
     for delay in delays {
         // Back to this queue only, not through the exchange: other queues have their own copy of the event.
         let mut arguments = dead_lettering_to(&queue);

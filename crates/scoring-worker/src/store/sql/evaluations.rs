@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use assay_contracts::event::ConversationEvaluated;
 use assay_contracts::ids::{EventId, OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
 use assay_messaging::outbox::{self, DirectDispatch};
@@ -17,18 +18,54 @@ use crate::store::{CONSUMER, NewEvaluation, StoredEvaluation};
 /// Runs inside a transaction.
 pub(super) fn record(
     connection: &mut Connection,
-    batch: Vec<NewEvaluation>,
+    batch: &[NewEvaluation],
     dispatch: DirectDispatch,
 ) -> Result<Vec<OutgoingEvent>, DatabaseError> {
     let ids: Vec<_> = batch.iter().map(|evaluation| evaluation.source_event_id).collect();
     let fresh = inbox::record(connection, CONSUMER, &ids, now())?;
     let batch = new_evaluations(batch, &fresh);
     let inserted = insert(connection, &batch)?;
-    let (mut events, mut announced) = (Vec::with_capacity(inserted.len()), Vec::new());
+    let inserted = batch.into_iter().filter(|new| inserted.contains(&new.evaluated.evaluation_id));
+    publish(connection, inserted, dispatch)
+}
+
+/// Runs inside a transaction. No inbox entry, so that the event can be retried by an operator.
+pub(super) fn record_given_up(
+    connection: &mut Connection,
+    failure: &NewEvaluation,
+) -> Result<bool, DatabaseError> {
+    let evaluated = &failure.evaluated;
+    let inserted = diesel::insert_into(evaluations::table)
+        .values((
+            evaluations::ticket_id.eq(StoredId::of(evaluated.ticket.id)),
+            evaluations::id.eq(StoredId::of(evaluated.evaluation_id)),
+            evaluations::organization_id.eq(StoredId::of(evaluated.organization_id)),
+            evaluations::status.eq(failure.status.as_str()),
+            evaluations::error_message.eq(failure.error_message()),
+            evaluations::scorer_version.eq(&failure.scorer_version),
+            evaluations::created_at.eq(evaluated.evaluated_at.as_millis()),
+            evaluations::given_up.eq(true),
+        ))
+        .on_conflict_do_nothing()
+        .execute(connection)?;
+    if inserted == 0 {
+        return Ok(false);
+    }
+    publish(connection, [failure].into_iter(), DirectDispatch::NONE)?;
+    Ok(true)
+}
+
+/// Numbers recorded evaluations and writes their events.
+fn publish<'e>(
+    connection: &mut Connection,
+    recorded: impl Iterator<Item = &'e NewEvaluation>,
+    dispatch: DirectDispatch,
+) -> Result<Vec<OutgoingEvent>, DatabaseError> {
+    let (mut events, mut announced) = (Vec::new(), Vec::new());
     // In lock order.
-    let mut organizations: BTreeMap<OrganizationId, Vec<NewEvaluation>> = BTreeMap::new();
-    for mut new in batch.into_iter().filter(|new| inserted.contains(&new.evaluated.evaluation_id)) {
-        announced.extend(new.announced_event.take());
+    let mut organizations: BTreeMap<OrganizationId, Vec<&NewEvaluation>> = BTreeMap::new();
+    for new in recorded {
+        announced.extend(new.announced_event.clone());
         organizations.entry(new.evaluated.organization_id).or_default().push(new);
     }
     for (organization_id, evaluations) in organizations {
@@ -42,8 +79,9 @@ pub(super) fn record(
 
 /// The evaluations of events that were not handled before, one for each ticket (a batch may contain an event twice), in lock
 /// order. One event may lead to several evaluations.
-fn new_evaluations(mut evaluations: Vec<NewEvaluation>, fresh: &HashSet<EventId>) -> Vec<NewEvaluation> {
-    evaluations.retain(|evaluation| fresh.contains(&evaluation.source_event_id));
+fn new_evaluations<'e>(batch: &'e [NewEvaluation], fresh: &HashSet<EventId>) -> Vec<&'e NewEvaluation> {
+    let is_fresh = |evaluation: &&NewEvaluation| fresh.contains(&evaluation.source_event_id);
+    let mut evaluations: Vec<_> = batch.iter().filter(is_fresh).collect();
     evaluations.sort_by_key(|evaluation| evaluation.evaluated.ticket.id);
     evaluations.dedup_by_key(|evaluation| evaluation.evaluated.ticket.id);
     evaluations
@@ -69,13 +107,14 @@ fn add_to_progress(
 
 /// The events of the inserted evaluations, numbered so that the last one has the sequence `total`.
 fn assign_sequences(
-    evaluations: Vec<NewEvaluation>,
+    evaluations: Vec<&NewEvaluation>,
     total: i64,
 ) -> Result<Vec<OutgoingEvent>, DatabaseError> {
     let before = total - i64::try_from(evaluations.len()).unwrap_or(i64::MAX);
-    let events = evaluations.into_iter().zip(before + 1..).map(|(mut new, sequence)| {
-        new.evaluated.sequence = sequence;
-        OutgoingEvent::following(new.context, new_id(), new.evaluated.evaluated_at, &new.evaluated)
+    let events = evaluations.into_iter().zip(before + 1..).map(|(new, sequence)| {
+        // One evaluation at a time.
+        let evaluated = ConversationEvaluated { sequence, ..new.evaluated.clone() };
+        OutgoingEvent::following(new.context.clone(), new_id(), evaluated.evaluated_at, &evaluated)
     });
     // The document was encoded before: this does not fail.
     events.collect::<Result<_, _>>().map_err(|error| DatabaseError::Corrupt(error.to_string()))
@@ -106,6 +145,7 @@ pub(super) fn finished(
 ) -> Result<HashSet<TicketId>, DatabaseError> {
     let found: Vec<StoredId> = evaluations::table
         .filter(evaluations::ticket_id.eq_any(tickets.iter().copied().map(StoredId::of)))
+        .filter(evaluations::given_up.eq(false))
         .select(evaluations::ticket_id)
         .order(evaluations::ticket_id)
         .limit(i64::try_from(tickets.len()).unwrap_or(i64::MAX))

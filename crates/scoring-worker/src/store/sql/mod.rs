@@ -5,6 +5,7 @@ mod removal;
 pub(super) mod schema;
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
@@ -13,7 +14,7 @@ use assay_messaging::{OutgoingEvent, inbox};
 use assay_platform::db::DatabaseError;
 use async_trait::async_trait;
 
-use super::{Connection, Database, IdType, ensure_partitions, insert};
+use super::{Connection, Database, IdType, insert, maintain_partitions, prepare_partitions};
 use crate::store::{DeletedEvaluation, EvaluationStore, NewEvaluation, StoredEvaluation};
 
 pub(in crate::store) struct SqlStore {
@@ -30,10 +31,14 @@ impl SqlStore {
 impl EvaluationStore for SqlStore {
     async fn record(
         &self,
-        batch: Vec<NewEvaluation>,
+        batch: Arc<Vec<NewEvaluation>>,
         dispatch: DirectDispatch,
     ) -> Result<Vec<OutgoingEvent>, DatabaseError> {
-        self.database.write(move |connection| evaluations::record(connection, batch, dispatch)).await
+        self.database.write(move |connection| evaluations::record(connection, &batch, dispatch)).await
+    }
+
+    async fn record_given_up(&self, failure: NewEvaluation) -> Result<bool, DatabaseError> {
+        self.database.write(move |connection| evaluations::record_given_up(connection, &failure)).await
     }
 
     async fn find(
@@ -71,8 +76,12 @@ impl EvaluationStore for SqlStore {
         self.database.read(move |connection| evaluations::count(connection, organization_id)).await
     }
 
-    async fn ensure_partitions(&self, now: Timestamp) -> Result<(), DatabaseError> {
-        self.database.read(move |connection| ensure_partitions(connection, now)).await
+    async fn prepare_partitions(&self, now: Timestamp) -> Result<(), DatabaseError> {
+        prepare_partitions(&self.database, now).await
+    }
+
+    async fn maintain_partitions(&self, now: Timestamp) -> Result<(), DatabaseError> {
+        maintain_partitions(&self.database, now).await
     }
 
     async fn prune_inbox(&self, now: Timestamp) -> Result<usize, DatabaseError> {

@@ -23,7 +23,7 @@ const DELETE: &str = "
     ON CONFLICT (ticket_id) DO UPDATE
        SET id = excluded.id, organization_id = excluded.organization_id, status = excluded.status, document = NULL,
            error_message = NULL, scorer_version = '', created_at = excluded.created_at,
-           deleted_at = excluded.deleted_at
+           deleted_at = excluded.deleted_at, given_up = FALSE
      WHERE evaluations.organization_id = $4";
 
 pub(super) fn delete(

@@ -3,7 +3,7 @@
 use super::IdType;
 
 diesel::table! {
-    use diesel::sql_types::{BigInt, Nullable, Text};
+    use diesel::sql_types::{BigInt, Bool, Nullable, Text};
     use super::IdType;
 
     evaluations (ticket_id) {
@@ -16,6 +16,7 @@ diesel::table! {
         scorer_version -> Text,
         created_at -> BigInt,
         deleted_at -> Nullable<BigInt>,
+        given_up -> Bool,
     }
 }
 

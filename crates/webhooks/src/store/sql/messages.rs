@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use assay_contracts::ids::{OrganizationId, TicketId, WebhookDeliveryId, WebhookId};
 use assay_contracts::time::Timestamp;
-use assay_contracts::webhook::{WebhookAttempt, WebhookDelivery};
+use assay_contracts::webhook::{WebhookAttempt, WebhookDelivery, WebhookEvent};
 use assay_messaging::inbox;
 use assay_platform::db::{DatabaseError, StoredId};
 use assay_platform::runtime::new_id;
@@ -12,17 +12,22 @@ use assay_platform::web::cursor::Position;
 use diesel::dsl::{Eq, sql};
 use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
-use diesel::sql_types::Text;
+use diesel::sql_types::{Bool, Text};
 
 use super::Connection;
 use super::record::{AttemptRecord, DeliveryRecord, EndpointRecord};
 use super::schema::{attempts, deliveries, endpoints, retractions};
 use crate::domain::endpoint::Endpoint;
 use crate::domain::message::{Message, Notification};
-use crate::store::{CONSUMER, LogPage, LoggedDelivery, MAX_LISTED_ATTEMPTS, ReceivedEvent, ReplayOutcome};
+use crate::store::{
+    CONSUMER, LogPage, LoggedDelivery, MAX_LISTED_ATTEMPTS, MAX_STORED_TESTS, ReceivedEvent, ReplayOutcome,
+};
 
 /// Rows per statement, whose number of bound values is limited.
 const ROWS: usize = 500;
+
+/// A literal that equals the predicate of the partial index: with a bound value the index would not be used.
+const IS_TEST: &str = "event = 'webhook.test'";
 
 type Erasure = (
     Eq<deliveries::payload, Option<String>>,
@@ -52,7 +57,9 @@ pub(super) fn enqueue(
         }
         match received {
             ReceivedEvent::Notification(_, notification) => notifications.push(notification),
-            ReceivedEvent::Retraction(_, ticket_id, at) => retract(connection, ticket_id, at)?,
+            ReceivedEvent::Retraction(_, organization_id, ticket_id, at) => {
+                retract(connection, organization_id, ticket_id, at)?;
+            }
         }
     }
     let retracted = retracted(connection, &notifications)?;
@@ -77,7 +84,23 @@ pub(super) fn add(
     message: Message,
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
-    insert(connection, &[NewDelivery { id, endpoint, message }], now, now)
+    let is_test = message.event == WebhookEvent::Test;
+    insert(connection, &[NewDelivery { id, endpoint, message }], now, now)?;
+    if is_test { remove_old_tests(connection, endpoint.id) } else { Ok(()) }
+}
+
+fn remove_old_tests(connection: &mut Connection, endpoint_id: WebhookId) -> Result<(), DatabaseError> {
+    let is_test: SqlLiteral<Bool> = sql::<Bool>(IS_TEST);
+    let old: Vec<StoredId> = deliveries::table
+        .select(deliveries::id)
+        .filter(deliveries::endpoint_id.eq(StoredId::of(endpoint_id)))
+        .filter(is_test)
+        .order((deliveries::created_at.desc(), deliveries::id.desc()))
+        .limit(i64::try_from(ROWS).unwrap_or(i64::MAX))
+        .offset(i64::try_from(MAX_STORED_TESTS).unwrap_or(i64::MAX))
+        .load(connection)?;
+    diesel::delete(deliveries::table.filter(deliveries::id.eq_any(old))).execute(connection)?;
+    Ok(())
 }
 
 fn endpoints_of(
@@ -125,7 +148,12 @@ fn insert(
 }
 
 /// Cancels pending messages about a ticket and erases the payload of all of them.
-fn retract(connection: &mut Connection, ticket_id: TicketId, at: Timestamp) -> Result<(), DatabaseError> {
+fn retract(
+    connection: &mut Connection,
+    organization_id: OrganizationId,
+    ticket_id: TicketId,
+    at: Timestamp,
+) -> Result<(), DatabaseError> {
     diesel::insert_into(retractions::table)
         .values((
             retractions::ticket_id.eq(StoredId::of(ticket_id)),
@@ -133,7 +161,9 @@ fn retract(connection: &mut Connection, ticket_id: TicketId, at: Timestamp) -> R
         ))
         .on_conflict_do_nothing()
         .execute(connection)?;
-    let of_ticket = deliveries::table.filter(deliveries::ticket_id.eq(Some(StoredId::of(ticket_id))));
+    let of_ticket = deliveries::table
+        .filter(deliveries::organization_id.eq(StoredId::of(organization_id)))
+        .filter(deliveries::ticket_id.eq(Some(StoredId::of(ticket_id))));
     // One statement: between two, a replay could make an erased message pending.
     diesel::update(of_ticket).set(erasure()).execute(connection)?;
     Ok(())

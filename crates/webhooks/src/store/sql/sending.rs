@@ -21,33 +21,46 @@ use crate::store::{AttemptResult, ClaimTerms};
 /// A literal that equals the predicate of the partial index: with a bound value the index would not be used.
 const IS_PENDING: &str = "deliveries.status = 'pending'";
 
+/// Endpoints among which a claim chooses, however few messages it takes.
+const CANDIDATES: usize = 64;
+
 pub(super) fn claim(connection: &mut Connection, terms: &ClaimTerms) -> Result<Vec<Claim>, DatabaseError> {
+    let mut endpoints = endpoints_with_due_messages(connection, terms)?;
+    let mut in_flight = terms.in_flight.clone();
+    // Stable: endpoints of equal organizations stay in random order.
+    endpoints.sort_by_key(|endpoint| in_flight.get(&endpoint.organization_id).copied().unwrap_or_default());
     let mut claims = Vec::new();
-    for endpoint in endpoints_with_due_messages(connection, terms)? {
+    for endpoint in endpoints {
+        let of_organization = in_flight.entry(endpoint.organization_id).or_default();
         let room = terms.limit.saturating_sub(claims.len()).min(terms.per_endpoint);
-        if room == 0 {
-            break;
+        let room = room.min(terms.per_organization.saturating_sub(*of_organization));
+        if room > 0 {
+            let found = claim_from(connection, &endpoint, terms, room)?;
+            *of_organization += found.len();
+            claims.extend(found);
         }
-        claims.extend(claim_from(connection, &endpoint, terms, room)?);
     }
     Ok(claims)
 }
 
-/// In random order, so that busy endpoints do not starve the others.
+/// In random order, so that busy endpoints do not starve the others; without those of organizations at their limit.
 fn endpoints_with_due_messages(
     connection: &mut Connection,
     terms: &ClaimTerms,
 ) -> Result<Vec<Endpoint>, DatabaseError> {
     let busy: Vec<StoredId> = terms.busy.iter().map(|id| StoredId::of(*id)).collect();
+    let full = terms.in_flight.iter().filter(|(_, count)| **count >= terms.per_organization);
+    let full: Vec<StoredId> = full.map(|(id, _)| StoredId::of(*id)).collect();
     let due = due(terms.now.as_millis()).filter(deliveries::endpoint_id.eq(endpoints::id));
     let found: Vec<EndpointRecord> = endpoints::table
         .select(EndpointRecord::as_select())
         .filter(endpoints::enabled)
         .filter(endpoints::deleted_at.is_null())
         .filter(endpoints::id.ne_all(busy))
+        .filter(endpoints::organization_id.ne_all(full))
         .filter(exists(due))
         .order(sql::<NotSelectable>("random()"))
-        .limit(i64::try_from(terms.limit).unwrap_or(i64::MAX))
+        .limit(i64::try_from(terms.limit.max(CANDIDATES)).unwrap_or(i64::MAX))
         .load(connection)?;
     Ok(found.into_iter().map(Endpoint::from).collect())
 }

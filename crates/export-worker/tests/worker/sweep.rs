@@ -1,0 +1,136 @@
+//! Left-over files in the object store.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use assay_contracts::export::{ExportFilters, ExportKind, ExportStatus};
+use assay_contracts::ids::ExportId;
+use assay_platform::runtime::new_id;
+use assay_testkit::{eventually, on_both_databases};
+
+use crate::samples::{STARTED, evaluated};
+use crate::test_app::{TestApp, file_of};
+use crate::test_database::execute;
+
+/// Paths of all files below the folder of the store.
+fn stored(app: &TestApp) -> Result<BTreeSet<String>> {
+    let mut found = BTreeSet::new();
+    let mut folders: Vec<PathBuf> = vec![app.files.path().to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder)? {
+            let entry = entry?;
+            let path = entry.path();
+            if entry.file_type()?.is_dir() {
+                folders.push(path);
+            } else {
+                found.insert(path.strip_prefix(app.files.path())?.display().to_string());
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn put(app: &TestApp, key: &str) -> Result<String> {
+    let path = app.files.path().join(key);
+    std::fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
+    std::fs::write(path, b"personal data")?;
+    Ok(key.to_owned())
+}
+
+/// Left by workers that were killed: before the end of an upload, and after it.
+fn leave_behind(app: &TestApp, id: ExportId, attempts: &[u32]) -> Result<()> {
+    for attempt in attempts {
+        put(app, &app.key(id, *attempt))?;
+        put(app, &format!("{}#1", app.key(id, *attempt)))?;
+    }
+    Ok(())
+}
+
+async fn files_that_no_export_has_are_removed(app: TestApp) -> Result<()> {
+    let event = evaluated(app.organization_id, STARTED);
+    app.record(std::slice::from_ref(&event)).await?;
+    let complete = app.create(ExportKind::Axis, ExportFilters::default()).await?;
+    leave_behind(&app, complete, &[2, 7])?;
+    put(&app, &format!("{}#3", app.key(complete, 1)))?;
+    leave_behind(&app, new_id(), &[1])?;
+    let foreign = BTreeSet::from([
+        put(&app, "exports/notes.txt")?,
+        put(&app, "exports/1.csv")?,
+        put(&app, "other/1.csv#1")?,
+    ]);
+    let _worker = app.worker(&app.config()?)?;
+    let file = app.file(complete).await?.object_key;
+    let kept: BTreeSet<String> = foreign.into_iter().chain([file]).collect();
+    eventually("the removal", || async { Ok(stored(&app)? == kept) }).await?;
+    assert_eq!(app.content(complete).await?, file_of(ExportKind::Axis, [&event]));
+    Ok(())
+}
+
+async fn failed_job_leaves_no_file(app: TestApp) -> Result<()> {
+    let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
+    // Each of its workers was killed after it had written the file.
+    for attempt in 1..=3 {
+        app.claim_and_crash(3).await?;
+        leave_behind(&app, id, &[attempt])?;
+    }
+    let _worker = app.worker(&app.config()?)?;
+    app.status_becomes(id, ExportStatus::Failed).await?;
+    eventually("the removal", || async { Ok(stored(&app)?.is_empty()) }).await
+}
+
+async fn file_that_outlived_its_removal_is_removed(app: TestApp) -> Result<()> {
+    let mut config = app.config()?;
+    config.maintenance_interval_seconds = 3_600;
+    let worker = app.worker(&config)?;
+    let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
+    app.file(id).await?;
+    crate::test_app::stop(worker).await?;
+    execute(&app.test_database.database, "UPDATE exports SET file_removed_at = 1").await?;
+    let _worker = app.worker(&app.config()?)?;
+    eventually("the removal", || async { Ok(stored(&app)?.is_empty()) }).await
+}
+
+async fn files_of_open_jobs_are_kept(app: TestApp) -> Result<()> {
+    let id = app.create_with_target(1).await?;
+    let _workers = [app.worker(&app.config()?)?, app.worker(&app.config()?)?];
+    app.status_becomes(id, ExportStatus::Running).await?;
+    leave_behind(&app, id, &[1, 2])?;
+    let before = stored(&app)?;
+    for _ in 0..3 {
+        app.registry.next_maintenance_run().await?;
+    }
+    assert_eq!(stored(&app)?, before);
+    assert_eq!(app.job(id).await?.status(), ExportStatus::Running);
+    Ok(())
+}
+
+async fn young_files_are_kept(app: TestApp) -> Result<()> {
+    let mut config = app.config()?;
+    config.sweep_grace_seconds = 3_600;
+    leave_behind(&app, new_id(), &[1])?;
+    let before = stored(&app)?;
+    let _worker = app.worker(&config)?;
+    for _ in 0..2 {
+        app.registry.next_maintenance_run().await?;
+    }
+    assert_eq!(stored(&app)?, before);
+    Ok(())
+}
+
+async fn many_files_are_removed_in_portions(app: TestApp) -> Result<()> {
+    for _ in 0..1_200 {
+        put(&app, &app.key(new_id(), 1))?;
+    }
+    let _worker = app.worker(&app.config()?)?;
+    eventually("the removal", || async { Ok(stored(&app)?.is_empty()) }).await
+}
+
+on_both_databases! { TestApp {
+    files_that_no_export_has_are_removed,
+    failed_job_leaves_no_file,
+    file_that_outlived_its_removal_is_removed,
+    files_of_open_jobs_are_kept,
+    young_files_are_kept,
+    many_files_are_removed_in_portions,
+} }

@@ -1,0 +1,205 @@
+//! Lifetimes, sharing and places of look-ups, in paused time.
+
+use std::future::{pending, ready};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use assay_contracts::tenant::Scopes;
+use assay_platform::runtime::new_id;
+use tokio::time::{advance, sleep};
+
+use super::*;
+
+type Answer = Result<Option<KeyGrant>, ClientError>;
+
+const LIFETIME: Duration = Duration::from_secs(15);
+
+const PLACES: usize = 4;
+
+const MOMENT: Duration = Duration::from_millis(1);
+
+fn keys() -> ResolvedKeys {
+    ResolvedKeys::new(LIFETIME, PLACES)
+}
+
+fn hash(number: usize) -> ApiKeyHash {
+    ApiKey::parse(&format!("a-key-of-the-tests-{number:013}")).unwrap().hash()
+}
+
+fn grant() -> KeyGrant {
+    KeyGrant { key_id: new_id(), organization_id: new_id(), scopes: Scopes::from_iter([]) }
+}
+
+fn failure() -> ClientError {
+    ClientError::Unreachable { service: "agent-registry", reason: "down".to_owned() }
+}
+
+/// Resolves the key, and returns whether that took a call.
+async fn is_called(keys: &ResolvedKeys, hash: ApiKeyHash, answer: Answer) -> bool {
+    let calls = AtomicUsize::new(0);
+    let call = async {
+        calls.fetch_add(1, Ordering::Relaxed);
+        answer
+    };
+    let _ = keys.get_or_resolve(hash, call).await;
+    calls.into_inner() == 1
+}
+
+#[tokio::test(start_paused = true)]
+async fn concurrent_callers_share_one_call_and_its_error() {
+    let keys = keys();
+    for answer in [Ok(Some(grant())), Err(failure())] {
+        let slow = async {
+            sleep(Duration::from_millis(10)).await;
+            answer
+        };
+        let first = keys.get_or_resolve(hash(1), slow);
+        let second = keys.get_or_resolve(hash(1), async { panic!("a second call") });
+        let (first, second) = tokio::join!(biased; first, second);
+        assert_eq!(first.is_ok(), second.is_ok());
+        assert_eq!(first.ok(), second.ok());
+        advance(LIFETIME).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_caller_makes_the_call_when_the_first_is_dropped() {
+    let keys = keys();
+    let mut first = Box::pin(keys.get_or_resolve(hash(1), pending()));
+    assert!(futures_util::poll!(&mut first).is_pending());
+    let mut second = Box::pin(keys.get_or_resolve(hash(1), ready(Ok(None))));
+    assert!(futures_util::poll!(&mut second).is_pending());
+    drop(first);
+    assert!(second.await.is_ok_and(|grant| grant.is_none()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn result_is_cached_for_the_lifetime_of_its_kind() {
+    let keys = keys();
+    let kinds: [(fn() -> Answer, Duration); 3] =
+        [(|| Ok(Some(grant())), LIFETIME), (|| Ok(None), UNKNOWN_LIFETIME), (|| Err(failure()), MOMENT)];
+    for (number, (answer, lifetime)) in kinds.into_iter().enumerate() {
+        assert!(is_called(&keys, hash(number), answer()).await);
+        advance(lifetime - MOMENT).await;
+        assert!(number == 2 || !is_called(&keys, hash(number), answer()).await);
+        advance(MOMENT).await;
+        assert!(is_called(&keys, hash(number), answer()).await);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn lifetime_counts_from_before_the_look_up() {
+    let keys = ResolvedKeys::new(MAX_LIFETIME * 2, PLACES);
+    let slow = Duration::from_secs(8);
+    let answer = async {
+        sleep(slow).await;
+        Ok(Some(grant()))
+    };
+    assert!(keys.get_or_resolve(hash(1), answer).await.is_ok());
+    advance(MAX_LIFETIME - slow - MOMENT).await;
+    assert!(!is_called(&keys, hash(1), Ok(None)).await);
+    advance(MOMENT).await;
+    assert!(is_called(&keys, hash(1), Ok(None)).await, "revoked 30 seconds before");
+    assert_eq!(keys.get_or_resolve(hash(1), pending()).await.unwrap(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn known_grant_is_used_while_the_registry_is_away() {
+    let keys = keys();
+    let known = grant();
+    is_called(&keys, hash(1), Ok(Some(known.clone()))).await;
+    advance(LIFETIME).await;
+    let end = Instant::now() + MAX_OVERTIME;
+    let mut calls = 0;
+    while Instant::now() < end {
+        let used = keys.get_or_resolve(hash(1), async { Err(failure()) }).await;
+        assert_eq!(used.unwrap().as_ref(), Some(&known));
+        calls += usize::from(is_called(&keys, hash(1), Err(failure())).await);
+        advance(RENEWAL_PAUSE / 4).await;
+    }
+    assert_eq!(calls, 0, "a second look-up at once after a failed one");
+    assert!(keys.get_or_resolve(hash(1), async { Err(failure()) }).await.is_err());
+    advance(MOMENT).await;
+    assert!(is_called(&keys, hash(1), Ok(Some(known))).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn known_grant_is_used_while_the_registry_is_slow() {
+    let keys = keys();
+    let known = grant();
+    is_called(&keys, hash(1), Ok(Some(known.clone()))).await;
+    advance(LIFETIME).await;
+    let began = Instant::now();
+    assert_eq!(keys.get_or_resolve(hash(1), pending()).await.unwrap().as_ref(), Some(&known));
+    assert_eq!(began.elapsed(), RENEWAL_DEADLINE);
+    assert_eq!(keys.get_or_resolve(hash(1), pending()).await.unwrap(), Some(known));
+    assert_eq!(began.elapsed(), RENEWAL_DEADLINE, "no second wait");
+    // Never longer than the overtime, however a look-up ends.
+    advance(MAX_OVERTIME - 2 * RENEWAL_DEADLINE - RENEWAL_PAUSE).await;
+    assert!(keys.get_or_resolve(hash(1), pending()).await.is_ok());
+    advance(RENEWAL_PAUSE).await;
+    assert!(keys.get_or_resolve(hash(1), pending()).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn revoked_key_is_not_used_while_the_registry_is_away() {
+    let keys = keys();
+    is_called(&keys, hash(1), Ok(Some(grant()))).await;
+    advance(LIFETIME).await;
+    assert_eq!(keys.get_or_resolve(hash(1), ready(Ok(None))).await.unwrap(), None);
+    advance(UNKNOWN_LIFETIME).await;
+    assert!(keys.get_or_resolve(hash(1), async { Err(failure()) }).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn abandoned_renewal_keeps_the_known_grant() {
+    let keys = keys();
+    let known = grant();
+    is_called(&keys, hash(1), Ok(Some(known.clone()))).await;
+    advance(LIFETIME).await;
+    let mut first = Box::pin(keys.get_or_resolve(hash(1), pending()));
+    assert!(futures_util::poll!(&mut first).is_pending());
+    let mut second = Box::pin(keys.get_or_resolve(hash(1), async { Err(failure()) }));
+    assert!(futures_util::poll!(&mut second).is_pending());
+    drop(first);
+    assert_eq!(second.await.unwrap(), Some(known));
+}
+
+#[tokio::test(start_paused = true)]
+async fn unknown_keys_take_no_places_of_known_ones() {
+    let keys = keys();
+    let known = hash(0);
+    is_called(&keys, known, Ok(Some(grant()))).await;
+    advance(LIFETIME).await;
+    let mut made_up: Vec<_> =
+        (1..=PLACES).map(|number| Box::pin(keys.get_or_resolve(hash(number), pending()))).collect();
+    for look_up in &mut made_up {
+        assert!(futures_util::poll!(look_up).is_pending());
+    }
+    let began = Instant::now();
+    let refused = keys.get_or_resolve(hash(PLACES + 1), async { panic!("a call without a place") }).await;
+    assert!(matches!(refused.unwrap_err().as_ref(), LookUpError::Busy));
+    assert_eq!(began.elapsed(), PLACE_DEADLINE);
+    assert!(is_called(&keys, known, Ok(Some(grant()))).await, "a known key is renewed");
+    // Also when nothing of its grant is left.
+    advance(LIFETIME + MAX_OVERTIME).await;
+    assert!(is_called(&keys, known, Err(failure())).await);
+    advance(MOMENT).await;
+    assert!(is_called(&keys, known, Ok(Some(grant()))).await);
+    drop(made_up);
+    assert!(is_called(&keys, hash(PLACES + 1), Ok(None)).await, "places are free again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn made_up_keys_do_not_displace_a_key_in_use() {
+    let keys = keys();
+    for _ in 0..3 {
+        // Renewed at each round.
+        advance(LIFETIME).await;
+        is_called(&keys, hash(0), Ok(Some(grant()))).await;
+        assert!(!is_called(&keys, hash(0), Ok(Some(grant()))).await);
+        for number in 1..=2 * CACHE_CAPACITY {
+            is_called(&keys, hash(number), Ok(None)).await;
+        }
+        assert!(!is_called(&keys, hash(0), Ok(Some(grant()))).await);
+    }
+}

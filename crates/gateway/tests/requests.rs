@@ -1,0 +1,177 @@
+//! Requests whose handling is the gateway's own: HEAD, sizes of bodies, downloads that are not read, missing internal routes.
+
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::io::Read;
+
+use anyhow::{Context, Result, ensure};
+use assay_contracts::problem::Problem;
+use assay_platform::http_client::client_builder;
+use reqwest::header::HeaderMap;
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
+use serde_json::json;
+
+use self::support::Gateway;
+use self::support::services::{ANSWER, FILE_BYTES, Services};
+
+const ID: &str = "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11";
+
+/// The largest body of operations other than imports.
+const SMALL: usize = 65_536;
+
+fn client() -> Client {
+    client_builder().build().unwrap()
+}
+
+struct Clients {
+    gateway: Gateway,
+    services: Services,
+    key: String,
+}
+
+impl Clients {
+    fn start(edit: impl FnOnce(&mut assay_gateway::Config)) -> Result<Self> {
+        let services = Services::start()?;
+        let gateway = Gateway::start_before(&services.address, |config| {
+            config.max_in_flight = 16;
+            config.max_body_bytes = 1024 * 1024;
+            config.body_memory_bytes = 16 * 1024 * 1024;
+            config.service_deadline_milliseconds = 5_000;
+            edit(config);
+        })?;
+        let key = services.key()?.reveal().to_owned();
+        Ok(Self { gateway, services, key })
+    }
+
+    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        client().request(method, self.gateway.url(path)).bearer_auth(&self.key)
+    }
+}
+
+/// What GET and HEAD have in common.
+fn kept(response: &Response) -> (StatusCode, HeaderMap) {
+    let mut headers = response.headers().clone();
+    headers.remove("x-request-id");
+    headers.remove("date");
+    (response.status(), headers)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn head_is_answered_wherever_get_is() -> Result<()> {
+    let clients = Clients::start(|_| ())?;
+    let document = serde_json::to_value(assay_gateway::openapi_document())?;
+    let paths = document["paths"].as_object().context("no paths")?;
+    let documented = paths.iter().filter(|(_, item)| item["get"].is_object()).map(|(path, _)| path.as_str());
+    let mut asked = 0;
+    for path in documented.chain(["/docs", "/docs/", "/docs/swagger-ui-bundle.js"]) {
+        let path = path.split('/').map(|part| if part.starts_with('{') { ID } else { part });
+        let path = path.collect::<Vec<_>>().join("/");
+        let get = clients.request(Method::GET, &path).send().await?;
+        let head = clients.request(Method::HEAD, &path).send().await?;
+        let (of_get, of_head) = (kept(&get), kept(&head));
+        if get.status() == StatusCode::PERMANENT_REDIRECT || get.status().is_success() {
+            ensure!(of_get == of_head, "{path}: GET {of_get:?}, HEAD {of_head:?}");
+        } else {
+            // The texts of problems, and so their lengths, may differ by the request's id.
+            ensure!(of_get.0 == of_head.0, "{path}: GET {of_get:?}, HEAD {of_head:?}");
+        }
+        ensure!(head.bytes().await?.is_empty(), "{path}: HEAD has a body");
+        asked += 1;
+    }
+    ensure!(asked > 12, "only {asked} paths");
+    let list = clients.request(Method::HEAD, "/v1/evaluations/exports").send().await?;
+    ensure!(list.headers()["content-length"] == ANSWER.len().to_string().as_str(), "{list:?}");
+    let file = clients.request(Method::HEAD, &format!("/v1/downloads/{ID}")).send().await?;
+    ensure!(file.headers()["content-length"] == FILE_BYTES.to_string().as_str(), "{file:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn head_needs_the_same_key_and_is_in_allow() -> Result<()> {
+    let clients = Clients::start(|_| ())?;
+    let without_key = client().head(clients.gateway.url("/v1/evaluations/exports")).send().await?;
+    ensure!(without_key.status() == StatusCode::UNAUTHORIZED, "{without_key:?}");
+    for (path, method, allow) in [
+        ("/v1/evaluations/exports", Method::DELETE, "GET, HEAD, POST"),
+        (&format!("/v1/tickets/{ID}"), Method::POST, "GET, HEAD, DELETE"),
+        (&format!("/v1/downloads/{ID}"), Method::POST, "GET, HEAD"),
+        ("/v1/agents", Method::HEAD, "POST"),
+    ] {
+        let refused = clients.request(method, path).send().await?;
+        ensure!(refused.status() == StatusCode::METHOD_NOT_ALLOWED, "{path}: {refused:?}");
+        ensure!(refused.headers()["allow"] == allow, "{path}: {refused:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_beside_imports_have_64_kib() -> Result<()> {
+    let clients = Clients::start(|_| ())?;
+    let webhook = format!("/v1/webhooks/{ID}");
+    let bodies = [
+        (Method::POST, "/v1/agents", json!({"external_id": "a", "name": "b"})),
+        (Method::POST, "/v1/evaluations/exports", json!({"kind": "axis"})),
+        (Method::POST, "/v1/webhooks", json!({"url": "https://a.example", "events": ["export.failed"]})),
+        (Method::PATCH, webhook.as_str(), json!({"enabled": true})),
+    ];
+    for (method, path, body) in bodies {
+        let body = body.to_string();
+        let sized = |length: usize| format!("{body}{}", " ".repeat(length - body.len()));
+        let sent = clients.request(method.clone(), path).body(sized(SMALL)).send().await?;
+        ensure!(sent.status() == StatusCode::OK, "{path}: {sent:?}");
+        let chunks = futures_util::stream::iter([sized(SMALL), " ".to_owned()].map(Ok::<_, std::io::Error>));
+        let bodies: [reqwest::Body; 2] = [sized(SMALL + 1).into(), reqwest::Body::wrap_stream(chunks)];
+        for body in bodies {
+            let refused = clients.request(method.clone(), path).body(body).send().await?;
+            ensure!(refused.status() == StatusCode::PAYLOAD_TOO_LARGE, "{path}: {refused:?}");
+            let problem: Problem = refused.json().await?;
+            ensure!(problem.code.as_str() == "payload-too-large", "{problem:?}");
+        }
+    }
+    let message = json!({"author": {"type": "contact", "external_id": "c"}, "content": "x".repeat(SMALL),
+                         "external_id": "m", "timestamp": 0});
+    let import = json!({"ticket_id": "t", "messages": [message]}).to_string();
+    let sent = clients.request(Method::POST, "/v1/assess").body(import).send().await?;
+    ensure!(sent.status() == StatusCode::OK, "{sent:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn download_keeps_its_slot_until_it_is_read_or_stalls() -> Result<()> {
+    let clients = Clients::start(|config| {
+        config.max_downloads = 1;
+        config.response_stall_seconds = 1;
+    })?;
+    let (gateway, path) = (&clients.gateway, format!("/v1/downloads/{ID}"));
+    let mut stalled = gateway.ask_for(&path)?;
+    let refused = gateway.until_at(&path, StatusCode::SERVICE_UNAVAILABLE).await?;
+    ensure!(refused.headers().contains_key("retry-after"), "{refused:?}");
+    let list = clients.request(Method::GET, "/v1/evaluations/exports").send().await?;
+    ensure!(list.status() == StatusCode::OK, "a download takes no place of other requests: {list:?}");
+    let served = gateway.until_at(&path, StatusCode::OK).await?;
+    ensure!(u64::try_from(served.bytes().await?.len())? == FILE_BYTES);
+    ensure!(stalled.read_to_end(&mut Vec::new()).is_err(), "the stalled download was complete");
+    gateway.until_at(&path, StatusCode::OK).await?;
+    Ok(())
+}
+
+/// The services of another release lack a route: that is no fault of the client, and internal paths stay inside.
+#[tokio::test(flavor = "multi_thread")]
+async fn missing_internal_route_is_503_without_its_path() -> Result<()> {
+    let clients = Clients::start(|_| ())?;
+    ensure!(clients.services.registry.look_ups() == 0);
+    for (method, path) in [
+        // 404 of the service, and 405.
+        (Method::GET, format!("/v1/evaluations/exports/{ID}/download")),
+        (Method::GET, format!("/v1/webhooks/{ID}")),
+        (Method::DELETE, format!("/v1/tickets/{ID}")),
+    ] {
+        let response = clients.request(method, &path).send().await?;
+        ensure!(response.status() == StatusCode::SERVICE_UNAVAILABLE, "{path}: {response:?}");
+        let text = response.text().await?;
+        ensure!(!text.contains("internal") && !text.contains("allowed here"), "{path}: {text}");
+    }
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! Transcripts of tickets, bounded in bytes before they are read.
+
+use std::collections::HashMap;
+
+use assay_contracts::internal::{TicketReference, UnreadableTranscript};
+use assay_platform::db::{DatabaseError, StoredId};
+use diesel::prelude::*;
+use diesel::sql_types::{Binary, Integer, Nullable, Text};
+use uuid::Uuid;
+
+use super::schema::conversations;
+use super::{Connection, find_deletions, row_limit};
+use crate::store::StoredTranscripts;
+use crate::store::rows::{ConversationRow, MAX_SUBJECT_CHARS};
+
+#[declare_sql_function]
+extern "SQL" {
+    fn octet_length(bytes: Binary) -> Integer;
+    #[sql_name = "substr"]
+    fn part_of_text(text: Nullable<Text>, from: Integer, count: Integer) -> Nullable<Text>;
+    #[sql_name = "substr"]
+    fn part_of_bytes(bytes: Binary, from: Integer, count: Integer) -> Binary;
+}
+
+pub(super) fn read(
+    connection: &mut Connection,
+    mut tickets: Vec<TicketReference>,
+    max_bytes: usize,
+) -> Result<StoredTranscripts, DatabaseError> {
+    let sizes = stored_sizes(connection, &tickets)?;
+    let unread = tickets.split_off(count_within(&tickets, &sizes, max_bytes));
+    let rows: Vec<ConversationRow> = conversations::table
+        .filter(conversations::id.eq_any(ids(&tickets)))
+        .order(conversations::id)
+        .limit(row_limit(tickets.len()))
+        .select((
+            conversations::id,
+            conversations::organization_id,
+            conversations::external_id,
+            conversations::source,
+            conversations::source_account_id,
+            part_of_text(conversations::subject, 1, MAX_SUBJECT_CHARS as i32 + 1),
+            conversations::started_at,
+            conversations::ended_at,
+            conversations::created_at,
+            conversations::agents,
+            conversations::packed,
+        ))
+        .load(connection)?;
+    let mut found = StoredTranscripts::from_rows(&tickets, rows, max_bytes);
+    // Read after the transcripts, so that a ticket deleted in between is reported as deleted.
+    let deletions = find_deletions(connection, &found.missing(&tickets))?;
+    found.unread.extend(unread);
+    Ok(found.with_deletions(&tickets, &deletions))
+}
+
+pub(super) fn read_facts(
+    connection: &mut Connection,
+    tickets: &[TicketReference],
+) -> Result<Vec<UnreadableTranscript>, DatabaseError> {
+    let rows: Vec<ConversationRow> = conversations::table
+        .filter(conversations::id.eq_any(ids(tickets)))
+        .order(conversations::id)
+        .limit(row_limit(tickets.len()))
+        .select((
+            conversations::id,
+            conversations::organization_id,
+            conversations::external_id,
+            conversations::source,
+            conversations::source_account_id,
+            part_of_text(conversations::subject, 1, MAX_SUBJECT_CHARS as i32 + 1),
+            conversations::started_at,
+            conversations::ended_at,
+            conversations::created_at,
+            conversations::agents,
+            part_of_bytes(conversations::packed, 1, 0),
+        ))
+        .load(connection)?;
+    let wanted = rows.into_iter().filter(|row| tickets.contains(&row.reference()));
+    Ok(wanted.map(ConversationRow::into_facts).collect())
+}
+
+/// Sizes of the stored transcripts. PostgreSQL does not read a value for its length.
+fn stored_sizes(
+    connection: &mut Connection,
+    tickets: &[TicketReference],
+) -> Result<HashMap<Uuid, usize>, DatabaseError> {
+    let sizes: Vec<(StoredId, i32)> = conversations::table
+        .filter(conversations::id.eq_any(ids(tickets)))
+        .order(conversations::id)
+        .limit(row_limit(tickets.len()))
+        .select((conversations::id, octet_length(conversations::packed)))
+        .load(connection)?;
+    Ok(sizes.into_iter().map(|(id, bytes)| (id.0, usize::try_from(bytes).unwrap_or(usize::MAX))).collect())
+}
+
+/// How many of the first tickets have at most `max_bytes` together; at least one.
+fn count_within(tickets: &[TicketReference], sizes: &HashMap<Uuid, usize>, max_bytes: usize) -> usize {
+    let mut total = 0_usize;
+    let fits = |ticket: &&TicketReference| {
+        total = total.saturating_add(sizes.get(&ticket.ticket_id.as_uuid()).copied().unwrap_or(0));
+        total <= max_bytes
+    };
+    tickets.iter().take_while(fits).count().max(1).min(tickets.len())
+}
+
+fn ids(tickets: &[TicketReference]) -> Vec<StoredId> {
+    tickets.iter().map(|ticket| StoredId::of(ticket.ticket_id)).collect()
+}

@@ -1,0 +1,2 @@
+DROP INDEX outbox_alone;
+ALTER TABLE outbox DROP COLUMN cut_short;

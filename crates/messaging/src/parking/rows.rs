@@ -1,0 +1,46 @@
+//! What the statements of parked events take and return.
+
+use assay_contracts::ids::{EventId, OrganizationId};
+
+use crate::envelope::OutgoingEvent;
+
+/// Lease of a claim, unless it is renewed. The rows of a crashed process are blocked until it expires.
+pub(super) const LEASE_MILLIS: i64 = 10_000;
+
+/// A lease that ends later was written by a clock that was set back since: it counts as expired.
+pub(super) const MAX_LEASE_MILLIS: i64 = 120_000;
+
+/// The primary key.
+pub(super) type Key = (OrganizationId, EventId);
+
+/// A parked event that this process has claimed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ParkedEvent {
+    pub(super) event: OutgoingEvent,
+    /// Claims before this one, which ended without a result.
+    pub(super) earlier_claims: u32,
+}
+
+/// Claimed events in their order.
+#[derive(Debug, Default)]
+pub(super) struct Claim {
+    pub(super) events: Vec<ParkedEvent>,
+    /// The organization that had the last turn.
+    pub(super) last: Option<OrganizationId>,
+}
+
+/// The results of claimed events.
+#[derive(Debug, Default)]
+pub(super) struct Settled {
+    pub(super) done: Vec<Key>,
+    /// Claimable again at once.
+    pub(super) released: Vec<Key>,
+    /// To be published on the bus again, for its retries and dead letters.
+    pub(super) returned: Vec<OutgoingEvent>,
+}
+
+impl ParkedEvent {
+    pub(super) fn key(&self) -> Key {
+        (self.event.organization_id, self.event.id)
+    }
+}

@@ -1,0 +1,190 @@
+//! The statements of parked events, once for both databases. Each is a short transaction; none is open while events are handled.
+
+use assay_contracts::ids::{EventId, OrganizationId};
+use assay_contracts::time::Timestamp;
+use assay_platform::db::{DatabaseError, StoredId, static_sql};
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Nullable};
+use uuid::Uuid;
+
+use super::{CLAIMABLE, Connection, Id};
+use crate::envelope::OutgoingEvent;
+use crate::outbox::{self, DirectDispatch};
+use crate::parking::rows::{Claim, Key, LEASE_MILLIS, MAX_LEASE_MILLIS, ParkedEvent, Settled};
+use crate::parking::turns::take_turns;
+
+diesel::table! {
+    use super::super::Id;
+    use diesel::sql_types::*;
+
+    parked (organization_id, event_id) {
+        organization_id -> Id,
+        event_id -> Id,
+        topic -> Text,
+        payload -> Text,
+        claimed_until -> BigInt,
+        claims -> Integer,
+    }
+}
+
+/// The rows of these keys. Events of two organizations never share an id.
+macro_rules! rows_of {
+    ($keys:expr) => {
+        parked::table
+            .filter(
+                parked::organization_id
+                    .eq_any($keys.iter().map(|(organization, _)| StoredId::of(*organization))),
+            )
+            .filter(parked::event_id.eq_any($keys.iter().map(|(_, event)| StoredId::of(*event))))
+    };
+}
+
+/// The organizations with parked events after one, in order: a look-up in the index for each, whatever the number of events.
+const NEXT_ORGANIZATIONS: &str = "
+    WITH RECURSIVE found (organization_id, number) AS (
+        SELECT (SELECT organization_id FROM parked WHERE organization_id > $1 ORDER BY organization_id LIMIT 1), 1
+        UNION ALL
+        SELECT (SELECT parked.organization_id FROM parked WHERE parked.organization_id > found.organization_id
+                ORDER BY parked.organization_id LIMIT 1), found.number + 1
+        FROM found WHERE found.organization_id IS NOT NULL AND found.number < $2)
+    SELECT organization_id FROM found ORDER BY number";
+
+const COUNT: &str = "SELECT count(*) AS events FROM (SELECT 1 FROM parked LIMIT $1) AS counted";
+
+/// At most `limit` organizations with parked events: those after `after`, then from the first one on.
+pub(in crate::parking) fn organizations(
+    connection: &mut Connection,
+    after: OrganizationId,
+    limit: usize,
+) -> Result<Vec<OrganizationId>, DatabaseError> {
+    let mut found = next_organizations(connection, after, limit)?;
+    if found.len() < limit && !after.as_uuid().is_nil() {
+        let first = next_organizations(connection, Uuid::nil().into(), limit - found.len())?;
+        found.extend(first.into_iter().take_while(|organization| *organization <= after));
+    }
+    Ok(found)
+}
+
+fn next_organizations(
+    connection: &mut Connection,
+    after: OrganizationId,
+    limit: usize,
+) -> Result<Vec<OrganizationId>, DatabaseError> {
+    let rows: Vec<OrganizationRow> = static_sql(NEXT_ORGANIZATIONS)
+        .bind::<Id, _>(StoredId::of(after))
+        .bind::<BigInt, _>(row_limit(limit))
+        .load(connection)?;
+    Ok(rows.into_iter().filter_map(|row| Some(row.organization_id?.0.into())).collect())
+}
+
+/// Claims at most `limit` events of these organizations, which take turns in the given order.
+pub(in crate::parking) fn claim(
+    connection: &mut Connection,
+    organizations: &[OrganizationId],
+    now: Timestamp,
+    limit: usize,
+) -> Result<Claim, DatabaseError> {
+    let share = limit.div_ceil(organizations.len().max(1));
+    let mut queues = Vec::with_capacity(organizations.len());
+    for organization in organizations {
+        queues.push((*organization, claimable(connection, *organization, now, share)?));
+    }
+    // What some leave of their share the others may use.
+    let unused = limit.saturating_sub(queues.iter().map(|(_, events)| events.len()).sum());
+    for (organization, events) in queues.iter_mut().filter(|(_, events)| unused > 0 && events.len() == share)
+    {
+        *events = claimable(connection, *organization, now, share + unused)?;
+    }
+    let (events, last) = take_turns(queues, limit);
+    let keys: Vec<Key> = events.iter().map(ParkedEvent::key).collect();
+    diesel::update(rows_of!(keys))
+        .set((
+            parked::claimed_until.eq(now.plus_millis(LEASE_MILLIS).as_millis()),
+            parked::claims.eq(parked::claims + 1),
+        ))
+        .execute(connection)?;
+    Ok(Claim { events, last })
+}
+
+fn claimable(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    now: Timestamp,
+    limit: usize,
+) -> Result<Vec<ParkedEvent>, DatabaseError> {
+    let rows: Vec<ParkedRow> = static_sql(CLAIMABLE)
+        .bind::<Id, _>(StoredId::of(organization))
+        .bind::<BigInt, _>(now.as_millis())
+        .bind::<BigInt, _>(now.plus_millis(MAX_LEASE_MILLIS).as_millis())
+        .bind::<BigInt, _>(row_limit(limit))
+        .load(connection)?;
+    Ok(rows.into_iter().map(ParkedEvent::from).collect())
+}
+
+pub(in crate::parking) fn renew(
+    connection: &mut Connection,
+    keys: &[Key],
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    diesel::update(rows_of!(keys))
+        .set(parked::claimed_until.eq(now.plus_millis(LEASE_MILLIS).as_millis()))
+        .execute(connection)?;
+    Ok(())
+}
+
+pub(in crate::parking) fn settle(
+    connection: &mut Connection,
+    settled: &Settled,
+) -> Result<(), DatabaseError> {
+    let returned: Vec<Key> = settled.returned.iter().map(|event| (event.organization_id, event.id)).collect();
+    let removed: Vec<Key> = settled.done.iter().chain(&returned).copied().collect();
+    diesel::delete(rows_of!(removed)).execute(connection)?;
+    diesel::update(rows_of!(settled.released)).set(parked::claimed_until.eq(0)).execute(connection)?;
+    outbox::enqueue(connection, &settled.returned, DirectDispatch::NONE)
+}
+
+pub(in crate::parking) fn count(connection: &mut Connection, limit: usize) -> Result<u64, DatabaseError> {
+    let counted: CountRow = static_sql(COUNT).bind::<BigInt, _>(row_limit(limit)).get_result(connection)?;
+    Ok(u64::try_from(counted.events).unwrap_or_default())
+}
+
+#[derive(QueryableByName)]
+struct OrganizationRow {
+    #[diesel(sql_type = Nullable<Id>)]
+    organization_id: Option<StoredId>,
+}
+
+#[derive(QueryableByName)]
+struct CountRow {
+    #[diesel(sql_type = BigInt)]
+    events: i64,
+}
+
+#[derive(QueryableByName)]
+#[diesel(table_name = parked)]
+struct ParkedRow {
+    organization_id: StoredId,
+    event_id: StoredId,
+    topic: String,
+    payload: String,
+    claims: i32,
+}
+
+impl From<ParkedRow> for ParkedEvent {
+    fn from(row: ParkedRow) -> Self {
+        let event = OutgoingEvent {
+            id: EventId::from(row.event_id.0),
+            topic: row.topic,
+            organization_id: row.organization_id.0.into(),
+            needs_consumer: true,
+            payload: row.payload,
+            attempt: 1,
+            cut_short: 0,
+        };
+        Self { event, earlier_claims: u32::try_from(row.claims).unwrap_or_default() }
+    }
+}
+
+fn row_limit(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}

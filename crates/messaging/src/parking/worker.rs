@@ -1,0 +1,224 @@
+//! Handles parked events.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use assay_platform::db::DatabaseError;
+use assay_platform::runtime::{now, periodically, timeout};
+use assay_platform::telemetry::metrics::is_on;
+use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
+use futures_util::future::join_all;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::rows::{Key, LEASE_MILLIS, ParkedEvent, Settled};
+use super::{Parking, WORKERS};
+use crate::backoff::backoff;
+use crate::bus::{Bus, Delivery, Handler, Outcome};
+use crate::metrics;
+use crate::outbox::Outbox;
+
+/// Between two looks at the table without a wake-up: other processes park events, too.
+const POLL: Duration = Duration::from_millis(500);
+/// While the database or what a handler needs is down.
+const OUTAGE: ExponentialBuilder = backoff(Duration::from_millis(500), Duration::from_secs(5));
+/// An event that was claimed as often without a result is returned to the bus: it may be what ends the process.
+const MAX_CLAIMS: u32 = 5;
+/// Looks for organizations with events that nobody has claimed, before a worker waits.
+const MAX_LOOKS: usize = 32;
+/// Between two updates of the gauge.
+const GAUGE_INTERVAL: Duration = Duration::from_secs(10);
+/// The gauge counts no further.
+const MAX_COUNTED: usize = 10_000_000;
+
+/// What handles parked events.
+pub struct ParkedWork {
+    /// Names these deliveries in metrics and in [`Bus::check_handling`], as a queue.
+    pub queue: &'static str,
+    /// Handles them.
+    pub handler: Arc<dyn Handler>,
+    /// Takes those that fail back to the bus. Of the same database.
+    pub outbox: Outbox,
+    /// The bus that they came from.
+    pub bus: Bus,
+}
+
+/// The pause of a worker in an outage.
+struct Pause {
+    failures: u32,
+    delays: ExponentialBackoff,
+}
+
+impl Parking {
+    /// Handles parked events until `stop`, then finishes those in hand. A task of `Phase::Consume`.
+    pub async fn work(self, work: ParkedWork, stop: CancellationToken) {
+        metrics::register_queue(work.queue);
+        let workers = join_all((0..WORKERS).map(|_| self.run_worker(&work, &stop)));
+        tokio::join!(workers, self.update_gauge(stop.clone()));
+    }
+
+    async fn run_worker(&self, work: &ParkedWork, stop: &CancellationToken) {
+        let mut pause = Pause::default();
+        while !stop.is_cancelled() {
+            match self.handle_chunk(work, stop).await {
+                Ok(true) => pause.end(),
+                // Nothing to do, or enough in hand.
+                Ok(false) => {
+                    let changed = timeout(POLL, self.shared.changed.notified());
+                    stop.run_until_cancelled(changed).await;
+                }
+                Err(reason) => drop(stop.run_until_cancelled(sleep(pause.next(&reason))).await),
+            }
+        }
+    }
+
+    /// Claims a chunk and handles it; whether there was one.
+    async fn handle_chunk(&self, work: &ParkedWork, stop: &CancellationToken) -> Result<bool, String> {
+        let chunk = self.shared.chunk;
+        for _ in 0..MAX_LOOKS {
+            let last = *self.shared.last();
+            let organizations = self.organizations(last, chunk).await.map_err(|error| error.to_string())?;
+            let Some(last_listed) = organizations.last().copied() else {
+                self.shared.may_hold_unclaimed.store(false, Ordering::Relaxed);
+                return Ok(false);
+            };
+            let has_more_organizations = organizations.len() >= chunk;
+            let Some(_in_hand) = self.shared.take_in_hand(chunk) else { return Ok(false) };
+            let claim = self.claim(organizations, now(), chunk).await.map_err(|error| error.to_string())?;
+            *self.shared.last() = claim.last.unwrap_or(last_listed);
+            let may_hold_unclaimed = has_more_organizations || claim.events.len() >= chunk;
+            self.shared.may_hold_unclaimed.store(may_hold_unclaimed, Ordering::Relaxed);
+            if !claim.events.is_empty() {
+                if may_hold_unclaimed {
+                    self.shared.changed.notify_one();
+                }
+                return self.handle(work, claim.events, stop).await.map(|()| true);
+            }
+            // Others handle all events of these organizations.
+            if !has_more_organizations {
+                break;
+            }
+        }
+        Ok(false)
+    }
+
+    /// Fails when nothing could be handled or recorded: an outage.
+    async fn handle(
+        &self,
+        work: &ParkedWork,
+        claimed: Vec<ParkedEvent>,
+        stop: &CancellationToken,
+    ) -> Result<(), String> {
+        let mut settled = Settled::default();
+        let (mut deliveries, mut keys, mut cut_short) = (Vec::new(), Vec::new(), Vec::new());
+        for parked in claimed {
+            match Delivery::parse(parked.event.payload.as_bytes(), 1) {
+                Ok(delivery) if parked.earlier_claims < MAX_CLAIMS => {
+                    keys.push(parked.key());
+                    cut_short.push(parked.earlier_claims);
+                    deliveries.push(delivery);
+                }
+                Ok(delivery) => settled.give_back(&delivery),
+                // The bus refuses it as a dead letter.
+                Err(_) => settled.returned.push(parked.event),
+            }
+        }
+        let outcomes = self.invoke_under_lease(work, &mut deliveries, &keys, &cut_short).await;
+        let has_progress =
+            outcomes.iter().any(|outcome| matches!(outcome, Outcome::Done | Outcome::Reject { .. }));
+        let mut outage = None;
+        for ((outcome, delivery), key) in outcomes.into_iter().zip(&deliveries).zip(keys) {
+            match outcome {
+                Outcome::Done => settled.done.push(key),
+                // All failed: the cause is not in these events.
+                Outcome::Retry { reason } | Outcome::Postpone { reason }
+                    if stop.is_cancelled() || !has_progress =>
+                {
+                    settled.released.push(key);
+                    outage = Some(reason);
+                }
+                Outcome::Retry { .. } | Outcome::Postpone { .. } | Outcome::Reject { .. } => {
+                    settled.give_back(delivery);
+                }
+            }
+        }
+        let has_returned = !settled.returned.is_empty();
+        self.settle(settled).await.map_err(|error| error.to_string())?;
+        if has_returned {
+            work.outbox.wake();
+        }
+        outage.map_or(Ok(()), Err)
+    }
+
+    /// Renews the lease while the handler works.
+    async fn invoke_under_lease(
+        &self,
+        work: &ParkedWork,
+        deliveries: &mut [Delivery],
+        keys: &[Key],
+        cut_short: &[u32],
+    ) -> Vec<Outcome> {
+        if deliveries.is_empty() {
+            return Vec::new();
+        }
+        let handling = work.bus.call_handler(work.queue, &*work.handler, deliveries, cut_short);
+        tokio::pin!(handling);
+        let renewal = Duration::from_millis(LEASE_MILLIS.unsigned_abs() / 3);
+        loop {
+            tokio::select! {
+                outcomes = &mut handling => return outcomes,
+                () = sleep(renewal) => {
+                    if let Err(error) = self.renew(keys.to_vec(), now()).await {
+                        tracing::warn!(%error, "lease of parked events was not renewed: they may be handled twice");
+                    }
+                }
+            }
+        }
+    }
+
+    async fn update_gauge(&self, stop: CancellationToken) {
+        if is_on() {
+            periodically("parked events", GAUGE_INTERVAL, stop, || async {
+                metrics::set_parked(self.database.name(), self.count(MAX_COUNTED).await?);
+                Ok::<_, DatabaseError>(())
+            })
+            .await;
+        }
+    }
+}
+
+impl Settled {
+    fn give_back(&mut self, delivery: &Delivery) {
+        match delivery.repeat(true) {
+            Ok(event) => self.returned.push(event),
+            // A bug: it was decoded before. It stays parked.
+            Err(error) => {
+                tracing::error!(event_id = %delivery.id, %error, "a parked event cannot be returned")
+            }
+        }
+    }
+}
+
+impl Default for Pause {
+    fn default() -> Self {
+        Self { failures: 0, delays: OUTAGE.build() }
+    }
+}
+
+impl Pause {
+    fn next(&mut self, reason: &str) -> Duration {
+        self.failures = self.failures.saturating_add(1);
+        if self.failures == 1 {
+            tracing::warn!(reason, "parked events cannot be handled: trying again");
+        }
+        self.delays.next().unwrap_or(POLL)
+    }
+
+    fn end(&mut self) {
+        if self.failures > 0 {
+            tracing::info!(failures = self.failures, "parked events are handled again");
+            *self = Self::default();
+        }
+    }
+}

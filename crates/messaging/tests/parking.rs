@@ -1,0 +1,179 @@
+//! Parking, on every pair of a database and a bus: organizations take turns, and nothing that fails is lost.
+
+mod support;
+#[path = "../src/test_databases.rs"]
+mod test_databases;
+#[path = "support/relaying.rs"]
+#[macro_use]
+mod relaying;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use anyhow::{Context as _, Result};
+use assay_contracts::event::ConversationAccepted;
+use assay_contracts::ids::OrganizationId;
+use assay_messaging::outbox::Outbox;
+use assay_messaging::parking::{ParkedWork, Parking};
+use assay_messaging::{Bus, Handler, Outcome, OutgoingEvent, Subscription};
+use assay_platform::db::Database;
+use assay_platform::runtime::{new_id, now};
+
+use crate::relaying::{TABLES, start_relay};
+use crate::support::{
+    ACCEPTED, Running, Scripted, connected, declare, eventually, local_bus, publish_all, rabbit_bus,
+};
+
+/// Events handled together; twice as many at a time.
+const CHUNK: usize = 4;
+/// Far more than are handled at a time.
+const BACKLOG: usize = 200;
+
+const QUEUE: Subscription = Subscription { max_batch: 16, max_in_flight: 64, ..ACCEPTED };
+
+on_every_stack!(
+    small_organization_does_not_wait_for_the_backlog_of_another,
+    deliveries_within_the_limit_are_not_parked,
+    parked_event_that_fails_is_returned_to_the_bus,
+    outage_keeps_events_parked_until_it_ends,
+    events_parked_by_a_stopped_process_are_handled_by_the_next,
+);
+
+async fn small_organization_does_not_wait_for_the_backlog_of_another(
+    database: Database,
+    bus: Bus,
+) -> Result<()> {
+    declare(&bus, QUEUE).await?;
+    let handler = Scripted::gated(|_| Outcome::Done);
+    let (_consumer, parking) = consume(&database, &bus, handler.clone());
+    let (large, small) = (new_id(), new_id());
+    accept(&bus, large, BACKLOG).await?;
+    let all_parked = || async { Ok(parked(&parking).await? >= BACKLOG - 2 * CHUNK) };
+    eventually("a backlog", all_parked).await?;
+    let first_of_small = accept(&bus, small, 1).await?;
+    handler.open();
+    handler.wait_for_all(&first_of_small).await?;
+    let before = handler.deliveries().iter().take_while(|delivery| delivery.organization_id == large).count();
+    assert!(before <= 4 * CHUNK, "{before} of the other organization came first");
+    eventually("the whole backlog", || async { Ok(handler.ids().len() == BACKLOG + 1) }).await?;
+    assert_eq!(handler.deliveries().len(), BACKLOG + 1, "each once");
+    eventually("an empty table", || async { Ok(parked(&parking).await? == 0) }).await
+}
+
+async fn deliveries_within_the_limit_are_not_parked(database: Database, bus: Bus) -> Result<()> {
+    declare(&bus, QUEUE).await?;
+    let handler = Scripted::gated(|_| Outcome::Done);
+    let (_consumer, parking) = consume(&database, &bus, handler.clone());
+    let publishing = {
+        let (bus, organization) = (bus.clone(), new_id());
+        async move { accept(&bus, organization, 2).await }
+    };
+    let watching = async {
+        eventually("both in hand", || async { Ok(handler.begun() == 2) }).await?;
+        assert_eq!(parked(&parking).await?, 0);
+        handler.open();
+        anyhow::Ok(())
+    };
+    let (published, watched) = tokio::join!(publishing, watching);
+    watched?;
+    handler.wait_for_all(&published?).await
+}
+
+async fn parked_event_that_fails_is_returned_to_the_bus(database: Database, bus: Bus) -> Result<()> {
+    declare(&bus, QUEUE).await?;
+    let (failing, attempts) = (new_id::<OrganizationId>(), Arc::new(AtomicUsize::new(0)));
+    let counted = attempts.clone();
+    let handler = Scripted::gated(move |delivery| {
+        let fails = delivery.organization_id == failing && counted.fetch_add(1, Ordering::SeqCst) < 2;
+        if fails { Outcome::Retry { reason: "not this time".to_owned() } } else { Outcome::Done }
+    });
+    let (_consumer, parking) = consume(&database, &bus, handler.clone());
+    let _relay = start_relay(&Outbox::new(database.clone()), &bus);
+    accept(&bus, new_id(), BACKLOG).await?;
+    eventually("a backlog", || async { Ok(parked(&parking).await? > CHUNK) }).await?;
+    let failed = accept(&bus, failing, 1).await?;
+    handler.open();
+    eventually("three attempts", || async { Ok(attempts.load(Ordering::SeqCst) == 3) }).await?;
+    let of_failing: Vec<u32> = handler
+        .deliveries()
+        .iter()
+        .filter(|delivery| delivery.id == failed[0].id())
+        .map(|delivery| delivery.attempt)
+        .collect();
+    assert_eq!(of_failing, [1, 1, 2], "parked, then twice on the bus, which counts");
+    eventually("an empty table", || async { Ok(parked(&parking).await? == 0) }).await
+}
+
+async fn outage_keeps_events_parked_until_it_ends(database: Database, bus: Bus) -> Result<()> {
+    declare(&bus, QUEUE).await?;
+    let is_away = Arc::new(AtomicBool::new(true));
+    let away = is_away.clone();
+    let handler = Scripted::gated(move |_| match away.load(Ordering::SeqCst) {
+        true => Outcome::Retry { reason: "away".to_owned() },
+        false => Outcome::Done,
+    });
+    let (_consumer, parking) = consume(&database, &bus, handler.clone());
+    let _relay = start_relay(&Outbox::new(database.clone()), &bus);
+    accept(&bus, new_id(), BACKLOG).await?;
+    eventually("a backlog", || async { Ok(parked(&parking).await? >= BACKLOG - 2 * CHUNK) }).await?;
+    handler.open();
+    eventually("failures", || async { Ok(handler.deliveries().len() >= 4 * CHUNK) }).await?;
+    assert!(parked(&parking).await? >= BACKLOG - 4 * CHUNK, "they stay parked");
+    is_away.store(false, Ordering::SeqCst);
+    eventually("the whole backlog", || async { Ok(parked(&parking).await? == 0) }).await
+}
+
+async fn events_parked_by_a_stopped_process_are_handled_by_the_next(
+    database: Database,
+    bus: Bus,
+) -> Result<()> {
+    declare(&bus, QUEUE).await?;
+    let stuck = Scripted::gated(|_| Outcome::Done);
+    let (consumer, parking) = consume(&database, &bus, stuck.clone());
+    let events = accept(&bus, new_id(), BACKLOG).await?;
+    eventually("a backlog", || async { Ok(parked(&parking).await? >= BACKLOG - 2 * CHUNK) }).await?;
+    consumer.abort().await;
+    let handler = Scripted::done();
+    let (_consumer, parking) = consume(&database, &bus, handler.clone());
+    let done_before = stuck.ids();
+    assert!(done_before.is_empty(), "{done_before:?}");
+    eventually("an empty table", || async { Ok(parked(&parking).await? == 0) }).await?;
+    let _relay = start_relay(&Outbox::new(database.clone()), &bus);
+    // On RabbitMQ those that were let through are redelivered; on the local bus their publisher has to repeat them.
+    let parked_before = events.iter().filter(|event| handler.ids().contains(&event.id())).count();
+    assert!(parked_before >= BACKLOG - 2 * CHUNK, "{parked_before}");
+    Ok(())
+}
+
+fn consume(database: &Database, bus: &Bus, handler: Arc<dyn Handler>) -> (Running, Parking) {
+    let parking = Parking::new(database.clone(), CHUNK);
+    let work = ParkedWork {
+        queue: "scorer.parked",
+        handler: handler.clone(),
+        outbox: Outbox::new(database.clone()),
+        bus: bus.clone(),
+    };
+    let (parked, consumed) = (parking.clone(), bus.clone());
+    let running = Running::start(|stop| async move {
+        let in_front = parked.in_front_of(handler);
+        tokio::join!(consumed.consume(QUEUE, in_front, stop.clone()), parked.work(work, stop));
+    });
+    (running, parking)
+}
+
+/// Publishes events of an organization in the background: on the local bus that lasts until they are parked or handled.
+async fn accept(bus: &Bus, organization_id: OrganizationId, events: usize) -> Result<Vec<OutgoingEvent>> {
+    connected(bus).await?;
+    let accepted = || ConversationAccepted { organization_id, ticket_id: new_id(), accepted_at: now() };
+    let events: Vec<OutgoingEvent> = (0..events)
+        .map(|_| OutgoingEvent::new(new_id(), now(), &accepted()))
+        .collect::<Result<_, _>>()
+        .context("events can be encoded")?;
+    let (bus, published) = (bus.clone(), events.clone());
+    tokio::spawn(async move { publish_all(&bus, &published).await });
+    Ok(events)
+}
+
+async fn parked(parking: &Parking) -> Result<usize> {
+    Ok(usize::try_from(parking.count(10_000).await?)?)
+}

@@ -1,0 +1,140 @@
+//! Comparison of the clock of this process with that of its database, which is the same for all processes of a role.
+//!
+//! Leases, retention periods and partitions depend on times that other processes have stored. A process whose clock is off
+//! by more than five seconds does not start. One whose clock goes wrong later goes on answering requests, is degraded, and pauses
+//! what depends on stored times until the clocks agree again.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use assay_contracts::time::Timestamp;
+use diesel::RunQueryDsl as _;
+use diesel::pg::PgConnection;
+use diesel::sql_types::BigInt;
+use metrics::gauge;
+use tokio_util::sync::CancellationToken;
+
+use super::clock_skew::ClockSkew;
+use super::{Database, DatabaseError, Postgres};
+use crate::runtime::{Phase, Tasks, now};
+
+/// Pause between two comparisons.
+const INTERVAL: Duration = Duration::from_secs(30);
+
+/// Pause until the next comparison while the database cannot be reached.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
+
+type Now = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// The clock of this process, compared with that of a database. Clones share state. SQLite is on the same machine: there is
+/// nothing to compare.
+#[derive(Clone)]
+pub struct Clock {
+    database: Database,
+    now: Now,
+    /// Whether the last comparison found more than is tolerable.
+    is_off: Arc<AtomicBool>,
+}
+
+/// Compares the clocks from now on: the task fails if the first comparison finds more than five seconds, which ends the
+/// process; later ones make the role degraded (the check `<name> clock`). While the database cannot be reached nothing is known.
+pub fn watch_clock(tasks: &mut Tasks, name: &'static str, database: &Database) -> Clock {
+    watch_clock_by(tasks, name, database, INTERVAL, now)
+}
+
+/// [`watch_clock`] with another interval and another clock of this process, for tests.
+pub fn watch_clock_by(
+    tasks: &mut Tasks,
+    name: &'static str,
+    database: &Database,
+    interval: Duration,
+    now: impl Fn() -> Timestamp + Send + Sync + 'static,
+) -> Clock {
+    let clock = Clock { database: database.clone(), now: Arc::new(now), is_off: Arc::default() };
+    if let Database::Postgres(_) = database {
+        let checked = clock.clone();
+        tasks.readiness().register_degrading(format!("{name} clock"), move || {
+            let is_trusted = checked.is_trusted();
+            async move { if is_trusted { Ok(()) } else { Err("the clocks differ: see the log".to_owned()) } }
+        });
+        let watched = clock.clone();
+        tasks.spawn(Phase::Relay, format!("{name} clock"), move |stop| watched.watch(interval, stop));
+    }
+    clock
+}
+
+impl Clock {
+    /// Whether the clocks agreed when they were last compared.
+    pub fn is_trusted(&self) -> bool {
+        !self.is_off.load(Ordering::Relaxed)
+    }
+
+    /// Compares the clocks. To be called before maintenance, which removes what has expired.
+    ///
+    /// # Errors
+    /// [`DatabaseError::Clock`] when they differ by more than five seconds, or the database cannot be reached.
+    pub async fn verify(&self) -> Result<(), DatabaseError> {
+        match self.compare().await? {
+            Some(skew) if !skew.is_tolerable() => Err(skew.into()),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    async fn watch(self, interval: Duration, stop: CancellationToken) -> Result<(), ClockSkew> {
+        let mut is_first = true;
+        loop {
+            let Some(compared) = stop.run_until_cancelled(self.compare()).await else { return Ok(()) };
+            let is_known = compared.is_ok();
+            let pause = match compared {
+                Ok(Some(skew)) if !skew.is_tolerable() => {
+                    if is_first {
+                        return Err(skew);
+                    }
+                    tracing::error!(cause = %skew, "leases and the removal of expired records pause");
+                    interval
+                }
+                Ok(_) => interval,
+                Err(error) => {
+                    tracing::debug!(cause = %error, "the clocks cannot be compared: trying again");
+                    RETRY_PAUSE
+                }
+            };
+            is_first &= !is_known;
+            if stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn compare(&self) -> Result<Option<ClockSkew>, DatabaseError> {
+        let Database::Postgres(postgres) = &self.database else { return Ok(None) };
+        let skew = measure(postgres, self.now.clone()).await?;
+        gauge!("assay_clock_skew_seconds", "database" => postgres.name()).set(skew.millis() as f64 / 1_000.0);
+        let was_off = self.is_off.swap(!skew.is_tolerable(), Ordering::Relaxed);
+        if was_off && skew.is_tolerable() {
+            tracing::info!("the clock of this process agrees with the database's again");
+        } else if !skew.is_negligible() {
+            tracing::warn!("{skew}");
+        }
+        Ok(Some(skew))
+    }
+}
+
+#[derive(diesel::QueryableByName)]
+struct Moment {
+    #[diesel(sql_type = BigInt)]
+    millis: i64,
+}
+
+async fn measure(postgres: &Postgres, now: Now) -> Result<ClockSkew, DatabaseError> {
+    const CLOCK: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS millis";
+    let schema = postgres.name();
+    let measure = move |connection: &mut PgConnection| {
+        let (began, timer) = (now(), Instant::now());
+        let theirs: Moment = diesel::sql_query(CLOCK).get_result(connection)?;
+        let theirs = Timestamp::saturating_from_millis(theirs.millis);
+        Ok(ClockSkew::measured(schema, began, timer.elapsed(), theirs))
+    };
+    postgres.run(measure).await
+}

@@ -1,0 +1,111 @@
+//! The log of failed attempts to connect. The pool tries twice a second: each cause is logged once, until another one or a
+//! connection.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use diesel::r2d2::event::AcquireEvent;
+use diesel::r2d2::{Error, HandleError, HandleEvent};
+
+/// Logs for one pool. Clones share state.
+#[derive(Clone, Debug)]
+pub(super) struct ConnectionLog {
+    schema: &'static str,
+    password: Password,
+    last: Arc<Mutex<Option<String>>>,
+}
+
+impl ConnectionLog {
+    pub(super) fn new(url: &str, schema: &'static str) -> Self {
+        Self { schema, password: Password::of(url), last: Arc::default() }
+    }
+
+    /// The text of an error of the pool, without the password.
+    pub(super) fn text(&self, error: &impl ToString) -> String {
+        self.password.remove_from(&error.to_string())
+    }
+
+    fn replace_last(&self, cause: Option<String>) -> Option<String> {
+        // No code path panics while it holds the lock.
+        std::mem::replace(&mut *self.last.lock().unwrap_or_else(PoisonError::into_inner), cause)
+    }
+}
+
+impl HandleError<Error> for ConnectionLog {
+    fn handle_error(&self, error: Error) {
+        let cause = self.text(&error);
+        if self.replace_last(Some(cause.clone())).as_ref() != Some(&cause) {
+            tracing::error!(schema = self.schema, cause, "cannot connect to the database: trying again");
+        } else {
+            tracing::debug!(schema = self.schema, "still no connection to the database");
+        }
+    }
+}
+
+impl HandleEvent for ConnectionLog {
+    fn handle_acquire(&self, _: AcquireEvent) {
+        if self.replace_last(None).is_some() {
+            tracing::info!(schema = self.schema, "connected to the database again");
+        }
+    }
+}
+
+/// The password of an address, as it is written there. libpq repeats parts of an address that it cannot read.
+#[derive(Clone)]
+struct Password(Option<String>);
+
+impl Password {
+    fn of(url: &str) -> Self {
+        let user = url.split_once("://").and_then(|(_, rest)| rest.rsplit_once('@'));
+        let password =
+            user.and_then(|(user, _)| user.split_once(':')).map(|(_, password)| password.to_owned());
+        Self(password.filter(|password| !password.is_empty()))
+    }
+
+    fn remove_from(&self, text: &str) -> String {
+        match &self.0 {
+            // What a server or the network says holds no password, but may hold a name that is the same word.
+            Some(password) if !text.contains("connection to server at ") => text.replace(password, "***"),
+            _ => text.to_owned(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Password {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Password(***)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn password_is_removed_from_what_libpq_repeats() {
+        let log = ConnectionLog::new("postgres://assay_ingest:sec%ret@db:5432/assay", "ingest");
+        assert_eq!(
+            log.text(&"invalid percent-encoded token: \"sec%ret\""),
+            "invalid percent-encoded token: \"***\""
+        );
+        let whole = "missing \"]\" in URI: \"postgres://assay_ingest:sec%ret@[db/assay\"";
+        assert!(!log.text(&whole).contains("sec%ret"));
+    }
+
+    #[test]
+    fn names_like_the_password_are_kept() {
+        let log = ConnectionLog::new("postgres://assay:assay@db/assay", "ingest");
+        let refused = "connection to server at \"db\" (10.0.0.1), port 5432 failed: FATAL: database \"assay\" does not exist";
+        assert_eq!(log.text(&refused), refused);
+    }
+
+    #[test]
+    fn cause_is_new_after_another_one_or_a_connection() {
+        let log = ConnectionLog::new("postgres://db/assay", "ingest");
+        let mut news = Vec::new();
+        for cause in [Some("refused"), Some("refused"), Some("certificate"), None, Some("certificate")] {
+            let cause = cause.map(str::to_owned);
+            news.push(log.replace_last(cause.clone()) != cause);
+        }
+        assert_eq!(news, [true, false, true, true, true]);
+    }
+}

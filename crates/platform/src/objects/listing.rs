@@ -1,0 +1,167 @@
+//! Lists the files of a store in portions, also what unfinished uploads left on a disk: `object_store` writes an upload to
+//! `KEY#N` and renames it at the end, and hides that file, so that after a crash nothing names it. What unfinished uploads left
+//! in an S3 store is not listed: a lifecycle rule of the bucket removes it.
+
+use std::collections::VecDeque;
+use std::fs::{DirEntry, read_dir};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use assay_contracts::time::Timestamp;
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use object_store::ObjectMeta;
+
+use super::ObjectError;
+use super::deadlines::Deadlines;
+use crate::runtime::{blocking, timeout};
+
+/// A file of a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedObject {
+    /// The key, or the key that an unfinished upload was for.
+    pub key: String,
+    /// Last change, by the clock of the store.
+    pub modified: Timestamp,
+    /// The file of an unfinished upload.
+    pub(super) unfinished: Option<PathBuf>,
+}
+
+impl ListedObject {
+    /// Whether it is what an upload has written so far: the upload goes on, or its process has died.
+    pub fn is_unfinished(&self) -> bool {
+        self.unfinished.is_some()
+    }
+}
+
+/// The files of a store, in no particular order. What appears or disappears meanwhile may be listed or not.
+pub struct Listing {
+    source: Source,
+    deadlines: Deadlines,
+}
+
+enum Source {
+    Disk(FolderWalk),
+    Store(BoxStream<'static, object_store::Result<ObjectMeta>>),
+}
+
+impl Listing {
+    pub(super) fn of_folder(root: &Path, prefix: &str, deadlines: Deadlines) -> Self {
+        Self { source: Source::Disk(FolderWalk::new(root, prefix)), deadlines }
+    }
+
+    pub(super) fn of_store(
+        listed: BoxStream<'static, object_store::Result<ObjectMeta>>,
+        deadlines: Deadlines,
+    ) -> Self {
+        Self { source: Source::Store(listed), deadlines }
+    }
+
+    /// The next files, at least one and about `limit`; none at the end. After an error the listing has ended.
+    ///
+    /// # Errors
+    /// When the store refuses or does not respond in time.
+    pub async fn next(&mut self, limit: usize) -> Result<Vec<ListedObject>, ObjectError> {
+        match &mut self.source {
+            Source::Disk(walk) => {
+                let mut walked = std::mem::take(walk);
+                let step = move || walked.next(limit).map(|found| (walked, found));
+                let (rest, found) = blocking(step).await.map_err(interrupted)?.map_err(read_failed)?;
+                *walk = rest;
+                Ok(found)
+            }
+            Source::Store(listed) => {
+                let mut found = Vec::new();
+                while found.len() < limit {
+                    let Some(next) = timeout(self.deadlines.response, listed.next()).await else {
+                        return Err(ObjectError::Deadline(self.deadlines.response));
+                    };
+                    let Some(object) = next else { break };
+                    found.push(from_store(object?));
+                }
+                Ok(found)
+            }
+        }
+    }
+}
+
+/// Removes the file of an unfinished upload.
+pub(super) async fn remove_unfinished(file: PathBuf) -> Result<(), ObjectError> {
+    match blocking(move || std::fs::remove_file(file)).await.map_err(interrupted)? {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(read_failed(error)),
+        _ => Ok(()),
+    }
+}
+
+fn from_store(object: ObjectMeta) -> ListedObject {
+    let modified = Timestamp::saturating_from_millis(object.last_modified.timestamp_millis());
+    ListedObject { key: object.location.to_string(), modified, unfinished: None }
+}
+
+fn read_failed(error: std::io::Error) -> ObjectError {
+    ObjectError::Store(object_store::Error::Generic { store: "LocalFileSystem", source: Box::new(error) })
+}
+
+fn interrupted(error: crate::runtime::Interrupted) -> ObjectError {
+    ObjectError::Store(object_store::Error::Generic { store: "LocalFileSystem", source: Box::new(error) })
+}
+
+/// Folders that are still to be read.
+#[derive(Default)]
+struct FolderWalk {
+    root: PathBuf,
+    folders: VecDeque<PathBuf>,
+    /// Files of the folder read last.
+    files: Vec<ListedObject>,
+}
+
+impl FolderWalk {
+    fn new(root: &Path, prefix: &str) -> Self {
+        Self { root: root.to_owned(), folders: VecDeque::from([root.join(prefix)]), files: Vec::new() }
+    }
+
+    fn next(&mut self, limit: usize) -> std::io::Result<Vec<ListedObject>> {
+        while self.files.len() < limit {
+            let Some(folder) = self.folders.pop_back() else { break };
+            match read_dir(&folder) {
+                Ok(entries) => entries.into_iter().try_for_each(|entry| self.add(&entry?))?,
+                // Removed meanwhile, or nothing was written yet.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let rest = self.files.split_off(limit.min(self.files.len()));
+        Ok(std::mem::replace(&mut self.files, rest))
+    }
+
+    fn add(&mut self, entry: &DirEntry) -> std::io::Result<()> {
+        let path = entry.path();
+        let metadata = match entry.metadata() {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            metadata => metadata?,
+        };
+        if metadata.is_dir() {
+            self.folders.push_back(path);
+        } else if metadata.is_file()
+            && let Some(text) = path.strip_prefix(&self.root).ok().and_then(Path::to_str)
+        {
+            let (key, is_unfinished) = match text.rsplit_once('#') {
+                Some((key, number)) if is_upload_number(number) => (key, true),
+                _ => (text, false),
+            };
+            let (key, modified) = (key.to_owned(), timestamp(metadata.modified()?));
+            self.files.push(ListedObject { key, modified, unfinished: is_unfinished.then_some(path) });
+        }
+        Ok(())
+    }
+}
+
+fn is_upload_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn timestamp(moment: SystemTime) -> Timestamp {
+    let age = moment.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp::saturating_from_millis(i64::try_from(age.as_millis()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,109 @@
+//! The clock of a process beside that of its database.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use assay_contracts::time::Timestamp;
+use assay_platform::db::{Clock, DatabaseError, Migrations, watch_clock_by};
+use assay_platform::runtime::{Budgets, CheckOutcome, Readiness, TaskFailure, Tasks, now, timeout};
+use assay_testkit::{ServiceDatabase, eventually};
+
+/// Schema of any service: the test database needs an existing role.
+const SCHEMA: &str = "export";
+static NO_MIGRATIONS: [Migrations; 0] = [];
+const BUDGETS: Budgets = Budgets { per_phase: Duration::from_secs(1), drain: Duration::ZERO };
+
+/// The clock of a process.
+#[derive(Default)]
+struct Skewed {
+    ahead_millis: AtomicI64,
+    reads: AtomicUsize,
+}
+
+impl Skewed {
+    fn by(millis: i64) -> Arc<Self> {
+        Arc::new(Self { ahead_millis: millis.into(), ..Self::default() })
+    }
+
+    fn now(&self) -> Timestamp {
+        self.reads.fetch_add(1, Ordering::SeqCst);
+        now().plus_millis(self.ahead_millis.load(Ordering::SeqCst))
+    }
+}
+
+/// Starts a process whose clock is ahead of this machine's.
+fn start(database: &ServiceDatabase, skewed: &Arc<Skewed>) -> Result<(Tasks, Clock)> {
+    let mut tasks = Tasks::new(Readiness::default());
+    let skewed = skewed.clone();
+    let database = database.open(SCHEMA)?;
+    let interval = Duration::from_millis(20);
+    let clock = watch_clock_by(&mut tasks, SCHEMA, &database, interval, move || skewed.now());
+    Ok((tasks, clock))
+}
+
+/// Runs until a task fails, for at most three seconds.
+async fn failure(tasks: Tasks) -> Option<TaskFailure> {
+    let stop = std::future::pending();
+    timeout(Duration::from_secs(3), tasks.run(stop, BUDGETS)).await.and_then(Result::err)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn process_with_a_wrong_clock_does_not_start() -> Result<()> {
+    let database = ServiceDatabase::postgres(SCHEMA, &NO_MIGRATIONS).await?;
+    for (millis, direction) in [(6_000, "ahead of"), (-3_600_000, "behind")] {
+        let (tasks, _clock) = start(&database, &Skewed::by(millis))?;
+        let failure = failure(tasks).await.context("it started")?.to_string();
+        assert!(failure.contains(direction) && failure.contains("synchronise"), "{failure}");
+        assert_eq!(failure.matches("Z)").count(), 2, "both times are named: {failure}");
+    }
+    let (tasks, clock) = start(&database, &Skewed::by(3_000))?;
+    assert!(failure(tasks).await.is_none(), "three seconds are only warned of");
+    assert!(clock.is_trusted());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn work_on_stored_times_pauses_while_the_clock_is_wrong() -> Result<()> {
+    let database = ServiceDatabase::postgres(SCHEMA, &NO_MIGRATIONS).await?;
+    let skewed = Skewed::by(0);
+    let (tasks, clock) = start(&database, &skewed)?;
+    let readiness = tasks.readiness().clone();
+    let stepped = async {
+        // The first comparison decides on the start.
+        eventually("a second comparison", || async { Ok(skewed.reads.load(Ordering::SeqCst) > 1) }).await?;
+        skewed.ahead_millis.store(-600_000, Ordering::SeqCst);
+        eventually("the step to be noticed", || async { Ok(!clock.is_trusted()) }).await?;
+        let refused = clock.verify().await;
+        assert!(matches!(refused, Err(DatabaseError::Clock(_))), "{refused:?}");
+        eventually("the role to be degraded", || async {
+            let report = readiness.report().await;
+            Ok(report.ready && report.checks["export clock"] == CheckOutcome::Degraded)
+        })
+        .await?;
+        skewed.ahead_millis.store(0, Ordering::SeqCst);
+        eventually("the repair to be noticed", || async { Ok(clock.is_trusted()) }).await?;
+        Ok(clock.verify().await?)
+    };
+    tokio::select! {
+        ended = tasks.run(std::future::pending(), BUDGETS) => anyhow::bail!("the process ended: {ended:?}"),
+        stepped = stepped => stepped,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn process_waits_for_a_database_that_is_down() -> Result<()> {
+    let database = ServiceDatabase::empty_sqlite(SCHEMA)?;
+    let (tasks, clock) = start(&database, &Skewed::by(-3_600_000))?;
+    clock.verify().await?;
+    assert!(failure(tasks).await.is_none(), "SQLite is on the same machine");
+    let mut settings = database.settings();
+    settings.database_url = "postgres://nobody@127.0.0.1:1/nothing".to_owned().into();
+    let mut tasks = Tasks::new(Readiness::default());
+    let unreachable = assay_platform::db::Database::open(&settings, SCHEMA)?;
+    let clock = watch_clock_by(&mut tasks, SCHEMA, &unreachable, Duration::from_millis(20), now);
+    assert!(failure(tasks).await.is_none());
+    assert!(clock.is_trusted() && clock.verify().await.is_err());
+    Ok(())
+}

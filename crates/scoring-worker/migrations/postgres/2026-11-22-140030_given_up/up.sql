@@ -1,0 +1,2 @@
+-- Failed evaluations whose event became a dead letter: a later evaluation replaces them.
+ALTER TABLE evaluations ADD COLUMN given_up boolean NOT NULL DEFAULT false;

@@ -1,0 +1,1 @@
+ALTER TABLE evaluations DROP COLUMN given_up;

@@ -1,0 +1,101 @@
+//! Conversations whose event becomes a dead letter have a failed evaluation, which a retry replaces.
+
+use std::sync::atomic::Ordering;
+
+use anyhow::{Context as _, Result};
+use assay_contracts::event::{ConversationDeleted, EvaluationOutcome};
+use assay_contracts::tenant::Scope;
+use assay_messaging::{OutgoingEvent, PublishError};
+use assay_platform::runtime::{new_id, now};
+use assay_testkit::{eventually, on_both_databases};
+
+use crate::test_app::TestApp;
+use crate::{by_ai, read};
+
+on_both_databases! { TestApp {
+    given_up_conversation_is_failed_until_a_retry_evaluates_it,
+    conversation_is_not_given_up_before_that_is_recorded,
+    evaluated_or_deleted_conversation_is_not_given_up,
+} }
+
+/// On a bus without a second attempt.
+async fn without_retries(mut app: TestApp) -> Result<TestApp> {
+    app.accept(&by_ai()).await?;
+    app.limit_attempts(1)?;
+    app.accept(&by_ai()).await?;
+    Ok(app)
+}
+
+async fn given_up_conversation_is_failed_until_a_retry_evaluates_it(app: TestApp) -> Result<()> {
+    let app = without_retries(app).await?;
+    let before = app.progress(app.organization).await?;
+    let accepted = app.store(&by_ai())?;
+    let event = OutgoingEvent::new(new_id(), now(), &accepted)?;
+    app.ingest.broken.store(true, Ordering::SeqCst);
+    for _ in 0..2 {
+        assert!(matches!(app.try_publish(&event).await, Err(PublishError::Rejected { .. })));
+    }
+    let failed = read(&app, accepted.ticket_id).await?;
+    assert_eq!(failed["status"], "failed");
+    let message = failed["error_message"].as_str().context("no message")?;
+    assert!(message.contains("every attempt failed"), "{message}");
+    eventually("the failure", || async { Ok(app.published(accepted.ticket_id)? == 1) }).await?;
+    assert_eq!(app.progress(app.organization).await?, before + 1);
+
+    app.ingest.broken.store(false, Ordering::SeqCst);
+    for _ in 0..2 {
+        app.publish(&event).await?;
+    }
+    assert_eq!(read(&app, accepted.ticket_id).await?["status"], "scored");
+    eventually("the evaluation", || async { Ok(app.published(accepted.ticket_id)? == 2) }).await?;
+    assert_eq!(app.progress(app.organization).await?, before + 2);
+    let received = app.received_evaluations.lock().map_err(|_| anyhow::anyhow!("poisoned"))?;
+    let of_ticket: Vec<_> =
+        received.iter().filter(|evaluated| evaluated.ticket.id == accepted.ticket_id).collect();
+    assert!(matches!(&of_ticket[0].outcome, EvaluationOutcome::Failed { .. }));
+    assert!(matches!(&of_ticket[1].outcome, EvaluationOutcome::Evaluated { .. }));
+    let order = |index: usize| (of_ticket[index].evaluated_at, of_ticket[index].evaluation_id);
+    assert!(order(0) < order(1), "exports keep the newer one");
+    assert_eq!(of_ticket[0].ticket, of_ticket[1].ticket);
+    Ok(())
+}
+
+async fn conversation_is_not_given_up_before_that_is_recorded(app: TestApp) -> Result<()> {
+    let app = without_retries(app).await?;
+    let accepted = app.store(&by_ai())?;
+    let event = OutgoingEvent::new(new_id(), now(), &accepted)?;
+    app.ingest.away.store(true, Ordering::SeqCst);
+    for _ in 0..3 {
+        assert!(matches!(app.try_publish(&event).await, Err(PublishError::Retry { .. })));
+    }
+    let id = accepted.ticket_id.to_string();
+    assert_eq!(app.read(app.organization, Scope::Tickets, &id).await?.status(), 404);
+    app.ingest.away.store(false, Ordering::SeqCst);
+    app.publish(&event).await?;
+    assert_eq!(read(&app, id).await?["status"], "scored");
+    Ok(())
+}
+
+async fn evaluated_or_deleted_conversation_is_not_given_up(app: TestApp) -> Result<()> {
+    let app = without_retries(app).await?;
+    let (evaluated, event) = app.accept(&by_ai()).await?;
+    let before = read(&app, evaluated.ticket_id).await?;
+    let gone = app.store(&by_ai())?;
+    let deleted = ConversationDeleted {
+        organization_id: app.organization,
+        ticket_id: gone.ticket_id,
+        deleted_at: now(),
+    };
+    app.publish(&OutgoingEvent::new(new_id(), now(), &deleted)?).await?;
+    let count = app.progress(app.organization).await?;
+    app.ingest.broken.store(true, Ordering::SeqCst);
+    let gone_event = OutgoingEvent::new(new_id(), now(), &gone)?;
+    for event in [event, gone_event] {
+        assert!(matches!(app.try_publish(&event).await, Err(PublishError::Rejected { .. })));
+    }
+    assert_eq!(read(&app, evaluated.ticket_id).await?, before);
+    let gone_id = gone.ticket_id.to_string();
+    assert_eq!(app.read(app.organization, Scope::Tickets, &gone_id).await?.status(), 404);
+    assert_eq!(app.progress(app.organization).await?, count);
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! Endpoints of one organization that never answer, beside those of another.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use assay_contracts::webhook::WebhookEvent;
+use assay_platform::runtime::{new_id, now, timeout};
+use assay_testkit::{eventually, on_both_databases};
+use assay_webhooks::store::{CreateOutcome, Creation};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use crate::fixture::Fixture;
+use crate::running_role::RunningRole;
+
+on_both_databases! { RunningRole {
+    silent_endpoints_do_not_delay_other_organizations,
+} }
+
+async fn silent_endpoints_do_not_delay_other_organizations(mut role: RunningRole) -> Result<()> {
+    let silent = TcpListener::bind("127.0.0.1:0").await?;
+    let answering = TcpListener::bind("127.0.0.1:0").await?;
+    let (silent_url, answering_url) = (url_of(&silent)?, url_of(&answering)?);
+    let attempts = Arc::new(AtomicUsize::new(0));
+    let held = async {
+        let mut connections = Vec::new();
+        while let Ok((connection, _)) = silent.accept().await {
+            attempts.fetch_add(1, Ordering::SeqCst);
+            connections.push(connection);
+        }
+    };
+    let test = async {
+        for _ in 0..10 {
+            create(&role.fixture, &silent_url).await?;
+        }
+        enqueue(&role.fixture, 40).await?;
+        let in_flight = || attempts.load(Ordering::SeqCst);
+        eventually("the attempts of the first organization", || async { Ok(in_flight() >= 16) }).await?;
+        role.fixture.organization_id = new_id();
+        create(&role.fixture, &answering_url).await?;
+        let began = Instant::now();
+        enqueue(&role.fixture, 3).await?;
+        let received = async {
+            for _ in 0..3 {
+                answer(&answering).await?;
+            }
+            Ok::<_, anyhow::Error>(())
+        };
+        let received = timeout(Duration::from_secs(10), received).await;
+        anyhow::ensure!(
+            received.is_some_and(|received| received.is_ok()),
+            "nothing was received in 10 seconds"
+        );
+        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+        assert_eq!(in_flight(), 16, "the share of one organization");
+        Ok(())
+    };
+    tokio::select! {
+        () = held => anyhow::bail!("the silent endpoint ended"),
+        tested = test => tested,
+    }
+}
+
+fn url_of(listener: &TcpListener) -> Result<String> {
+    Ok(format!("http://{}/", listener.local_addr()?))
+}
+
+async fn create(fixture: &Fixture, url: &str) -> Result<()> {
+    let mut endpoint = fixture.endpoint(&[WebhookEvent::EvaluationCompleted])?;
+    endpoint.url = url.to_owned();
+    let creation = Creation { endpoint, record: None, limit: 20 };
+    assert_eq!(fixture.store.create(creation).await?, CreateOutcome::Created);
+    Ok(())
+}
+
+/// `count` messages to each endpoint of the organization, due at once.
+async fn enqueue(fixture: &Fixture, count: usize) -> Result<()> {
+    let received = (0..count).map(|_| fixture.announced(new_id())).collect();
+    Ok(fixture.store.enqueue(received, now(), now()).await?)
+}
+
+/// Answers one request on a connection of its own.
+async fn answer(listener: &TcpListener) -> Result<()> {
+    let (mut connection, _) = listener.accept().await?;
+    let mut head = [0; 16 * 1024];
+    let read = connection.read(&mut head).await?;
+    anyhow::ensure!(read > 0, "the request is empty");
+    connection.write_all(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n").await?;
+    Ok(connection.shutdown().await?)
+}

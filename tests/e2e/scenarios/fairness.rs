@@ -1,0 +1,185 @@
+//! Fairness: one organization imports as fast as it can, another a few conversations per second. The second one gets its
+//! evaluations within seconds, however many conversations of the first one wait.
+
+#![allow(clippy::print_stderr, reason = "prints measured figures")]
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tokio::time::{interval, sleep};
+
+use crate::harness::{Api, LIMIT, PrivateStack, conversation, edited, message, set};
+
+/// From the 202 to the evaluation, for nineteen of twenty conversations of the small organization.
+const MAX_P95: Duration = Duration::from_secs(5);
+/// Between two looks at an evaluation.
+const POLL: Duration = Duration::from_millis(50);
+
+/// Messages of a conversation, and the text of each.
+const MESSAGES: usize = 24;
+const TEXT: &str = "My order has not arrived, although the confirmation said that it would be here on Tuesday. I have \
+                    checked the address, the tracking page and the neighbours, and nobody knows where it is. Could you \
+                    please find out what has happened, and tell me when I can expect it?";
+
+struct Load {
+    /// Conversations of the large organization before the small one begins. It imports on until the end.
+    backlog: usize,
+    /// Concurrent imports of the large organization.
+    connections: usize,
+    /// Imports of the small organization in a second.
+    per_second: u32,
+    /// How long it imports.
+    time: Duration,
+}
+
+/// Tickets of the large organization, in about the order of their acceptance.
+type Tickets = Arc<Mutex<Vec<String>>>;
+
+/// For every run of the tests.
+pub async fn small(stack: &mut PrivateStack) -> Result<()> {
+    measure(stack, Load { backlog: 600, connections: 32, per_second: 4, time: Duration::from_secs(10) }).await
+}
+
+/// `make fairness`.
+pub async fn full(stack: &mut PrivateStack) -> Result<()> {
+    let backlog = std::env::var("FAIRNESS_CONVERSATIONS").ok().map(|count| count.parse()).transpose()?;
+    let backlog = backlog.unwrap_or(1_000_000);
+    measure(stack, Load { backlog, connections: 128, per_second: 10, time: Duration::from_secs(60) }).await
+}
+
+async fn measure(stack: &mut PrivateStack, load: Load) -> Result<()> {
+    stack.start().await?;
+    let (large, small) = (stack.api()?, stack.api_of("small").await?);
+    large.register("bot").await?;
+    small.register("bot").await?;
+    let (tickets, is_over) = (Tickets::default(), Arc::new(AtomicBool::new(false)));
+    let began = Instant::now();
+    let mut importing = import_until_over(&large, &load, &tickets, &is_over);
+    while lock(&tickets).len() < load.backlog {
+        ensure!(importing.len() == load.connections, "{:?}", importing.join_next().await);
+        sleep(POLL).await;
+    }
+    let seeded = began.elapsed();
+    let done_before = evaluated(&large, &tickets).await?;
+    let times = import_and_wait(&small, &load).await;
+    let done = evaluated(&large, &tickets).await?;
+    let accepted = lock(&tickets).len();
+    is_over.store(true, Ordering::Relaxed);
+    while let Some(imported) = importing.join_next().await {
+        imported??;
+    }
+    let times = times?;
+    let at = |share: usize| times.get(times.len() * share / 100).copied().unwrap_or_default();
+    let (p50, p95, max) = (at(50), at(95), times.last().copied().unwrap_or_default());
+    let kind = stack.kind();
+    eprintln!("fairness of {kind:?}: {} conversations imported in {seeded:?}", load.backlog);
+    eprintln!("  {} of the other organization: p50 {p50:?}, p95 {p95:?}, max {max:?}", times.len());
+    eprintln!("  the large one meanwhile: {done_before} to {done} evaluated, {accepted} accepted");
+    ensure!(done < accepted * 3 / 4, "the large organization has no backlog any more: this proves nothing");
+    ensure!(done > done_before, "the large organization got no turn");
+    ensure!(p95 <= MAX_P95, "p95 {p95:?}");
+    Ok(())
+}
+
+/// Imports as fast as it can, until told to stop.
+fn import_until_over(
+    api: &Api,
+    load: &Load,
+    tickets: &Tickets,
+    is_over: &Arc<AtomicBool>,
+) -> JoinSet<Result<()>> {
+    let number = Arc::new(AtomicUsize::new(0));
+    let mut importing = JoinSet::new();
+    for _ in 0..load.connections {
+        let (api, tickets, is_over) = (api.clone(), tickets.clone(), is_over.clone());
+        let number = number.clone();
+        importing.spawn(async move {
+            while !is_over.load(Ordering::Relaxed) {
+                let number = number.fetch_add(1, Ordering::Relaxed);
+                let ticket = import(&api, &format!("large-{number}")).await?;
+                lock(&tickets).push(ticket);
+            }
+            Ok(())
+        });
+    }
+    importing
+}
+
+/// The sorted times from each 202 to its evaluation.
+async fn import_and_wait(api: &Api, load: &Load) -> Result<Vec<Duration>> {
+    let mut ticks = interval(Duration::from_secs(1) / load.per_second);
+    let mut waiting = JoinSet::new();
+    let began = Instant::now();
+    for number in 0.. {
+        if began.elapsed() >= load.time {
+            break;
+        }
+        ticks.tick().await;
+        let api = api.clone();
+        waiting.spawn(async move {
+            let ticket = import(&api, &format!("small-{number}")).await?;
+            let accepted = Instant::now();
+            while status(&api, &ticket).await? == "pending" {
+                ensure!(accepted.elapsed() < LIMIT, "small-{number} is not evaluated");
+                sleep(POLL).await;
+            }
+            anyhow::Ok(accepted.elapsed())
+        });
+    }
+    let mut times = Vec::new();
+    while let Some(time) = waiting.join_next().await {
+        times.push(time??);
+    }
+    times.sort_unstable();
+    Ok(times)
+}
+
+/// How many tickets are evaluated: about, because they are evaluated in about this order.
+async fn evaluated(api: &Api, tickets: &Tickets) -> Result<usize> {
+    let tickets = lock(tickets).clone();
+    let (mut done, mut pending) = (0, tickets.len());
+    while let Some(ticket) = tickets[done..pending].get((pending - done) / 2) {
+        let middle = done + (pending - done) / 2;
+        match status(api, ticket).await?.as_str() {
+            "pending" => pending = middle,
+            _ => done = middle + 1,
+        }
+    }
+    Ok(done)
+}
+
+/// Imports a conversation. A full queue is not an error: the client tries again.
+async fn import(api: &Api, id: &str) -> Result<String> {
+    let began = Instant::now();
+    loop {
+        let answer = api.post("/v1/assess", &long_conversation(id)).await?;
+        if answer.status != 503 {
+            let receipt = answer.expect(202)?;
+            return Ok(receipt["id"].as_str().context("no id")?.to_owned());
+        }
+        ensure!(began.elapsed() < LIMIT, "no room for {id}");
+        sleep(POLL).await;
+    }
+}
+
+/// A long conversation with an AI agent: the model of the scorer reads it, which takes longer than to import it.
+fn long_conversation(id: &str) -> Value {
+    let authors =
+        [json!({"type": "contact", "external_id": "ann"}), json!({"type": "ai", "external_id": "bot"})];
+    let messages =
+        (0..MESSAGES).map(|number| message(number, &authors[number % 2], &format!("{number}: {TEXT}")));
+    edited(conversation(id), &[set("/messages", messages.collect::<Vec<_>>())])
+}
+
+async fn status(api: &Api, ticket: &str) -> Result<String> {
+    let evaluation = api.get(&format!("/v1/tickets/{ticket}/evaluation")).await?.expect(200)?;
+    Ok(evaluation["status"].as_str().context("no status")?.to_owned())
+}
+
+fn lock(tickets: &Tickets) -> std::sync::MutexGuard<'_, Vec<String>> {
+    tickets.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

@@ -1,0 +1,77 @@
+//! A conversation that cannot be evaluated has a failed evaluation and a row in the files, until an operator's retry.
+
+use anyhow::{Context, Result, ensure};
+use assay_testkit::execute;
+use serde_json::json;
+
+use crate::harness::{Api, Kind, PrivateStack, Table, conversation, until};
+
+/// The store refuses evaluations, and takes failures.
+const REFUSE_ON_SQLITE: &str = "
+    CREATE TRIGGER refuse BEFORE INSERT ON evaluations WHEN NEW.status <> 'failed'
+    BEGIN SELECT RAISE(ABORT, 'refused by a test'); END";
+const REFUSE_ON_POSTGRES: &str = "
+    CREATE FUNCTION scoring.refuse() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'refused by a test'; END $$;
+    CREATE TRIGGER refuse BEFORE INSERT ON scoring.evaluations FOR EACH ROW WHEN (NEW.status <> 'failed')
+        EXECUTE FUNCTION scoring.refuse()";
+
+/// One attempt, so that the first failure is the last.
+pub async fn run(stack: &mut PrivateStack) -> Result<()> {
+    stack.start_with(&[("ASSAY_BUS__MAX_ATTEMPTS", "1")]).await?;
+    let api = stack.api()?;
+    let before = api.import(&conversation("before")).await?;
+    ensure!(api.evaluation(&before).await?["status"] != "failed", "evaluated before");
+    let (database, refuse, allow) = match stack.kind() {
+        Kind::Standalone => {
+            let database = format!("sqlite:{}", stack.data().join("scoring.sqlite").display());
+            (database, REFUSE_ON_SQLITE, "DROP TRIGGER refuse")
+        }
+        Kind::Distributed => {
+            let database = stack.setting("ASSAY_SCORING__DATABASE_URL").to_owned();
+            (database, REFUSE_ON_POSTGRES, "DROP TRIGGER refuse ON scoring.evaluations")
+        }
+    };
+    execute(&database, refuse)?;
+    let ticket = api.import(&conversation("given-up")).await?;
+    let failed = api.evaluation(&ticket).await?;
+    ensure!(failed["status"] == "failed", "{failed}");
+    ensure!(
+        failed["error_message"].as_str().is_some_and(|text| text.contains("every attempt failed")),
+        "{failed}"
+    );
+    for kind in ["axis", "resolution_audit"] {
+        ensure!(statuses(&api, kind).await? == ["failed"], "{kind}: the file has no row of it");
+    }
+
+    execute(&database, allow)?;
+    retry(stack).await?;
+    let scored = until("the retried evaluation", async || {
+        let evaluation = api.get(&format!("/v1/tickets/{ticket}/evaluation")).await?.expect(200)?;
+        Ok((evaluation["status"] != "failed").then_some(evaluation))
+    });
+    let status = scored.await?["status"].as_str().context("no status")?.to_owned();
+    ensure!(statuses(&api, "resolution_audit").await? == [status], "the row was not replaced");
+    Ok(())
+}
+
+/// The values of `evaluation_status` in the rows of the conversation.
+async fn statuses(api: &Api, kind: &str) -> Result<Vec<String>> {
+    let file = api.file(&api.export(&json!({"kind": kind})).await?).await?;
+    let rows = Table::read(&file)?.rows;
+    let of_conversation =
+        rows.iter().filter(|row| row.get("external_ticket_id").is_some_and(|id| id == "given-up"));
+    Ok(of_conversation.filter_map(|row| row.get("evaluation_status").cloned()).collect())
+}
+
+/// `assay dead-letter retry` of all.
+async fn retry(stack: &PrivateStack) -> Result<()> {
+    let data = stack.data().to_str().context("the folder is no text")?;
+    let place: &[&str] = match stack.kind() {
+        Kind::Standalone => &["--data-dir", data],
+        Kind::Distributed => &[],
+    };
+    let output = stack.assay(&[&["dead-letter", "retry", "--all"], place].concat()).output().await?;
+    ensure!(output.status.success(), "assay dead-letter retry: {output:?}");
+    Ok(())
+}
