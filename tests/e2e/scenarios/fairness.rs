@@ -20,7 +20,7 @@ const MAX_P95: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(50);
 
 /// Messages of a conversation, and the text of each.
-const MESSAGES: usize = 24;
+const MESSAGES: usize = 8;
 const TEXT: &str = "My order has not arrived, although the confirmation said that it would be here on Tuesday. I have \
                     checked the address, the tracking page and the neighbours, and nobody knows where it is. Could you \
                     please find out what has happened, and tell me when I can expect it?";
@@ -39,9 +39,9 @@ struct Load {
 /// Tickets of the large organization, in about the order of their acceptance.
 type Tickets = Arc<Mutex<Vec<String>>>;
 
-/// For every run of the tests.
+/// For every run of the tests: the small organization stays below its half of what a busy machine evaluates in a debug build.
 pub async fn small(stack: &mut PrivateStack) -> Result<()> {
-    measure(stack, Load { backlog: 600, connections: 32, per_second: 4, time: Duration::from_secs(10) }).await
+    measure(stack, Load { backlog: 600, connections: 8, per_second: 2, time: Duration::from_secs(10) }).await
 }
 
 /// `make fairness`.
