@@ -1,5 +1,6 @@
 //! A client written to the documentation. Its callers record every answer in the journal.
 
+use assay_platform::http_client::client_builder;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -43,7 +44,7 @@ pub struct Client {
 
 impl Client {
     pub fn new(base_url: &str, key: &'static str) -> Result<Self> {
-        let http = Http::builder().redirect(redirect::Policy::none()).timeout(TIMEOUT).no_proxy().build()?;
+        let http = client_builder().redirect(redirect::Policy::none()).timeout(TIMEOUT).no_proxy().build()?;
         Ok(Self { http, base_url: base_url.to_owned(), key })
     }
 

@@ -84,7 +84,8 @@ pub(crate) fn describe() {
     describe_counter!(
         "assay_export_swept_files_total",
         Unit::Count,
-        "Files removed from the object store that no export has"
+        "Files removed from the object store that no export has: of an upload whose process died, of another attempt, of a \
+         failed export or one whose file was due to be removed, of no export at all"
     );
     describe_counter!(
         "assay_export_attempts_total",

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 
-use super::{InHand, Parking};
+use super::{InFlightPermit, Parking};
 use crate::bus::{Delivery, Handler, Outcome};
 
 /// Lets through to a handler what it can handle at once, and parks all other deliveries.
@@ -20,10 +20,10 @@ impl Parking {
         Arc::new(ParkingHandler { parking: self.clone(), handler })
     }
 
-    /// Takes so many deliveries in hand, if there is room for all of them and no other event waits for its turn.
-    fn let_through(&self, fresh: usize) -> Option<InHand> {
+    /// Takes so many deliveries in flight, if there is room for all of them and no other event waits for its turn.
+    fn let_through(&self, fresh: usize) -> Option<InFlightPermit> {
         let is_fair = !self.shared.may_hold_unclaimed.load(Ordering::Relaxed);
-        is_fair.then(|| self.shared.take_in_hand(fresh)).flatten()
+        is_fair.then(|| self.shared.try_start(fresh)).flatten()
     }
 
     async fn park_deliveries(&self, deliveries: &[&Delivery]) -> Result<(), String> {

@@ -39,8 +39,8 @@ struct Shared {
     /// Most events handled together.
     chunk: usize,
     /// Events that handlers are working on.
-    in_hand: AtomicUsize,
-    /// Whether the table may hold events that nobody has claimed: then no delivery is let through.
+    in_flight: AtomicUsize,
+    /// Whether the table may hold unclaimed events: then no delivery is let through.
     may_hold_unclaimed: AtomicBool,
     /// Wakes a worker: events were parked, or others are done.
     changed: Notify,
@@ -48,8 +48,8 @@ struct Shared {
     last: Mutex<OrganizationId>,
 }
 
-/// The right to handle some events; released on drop.
-struct InHand {
+/// Permit to handle some events; released on drop.
+struct InFlightPermit {
     shared: Arc<Shared>,
     events: usize,
 }
@@ -60,7 +60,7 @@ impl Parking {
     pub fn new(database: Database, chunk: usize) -> Self {
         let shared = Shared {
             chunk: chunk.max(1),
-            in_hand: AtomicUsize::new(0),
+            in_flight: AtomicUsize::new(0),
             may_hold_unclaimed: AtomicBool::new(false),
             changed: Notify::new(),
             last: Mutex::new(Uuid::nil().into()),
@@ -70,12 +70,12 @@ impl Parking {
 }
 
 impl Shared {
-    /// Takes so many events in hand, if there is room for them.
-    fn take_in_hand(self: &Arc<Self>, events: usize) -> Option<InHand> {
+    /// A permit to handle so many events, if there is room for them.
+    fn try_start(self: &Arc<Self>, events: usize) -> Option<InFlightPermit> {
         let limit = WORKERS * self.chunk;
-        let take = |in_hand: usize| (in_hand + events <= limit).then_some(in_hand + events);
-        let taken = self.in_hand.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
-        taken.ok().map(|_| InHand { shared: Arc::clone(self), events })
+        let take = |in_flight: usize| (in_flight + events <= limit).then_some(in_flight + events);
+        let taken = self.in_flight.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+        taken.ok().map(|_| InFlightPermit { shared: Arc::clone(self), events })
     }
 
     fn last(&self) -> MutexGuard<'_, OrganizationId> {
@@ -84,9 +84,9 @@ impl Shared {
     }
 }
 
-impl Drop for InHand {
+impl Drop for InFlightPermit {
     fn drop(&mut self) {
-        self.shared.in_hand.fetch_sub(self.events, Ordering::Relaxed);
+        self.shared.in_flight.fetch_sub(self.events, Ordering::Relaxed);
         self.shared.changed.notify_one();
     }
 }

@@ -25,7 +25,7 @@ const POLL: Duration = Duration::from_millis(500);
 const OUTAGE: ExponentialBuilder = backoff(Duration::from_millis(500), Duration::from_secs(5));
 /// An event that was claimed as often without a result is returned to the bus: it may be what ends the process.
 const MAX_CLAIMS: u32 = 5;
-/// Looks for organizations with events that nobody has claimed, before a worker waits.
+/// Looks for organizations with unclaimed events, before a worker waits.
 const MAX_LOOKS: usize = 32;
 /// Between two updates of the gauge.
 const GAUGE_INTERVAL: Duration = Duration::from_secs(10);
@@ -51,7 +51,7 @@ struct Pause {
 }
 
 impl Parking {
-    /// Handles parked events until `stop`, then finishes those in hand. A task of `Phase::Consume`.
+    /// Handles parked events until `stop`, then finishes those in flight. A task of `Phase::Consume`.
     pub async fn work(self, work: ParkedWork, stop: CancellationToken) {
         metrics::register_queue(work.queue);
         let workers = join_all((0..WORKERS).map(|_| self.run_worker(&work, &stop)));
@@ -63,7 +63,7 @@ impl Parking {
         while !stop.is_cancelled() {
             match self.handle_chunk(work, stop).await {
                 Ok(true) => pause.end(),
-                // Nothing to do, or enough in hand.
+                // Nothing to do, or enough in flight.
                 Ok(false) => {
                     let changed = timeout(POLL, self.shared.changed.notified());
                     stop.run_until_cancelled(changed).await;
@@ -84,7 +84,7 @@ impl Parking {
                 return Ok(false);
             };
             let has_more_organizations = organizations.len() >= chunk;
-            let Some(_in_hand) = self.shared.take_in_hand(chunk) else { return Ok(false) };
+            let Some(_in_hand) = self.shared.try_start(chunk) else { return Ok(false) };
             let claim = self.claim(organizations, now(), chunk).await.map_err(|error| error.to_string())?;
             *self.shared.last() = claim.last.unwrap_or(last_listed);
             let may_hold_unclaimed = has_more_organizations || claim.events.len() >= chunk;

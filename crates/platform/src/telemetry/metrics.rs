@@ -138,7 +138,7 @@ fn describe() {
     describe_gauge!(
         "assay_clock_skew_seconds",
         Unit::Seconds,
-        "How far the clock of the process is ahead of the database's; negative: behind"
+        "How far the clock of the process is ahead of the database's, in seconds; negative: behind. Only with PostgreSQL"
     );
     describe_counter!(
         "assay_database_unavailable_total",
