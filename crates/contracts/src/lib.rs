@@ -6,6 +6,7 @@
 #![warn(missing_docs)]
 
 pub mod agent;
+pub mod console;
 pub mod conversation;
 pub mod evaluation;
 pub mod event;

@@ -3,6 +3,7 @@
 mod api_key;
 mod claims;
 mod encryption;
+mod random_token;
 mod service_token;
 mod signature;
 mod token_cache;
@@ -10,5 +11,6 @@ mod token_cache;
 pub use self::api_key::{ApiKey, ApiKeyHash, InvalidApiKey};
 pub use self::claims::{Audience, ServiceClaims};
 pub use self::encryption::UnreadableSecret;
+pub use self::random_token::{RandomToken, TokenHash};
 pub use self::service_token::{InvalidToken, ServiceTokens, UnusableSecret};
 pub use self::signature::{InvalidKeys, InvalidSignature, SigningKeys};
