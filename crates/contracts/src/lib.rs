@@ -9,6 +9,7 @@ pub mod agent;
 pub mod console;
 pub mod conversation;
 pub mod evaluation;
+pub mod evaluations;
 pub mod event;
 pub mod export;
 pub mod ids;

@@ -20,6 +20,12 @@ pub enum Scope {
     Tickets,
     /// Create, read and download exports.
     Exports,
+    /// List and summarize evaluations.
+    #[serde(rename = "evaluations:read")]
+    EvaluationsRead,
+    /// Read transcripts.
+    #[serde(rename = "transcripts:read")]
+    TranscriptsRead,
     /// Manage webhooks and read their deliveries.
     Webhooks,
     /// Sign in to the console, which shows everything of the organization and manages its keys.
@@ -30,11 +36,13 @@ pub enum Scope {
 
 impl Scope {
     /// Every scope, in the order of documentation.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Assess,
         Self::Agents,
         Self::Tickets,
         Self::Exports,
+        Self::EvaluationsRead,
+        Self::TranscriptsRead,
         Self::Webhooks,
         Self::Console,
         Self::Admin,
@@ -47,6 +55,8 @@ impl Scope {
             Self::Agents => "agents",
             Self::Tickets => "tickets",
             Self::Exports => "exports",
+            Self::EvaluationsRead => "evaluations:read",
+            Self::TranscriptsRead => "transcripts:read",
             Self::Webhooks => "webhooks",
             Self::Console => "console",
             Self::Admin => "admin",
@@ -62,7 +72,9 @@ impl fmt::Display for Scope {
 
 /// The name is not one of [`Scope::ALL`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown scope `{0}`: use assess, agents, tickets, exports, webhooks, console or admin")]
+#[error(
+    "unknown scope `{0}`: use assess, agents, tickets, exports, evaluations:read, transcripts:read, webhooks, console or admin"
+)]
 pub struct UnknownScope(pub String);
 
 impl FromStr for Scope {
