@@ -29,7 +29,7 @@ pub struct Call<'a> {
     pub path: &'a str,
     /// Additional headers.
     pub headers: HeaderMap,
-    /// Body, sent as JSON.
+    /// Body; JSON unless the headers name another type.
     pub body: Option<Bytes>,
 }
 
@@ -136,6 +136,7 @@ impl Service {
         let url = self.url(call.path)?;
         let token =
             self.tokens.issue(self.audience, claims, now()).map_err(|error| self.unreadable(&error))?;
+        let has_content_type = call.headers.contains_key(CONTENT_TYPE);
         let mut request = self.http.for_current_thread()?.request(call.method, url).headers(call.headers);
         request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         if let Some(context) = context {
@@ -145,7 +146,10 @@ impl Service {
             }
         }
         if let Some(body) = call.body {
-            request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json")).body(body);
+            if !has_content_type {
+                request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            }
+            request = request.body(body);
         }
         Ok(request)
     }
@@ -214,6 +218,26 @@ impl Service {
         self.read_json(self.send(claims, call).await?).await
     }
 
+    /// Sends a call and decodes the response, which must be a success.
+    ///
+    /// # Errors
+    /// As [`Self::post_json`].
+    pub async fn call_json<T: DeserializeOwned>(
+        &self,
+        claims: &ServiceClaims,
+        call: Call<'_>,
+    ) -> Result<T, ClientError> {
+        self.read_json(self.send(claims, call).await?).await
+    }
+
+    /// Sends a call whose response is a success without a body that matters.
+    ///
+    /// # Errors
+    /// When the service is unreachable or responds with an error.
+    pub async fn call_unanswered(&self, claims: &ServiceClaims, call: Call<'_>) -> Result<(), ClientError> {
+        self.read_body(self.send(claims, call).await?).await.map(|_| ())
+    }
+
     /// Checks the readiness of the service.
     ///
     /// # Errors
@@ -238,6 +262,11 @@ impl Service {
     }
 
     async fn read_json<T: DeserializeOwned>(&self, response: Response) -> Result<T, ClientError> {
+        let body = self.read_body(response).await?;
+        serde_json::from_slice(&body).map_err(|error| self.unreadable(&error))
+    }
+
+    async fn read_body(&self, response: Response) -> Result<Bytes, ClientError> {
         let status = response.status();
         let body = match timeout(self.deadline, response.bytes()).await {
             Some(Ok(body)) => body,
@@ -250,7 +279,7 @@ impl Service {
             let problem = serde_json::from_slice::<Problem>(&body).ok().map(Box::new);
             return Err(ClientError::Refused { service: self.name(), status: status.as_u16(), problem });
         }
-        serde_json::from_slice(&body).map_err(|error| self.unreadable(&error))
+        Ok(body)
     }
 
     fn url(&self, path: &str) -> Result<Url, ClientError> {

@@ -24,6 +24,8 @@ pub struct Config {
     pub max_in_flight: usize,
     /// Maximum number of requests without a key in flight; beyond it the answer is 503.
     pub max_keyless_in_flight: usize,
+    /// Maximum number of requests for pages of the console in flight; beyond it the answer is 503.
+    pub max_console_in_flight: usize,
     /// Maximum number of connections.
     pub max_connections: usize,
     /// Time after which a connection is closed whose client takes nothing of a response, in seconds; 0: never.

@@ -1,6 +1,7 @@
 //! The registry's internal HTTP interface. Every call needs a service token made for agent-registry.
 
 mod agents;
+mod console;
 mod keys;
 mod retention;
 
@@ -9,14 +10,14 @@ use std::time::Duration;
 
 use actix_web::HttpRequest;
 use actix_web::middleware::from_fn;
-use actix_web::web::{Bytes, Data, Payload, ServiceConfig, get, post, scope};
+use actix_web::web::{Bytes, Data, Payload, ServiceConfig, delete, get, post, scope};
 use assay_contracts::problem::ProblemCode;
 use assay_messaging::outbox::Outbox;
 use assay_platform::web::{BodyLimits, ServiceAuth, WebError, read_body, resource, service_auth_middleware};
 use serde::de::DeserializeOwned;
 
 use crate::app::record_key_use::KeyUses;
-use crate::domain::DefaultRetention;
+use crate::domain::{DefaultRetention, SessionLimits};
 use crate::store::Store;
 
 /// Bodies are small. The gateway refuses larger ones.
@@ -28,6 +29,7 @@ pub struct Services {
     pub outbox: Outbox,
     pub key_uses: KeyUses,
     pub default_retention: DefaultRetention,
+    pub session_limits: SessionLimits,
 }
 
 pub fn configure(app: &mut ServiceConfig, services: Data<Services>, auth: ServiceAuth) {
@@ -35,7 +37,21 @@ pub fn configure(app: &mut ServiceConfig, services: Data<Services>, auth: Servic
         scope("/internal/v1")
             .wrap(from_fn(service_auth_middleware))
             .service(resource("/keys/resolve", vec![("POST", post().to(keys::resolve))]))
-            .service(resource("/agents", vec![("POST", post().to(agents::create))]))
+            .service(resource(
+                "/keys",
+                vec![("GET", get().to(keys::list)), ("POST", post().to(keys::create))],
+            ))
+            .service(resource("/keys/{id}", vec![("DELETE", delete().to(keys::revoke))]))
+            .service(resource("/console/sessions/find", vec![("POST", post().to(console::find))]))
+            .service(resource(
+                "/console/sessions",
+                vec![("GET", get().to(console::list)), ("POST", post().to(console::begin))],
+            ))
+            .service(resource("/console/sessions/{id}", vec![("DELETE", delete().to(console::end))]))
+            .service(resource(
+                "/agents",
+                vec![("GET", get().to(agents::list)), ("POST", post().to(agents::create))],
+            ))
             .service(resource("/agents/find", vec![("POST", post().to(agents::find))]))
             .service(resource("/retention", vec![("GET", get().to(retention::page))])),
     );

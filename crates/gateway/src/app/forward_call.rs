@@ -25,6 +25,27 @@ const RELAYED_HEADERS: [&str; 12] = [
     "x-content-type-options",
 ];
 
+/// Response headers that are relayed to a browser.
+const RELAYED_PAGE_HEADERS: [&str; 17] = [
+    "cache-control",
+    "content-disposition",
+    "content-encoding",
+    "content-length",
+    "content-security-policy",
+    "content-type",
+    "cross-origin-opener-policy",
+    "cross-origin-resource-policy",
+    "etag",
+    "hx-redirect",
+    "location",
+    "permissions-policy",
+    "referrer-policy",
+    "retry-after",
+    "set-cookie",
+    "vary",
+    "x-content-type-options",
+];
+
 /// A request to a service.
 pub(crate) struct Forward<'a> {
     pub(crate) service: &'a Service,
@@ -40,6 +61,18 @@ pub(crate) struct Forward<'a> {
 /// # Errors
 /// 503 when the service cannot be reached in time or does not accept the gateway's token.
 pub(crate) async fn forward(call: Forward<'_>) -> Result<HttpResponse, WebError> {
+    relay(call, &RELAYED_HEADERS).await
+}
+
+/// [`forward`] for a page of the console.
+///
+/// # Errors
+/// As [`forward`].
+pub(crate) async fn forward_page(call: Forward<'_>) -> Result<HttpResponse, WebError> {
+    relay(call, &RELAYED_PAGE_HEADERS).await
+}
+
+async fn relay(call: Forward<'_>, relayed: &[&str]) -> Result<HttpResponse, WebError> {
     let Forward { service, claims, method, path, headers, body } = call;
     let is_head = method == reqwest::Method::HEAD;
     let answer = service.send(claims, Call { method, path, headers, body }).await?;
@@ -57,15 +90,18 @@ pub(crate) async fn forward(call: Forward<'_>) -> Result<HttpResponse, WebError>
     }
     let mut response = HttpResponse::build(status);
     let mut length = None;
-    for name in RELAYED_HEADERS {
-        let Some(value) = answer.headers().get(name) else { continue };
-        if name == "content-length" {
-            length = value.to_str().ok().and_then(|value| value.parse::<u64>().ok());
-            continue;
-        }
-        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::from_bytes(value.as_bytes()))
-        {
-            response.insert_header((name, value));
+    for name in relayed {
+        // Cookies are set by one header each.
+        for value in answer.headers().get_all(*name) {
+            if *name == "content-length" {
+                length = value.to_str().ok().and_then(|value| value.parse::<u64>().ok());
+                continue;
+            }
+            if let (Ok(name), Ok(value)) =
+                (HeaderName::try_from(*name), HeaderValue::from_bytes(value.as_bytes()))
+            {
+                response.append_header((name, value));
+            }
         }
     }
     if let Some(length) = length {

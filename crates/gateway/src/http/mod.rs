@@ -3,6 +3,7 @@
 mod agents;
 mod assess;
 mod authentication;
+mod console;
 mod context;
 mod docs;
 mod downloads;
@@ -128,6 +129,18 @@ pub(crate) fn configure(gateway: web::Data<Gateway>) -> impl Fn(&mut ServiceConf
                 resource("/openapi.json", vec![("GET", web::get().to(openapi::serve))])
                     .wrap(from_fn(limit_keyless)),
             );
+        if gateway.console.is_some() {
+            for path in ["/console", "/console/{page:.*}"] {
+                config.service(resource(
+                    path,
+                    vec![
+                        ("GET", web::get().to(console::forward_page)),
+                        ("HEAD", web::head().to(console::forward_page)),
+                        ("POST", web::post().to(console::forward_form)),
+                    ],
+                ));
+            }
+        }
         if gateway.config.docs {
             config
                 .service(

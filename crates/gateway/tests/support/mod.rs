@@ -38,6 +38,7 @@ impl Gateway {
             service_deadline_milliseconds: 100,
             max_in_flight: 1,
             max_keyless_in_flight: 8,
+            max_console_in_flight: 8,
             max_connections: 1_000,
             response_stall_seconds: 60,
             workers: 2,
@@ -55,6 +56,7 @@ impl Gateway {
             scoring_url: nowhere.clone(),
             export_url: nowhere,
             webhooks_url: None,
+            console_url: None,
         };
         let mut tasks = Tasks::new(Readiness::default());
         start(config, dependencies, &mut tasks)?;

@@ -15,7 +15,7 @@ mod server;
 mod service_auth;
 mod unread_body;
 
-pub use self::body::{BodyLimits, LARGE_BODY, parse_body, read_body, read_buffered_body};
+pub use self::body::{BodyLimits, FORM_CONTENT_TYPE, LARGE_BODY, parse_body, read_body, read_buffered_body, read_form};
 pub use self::body_budget::{BodyBudget, BufferedBody};
 pub use self::error::{PROBLEM_CONTENT_TYPE, WebError, body_error};
 pub use self::health::{healthz, readyz};
