@@ -22,11 +22,17 @@ enum Style {
     Short,
     /// 1 Mar 2026, 23:29
     Long,
+    /// 1 Mar 2026: a day in UTC, whatever the zone.
+    Day,
 }
 
 impl When {
     pub(crate) fn short(at: Timestamp) -> Self {
         Self { at, style: Style::Short }
+    }
+
+    pub(crate) fn day(at: Timestamp) -> Self {
+        Self { at, style: Style::Day }
     }
 
     pub(crate) fn long(at: Timestamp) -> Self {
@@ -40,6 +46,7 @@ impl fmt::Display for When {
         let (name, text) = match self.style {
             Style::Short => ("short", at.format("%-d %b, %H:%M")),
             Style::Long => ("long", at.format("%-d %b %Y, %H:%M")),
+            Style::Day => ("day", at.format("%-d %b %Y")),
         };
         let (machine, title) = (at.format("%Y-%m-%dT%H:%M:%SZ"), at.format("%Y-%m-%d %H:%M:%S UTC"));
         write!(
@@ -68,6 +75,27 @@ pub(crate) fn day_text(from: Timestamp, to: Timestamp) -> String {
         return last.format("%-d %B %Y").to_string();
     }
     format!("{} – {}", first.format(&format!("%-d %B{year}")), last.format("%-d %B %Y"))
+}
+
+/// A duration in its two largest units: "3 h 10 min", "5 d 4 h", "20 s".
+pub(crate) fn duration(seconds: i64) -> String {
+    let units = [("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)];
+    let mut left = seconds.max(0);
+    let mut parts = Vec::new();
+    for (unit, length) in units {
+        let (number, rest) = (left / length, left % length);
+        left = rest;
+        if number > 0 || !parts.is_empty() {
+            parts.push((number, unit));
+        }
+    }
+    parts.truncate(2);
+    let written: Vec<String> = parts
+        .into_iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, unit)| format!("{number} {unit}"))
+        .collect();
+    if written.is_empty() { "0 s".to_owned() } else { written.join(" ") }
 }
 
 /// The beginning of the day of a moment, in UTC.
@@ -107,6 +135,12 @@ mod tests {
         assert_eq!(named("2026-01-01", "2026-04-01"), "1 January – 31 March 2026");
         assert_eq!(named("2025-12-31", "2026-01-02"), "31 December 2025 – 1 January 2026");
         assert_eq!(named("2026-01-01", "2026-01-02"), "1 January 2026");
+    }
+
+    #[test]
+    fn duration_has_its_two_largest_units() {
+        let texts = [0, 20, 60, 11_400, 446_400, 86_401].map(duration);
+        assert_eq!(texts, ["0 s", "20 s", "1 min", "3 h 10 min", "5 d 4 h", "1 d"]);
     }
 
     #[test]

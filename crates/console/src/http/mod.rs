@@ -2,15 +2,27 @@
 
 mod agents;
 mod assets;
+mod conversation;
+mod conversations;
 mod error;
+mod exports;
+mod filter_form;
 mod form;
 mod help;
+mod imports;
 mod keys;
+mod list_rows;
+mod overview;
+mod overview_parts;
 mod respond;
 mod shell;
 mod sign_in;
 mod theme;
+mod transcript;
+mod verdict;
 mod viewer;
+mod webhook;
+mod webhooks;
 
 use actix_web::middleware::from_fn;
 use actix_web::web::{Data, ServiceConfig, get, head, post, route, scope};
@@ -63,6 +75,18 @@ pub(crate) fn configure(app: &mut ServiceConfig, console: Data<Console>, auth: S
             .service(form!("/sessions/{id}/end", sign_in::end))
             .service(page!("/theme", theme::choose))
             .service(page!("/help", help::page))
+            .service(page!("", overview::show))
+            .service(page!("/conversations", conversations::show))
+            .service(page!("/conversations/{id}", conversation::show))
+            .service(page!("/conversations/{id}/messages/{number}", conversation::message))
+            .service(page!("/conversations/{id}/evaluation.json", conversation::json))
+            .service(form_page!("/exports", exports::list, exports::create))
+            .service(page!("/exports/{id}/download", exports::download))
+            .service(form_page!("/webhooks", webhooks::list, webhooks::create))
+            .service(form_page!("/webhooks/{id}", webhook::show_webhook, webhook::change))
+            .service(page!("/webhooks/{id}/deliveries/{delivery}", webhook::show_delivery))
+            .service(form!("/webhooks/{id}/deliveries/{delivery}/replay", webhook::replay))
+            .service(page!("/imports", imports::show))
             .service(form_page!("/keys", keys::list, keys::create))
             .service(form!("/keys/{id}/revoke", keys::revoke))
             .service(page!("/agents", agents::list))

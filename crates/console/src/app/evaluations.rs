@@ -1,0 +1,105 @@
+//! Lists, summaries and single conversations.
+
+use assay_clients::ClientError;
+use assay_contracts::evaluation::TicketEvaluation;
+use assay_contracts::evaluations::{
+    Coverage, EvaluationPage, Neighbours, Summary, SummaryQuery, TicketTranscript, encode_query,
+};
+use assay_contracts::ids::TicketId;
+use assay_contracts::problem::ProblemCode;
+use assay_platform::auth::ServiceClaims;
+
+use super::services::{Services, get};
+
+/// A page of the list.
+pub(crate) async fn list(
+    services: &Services,
+    claims: &ServiceClaims,
+    query: &[(&'static str, String)],
+) -> Result<EvaluationPage, ClientError> {
+    let path = with_query("/internal/v1/evaluations", query);
+    get(&services.export, claims, &path).await
+}
+
+/// A summary.
+pub(crate) async fn summarize(
+    services: &Services,
+    claims: &ServiceClaims,
+    query: &SummaryQuery,
+) -> Result<Summary, ClientError> {
+    get(&services.export, claims, &with_query("/internal/v1/evaluations/summary", &query.to_pairs())).await
+}
+
+/// What became of the imports of a summary's period.
+pub(crate) async fn coverage(
+    _services: &Services,
+    _claims: &ServiceClaims,
+    summary: &Summary,
+) -> Result<Option<Coverage>, ClientError> {
+    Ok(summary.coverage)
+}
+
+/// The place of a conversation in the result that one came from.
+pub(crate) async fn neighbours(
+    services: &Services,
+    claims: &ServiceClaims,
+    id: TicketId,
+    query: &[(&'static str, String)],
+) -> Result<Neighbours, ClientError> {
+    let path = with_query(&format!("/internal/v1/evaluations/{id}/neighbours"), query);
+    get(&services.export, claims, &path).await
+}
+
+/// What there is of a transcript.
+pub(crate) enum FoundTranscript {
+    Kept(Box<TicketTranscript>),
+    /// Removed at the end of its retention period; the evaluation is kept.
+    Expired,
+    /// Unknown, of another organization, or deleted.
+    Unknown,
+}
+
+/// The transcript of a conversation.
+pub(crate) async fn transcript(
+    services: &Services,
+    claims: &ServiceClaims,
+    id: TicketId,
+) -> Result<FoundTranscript, ClientError> {
+    let path = format!("/internal/v1/tickets/{id}/transcript");
+    match get(&services.ingest, claims, &path).await {
+        Ok(transcript) => Ok(FoundTranscript::Kept(Box::new(transcript))),
+        Err(error) => match not_found(&error).map(ProblemCode::as_str) {
+            Some("transcript-expired") => Ok(FoundTranscript::Expired),
+            Some("ticket-not-found") => Ok(FoundTranscript::Unknown),
+            _ => Err(error),
+        },
+    }
+}
+
+/// The evaluation of a conversation; `None` when there is none, or none yet.
+pub(crate) async fn evaluation(
+    services: &Services,
+    claims: &ServiceClaims,
+    id: TicketId,
+) -> Result<Option<TicketEvaluation>, ClientError> {
+    match get(&services.scoring, claims, &format!("/internal/v1/tickets/{id}/evaluation")).await {
+        Ok(evaluation) => Ok(Some(evaluation)),
+        Err(error) if not_found(&error) == Some(ProblemCode::TicketNotFound) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The code of a 404.
+fn not_found(error: &ClientError) -> Option<ProblemCode> {
+    match error {
+        ClientError::Refused { status: 404, problem: Some(problem), .. } => Some(problem.code),
+        _ => None,
+    }
+}
+
+fn with_query(path: &str, query: &[(&'static str, String)]) -> String {
+    if query.is_empty() {
+        return path.to_owned();
+    }
+    format!("{path}?{}", encode_query(query.iter().map(|(name, value)| (name, value))))
+}
