@@ -23,6 +23,8 @@ pub struct Config {
     pub max_in_flight: usize,
     /// Degraded while an unpublished event is older than this, in seconds.
     pub outbox_age_limit_seconds: u64,
+    /// Memory for the columns of days that lists and summaries read, in bytes.
+    pub day_cache_bytes: u64,
     /// Interval between maintenance runs, in seconds.
     pub maintenance_interval_seconds: u64,
 }

@@ -118,6 +118,7 @@ fn config(test_database: &TestDatabase) -> Result<Config> {
         batch_size: 16,
         max_in_flight: 64,
         outbox_age_limit_seconds: 60,
+        day_cache_bytes: 1 << 20,
         maintenance_interval_seconds: 1,
     })
 }

@@ -7,8 +7,10 @@ mod console;
 mod context;
 mod docs;
 mod downloads;
+mod evaluations;
 mod examples;
 mod exports;
+mod filter_parameters;
 mod keyless;
 pub(crate) mod openapi;
 mod responses;
@@ -55,6 +57,26 @@ pub(crate) fn configure(gateway: web::Data<Gateway>) -> impl Fn(&mut ServiceConf
                 "/v1/evaluations/exports/{id}/download",
                 Scope::Exports,
                 vec![("GET", web::get().to(exports::download_export))],
+            ))
+            .service(guarded(
+                "/v1/evaluations",
+                Scope::EvaluationsRead,
+                vec![("GET", web::get().to(evaluations::list_evaluations))],
+            ))
+            .service(guarded(
+                "/v1/evaluations/summary",
+                Scope::EvaluationsRead,
+                vec![("GET", web::get().to(evaluations::summarize_evaluations))],
+            ))
+            .service(guarded(
+                "/v1/tickets/{id}/neighbours",
+                Scope::EvaluationsRead,
+                vec![("GET", web::get().to(evaluations::get_neighbours))],
+            ))
+            .service(guarded(
+                "/v1/tickets/{id}/transcript",
+                Scope::TranscriptsRead,
+                vec![("GET", web::get().to(tickets::get_transcript))],
             ))
             .service(
                 resource(

@@ -13,6 +13,7 @@ mod request;
 mod routes;
 mod server;
 mod service_auth;
+mod tagged;
 mod unread_body;
 
 pub use self::body::{BodyLimits, FORM_CONTENT_TYPE, LARGE_BODY, parse_body, read_body, read_buffered_body, read_form};
@@ -28,3 +29,4 @@ pub use self::routes::{query_pairs, resource, route_not_found};
 pub(crate) use self::server::serve_without_readiness_metrics;
 pub use self::server::{ServerSettings, serve};
 pub use self::service_auth::{Caller, ServiceAuth, service_auth_middleware};
+pub use self::tagged::{all_query_pairs, invalid_query, tagged, tagged_json};

@@ -10,7 +10,7 @@ use diesel::prelude::*;
 use diesel::sql_types::Bool;
 
 use super::Connection;
-use super::record::JobRecord;
+use super::record::{JobRecord, further_filters};
 use super::schema::{exports, progress};
 use crate::domain::job::Job;
 use crate::store::{Created, Creation, ExpiredFile, JobWithoutTarget};
@@ -142,6 +142,7 @@ fn insert(connection: &mut Connection, creation: &Creation) -> Result<(), Databa
             exports::created_at.eq(job.created_at.as_millis()),
             exports::updated_at.eq(job.updated_at.as_millis()),
             exports::awaited_evaluations.eq(creation.target_sequence),
+            exports::filters.eq(further_filters(&job.filters)),
         ))
         .execute(connection)?;
     Ok(())

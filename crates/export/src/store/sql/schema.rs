@@ -25,6 +25,7 @@ diesel::table! {
         file_removed_at -> Nullable<BigInt>,
         error_message -> Nullable<Text>,
         awaited_evaluations -> Nullable<BigInt>,
+        filters -> Nullable<Text>,
     }
 }
 
