@@ -18,9 +18,7 @@ use super::transcript::{Item, Quotes, items};
 use super::verdict::{Verdict, verdict};
 use super::viewer::{PublicAddress, Viewer};
 use crate::app::{FoundTranscript, evaluation, list_agents, neighbours, transcript};
-use crate::domain::{
-    ListState, Pairs, Part, Run, When, ai_tool_label, count, language_label, runs, with_query, words,
-};
+use crate::domain::{ListState, Pairs, Run, When, ai_tool_label, count, language_label, runs, with_query};
 
 #[derive(Template)]
 #[template(path = "conversation.html")]

@@ -13,7 +13,7 @@ use super::error::PageError;
 use super::filter_form::{Chip, FilterForm, chips};
 use super::form::Faults;
 use super::list_rows::{Row, row};
-use super::respond::page;
+use super::respond::{page, redirect};
 use super::shell::Shell;
 use super::viewer::Viewer;
 use crate::app::{list, list_agents};
@@ -68,6 +68,12 @@ impl Head {
 pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result<HttpResponse, PageError> {
     let viewer = Viewer::of(&request, &console).await?;
     let pairs: Pairs = url::form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect();
+    if pairs.iter().any(|(_, value)| value.trim().is_empty()) {
+        // A form sends its empty fields, too; the address of a page is the shortest.
+        if let Ok(state) = ListState::parse(&pairs) {
+            return Ok(redirect(&state.address()));
+        }
+    }
     let agents = list_agents(&console.services, &viewer.claims);
     let (state, mut faults) = match ListState::parse(&pairs) {
         Ok(state) => (state, Faults::default()),

@@ -20,8 +20,6 @@ pub(crate) struct Item {
     pub(crate) name: Option<Vec<Run>>,
     pub(crate) time: When,
     pub(crate) parts: Vec<Part>,
-    /// Whether something is left out.
-    pub(crate) is_cut: bool,
 }
 
 /// The number of each quote, and what points to it.
@@ -127,7 +125,6 @@ fn item(at: usize, message: &Message, quotes: &[Quote], max_bytes: usize) -> Ite
         who,
         name: message.author.name().filter(|name| !name.trim().is_empty()).map(runs),
         time: When::short(message.timestamp),
-        is_cut: parts.iter().any(|part| matches!(part, Part::Cut { .. })),
         parts,
     }
 }

@@ -1,0 +1,8 @@
+//! The role over HTTP: real sessions of agent-registry, and stand-ins for the services that pages read.
+
+mod headers;
+mod hostile;
+mod pages;
+mod sessions;
+mod stand_ins;
+mod test_app;
