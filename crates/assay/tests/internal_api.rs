@@ -6,6 +6,9 @@
 mod public_api;
 
 use assay_contracts::agent::{Agent, NewAgent};
+use assay_contracts::console::{
+    AgentList, BeginSession, FindSession, FoundSession, KeyList, NewKey, NewKeyRequest, SessionList, SignInOutcome,
+};
 use assay_contracts::conversation::Conversation;
 use assay_contracts::export::{DownloadAddress, Export, NewExport};
 use assay_contracts::internal::{
@@ -73,6 +76,15 @@ fn internal_api_examples_are_read_by_both_ends() {
         let read = match (id.as_str(), is_sent) {
             ("resolveKey", true) => round_trips::<ResolveKey>(&example),
             ("resolveKey", false) => round_trips::<ResolvedKey>(&example),
+            ("listKeys", false) => round_trips::<KeyList>(&example),
+            ("createKey", true) => round_trips::<NewKeyRequest>(&example),
+            ("createKey", false) => round_trips::<NewKey>(&example),
+            ("listSessions", false) => round_trips::<SessionList>(&example),
+            ("beginSession", true) => round_trips::<BeginSession>(&example),
+            ("beginSession", false) => round_trips::<SignInOutcome>(&example),
+            ("findSession", true) => round_trips::<FindSession>(&example),
+            ("findSession", false) => round_trips::<FoundSession>(&example),
+            ("listAgents", false) => round_trips::<AgentList>(&example),
             ("findAgents", true) => round_trips::<FindAgents>(&example),
             ("findAgents", false) => round_trips::<FoundAgents>(&example),
             ("listRetention", false) => round_trips::<RetentionPage>(&example),
