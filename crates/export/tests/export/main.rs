@@ -6,6 +6,8 @@ mod csv_lines;
 mod downloads;
 mod listing;
 mod maintenance;
+mod random_evaluations;
+mod read_model;
 mod reading;
 mod registry;
 mod removals;
