@@ -174,6 +174,8 @@
     }
   });
 
+  const bands = { 1.75: "poor", 3: "mixed", 4: "good", 4.75: "excellent" };
+
   // Trends: the drawing of the server becomes one with a cursor over all charts; the values are those of the table.
   function drawTrend(section) {
     const plot = one(".plot", section);
@@ -212,6 +214,7 @@
           return `${day.getUTCDate()} ${months[day.getUTCMonth()]}`;
         }) },
         { ...axis, grid: { stroke: line, width: 1 }, size: 34, splits: () => [1, 2.5, 3.5, 4.5, 5].filter((at) => at >= floor), values: (_, splits) => splits.map(String) },
+        { ...axis, side: 1, grid: { show: false }, ticks: { show: false }, size: 62, splits: () => Object.keys(bands).map(Number).filter((at) => at > floor), values: (_, splits) => splits.map((at) => bands[at]) },
       ],
       series: [
         {},

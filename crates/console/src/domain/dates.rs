@@ -70,6 +70,11 @@ pub(crate) fn day_of(at: Timestamp) -> String {
 /// The days of a half-open period in words: "1 January – 31 March 2026".
 pub(crate) fn day_text(from: Timestamp, to: Timestamp) -> String {
     let (first, last) = (utc(from), utc(to.plus_millis(-1).max(from)));
+    if first.date_naive() != last.date_naive()
+        && first.format("%Y-%m").to_string() == last.format("%Y-%m").to_string()
+    {
+        return format!("{} – {}", first.format("%-d"), last.format("%-d %B %Y"));
+    }
     let year = if first.format("%Y").to_string() == last.format("%Y").to_string() { "" } else { " %Y" };
     if first.date_naive() == last.date_naive() {
         return last.format("%-d %B %Y").to_string();
@@ -135,6 +140,7 @@ mod tests {
         assert_eq!(named("2026-01-01", "2026-04-01"), "1 January – 31 March 2026");
         assert_eq!(named("2025-12-31", "2026-01-02"), "31 December 2025 – 1 January 2026");
         assert_eq!(named("2026-01-01", "2026-01-02"), "1 January 2026");
+        assert_eq!(named("2026-01-01", "2026-02-01"), "1 – 31 January 2026");
     }
 
     #[test]

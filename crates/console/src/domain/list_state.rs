@@ -198,7 +198,7 @@ mod tests {
     fn url_state_round_trips() {
         let queries = [
             "",
-            "?charge=disputed&charge=review",
+            "?charge=review&charge=disputed",
             "?from=2026-01-01&to=2026-03-31&ai_tool=intercom&sort=-axis",
             "?search=refund%20%26%20late&axis_max=2.5&column=time&column=axis&column=flags",
             "?from=1767225600001&language=de&language=und",

@@ -1,5 +1,6 @@
 //! The console's rules, without I/O.
 
+mod browser;
 mod dates;
 mod failed_sign_ins;
 mod filter_words;
@@ -11,6 +12,7 @@ mod request_rules;
 mod scale;
 mod words;
 
+pub(crate) use self::browser::browser_name;
 pub(crate) use self::dates::{When, day_of, day_text, duration, parse_day};
 pub(crate) use self::failed_sign_ins::FailedSignIns;
 pub(crate) use self::filter_words::{

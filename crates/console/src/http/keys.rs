@@ -19,7 +19,7 @@ use super::respond::{page, redirect};
 use super::shell::Shell;
 use super::viewer::Viewer;
 use crate::app::{create_key, list_keys, list_sessions, revoke_key};
-use crate::domain::{When, parse_day};
+use crate::domain::{When, browser_name, parse_day};
 
 #[derive(Template)]
 #[template(path = "keys.html")]
@@ -49,6 +49,7 @@ struct KeyRow {
 struct SessionRow {
     id: String,
     browser: String,
+    user_agent: String,
     with: String,
     began: When,
     last_used: When,
@@ -217,7 +218,8 @@ fn session_row(entry: SessionEntry, viewer: &Viewer) -> SessionRow {
     SessionRow {
         is_own: entry.id == viewer.session.id,
         id: entry.id.to_string(),
-        browser: if entry.browser.is_empty() { "not named".to_owned() } else { entry.browser },
+        browser: browser_name(&entry.browser),
+        user_agent: entry.browser,
         with: entry
             .key_name
             .map_or_else(|| "a one-time address".to_owned(), |name| format!("the key {name}")),

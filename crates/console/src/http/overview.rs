@@ -75,6 +75,8 @@ struct Choices {
     beside: String,
     by: &'static (&'static str, &'static str, &'static [Dimension]),
     of: &'static (&'static str, &'static str),
+    /// The parts of the trends.
+    step: Step,
 }
 
 type Breakdown = (&'static str, &'static str, &'static [Dimension]);
@@ -105,13 +107,26 @@ pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result
     if is_default && is_nothing(&summary) {
         // A first look at conversations of last year should not be an empty page.
         choices.period = Period { name: Some("all"), days: None };
+        choices.step = step_of(&choices.period);
         summary = summarize(services, &viewer.claims, &query_of(&choices)).await?;
+    }
+    if choices.period.days.is_none() && is_short(&summary) {
+        // Weeks of some days would be one point.
+        let query = SummaryQuery { step: Some(Step::Day), ..query_of(&choices) };
+        summary = summarize(services, &viewer.claims, &query).await?;
+        choices.step = Step::Day;
     }
     let coverage = coverage(services, &viewer, &choices, &summary).await?;
     let status = if faults.is_empty() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
     let mut shell = Shell::new(&request, &console, &viewer, "/console", "Overview");
     shell.has_charts = summary.totals.scored > 0;
     page(&request, status, &view(shell, &query, &choices, faults, &summary, coverage))
+}
+
+/// Whether everything lies within some weeks.
+fn is_short(summary: &Summary) -> bool {
+    let days = summary.period.to.millis_since(summary.period.from) / 86_400_000;
+    summary.totals.count > 0 && days <= MAX_DAYS
 }
 
 fn is_nothing(summary: &Summary) -> bool {
@@ -139,13 +154,19 @@ fn read_choices(query: &[(String, String)]) -> (Choices, bool, Faults) {
         }
     };
     let fallback = || Period::named("28d", now()).unwrap_or(Period { name: Some("all"), days: None });
+    let period = period.unwrap_or_else(fallback);
     let choices = Choices {
-        period: period.unwrap_or_else(fallback),
+        step: step_of(&period),
+        period,
         beside: get("beside").to_owned(),
         by: BREAKDOWNS.iter().find(|(name, ..)| *name == get("by")).unwrap_or(&BREAKDOWNS[0]),
         of: DISTRIBUTIONS.iter().find(|(name, _)| *name == get("of")).unwrap_or(&DISTRIBUTIONS[0]),
     };
     (choices, is_default, faults)
+}
+
+fn step_of(period: &Period) -> Step {
+    if period.length().is_some_and(|days| days <= MAX_DAYS) { Step::Day } else { Step::Week }
 }
 
 fn filters_of(period: &Period) -> EvaluationFilters {
@@ -154,11 +175,10 @@ fn filters_of(period: &Period) -> EvaluationFilters {
 }
 
 fn query_of(choices: &Choices) -> SummaryQuery {
-    let is_short = choices.period.length().is_some_and(|days| days <= MAX_DAYS);
     SummaryQuery {
         filters: filters_of(&choices.period),
         by: choices.by.2.to_vec(),
-        step: Some(if is_short { Step::Day } else { Step::Week }),
+        step: Some(choices.step),
         compare: choices.period.days.and_then(|_| beside(&choices.beside)),
     }
 }
@@ -222,7 +242,6 @@ fn view(
     let compared = summary.compared.as_ref();
     let charge_counts = &summary.totals.charges;
     let charge_total = charge_counts.supported + charge_counts.review + charge_counts.disputed;
-    let is_short = choices.period.length().is_some_and(|days| days <= MAX_DAYS);
     let is_empty = summary.totals.count == 0;
     OverviewPage {
         title: if is_empty && choices.period.days.is_none() {
@@ -257,7 +276,7 @@ fn view(
         beside_name: choices.beside.clone(),
         is_new: is_empty && choices.period.days.is_none(),
         is_empty,
-        parts_are: if is_short { "days" } else { "weeks" },
+        parts_are: if choices.step == Step::Day { "days" } else { "weeks" },
         charts: charts(summary, &base),
         distribution_of: choices.of.1,
         scored: count(summary.totals.scored),

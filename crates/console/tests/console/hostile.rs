@@ -35,7 +35,7 @@ async fn markup_in_a_transcript_is_text() -> Result<()> {
 
 #[tokio::test]
 async fn quote_and_reason_lead_to_each_other() -> Result<()> {
-    let text = conversation("Refund", &["Hi", "Grüße 🎉, I am sorry."], ("m-2", "I am sorry.", 15)).await?;
+    let text = conversation("Refund", &["Hi", "Grüße 🎉, I am sorry."], ("m-2", "I am sorry.", 14)).await?;
     assert!(text.contains("<mark>I am sorry.</mark>"), "{text}");
     assert!(text.contains("id=\"q1\" href=\"#s-r-0-agentapologised\""), "{text}");
     assert!(text.contains("id=\"s-r-0-agentapologised\"") && text.contains("href=\"#q1\""));

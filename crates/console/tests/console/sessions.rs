@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result};
 use assay_contracts::tenant::Scope;
 use reqwest::Method;
 
-use crate::test_app::{ORGANIZATION, TestApp, page};
+use crate::test_app::{ORGANIZATION, TestApp, page, with_form};
 
 #[tokio::test]
 async fn one_time_address_signs_in_once() -> Result<()> {
@@ -159,7 +159,7 @@ async fn form_from_another_site_is_refused() -> Result<()> {
         let fields = [("csrf", token.as_str()), ("name", "n"), ("scope", "assess")];
         let request =
             app.request(Method::POST, "/console/keys")?.header("cookie", &session).header(name, value);
-        assert_eq!(request.form(&fields).send().await?.status(), status, "{name}: {value}");
+        assert_eq!(with_form(request, &fields).send().await?.status(), status, "{name}: {value}");
     }
     Ok(())
 }

@@ -144,9 +144,15 @@ impl TestApp {
     }
 
     pub async fn send_raw(&self, session: &str, to: &str, fields: &[(&str, &str)]) -> Result<Page> {
-        let request = self.request(Method::POST, to)?.header("cookie", session).form(fields);
+        let request = with_form(self.request(Method::POST, to)?.header("cookie", session), fields);
         page(request.send().await?).await
     }
+}
+
+/// The request with the fields of a form.
+pub fn with_form(request: RequestBuilder, fields: &[(&str, &str)]) -> RequestBuilder {
+    let body = assay_contracts::evaluations::encode_query(fields.iter().copied());
+    request.header("content-type", "application/x-www-form-urlencoded").body(body)
 }
 
 fn start_registry(
