@@ -86,7 +86,15 @@ impl Owner {
         let path = format!("/v1/webhooks/{webhook_id}/test");
         let delivery = api.reply(api.request(Method::POST, &path)).await?.expect(202)?;
         let mut cursors = Vec::new();
-        for list in ["/v1/evaluations/exports", "/v1/webhooks"] {
+        // A second one, so that the list has two pages.
+        let second = api.import(&edited(conversation("second"), &[set("/subject", MARK)])).await?;
+        api.evaluation(&second).await?;
+        until("both evaluations are listed", async || {
+            let page = api.get("/v1/evaluations").await?.expect(200)?;
+            Ok((page["total"]["count"] == 2).then_some(()))
+        })
+        .await?;
+        for list in ["/v1/evaluations", "/v1/evaluations/exports", "/v1/webhooks"] {
             let page = api.get(&format!("{list}?limit=1")).await?.expect(200)?;
             let cursor = page["page_info"]["next_cursor"].as_str().context("no cursor")?;
             cursors.push((list, cursor.to_owned()));
@@ -284,7 +292,17 @@ async fn is_unauthorized(stack: &Stack, api: &Api, operation: &Operation) -> Res
 /// Each operation belongs to one scope: keys with any other get 403.
 async fn scopes(stack: &Stack, operations: &[Operation]) -> Result<()> {
     let mut holders = Vec::new();
-    for scope in ["assess", "agents", "tickets", "exports", "webhooks", "admin"] {
+    for scope in [
+        "assess",
+        "agents",
+        "tickets",
+        "exports",
+        "evaluations:read",
+        "transcripts:read",
+        "webhooks",
+        "console",
+        "admin",
+    ] {
         let key = stack.create_key(&stack.other("scopes"), &["--scopes", scope]).await?;
         holders.push((scope, stack.api_with(Some(&key))?));
     }

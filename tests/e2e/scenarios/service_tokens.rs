@@ -128,7 +128,7 @@ impl Forge {
     fn of_tenant(&self) -> Value {
         edited(
             self.of_service(),
-            &[set("/org", ID), set("/scope", "assess agents tickets exports webhooks admin")],
+            &[set("/org", ID), set("/scope", "assess agents tickets exports evaluations:read transcripts:read webhooks console admin")],
         )
     }
 

@@ -45,7 +45,7 @@ pub enum KeysCommand {
         /// What it is for.
         #[arg(long, default_value = "command line")]
         name: String,
-        /// What it may do, separated by commas: assess, agents, tickets, exports, webhooks, console, admin [default: all but console and admin].
+        /// What it may do, separated by commas: assess, agents, tickets, exports, evaluations:read, transcripts:read, webhooks, console, admin [default: all but console and admin].
         #[arg(long, value_delimiter = ',')]
         scopes: Vec<String>,
         /// Days until it expires [default: never].

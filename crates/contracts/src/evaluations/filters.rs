@@ -1,16 +1,14 @@
 //! The filters of evaluations: what each means, and how they are read from query parameters.
 
-use std::fmt;
-use std::str::FromStr;
-
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::or_none::OrNone;
 use super::query::QueryReader;
 use crate::conversation::AiTool;
 use crate::evaluation::{
-    AiInvolvement, AxisBand, ChargeAssessment, ChargeReason, Confidence, Flag, HandoffState, Named,
-    ResolutionBasis, ResolutionStatus, ResolvedBy, Score, ScorerKind, named_enum,
+    AiInvolvement, AxisBand, ChargeAssessment, ChargeReason, Confidence, Flag, HandoffState, ResolutionBasis,
+    ResolutionStatus, ResolvedBy, Score, ScorerKind, named_enum,
 };
 use crate::ids::AgentId;
 use crate::time::Timestamp;
@@ -30,15 +28,6 @@ named_enum!(
         Failed = "failed",
     }
 );
-
-/// A value, or `none` for conversations without one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum OrNone<T> {
-    /// Conversations with this value.
-    Value(T),
-    /// Conversations without any.
-    None,
-}
 
 /// The filters of one score: in one of the bands, and between `min` and `max`, both included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,142 +51,141 @@ impl ScoreFilter<'_> {
 
 /// Which evaluations are meant. Several values of one field mean "or", different fields "and"; an empty field is no filter.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct EvaluationFilters {
     /// First moment of the conversation's date (the timestamp of its first message), epoch milliseconds, inclusive.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<i64>, nullable = false, minimum = 0, maximum = 253_402_300_799_999_i64)]
     pub from: Option<Timestamp>,
     /// First moment that is no longer included, epoch milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<i64>, nullable = false, minimum = 0, maximum = 253_402_300_799_999_i64)]
     pub to: Option<Timestamp>,
     /// The ticket's id in the source system, exactly.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(nullable = false)]
     pub external_id: Vec<String>,
     /// Words of the subject, in any order; all of them must occur as words of the subject, ignoring case.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(nullable = false)]
     pub subject: Vec<String>,
     /// Words of the subject as in `subject`, or the ticket's id in the source system.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub search: Option<String>,
     /// Source of the import, exactly.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(nullable = false)]
     pub source: Vec<String>,
     /// Label of an AI tool that took part, or `none`: no tool is named.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>, nullable = false)]
     pub ai_tool: Vec<OrNone<AiTool>>,
     /// Service id of a registered AI agent that took part, or `none`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>, nullable = false)]
     pub agent: Vec<OrNone<AgentId>>,
     /// Who answered the customer.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(nullable = false)]
     pub involvement: Vec<AiInvolvement>,
     /// Whether the issue was solved.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(nullable = false)]
     pub resolution: Vec<ResolutionStatus>,
     /// Who solved it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(nullable = false)]
     pub resolved_by: Vec<ResolvedBy>,
     /// Basis of the resolution verdict.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(nullable = false)]
     pub basis: Vec<ResolutionBasis>,
     /// Whether a vendor's charge is supported.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(nullable = false)]
     pub charge: Vec<ChargeAssessment>,
     /// A reason of the charge's assessment.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(nullable = false)]
     pub charge_reason: Vec<ChargeReason>,
     /// Outcome of the handoff.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(nullable = false)]
     pub handoff: Vec<HandoffState>,
     /// The band of the conversation, as in `axis.band`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(nullable = false)]
     pub band: Vec<AxisBand>,
     /// A band that the score for AXIS lies in.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(nullable = false)]
     pub axis_band: Vec<AxisBand>,
     /// Lowest score for AXIS, 1.0–5.0.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<f64>, nullable = false, minimum = 1.0, maximum = 5.0)]
     pub axis_min: Option<Score>,
     /// Highest score for AXIS, 1.0–5.0.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<f64>, nullable = false, minimum = 1.0, maximum = 5.0)]
     pub axis_max: Option<Score>,
     /// A band that the score for resolution accuracy lies in.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(nullable = false)]
     pub resolution_accuracy_band: Vec<AxisBand>,
     /// Lowest score for resolution accuracy, 1.0–5.0.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<f64>, nullable = false, minimum = 1.0, maximum = 5.0)]
     pub resolution_accuracy_min: Option<Score>,
     /// Highest score for resolution accuracy, 1.0–5.0.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<f64>, nullable = false, minimum = 1.0, maximum = 5.0)]
     pub resolution_accuracy_max: Option<Score>,
     /// A band that the score for interaction effort lies in.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(nullable = false)]
     pub interaction_effort_band: Vec<AxisBand>,
     /// Lowest score for interaction effort, 1.0–5.0.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<f64>, nullable = false, minimum = 1.0, maximum = 5.0)]
     pub interaction_effort_min: Option<Score>,
     /// Highest score for interaction effort, 1.0–5.0.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<f64>, nullable = false, minimum = 1.0, maximum = 5.0)]
     pub interaction_effort_max: Option<Score>,
     /// A band that the score for handoff smoothness lies in.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(nullable = false)]
     pub handoff_smoothness_band: Vec<AxisBand>,
     /// Lowest score for handoff smoothness, 1.0–5.0.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<f64>, nullable = false, minimum = 1.0, maximum = 5.0)]
     pub handoff_smoothness_min: Option<Score>,
     /// Highest score for handoff smoothness, 1.0–5.0.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<f64>, nullable = false, minimum = 1.0, maximum = 5.0)]
     pub handoff_smoothness_max: Option<Score>,
     /// Lowest confidence, 0–1: of the dimension with the least.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<f64>, nullable = false, minimum = 0.0, maximum = 1.0)]
     pub confidence_min: Option<Confidence>,
     /// Highest confidence, 0–1: of the dimension with the least.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<f64>, nullable = false, minimum = 0.0, maximum = 1.0)]
     pub confidence_max: Option<Confidence>,
     /// Language of the customer's text, ISO 639-1 or `und`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(nullable = false)]
     pub language: Vec<String>,
     /// A flag of the evaluation.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(nullable = false)]
     pub flag: Vec<Flag>,
     /// Kind of scorer.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(nullable = false)]
     pub scorer: Vec<ScorerKind>,
     /// Status of the evaluation.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(nullable = false)]
     pub status: Vec<ResultStatus>,
 }
@@ -357,59 +345,5 @@ impl EvaluationFilters {
                 query.add_error(name, detail);
             }
         }
-    }
-}
-
-impl<T: fmt::Display> fmt::Display for OrNone<T> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Value(value) => value.fmt(formatter),
-            Self::None => formatter.write_str("none"),
-        }
-    }
-}
-
-impl fmt::Display for AiTool {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.as_str())
-    }
-}
-
-impl FromStr for OrNone<AiTool> {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text == "none" {
-            return Ok(Self::None);
-        }
-        let names: Vec<&str> = AiTool::ALL.iter().map(|tool| tool.name()).collect();
-        let unknown = || format!("must be one of: {}, none", names.join(", "));
-        AiTool::from_label(text).map(Self::Value).ok_or_else(unknown)
-    }
-}
-
-impl FromStr for OrNone<AgentId> {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text == "none" {
-            return Ok(Self::None);
-        }
-        text.parse().map(Self::Value).map_err(|_| "must be the id of an agent, or `none`".to_owned())
-    }
-}
-
-impl<T: fmt::Display> Serialize for OrNone<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de, T> Deserialize<'de> for OrNone<T>
-where
-    Self: FromStr<Err = String>,
-{
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }

@@ -8,17 +8,19 @@ mod body;
 mod filters;
 mod item;
 mod list;
+mod or_none;
 mod query;
 mod render;
 mod summary;
 mod transcript;
 
 pub use self::body::{FILTER_NAMES, read_filters};
-pub use self::filters::{EvaluationFilters, MAX_VALUES, OrNone, ResultStatus, ScoreFilter};
+pub use self::filters::{EvaluationFilters, MAX_VALUES, ResultStatus, ScoreFilter};
 pub use self::item::{EvaluationItem, ItemAgent, ItemEvaluation, ItemScores, ItemTicket};
 pub use self::list::{
     EvaluationPage, ListQuery, MAX_COUNTED, Neighbours, NeighboursQuery, Sort, SortKey, Total,
 };
+pub use self::or_none::OrNone;
 pub use self::query::{QueryReader, words_of};
 pub use self::render::{Pairs, encode_query};
 pub use self::summary::{

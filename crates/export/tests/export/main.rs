@@ -4,6 +4,7 @@ mod consumer;
 mod creating;
 mod csv_lines;
 mod downloads;
+mod list_order;
 mod listing;
 mod maintenance;
 mod random_evaluations;

@@ -24,6 +24,7 @@ use assay_export::store::{
 use assay_platform::runtime::{new_id, now};
 use assay_testkit::on_both_databases;
 
+use crate::list_order::{compare, ids, place};
 use crate::random_evaluations::{Random, satisfies};
 use crate::test_database::{TestDatabase, number};
 
@@ -310,40 +311,6 @@ impl ReadModel {
         assert!(found.is_some_and(|(_, selected)| selected), "{case}");
         Ok(())
     }
-}
-
-fn ids(rows: &[EvaluationItem]) -> Vec<TicketId> {
-    rows.iter().map(|row| row.ticket.id).collect()
-}
-
-fn sort_value(row: &EvaluationItem, sort: Sort) -> Option<i64> {
-    let scores = row.evaluation.scores;
-    match sort.key {
-        SortKey::StartedAt => None,
-        SortKey::Axis => scores.map(|scores| i64::from(scores.axis.tenths())),
-        SortKey::ResolutionAccuracy => scores.map(|scores| i64::from(scores.resolution_accuracy.tenths())),
-        SortKey::InteractionEffort => scores.map(|scores| i64::from(scores.interaction_effort.tenths())),
-        SortKey::HandoffSmoothness => scores.map(|scores| i64::from(scores.handoff_smoothness.tenths())),
-        SortKey::Confidence => scores.map(|scores| i64::from(scores.confidence.hundredths())),
-        SortKey::Charge => {
-            row.evaluation.charge.map(|charge| i64::from(assay_export::domain::facets::code_of(charge)))
-        }
-    }
-}
-
-fn place(row: &EvaluationItem, sort: Sort) -> ListPosition {
-    ListPosition { value: sort_value(row, sort), started_at: row.ticket.started_at, ticket_id: row.ticket.id }
-}
-
-fn compare(one: &EvaluationItem, other: &EvaluationItem, sort: Sort) -> std::cmp::Ordering {
-    let date = |row: &EvaluationItem| (row.ticket.started_at, row.ticket.id);
-    if sort.key == SortKey::StartedAt {
-        let order = date(one).cmp(&date(other));
-        return if sort.descending { order.reverse() } else { order };
-    }
-    let (left, right) = (sort_value(one, sort), sort_value(other, sort));
-    let values = if sort.descending { right.cmp(&left) } else { left.cmp(&right) };
-    left.is_none().cmp(&right.is_none()).then(values).then(date(other).cmp(&date(one)))
 }
 
 async fn lists_summaries_and_files_of_any_filter_agree(mut model: ReadModel) -> Result<()> {
