@@ -76,7 +76,7 @@ impl ListState {
         let row = query.parsed("row", "must be a number", |text| text.parse().ok());
         let known = COLUMNS.iter().map(|column| column.name);
         let columns = known.filter(|name| columns.iter().any(|chosen| chosen == name)).collect();
-        query.finish(Self { filters, sort, columns, cursor, row })
+        query.finish(Self { filters, sort, columns, cursor, row }).map_err(in_words_of_the_page)
     }
 
     /// The pairs of the filters alone.
@@ -171,6 +171,17 @@ fn given(pairs: &[(String, String)]) -> Pairs {
         }
     }
     given
+}
+
+/// The API's days are milliseconds; those of the page are days.
+fn in_words_of_the_page(mut faults: Vec<FieldError>) -> Vec<FieldError> {
+    for fault in &mut faults {
+        let is_day = matches!(fault.pointer.as_str(), "from" | "to");
+        if is_day && fault.detail.contains("milliseconds") {
+            fault.detail = "must be a day, such as 2026-01-31".to_owned();
+        }
+    }
+    faults
 }
 
 /// The address of the list.

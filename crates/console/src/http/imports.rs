@@ -37,7 +37,7 @@ pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result
         list(&console.services, &viewer.claims, &failed),
     )
     .await?;
-    let coverage = coverage(&console.services, &viewer.claims, &summary).await?;
+    let coverage = coverage(&console.services, &viewer.claims, &query.filters, &summary).await?;
     let pending = coverage.map_or(0, |coverage| coverage.pending);
     let totals = &summary.totals;
     let rows = |status: &'static str, number: u64| {

@@ -190,7 +190,11 @@ async fn coverage(
     choices: &Choices,
     summary: &Summary,
 ) -> Result<Option<CoverageLine>, PageError> {
-    let Some(coverage) = app::coverage(services, &viewer.claims, summary).await? else { return Ok(None) };
+    let Some(coverage) =
+        app::coverage(services, &viewer.claims, &filters_of(&choices.period), summary).await?
+    else {
+        return Ok(None);
+    };
     let base = filter_pairs(&filters_of(&choices.period));
     let rows = |status: &str| {
         let mut pairs = base.clone();
