@@ -145,9 +145,9 @@ fn whole_characters(content: &str, bytes: &Range<usize>) -> Range<usize> {
 /// The ranges that stay of a text, in order and apart from each other.
 fn kept(content: &str, marks: &[(Vec<usize>, Range<usize>)], max_bytes: usize) -> Vec<Range<usize>> {
     if content.len() <= max_bytes {
-        return vec![0..content.len()];
+        return std::iter::once(0..content.len()).collect();
     }
-    let mut wanted = vec![0..floor(content, max_bytes / 2)];
+    let mut wanted: Vec<Range<usize>> = std::iter::once(0..floor(content, max_bytes / 2)).collect();
     let mut left = max_bytes / 2;
     for (_, mark) in marks {
         let around = mark.start.saturating_sub(CONTEXT_BYTES)..mark.end.saturating_add(CONTEXT_BYTES);

@@ -69,7 +69,7 @@ pub(crate) fn charts(summary: &Summary, base: &[(String, String)]) -> Vec<MeanCh
     let before = compared.and_then(|compared| compared.series.as_deref()).unwrap_or_default();
     let all = MEANS.iter().flat_map(|(_, _, _, of)| {
         let values = series.iter().chain(before).filter_map(|point| point.measures.means.as_ref());
-        values.map(|means| of(means)).collect::<Vec<_>>()
+        values.map(of).collect::<Vec<_>>()
     });
     let floor = floor_of(all);
     MEANS

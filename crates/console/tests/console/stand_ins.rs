@@ -6,8 +6,10 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
 use actix_web::web::{self, Data};
-use actix_web::{App, HttpRequest, HttpResponse, HttpServer};
+use actix_web::{HttpRequest, HttpResponse};
 use anyhow::Result;
+use assay_platform::runtime::{Phase, Tasks};
+use assay_platform::web::{ServerSettings, serve};
 use serde_json::Value;
 use url::Url;
 
@@ -19,14 +21,15 @@ pub struct StandIn {
 }
 
 impl StandIn {
-    pub fn start(&self) -> Result<Url> {
+    /// Health and readiness are answered by the server.
+    pub fn start(&self, tasks: &mut Tasks) -> Result<Url> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = Url::parse(&format!("http://{}", listener.local_addr()?))?;
         let state = Data::new(self.clone());
-        let server = HttpServer::new(move || {
-            App::new().app_data(state.clone()).default_service(web::route().to(answer))
-        });
-        tokio::spawn(server.workers(1).disable_signals().listen(listener)?.run());
+        let settings = ServerSettings { workers: 1, ..ServerSettings::default() };
+        serve(tasks, Phase::ServeInternal, "stand-in", listener, settings, move |app| {
+            app.app_data(state.clone()).service(web::resource("/{path:.*}").to(answer));
+        })?;
         Ok(address)
     }
 
@@ -41,9 +44,6 @@ impl StandIn {
 
 async fn answer(request: HttpRequest, state: Data<StandIn>) -> HttpResponse {
     let path = request.uri().path_and_query().map(|path| path.as_str().to_owned()).unwrap_or_default();
-    if path == "/readyz" || path == "/healthz" {
-        return HttpResponse::Ok().finish();
-    }
     state.asked.lock().unwrap().push(path.clone());
     let answers = state.answers.lock().unwrap();
     let found = answers.iter().rev().find(|(start, _)| path.starts_with(start.as_str()));

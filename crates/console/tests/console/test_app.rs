@@ -58,7 +58,7 @@ impl TestApp {
         let mut tasks = Tasks::new(Readiness::default());
         let registry_url = start_registry(settings, &tokens, &mut tasks)?;
         let services = StandIn::default();
-        let others = services.start()?;
+        let others = services.start(&mut tasks)?;
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = format!("http://{}", listener.local_addr()?);
         let config = Config {
