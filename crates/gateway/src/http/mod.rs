@@ -152,16 +152,23 @@ pub(crate) fn configure(gateway: web::Data<Gateway>) -> impl Fn(&mut ServiceConf
                     .wrap(from_fn(limit_keyless)),
             );
         if gateway.console.is_some() {
-            for path in ["/console", "/console/{page:.*}"] {
-                config.service(resource(
-                    path,
+            config
+                .service(resource(
+                    "/console",
+                    vec![
+                        ("GET", web::get().to(console::forward_page)),
+                        ("HEAD", web::head().to(console::forward_page)),
+                        ("POST", web::post().to(console::forward_form)),
+                    ],
+                ))
+                .service(resource(
+                    "/console/{page:.*}",
                     vec![
                         ("GET", web::get().to(console::forward_page)),
                         ("HEAD", web::head().to(console::forward_page)),
                         ("POST", web::post().to(console::forward_form)),
                     ],
                 ));
-            }
         }
         if gateway.config.docs {
             config
