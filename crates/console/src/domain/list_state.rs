@@ -84,18 +84,12 @@ impl ListState {
         filter_pairs(&self.filters)
     }
 
-    /// The pairs of filters and order: what next and previous conversations depend on.
-    pub(crate) fn result_pairs(&self) -> Pairs {
+    /// All pairs but the place: the first page, and what a conversation's page carries on.
+    pub(crate) fn page_pairs(&self) -> Pairs {
         let mut pairs = self.filter_pairs();
         if self.sort != Sort::default() {
             pairs.push(("sort".to_owned(), self.sort.to_string()));
         }
-        pairs
-    }
-
-    /// All pairs but the place: the first page.
-    pub(crate) fn page_pairs(&self) -> Pairs {
-        let mut pairs = self.result_pairs();
         pairs.extend(self.columns.iter().map(|name| ("column".to_owned(), (*name).to_owned())));
         pairs
     }

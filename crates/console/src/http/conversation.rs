@@ -143,7 +143,7 @@ async fn place(request: &HttpRequest, console: &Console, viewer: &Viewer, id: Ti
     let agents =
         async { if names_agents { list_agents(&console.services, &viewer.claims).await.ok() } else { None } };
     let (found, agents) = futures_util::future::join(found, agents).await;
-    let address = |id: TicketId| with_query(&format!("/console/conversations/{id}"), &state.result_pairs());
+    let address = |id: TicketId| with_query(&format!("/console/conversations/{id}"), &state.page_pairs());
     let mut place = Place {
         list: state.address(),
         filter: filter_line(&state, &agents.unwrap_or_default()),

@@ -28,13 +28,13 @@ pub(crate) struct Row {
     pub(crate) source: String,
 }
 
-/// The row of a conversation; its link carries the filter, so that next and previous follow it.
+/// The row of a conversation; its link carries the state of the list, so that next, previous and the way back follow it.
 pub(crate) fn row(item: &EvaluationItem, state: &ListState) -> Row {
     let (ticket, evaluation) = (&item.ticket, &item.evaluation);
     let id = ticket.id.to_string();
     let subject = if ticket.subject.trim().is_empty() { "No subject" } else { &ticket.subject };
     Row {
-        address: with_query(&format!("/console/conversations/{id}"), &state.result_pairs()),
+        address: with_query(&format!("/console/conversations/{id}"), &state.page_pairs()),
         id,
         time: When::short(ticket.started_at),
         subject: runs(subject),

@@ -42,9 +42,11 @@ struct OverviewPage {
     charts: Vec<MeanChart>,
     distribution_of: &'static str,
     scored: String,
+    scored_rows: Option<String>,
     bars: Vec<Bar>,
     bands: Vec<BandCell>,
     charge_total: String,
+    charge_rows: Option<String>,
     charge_bar: Vec<(&'static str, String, String, String)>,
     charges: Vec<ChargeRow>,
     reasons: Vec<ReasonRow>,
@@ -243,6 +245,10 @@ fn view(
         let is_current = choices.period.name == Some(name);
         Link { label, address: with_query("/console", &pairs), is_current }
     };
+    let rows = |more: &[(&str, &str)]| {
+        let more = more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        list_address(&base.iter().cloned().chain(more).collect::<Pairs>())
+    };
     let compared = summary.compared.as_ref();
     let charge_counts = &summary.totals.charges;
     let charge_total = charge_counts.supported + charge_counts.review + charge_counts.disputed;
@@ -284,9 +290,12 @@ fn view(
         charts: charts(summary, &base),
         distribution_of: choices.of.1,
         scored: count(summary.totals.scored),
+        scored_rows: (summary.totals.scored > 0).then(|| rows(&[("status", "scored")])),
         bars: bars(summary, choices.of.0, &base),
         bands: band_cells(summary, &base),
         charge_total: count(charge_total),
+        charge_rows: (charge_total > 0)
+            .then(|| rows(&["supported", "review", "disputed"].map(|charge| ("charge", charge)))),
         charge_bar: charge_bar(charge_counts),
         charges: charge_rows(summary, &base),
         reasons: reasons(summary, &base),

@@ -32,7 +32,7 @@ async fn rows_carry_the_filter_to_the_conversation() -> Result<()> {
     let session = app.sign_in().await?;
     app.services.answer("/internal/v1/evaluations", 200, listed(&["One"], 1, None));
     let text = app.get(&session, "/console/conversations?language=de&column=axis&sort=-axis").await?.text;
-    assert!(text.contains("?language=de&#38;sort=-axis\""), "{text}");
+    assert!(text.contains("?language=de&#38;sort=-axis&#38;column=axis\""), "{text}");
     Ok(())
 }
 
