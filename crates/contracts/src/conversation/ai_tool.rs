@@ -44,11 +44,3 @@ impl AiTool {
         Self::ALL.iter().copied().find(|tool| tool.as_str() == label)
     }
 }
-
-impl crate::evaluation::Named for AiTool {
-    const ALL: &'static [Self] = Self::ALL;
-
-    fn name(self) -> &'static str {
-        self.as_str()
-    }
-}

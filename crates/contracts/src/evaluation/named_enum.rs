@@ -1,5 +1,7 @@
 //! Macro for enums with the same names on the wire and in exports.
 
+use crate::conversation::AiTool;
+
 /// A closed list of names.
 pub trait Named: Copy + Ord + 'static {
     /// Every value, in the order of documentation.
@@ -11,6 +13,14 @@ pub trait Named: Copy + Ord + 'static {
     /// The value with exactly this name.
     fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|value| value.name() == name)
+    }
+}
+
+impl Named for AiTool {
+    const ALL: &'static [Self] = Self::ALL;
+
+    fn name(self) -> &'static str {
+        self.as_str()
     }
 }
 

@@ -14,9 +14,6 @@ use crate::ids::AgentId;
 use crate::time::Timestamp;
 use crate::validation::FieldError;
 
-/// Most values of one filter.
-pub const MAX_VALUES: usize = 50;
-
 named_enum!(
     /// The result of an evaluation.
     ResultStatus, "snake_case" {

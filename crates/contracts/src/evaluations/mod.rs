@@ -15,17 +15,17 @@ mod summary;
 mod transcript;
 
 pub use self::body::{FILTER_NAMES, read_filters};
-pub use self::filters::{EvaluationFilters, MAX_VALUES, ResultStatus, ScoreFilter};
+pub use self::filters::{EvaluationFilters, ResultStatus, ScoreFilter};
 pub use self::item::{EvaluationItem, ItemAgent, ItemEvaluation, ItemScores, ItemTicket};
 pub use self::list::{
     EvaluationPage, ListQuery, MAX_COUNTED, Neighbours, NeighboursQuery, Sort, SortKey, Total,
 };
 pub use self::or_none::OrNone;
-pub use self::query::{QueryReader, words_of};
+pub use self::query::{MAX_VALUES, QueryReader, words_of};
 pub use self::render::{Pairs, encode_query};
 pub use self::summary::{
-    BandCounts, Breakdown, ChargeCounts, Comparison, Coverage, DAY_MILLIS, Dimension, DistributionStep,
-    Distributions, Group, MAX_DIMENSIONS, MAX_POINTS, Means, Measures, Period, PeriodSummary, ReasonCount,
-    SeriesPoint, Step, Summary, SummaryQuery,
+    BandCounts, Breakdown, BreakdownDimension as Dimension, ChargeCounts, Comparison, Coverage, DAY_MILLIS,
+    DistributionStep, Distributions, Group, MAX_DIMENSIONS, MAX_POINTS, Means, Measures, Period,
+    PeriodSummary, ReasonCount, SeriesPoint, Step, Summary, SummaryQuery,
 };
 pub use self::transcript::{TicketTranscript, TranscriptAuthor, TranscriptDocument, TranscriptMessage};

@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
-use super::filters::MAX_VALUES;
 use crate::evaluation::{Confidence, Named, Score};
 use crate::json::ValidationErrors;
 use crate::time::Timestamp;
 use crate::validation::{BodyError, FieldError, MAX_NAME_CHARS};
+
+/// Most values of one parameter.
+pub const MAX_VALUES: usize = 50;
 
 /// The parameters of a query, taken one after the other. What nobody takes is an unknown parameter.
 #[derive(Debug)]

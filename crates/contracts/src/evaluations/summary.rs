@@ -22,7 +22,7 @@ pub const MAX_DIMENSIONS: usize = 2;
 
 named_enum!(
     /// What a summary is broken down by.
-    Dimension, "snake_case" {
+    BreakdownDimension, "snake_case" {
         /// AI tool; a conversation counts for each of its tools.
         AiTool = "ai_tool",
         /// Registered AI agent; a conversation counts for each of its agents.
@@ -82,7 +82,7 @@ pub struct SummaryQuery {
     /// Which rows.
     pub filters: EvaluationFilters,
     /// Dimensions of the breakdown, the outer one first; at most [`MAX_DIMENSIONS`].
-    pub by: Vec<Dimension>,
+    pub by: Vec<BreakdownDimension>,
     /// Parts of the series; none without it.
     pub step: Option<Step>,
     /// The period beside it.
@@ -140,17 +140,18 @@ impl SummaryQuery {
     }
 }
 
-fn read_dimensions(query: &mut QueryReader, by: Vec<(String, String)>) -> Vec<Dimension> {
+fn read_dimensions(query: &mut QueryReader, by: Vec<(String, String)>) -> Vec<BreakdownDimension> {
     use crate::evaluation::Named;
     let mut dimensions = Vec::new();
     for (_, name) in by {
-        match <Dimension as Named>::from_name(&name) {
+        match <BreakdownDimension as Named>::from_name(&name) {
             Some(dimension) if dimensions.contains(&dimension) => {
                 query.add_error("by", format!("names `{name}` twice"));
             }
             Some(dimension) => dimensions.push(dimension),
             None => {
-                let names: Vec<&str> = Dimension::ALL.iter().map(|dimension| dimension.as_str()).collect();
+                let names: Vec<&str> =
+                    BreakdownDimension::ALL.iter().map(|dimension| dimension.as_str()).collect();
                 query.add_error("by", format!("must be one of: {}", names.join(", ")));
             }
         }
@@ -333,7 +334,7 @@ pub struct PeriodSummary {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Breakdown {
     /// The dimensions, the outer one first.
-    pub by: Vec<Dimension>,
+    pub by: Vec<BreakdownDimension>,
     /// Groups with most evaluations first.
     pub groups: Vec<Group>,
     /// Whether there are more groups than are listed.

@@ -155,6 +155,21 @@ impl EvaluationFacts {
     }
 }
 
+impl Scores {
+    /// AXIS, its three parts in tenths, and the confidence in hundredths; `None` without any of them.
+    pub fn from_stored(stored: [Option<i16>; 5]) -> Option<Self> {
+        let [axis, resolution_accuracy, interaction_effort, handoff_smoothness, confidence] = stored;
+        let score = |tenths: Option<i16>| Score::from_tenths(i64::from(tenths?));
+        Some(Self {
+            axis: score(axis)?,
+            resolution_accuracy: score(resolution_accuracy)?,
+            interaction_effort: score(interaction_effort)?,
+            handoff_smoothness: score(handoff_smoothness)?,
+            confidence: Confidence::from_hundredths(i64::from(confidence?))?,
+        })
+    }
+}
+
 fn item_agent(agent: &AgentFacts) -> ItemAgent {
     ItemAgent { id: agent.id, external_id: agent.external_id.clone(), name: agent.name.clone() }
 }

@@ -10,7 +10,7 @@ use assay_contracts::event::{AgentFacts, ConversationEvaluated, EvaluationOutcom
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
 use assay_export::domain::evaluation_row::EvaluationRow;
-use assay_export::store::{EvaluationStore, ExportStore, evaluation_store, export_store};
+use assay_export::store::{EvaluationStore, evaluation_store, export_store};
 use assay_platform::db::{Database, DatabaseSettings};
 use assay_platform::runtime::{new_id, now};
 use reqwest::Method;
@@ -173,7 +173,7 @@ fn subject(random: u64) -> String {
     format!("{first} word{} case {}", random / 8 % 5_000, random / 40_000 % 1_000_000)
 }
 
-/// Imported over one year: ids of twelve partitions.
+/// Imported within some hours, as the past of a helpdesk is.
 fn ticket_id(number: u64, random: u64) -> TicketId {
     let millis = PERIOD.0.unsigned_abs() + number * 31;
     let bytes = random.to_be_bytes();

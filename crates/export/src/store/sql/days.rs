@@ -245,7 +245,7 @@ fn read_rows(
 
 impl ColumnsRecord {
     fn scores(&self) -> Option<Scores> {
-        super::evaluations::scores_of([
+        Scores::from_stored([
             self.axis,
             self.resolution_accuracy,
             self.interaction_effort,

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use assay_contracts::evaluation::{Confidence, Score};
 use assay_contracts::evaluations::{EvaluationFilters, Sort, SortKey};
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
@@ -272,18 +271,6 @@ fn with_values(key: SortKey, values: &[i64]) -> String {
     any_term(&tenths.map(|tenths| terms::tenths_term(field, tenths)).collect::<Vec<_>>())
 }
 
-pub(super) fn scores_of(stored: [Option<i16>; 5]) -> Option<Scores> {
-    let [axis, resolution_accuracy, interaction_effort, handoff_smoothness, confidence] = stored;
-    let score = |tenths: Option<i16>| Score::from_tenths(i64::from(tenths?));
-    Some(Scores {
-        axis: score(axis)?,
-        resolution_accuracy: score(resolution_accuracy)?,
-        interaction_effort: score(interaction_effort)?,
-        handoff_smoothness: score(handoff_smoothness)?,
-        confidence: Confidence::from_hundredths(i64::from(confidence?))?,
-    })
-}
-
 impl TryFrom<FactsRecord> for EvaluationFacts {
     type Error = DatabaseError;
 
@@ -309,7 +296,7 @@ impl TryFrom<FactsRecord> for EvaluationFacts {
                 evaluation_id: record.evaluation_id.0.into(),
                 evaluated_at: moment(record.evaluated_at),
                 facets: Facets::from_stored(record.codes, record.sets),
-                scores: scores_of([
+                scores: Scores::from_stored([
                     record.axis,
                     record.resolution_accuracy,
                     record.interaction_effort,
