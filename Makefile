@@ -15,7 +15,7 @@ PYTHON = $(TRAINING)/venv/bin/python
 # nextest runs each test in its own process; falls back to `cargo test` where it is not installed.
 TEST_RUNNER = $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo "$(CARGO) nextest run" || echo "$(CARGO) test")
 
-.PHONY: changelog help run test test-tls test-api test-s3 test-deployment fairness flood lint chaos bench bench-scoring stack stack-down stack-key docs reader corpus-check benchmark \
+.PHONY: changelog help run test test-tls test-api test-s3 test-deployment screenshots fairness flood lint chaos bench bench-scoring stack stack-down stack-key docs reader corpus-check benchmark \
   compose-up compose-down compose-key compose-test judge-test
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo "make test        all tests, with private servers; as root on Debian it installs what they need"
 	@echo "make fairness    a million conversations of one organization, ten a second of another, on both stacks, and the results"
 	@echo "make flood       10,000 idle and 3,000 rude connections against both stacks, and the results"
+	@echo "make screenshots every page of the console in both themes and two widths: target/screenshots"
 	@echo "make lint        formatting, clippy, licences and advisories, and the corpus"
 	@echo "make chaos       fault injection with the seeds in CHAOS_SEEDS=1,2,3, on both stacks: minutes for each seed"
 	@echo "make bench       benchmarks against the limits of PostgreSQL and SQLite: a table of ratios"
@@ -69,6 +70,10 @@ fairness:
 	$(CARGO) test --release -p assay --test e2e --no-run
 	$(TARGET)/release/assay-test-services --postgres --rabbit -- \
 	  $(CARGO) test --release -p assay --test e2e -- --ignored --nocapture --test-threads 1 fairness
+screenshots:
+	scripts/packages.sh
+	$(CARGO) build -p assay --bins
+	$(CARGO) test -p assay --test e2e -- --ignored --exact --nocapture standalone::screenshots
 
 # `make test` includes a tenth of it.
 flood:

@@ -58,7 +58,7 @@ secrets=$work/project/deploy/docker/secrets
 "$work/project/deploy/docker/secrets.sh" >/dev/null
 step "up"
 compose up --detach --no-build
-for service in postgres rabbitmq gateway agent-registry ingest scoring-worker export export-worker webhooks; do
+for service in postgres rabbitmq gateway agent-registry ingest scoring-worker export export-worker webhooks console; do
   await_healthy "$service"
 done
 step "a first user"

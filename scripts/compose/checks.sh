@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154 # part of scripts/compose-test.sh
 # First steps of a user, and checks of the containers.
 
-roles=(gateway agent-registry ingest scoring-worker export export-worker webhooks)
+roles=(gateway agent-registry ingest scoring-worker export export-worker webhooks console)
 url=http://127.0.0.1:$port
 
 await_healthy() {

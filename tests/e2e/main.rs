@@ -4,8 +4,11 @@
 //! Scenarios that need only an organization of their own share a stack of each kind: they are the cases of the two tests
 //! `standalone::shared` and `distributed::shared`. A scenario that stops processes or has settings of its own gets a stack
 //! for itself and becomes two tests, `standalone::NAME` and `distributed::NAME`. Scenarios that call the services directly
-//! run only on the distributed stack, where the services have addresses.
+//! run only on the distributed stack, where the services have addresses. The pages of the console are tried in a browser, on the
+//! standalone (`console`).
 
+mod browser;
+mod console;
 mod harness;
 mod scenarios;
 
@@ -26,6 +29,18 @@ macro_rules! scenarios {
             #[test]
             fn shared() -> anyhow::Result<()> {
                 run_shared(Kind::Standalone, super::SHARED)
+            }
+
+            #[test]
+            fn console() -> anyhow::Result<()> {
+                crate::console::run()
+            }
+
+            /// `make screenshots`.
+            #[test]
+            #[ignore = "for people to look at: make screenshots"]
+            fn screenshots() -> anyhow::Result<()> {
+                crate::console::take_screenshots()
             }
 
             $($(#[$attribute])* #[test]

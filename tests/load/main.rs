@@ -24,7 +24,7 @@ use tempfile::TempDir;
 
 use self::cluster::Servers;
 use self::conversations::Conversations;
-use self::measures::{Pace, evaluated, exports, growth, hops, imports, lists, replicas, standalone};
+use self::measures::{Pace, console, evaluated, exports, growth, hops, imports, lists, replicas, standalone};
 use self::report::Report;
 
 /// Measures the service against its limits.
@@ -64,6 +64,7 @@ enum Part {
     Exports,
     Growth,
     Replicas,
+    Console,
 }
 
 impl Arguments {
@@ -106,6 +107,7 @@ impl Part {
             Self::Exports => exports::measure(servers, conversations, pace, report).await,
             Self::Growth => growth::measure(servers, conversations, pace, report).await,
             Self::Replicas => replicas::measure(servers, conversations, pace, report).await,
+            Self::Console => console::measure(servers, conversations, pace, report).await,
         }
     }
 }

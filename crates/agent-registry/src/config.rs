@@ -7,7 +7,7 @@ use assay_platform::db::DatabaseSettings;
 use secrecy::SecretString;
 use serde::Deserialize;
 
-use crate::domain::DefaultRetention;
+use crate::domain::{DefaultRetention, SessionLimits};
 
 /// Settings of the registry. Every key is described in `config/default.toml`.
 #[derive(Debug, Clone, Deserialize)]
@@ -24,6 +24,10 @@ pub struct Config {
     pub transcript_retention_days: u32,
     /// Retention period of evaluations; 0: forever. An organization can override it.
     pub evaluation_retention_days: u32,
+    /// A session of the console ends when it was not used for this time.
+    pub console_idle_minutes: u32,
+    /// A session of the console ends this long after its beginning.
+    pub console_session_hours: u32,
 }
 
 impl Config {
@@ -31,6 +35,14 @@ impl Config {
         DatabaseSettings {
             database_url: self.database_url.clone(),
             database_pool_size: self.database_pool_size,
+        }
+    }
+
+    /// When sessions of the console end.
+    pub fn session_limits(&self) -> SessionLimits {
+        SessionLimits {
+            idle_millis: i64::from(self.console_idle_minutes) * 60_000,
+            total_millis: i64::from(self.console_session_hours) * 3_600_000,
         }
     }
 

@@ -25,6 +25,11 @@ pub mod keys {
     pub use crate::store::MAX_LISTED_KEYS;
 }
 
+/// Sessions of the console, for the command line.
+pub mod console {
+    pub use crate::app::console_sessions::{CreateLinkError, create_link};
+}
+
 /// Operations on retention periods, for the command line.
 pub mod retention {
     pub use crate::app::list_retention::list;

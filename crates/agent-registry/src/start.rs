@@ -77,19 +77,24 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     tasks.spawn(Phase::Relay, "agent-registry key uses", move |stop| {
         record_key_uses(recorded, pending_uses, stop)
     });
-    let maintained = Arc::clone(&store);
+    let (maintained, limits) = (Arc::clone(&store), config.session_limits());
     tasks.spawn(Phase::Relay, "agent-registry maintenance", move |stop| {
         periodically("agent-registry maintenance", MAINTENANCE_INTERVAL, stop, move || {
             let (store, clock) = (Arc::clone(&maintained), clock.clone());
             async move {
                 clock.verify().await?;
-                run_maintenance(store.as_ref()).await
+                run_maintenance(store.as_ref(), limits).await
             }
         })
     });
 
-    let services =
-        Data::new(Services { store, outbox, key_uses, default_retention: config.default_retention()? });
+    let services = Data::new(Services {
+        store,
+        outbox,
+        key_uses,
+        default_retention: config.default_retention()?,
+        session_limits: limits,
+    });
     let auth = ServiceAuth { tokens, audience: Audience::AgentRegistry };
     serve(tasks, Phase::ServeInternal, "agent-registry", listener, ServerSettings::default(), move |app| {
         http::configure(app, services.clone(), auth.clone());

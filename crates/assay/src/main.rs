@@ -4,6 +4,7 @@ mod api;
 mod capacity;
 mod cli;
 mod commands;
+mod console_link;
 mod exit;
 mod huge_pages;
 mod import;

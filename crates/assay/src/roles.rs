@@ -23,6 +23,7 @@ pub enum Role {
     Export,
     ExportWorker,
     Webhooks,
+    Console,
 }
 
 impl Role {
@@ -36,6 +37,7 @@ impl Role {
             Self::Export => "assay-export",
             Self::ExportWorker => "assay-export-worker",
             Self::Webhooks => "assay-webhooks",
+            Self::Console => "assay-console",
         }
     }
 }
@@ -91,6 +93,7 @@ fn start(role: Role, settings: &Settings, tasks: &mut Tasks) -> Result<()> {
         Role::Webhooks => {
             start_webhooks(settings, bind(settings.webhooks.listen)?, open_bus(settings)?, tasks)
         }
+        Role::Console => start_console(settings, bind(settings.console.listen)?, tasks),
     }
 }
 
@@ -115,6 +118,7 @@ pub fn start_gateway(settings: &Settings, listener: TcpListener, tasks: &mut Tas
         scoring_url: services.scoring_url.clone(),
         export_url: services.export_url.clone(),
         webhooks_url: settings.webhooks_url()?,
+        console_url: settings.console_url()?,
     };
     Ok(assay_gateway::start(settings.gateway.clone(), dependencies, tasks)?)
 }
@@ -187,4 +191,18 @@ pub fn start_webhooks(settings: &Settings, listener: TcpListener, bus: Bus, task
         bus,
     };
     Ok(assay_webhooks::start(&settings.webhooks, dependencies, tasks)?)
+}
+
+pub fn start_console(settings: &Settings, listener: TcpListener, tasks: &mut Tasks) -> Result<()> {
+    let services = &settings.services;
+    let dependencies = assay_console::Dependencies {
+        listener,
+        tokens: settings.tokens()?,
+        registry_url: services.registry_url.clone(),
+        ingest_url: services.ingest_url.clone(),
+        scoring_url: services.scoring_url.clone(),
+        export_url: services.export_url.clone(),
+        webhooks_url: settings.webhooks_url()?,
+    };
+    Ok(assay_console::start(settings.console.clone(), dependencies, tasks)?)
 }

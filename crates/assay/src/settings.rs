@@ -35,6 +35,7 @@ pub struct Settings {
     pub export: assay_export::Config,
     pub export_worker: assay_export_worker::Config,
     pub webhooks: assay_webhooks::Config,
+    pub console: assay_console::Config,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -61,6 +62,8 @@ pub struct ServicesSettings {
     pub export_url: Url,
     /// Empty: there are no webhooks.
     pub webhooks_url: String,
+    /// Empty: there is no console.
+    pub console_url: String,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -100,13 +103,14 @@ impl Settings {
 
     /// Address of the role webhooks; `None` when webhooks are turned off.
     pub fn webhooks_url(&self) -> Result<Option<Url>> {
-        let text = &self.services.webhooks_url;
-        if text.is_empty() {
-            return Ok(None);
-        }
-        Url::parse(text)
-            .map(Some)
+        optional_url(&self.services.webhooks_url)
             .context("services.webhooks_url must be an address, or empty for no webhooks")
+    }
+
+    /// Address of the role console; `None` when there is none.
+    pub fn console_url(&self) -> Result<Option<Url>> {
+        optional_url(&self.services.console_url)
+            .context("services.console_url must be an address, or empty for no console")
     }
 
     /// The bootstrap API key and its organization.
@@ -125,6 +129,10 @@ impl Settings {
             drain: Duration::from_millis(self.shutdown.drain_milliseconds),
         }
     }
+}
+
+fn optional_url(text: &str) -> Result<Option<Url>> {
+    if text.is_empty() { Ok(None) } else { Ok(Some(Url::parse(text)?)) }
 }
 
 #[cfg(test)]

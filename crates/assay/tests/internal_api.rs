@@ -6,11 +6,16 @@
 mod public_api;
 
 use assay_contracts::agent::{Agent, NewAgent};
+use assay_contracts::console::{
+    AgentList, BeginSession, FindSession, FoundSession, KeyList, NewKey, NewKeyRequest, SessionList,
+    SignInOutcome,
+};
 use assay_contracts::conversation::Conversation;
+use assay_contracts::evaluations::{EvaluationPage, Neighbours, Summary, TicketTranscript};
 use assay_contracts::export::{DownloadAddress, Export, NewExport};
 use assay_contracts::internal::{
     Deletion, FindAgents, FoundAgents, InterestPage, Progress, ReadTranscripts, ResolveKey, ResolvedKey,
-    RetentionPage, Transcripts,
+    RetentionPage, TicketCount, Transcripts,
 };
 use assay_contracts::page::Page;
 use assay_contracts::ticket::{ImportReceipt, Ticket};
@@ -73,6 +78,15 @@ fn internal_api_examples_are_read_by_both_ends() {
         let read = match (id.as_str(), is_sent) {
             ("resolveKey", true) => round_trips::<ResolveKey>(&example),
             ("resolveKey", false) => round_trips::<ResolvedKey>(&example),
+            ("listKeys", false) => round_trips::<KeyList>(&example),
+            ("createKey", true) => round_trips::<NewKeyRequest>(&example),
+            ("createKey", false) => round_trips::<NewKey>(&example),
+            ("listSessions", false) => round_trips::<SessionList>(&example),
+            ("beginSession", true) => round_trips::<BeginSession>(&example),
+            ("beginSession", false) => round_trips::<SignInOutcome>(&example),
+            ("findSession", true) => round_trips::<FindSession>(&example),
+            ("findSession", false) => round_trips::<FoundSession>(&example),
+            ("listAgents", false) => round_trips::<AgentList>(&example),
             ("findAgents", true) => round_trips::<FindAgents>(&example),
             ("findAgents", false) => round_trips::<FoundAgents>(&example),
             ("listRetention", false) => round_trips::<RetentionPage>(&example),
@@ -91,6 +105,11 @@ fn internal_api_examples_are_read_by_both_ends() {
             ("createExport", true) => NewExport::parse(example.to_string().as_bytes()).is_ok(),
             ("createExport" | "readExport", false) => round_trips::<Export>(&example),
             ("downloadExport", false) => round_trips::<DownloadAddress>(&example),
+            ("countTickets" | "countEvaluations", false) => round_trips::<TicketCount>(&example),
+            ("readTranscript", false) => round_trips::<TicketTranscript>(&example),
+            ("listEvaluations", false) => round_trips::<EvaluationPage>(&example),
+            ("summarizeEvaluations", false) => round_trips::<Summary>(&example),
+            ("findNeighbours", false) => round_trips::<Neighbours>(&example),
             ("listInterest", false) => round_trips::<InterestPage>(&example),
             ("createWebhook", true) => NewWebhook::parse(example.to_string().as_bytes()).is_ok(),
             ("createWebhook", false) => round_trips::<CreatedWebhook>(&example),

@@ -31,7 +31,7 @@ pub struct Call<'a> {
     pub path: &'a str,
     /// Additional headers.
     pub headers: HeaderMap,
-    /// Body, sent as JSON.
+    /// Body; JSON unless the headers name another type.
     pub body: Option<Bytes>,
 }
 
@@ -147,6 +147,7 @@ impl Service {
         let url = self.url(call.path)?;
         let token =
             self.tokens.issue(self.audience, claims, now()).map_err(|error| self.unreadable(&error))?;
+        let has_content_type = call.headers.contains_key(CONTENT_TYPE);
         let mut request = self.http.for_current_thread()?.request(call.method, url).headers(call.headers);
         request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         if let Some(context) = context {
@@ -156,7 +157,10 @@ impl Service {
             }
         }
         if let Some(body) = call.body {
-            request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json")).body(body);
+            if !has_content_type {
+                request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            }
+            request = request.body(body);
         }
         Ok(request)
     }
@@ -207,7 +211,7 @@ impl Service {
         path: &str,
         body: &impl Serialize,
     ) -> Result<T, ClientError> {
-        let body = serde_json::to_vec(body).map_err(|error| self.unreadable(&error))?;
+        let body = serde_json::to_vec(body).map_err(|error| self.unreadable(&JsonFault::of(&error)))?;
         let call = Call { method: Method::POST, path, headers: HeaderMap::new(), body: Some(body.into()) };
         self.decode(&self.send_and_read(claims, call).await?)
     }
@@ -223,6 +227,26 @@ impl Service {
     ) -> Result<T, ClientError> {
         let call = Call { method: Method::GET, path, headers: HeaderMap::new(), body: None };
         self.decode(&self.send_and_read(claims, call).await?)
+    }
+
+    /// Sends a call and decodes the response, which must be a success.
+    ///
+    /// # Errors
+    /// As [`Self::post_json`].
+    pub async fn call_json<T: DeserializeOwned>(
+        &self,
+        claims: &ServiceClaims,
+        call: Call<'_>,
+    ) -> Result<T, ClientError> {
+        self.decode(&self.send_and_read(claims, call).await?)
+    }
+
+    /// Sends a call whose response is a success without a body that matters.
+    ///
+    /// # Errors
+    /// When the service is unreachable or responds with an error.
+    pub async fn call_unanswered(&self, claims: &ServiceClaims, call: Call<'_>) -> Result<(), ClientError> {
+        self.send_and_read(claims, call).await.map(|_| ())
     }
 
     /// Checks the readiness of the service.
@@ -254,10 +278,10 @@ impl Service {
         claims: &'a ServiceClaims,
         call: Call<'a>,
     ) -> BoxFuture<'a, Result<Bytes, ClientError>> {
-        Box::pin(async move { self.read_success(self.trace_and_send(claims, call).await?).await })
+        Box::pin(async move { self.read_body(self.trace_and_send(claims, call).await?).await })
     }
 
-    async fn read_success(&self, response: Response) -> Result<Bytes, ClientError> {
+    async fn read_body(&self, response: Response) -> Result<Bytes, ClientError> {
         let status = response.status();
         let body = match timeout(self.deadline, response.bytes()).await {
             Some(Ok(body)) => body,

@@ -3,10 +3,13 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::evaluations::{FILTER_NAMES, read_filters};
 use crate::ids::ExportId;
-use crate::json::{ObjectReader, Tree, ValidationErrors, parse_tree};
+use crate::json::{ObjectReader, ValidationErrors, parse_tree};
 use crate::time::Timestamp;
 use crate::validation::BodyError;
+
+pub use crate::evaluations::EvaluationFilters as ExportFilters;
 
 /// An export job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -139,19 +142,6 @@ impl ExportStatus {
     }
 }
 
-/// Which evaluations are exported: those of conversations whose first message lies in `[from, to)`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct ExportFilters {
-    /// First moment, epoch milliseconds, inclusive.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<i64>, nullable = false, minimum = 0, maximum = 253_402_300_799_999_i64)]
-    pub from: Option<Timestamp>,
-    /// First moment that is no longer included, epoch milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<i64>, nullable = false, minimum = 0, maximum = 253_402_300_799_999_i64)]
-    pub to: Option<Timestamp>,
-}
-
 /// A checked body of `POST /v1/evaluations/exports`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewExport {
@@ -159,7 +149,7 @@ pub struct NewExport {
     pub kind: ExportKind,
     /// Always `csv`.
     pub format: ExportFormat,
-    /// Which evaluations.
+    /// Which evaluations: the same filters as those of the list.
     pub filters: ExportFilters,
 }
 
@@ -169,7 +159,9 @@ impl NewExport {
     /// # Errors
     /// [`BodyError`] with all validation errors.
     pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
-        let tree = parse_tree(body, &["kind", "format", "filters", "from", "to"])?;
+        let names: Vec<&'static str> =
+            ["kind", "format", "filters"].into_iter().chain(FILTER_NAMES).collect();
+        let tree = parse_tree(body, &names)?;
         let mut errors = ValidationErrors::default();
         let export = ObjectReader::new(tree, "", &mut errors).and_then(|mut object| {
             let names = ExportKind::ALL.map(ExportKind::as_str);
@@ -178,27 +170,13 @@ impl NewExport {
                 .optional_choice("format", &["csv"], |name| (name == "csv").then_some(ExportFormat::Csv))
                 .unwrap_or_default();
             let filters = match object.take("filters") {
-                Some(value) => read_filters(value, object.errors()),
+                Some(value) => read_filters(value, "/filters", object.errors()),
                 None => Some(ExportFilters::default()),
             };
             Some(Self { kind: kind?, format, filters: filters? })
         });
         errors.finish(export)
     }
-}
-
-fn read_filters(value: Tree<'_>, errors: &mut ValidationErrors) -> Option<ExportFilters> {
-    let mut object = ObjectReader::new(value, "/filters", errors)?;
-    let mut moment = |field: &str| {
-        let value = object.take(field)?;
-        let millis = object.integer(field, &value, Timestamp::MIN.as_millis(), Timestamp::MAX.as_millis())?;
-        Some(Timestamp::saturating_from_millis(millis))
-    };
-    let (from, to) = (moment("from"), moment("to"));
-    if matches!((from, to), (Some(from), Some(to)) if from > to) {
-        object.add_error("from", "must not be later than `to`");
-    }
-    Some(ExportFilters { from, to })
 }
 
 /// Request to create an export.

@@ -91,6 +91,10 @@ uuid_id!(
     ApiKeyId
 );
 uuid_id!(
+    /// A session of the console.
+    SessionId
+);
+uuid_id!(
     /// An accepted import: the service ticket id of the receipt.
     TicketId
 );

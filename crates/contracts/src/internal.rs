@@ -192,6 +192,13 @@ pub struct Progress {
     pub evaluated: i64,
 }
 
+/// Ingest and export → gateway: number of tickets of the token's organization, or of evaluations of tickets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TicketCount {
+    /// The number.
+    pub count: u64,
+}
+
 /// Header that carries the public base address (scheme and authority) from the gateway to the export service, which
 /// builds download addresses with it.
 pub const PUBLIC_BASE_URL_HEADER: &str = "x-assay-public-base-url";

@@ -6,8 +6,10 @@
 #![warn(missing_docs)]
 
 pub mod agent;
+pub mod console;
 pub mod conversation;
 pub mod evaluation;
+pub mod evaluations;
 pub mod event;
 pub mod export;
 pub mod ids;

@@ -65,6 +65,8 @@ problem_codes! {
     RouteNotFound = 404, "route-not-found", "There is no such address";
     /// No such ticket in this organization.
     TicketNotFound = 404, "ticket-not-found", "There is no such ticket";
+    /// The transcript was removed at the end of its retention period; its evaluation may be kept.
+    TranscriptExpired = 404, "transcript-expired", "The transcript is no longer kept";
     /// An AI author names an agent that is not registered.
     UnknownAgent = 404, "unknown-agent", "The AI agent is not registered";
     /// No such export in this organization.

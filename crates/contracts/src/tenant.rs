@@ -20,16 +20,33 @@ pub enum Scope {
     Tickets,
     /// Create, read and download exports.
     Exports,
+    /// List and summarize evaluations.
+    #[serde(rename = "evaluations:read")]
+    EvaluationsRead,
+    /// Read transcripts.
+    #[serde(rename = "transcripts:read")]
+    TranscriptsRead,
     /// Manage webhooks and read their deliveries.
     Webhooks,
+    /// Sign in to the console, which shows everything of the organization and manages its keys.
+    Console,
     /// Administer the organization.
     Admin,
 }
 
 impl Scope {
     /// Every scope, in the order of documentation.
-    pub const ALL: [Self; 6] =
-        [Self::Assess, Self::Agents, Self::Tickets, Self::Exports, Self::Webhooks, Self::Admin];
+    pub const ALL: [Self; 9] = [
+        Self::Assess,
+        Self::Agents,
+        Self::Tickets,
+        Self::Exports,
+        Self::EvaluationsRead,
+        Self::TranscriptsRead,
+        Self::Webhooks,
+        Self::Console,
+        Self::Admin,
+    ];
 
     /// The name used in keys, tokens and on the command line.
     pub const fn as_str(self) -> &'static str {
@@ -38,7 +55,10 @@ impl Scope {
             Self::Agents => "agents",
             Self::Tickets => "tickets",
             Self::Exports => "exports",
+            Self::EvaluationsRead => "evaluations:read",
+            Self::TranscriptsRead => "transcripts:read",
             Self::Webhooks => "webhooks",
+            Self::Console => "console",
             Self::Admin => "admin",
         }
     }
@@ -52,7 +72,9 @@ impl fmt::Display for Scope {
 
 /// The name is not one of [`Scope::ALL`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown scope `{0}`: use assess, agents, tickets, exports, webhooks or admin")]
+#[error(
+    "unknown scope `{0}`: use assess, agents, tickets, exports, evaluations:read, transcripts:read, webhooks, console or admin"
+)]
 pub struct UnknownScope(pub String);
 
 impl FromStr for Scope {
@@ -72,9 +94,10 @@ impl FromStr for Scope {
 pub struct Scopes(BTreeSet<Scope>);
 
 impl Scopes {
-    /// Default scopes of a key: all but `admin`.
+    /// Default scopes of a key: all but `console` and `admin`, so that a program's key opens no page and makes no keys.
     pub fn default_for_keys() -> Self {
-        Self(Scope::ALL.into_iter().filter(|scope| *scope != Scope::Admin).collect())
+        let is_default = |scope: &Scope| !matches!(scope, Scope::Console | Scope::Admin);
+        Self(Scope::ALL.into_iter().filter(is_default).collect())
     }
 
     /// Whether the set contains `scope`.

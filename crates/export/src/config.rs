@@ -34,6 +34,8 @@ pub struct Config {
     pub max_downloads: u32,
     /// Connections whose client takes nothing of a response for this long end, in seconds; 0: never.
     pub response_stall_seconds: u64,
+    /// Memory for the columns of days that lists and summaries read, in bytes.
+    pub day_cache_bytes: u64,
     /// Interval between maintenance runs, in seconds.
     pub maintenance_interval_seconds: u64,
 }

@@ -15,13 +15,14 @@ use assay_platform::runtime::{Phase, Tasks, now, periodically};
 use assay_platform::web::{ServiceAuth, serve};
 use url::Url;
 
+use crate::app::refresh_days::refresh_days;
 use crate::app::run_maintenance::run_maintenance;
 use crate::app::set_target_sequences::set_target_sequences;
 use crate::consume::{
     ConversationEvaluatedHandler, EvaluationDeletedHandler, deletions_subscription, subscription,
 };
 use crate::http::{self, Services};
-use crate::store::{ExportStore, export_store};
+use crate::store::{DayCache, EvaluationStore, ExportStore, evaluation_store, export_store};
 use crate::{Config, MIGRATIONS, SCHEMA};
 
 /// Deadline for the target sequence; creating an export waits for it.
@@ -29,6 +30,9 @@ const SCORING_DEADLINE: Duration = Duration::from_secs(3);
 
 /// Interval of setting targets of jobs that were created while scoring-worker was unreachable.
 const TARGET_UPDATE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Interval of putting changed days into columns.
+const DAY_REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Deadline for a page of retention periods.
 const REGISTRY_DEADLINE: Duration = Duration::from_secs(10);
@@ -115,10 +119,21 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     tasks.spawn(Phase::Relay, "export circuit of scoring-worker", move |stop| watched.watch(stop));
     let scoring = ScoringClient::new(scoring);
     spawn_target_updates(tasks, store.clone(), scoring.clone());
+    let evaluations = evaluation_store(&database);
+    spawn_day_refresh(tasks, evaluations.clone());
+    let days = Arc::new(DayCache::new(config.day_cache_bytes));
     let (downloads, max_open_exports) = (config.downloads(), config.max_open_exports);
-    let services =
-        Services { store, outbox, keys: signing_keys, objects, downloads, max_open_exports, scoring };
-    let services = Data::new(services);
+    let services = Data::new(Services {
+        store,
+        evaluations,
+        days,
+        outbox,
+        keys: signing_keys,
+        objects,
+        downloads,
+        max_open_exports,
+        scoring,
+    });
     let auth = ServiceAuth { tokens, audience: Audience::Export };
     serve(tasks, Phase::ServeInternal, "export", listener, config.server(), move |app| {
         http::configure(app, services.clone(), auth.clone());
@@ -132,6 +147,16 @@ fn spawn_target_updates(tasks: &mut Tasks, store: Arc<dyn ExportStore>, scoring:
         periodically(NAME, TARGET_UPDATE_INTERVAL, stop, move || {
             let (store, scoring) = (store.clone(), scoring.clone());
             async move { set_target_sequences(store.as_ref(), &scoring).await }
+        })
+    });
+}
+
+fn spawn_day_refresh(tasks: &mut Tasks, store: Arc<dyn EvaluationStore>) {
+    const NAME: &str = "export days";
+    tasks.spawn(Phase::Relay, NAME, move |stop| {
+        periodically(NAME, DAY_REFRESH_INTERVAL, stop, move || {
+            let store = store.clone();
+            async move { refresh_days(store.as_ref(), now()).await }
         })
     });
 }

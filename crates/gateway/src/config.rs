@@ -28,6 +28,8 @@ pub struct Config {
     pub max_downloads: usize,
     /// Maximum number of keys without a grant that are looked up at once; beyond it the answer is 503 after a second.
     pub max_unknown_key_look_ups: usize,
+    /// Maximum number of requests for pages of the console in flight; beyond it the answer is 503.
+    pub max_console_in_flight: usize,
     /// Maximum number of connections.
     pub max_connections: usize,
     /// Time after which a connection is closed whose client takes nothing of a response, in seconds; 0: never.

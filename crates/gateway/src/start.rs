@@ -33,6 +33,8 @@ pub struct Dependencies {
     pub export_url: Url,
     /// Base URL of webhooks; `None` when they are turned off.
     pub webhooks_url: Option<Url>,
+    /// Base URL of console; `None` when there is none.
+    pub console_url: Option<Url>,
 }
 
 /// The gateway cannot start.
@@ -74,12 +76,14 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
         scoring: service(&dependencies.scoring_url, Audience::Scoring),
         export: service(&dependencies.export_url, Audience::Export),
         webhooks: dependencies.webhooks_url.as_ref().map(|url| service(url, Audience::Webhooks)),
+        console: dependencies.console_url.as_ref().map(|url| service(url, Audience::Console)),
         registry,
         rate_limit: RateLimit::new(config.rate_limit_per_second),
         in_flight: Semaphore::new(config.max_in_flight),
         keyless_in_flight: Arc::new(Semaphore::new(config.max_keyless_in_flight)),
         downloads: Arc::new(Semaphore::new(config.max_downloads)),
         body_budget: BodyBudget::new(config.body_memory_bytes).parsing_at_once(2 * config.workers),
+        console_in_flight: Semaphore::new(config.max_console_in_flight),
         config: config.clone(),
     };
     watch_services(&gateway, tasks);
@@ -104,7 +108,7 @@ fn max_calls_per_service(max_in_flight: usize) -> usize {
 /// without another service it is degraded.
 fn watch_services(gateway: &Gateway, tasks: &mut Tasks) {
     let services = [&gateway.registry, &gateway.ingest, &gateway.scoring, &gateway.export];
-    for service in services.into_iter().chain(&gateway.webhooks) {
+    for service in services.into_iter().chain(&gateway.webhooks).chain(&gateway.console) {
         let checked = service.clone();
         let is_ready = move || {
             let service = checked.clone();

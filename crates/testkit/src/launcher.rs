@@ -44,7 +44,7 @@ pub struct RoleDatabase {
 }
 
 /// The roles in the order in which they start; the public one is the last.
-pub const ROLES: [Role; 7] = [
+pub const ROLES: [Role; 8] = [
     Role {
         name: "agent-registry",
         listen: "ASSAY_REGISTRY__LISTEN",
@@ -81,6 +81,12 @@ pub const ROLES: [Role; 7] = [
         listen: "ASSAY_WEBHOOKS__LISTEN",
         url: Some("ASSAY_SERVICES__WEBHOOKS_URL"),
         database: database("ASSAY_WEBHOOKS__DATABASE_URL", "assay_webhooks", "webhooks"),
+    },
+    Role {
+        name: "console",
+        listen: "ASSAY_CONSOLE__LISTEN",
+        url: Some("ASSAY_SERVICES__CONSOLE_URL"),
+        database: None,
     },
     Role { name: GATEWAY, listen: "ASSAY_GATEWAY__LISTEN", url: None, database: None },
 ];

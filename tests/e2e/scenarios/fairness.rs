@@ -64,7 +64,10 @@ pub async fn small(stack: &mut PrivateStack) -> Result<()> {
     }
     let meanwhile = evaluated(&large, &tickets).await? - before;
     eprintln!("fairness of {:?}: {SMALL} evaluated, {meanwhile} of the large one meanwhile", stack.kind());
-    ensure!(before + meanwhile < BACKLOG, "the large organization has no backlog any more: this proves nothing");
+    ensure!(
+        before + meanwhile < BACKLOG,
+        "the large organization has no backlog any more: this proves nothing"
+    );
     // As many, and what was in flight; in the order of arrival it would be the backlog.
     ensure!(meanwhile <= 4 * SMALL, "{meanwhile} of the large organization came first");
     Ok(())

@@ -64,7 +64,9 @@ fn is_complete(operations: &[Operation]) -> Result<()> {
     let names = |operations: &[Operation]| operations.iter().map(Operation::shape).collect::<BTreeSet<_>>();
     let (documented, routed) = (names(operations), names(&routed_operations("gateway")?));
     // Health is added by the platform, `HEAD` is `GET` without a body, and the reference page shows the document.
-    let beside = |shape: &&String| !shape.starts_with("HEAD ") && !shape.starts_with("GET /docs");
+    // The pages of the console belong to sessions, not keys: its crate tests who sees what.
+    let is_page = |shape: &str| shape.contains(" /docs") || shape.contains(" /console");
+    let beside = |shape: &&String| !shape.starts_with("HEAD ") && !is_page(shape);
     let missing: Vec<_> = routed.difference(&documented).filter(beside).collect();
     ensure!(routed.len() > 5 && missing.is_empty(), "routed but not documented: {missing:?}");
     Ok(())
@@ -84,7 +86,15 @@ impl Owner {
         let path = format!("/v1/webhooks/{webhook_id}/test");
         let delivery = api.reply(api.request(Method::POST, &path)).await?.expect(202)?;
         let mut cursors = Vec::new();
-        for list in ["/v1/evaluations/exports", "/v1/webhooks"] {
+        // A second one, so that the list has two pages.
+        let second = api.import(&edited(conversation("second"), &[set("/subject", MARK)])).await?;
+        api.evaluation(&second).await?;
+        until("both evaluations are listed", async || {
+            let page = api.get("/v1/evaluations").await?.expect(200)?;
+            Ok((page["total"]["count"] == 2).then_some(()))
+        })
+        .await?;
+        for list in ["/v1/evaluations", "/v1/evaluations/exports", "/v1/webhooks"] {
             let page = api.get(&format!("{list}?limit=1")).await?.expect(200)?;
             let cursor = page["page_info"]["next_cursor"].as_str().context("no cursor")?;
             cursors.push((list, cursor.to_owned()));
@@ -282,7 +292,17 @@ async fn is_unauthorized(stack: &Stack, api: &Api, operation: &Operation) -> Res
 /// Each operation belongs to one scope: keys with any other get 403.
 async fn scopes(stack: &Stack, operations: &[Operation]) -> Result<()> {
     let mut holders = Vec::new();
-    for scope in ["assess", "agents", "tickets", "exports", "webhooks", "admin"] {
+    for scope in [
+        "assess",
+        "agents",
+        "tickets",
+        "exports",
+        "evaluations:read",
+        "transcripts:read",
+        "webhooks",
+        "console",
+        "admin",
+    ] {
         let key = stack.create_key(&stack.other("scopes"), &["--scopes", scope]).await?;
         holders.push((scope, stack.api_with(Some(&key))?));
     }

@@ -32,8 +32,10 @@ const WITHOUT_TOKEN: [&str; 2] = ["GET /v1/downloads/{id}", "HEAD /v1/downloads/
 
 /// Every internal route, with every forged token, and with good ones.
 pub async fn run(stack: &Stack) -> Result<()> {
+    // The console has pages for sessions; its crate tests that every route needs the gateway's token, too.
+    let others = ["gateway", "console"];
     let known: BTreeSet<String> =
-        SERVICES.iter().map(|(name, ..)| *name).chain(["gateway"]).map(str::to_owned).collect();
+        SERVICES.iter().map(|(name, ..)| *name).chain(others).map(str::to_owned).collect();
     ensure!(
         serving_crates()? == known,
         "a service that this scenario does not know: {:?}",
@@ -126,7 +128,13 @@ impl Forge {
     fn of_tenant(&self) -> Value {
         edited(
             self.of_service(),
-            &[set("/org", ID), set("/scope", "assess agents tickets exports webhooks admin")],
+            &[
+                set("/org", ID),
+                set(
+                    "/scope",
+                    "assess agents tickets exports evaluations:read transcripts:read webhooks console admin",
+                ),
+            ],
         )
     }
 

@@ -1,6 +1,7 @@
 //! The measurements.
 
 mod accepting;
+pub mod console;
 pub mod evaluated;
 pub mod exports;
 pub mod growth;

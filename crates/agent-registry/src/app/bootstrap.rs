@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::{KeyName, OrganizationName};
-use crate::store::{self, KeyStored, KeyToStore};
+use crate::store::{self, KeyOwner, KeyStored, KeyToStore};
 
 /// Pause between attempts while the database is unavailable.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
@@ -25,19 +25,18 @@ pub async fn bootstrap(
     key: &ApiKey,
     organization: OrganizationName,
 ) -> Result<(), DatabaseError> {
+    let name = organization.to_string();
     let record = KeyToStore {
         id: new_id(),
         hash: key.hash(),
-        organization,
-        new_organization_id: new_id(),
+        owner: KeyOwner::Named { name: organization, new_id: new_id() },
         name: KeyName::bootstrap(),
         scopes: Scopes::default_for_keys(),
         expires_at: None,
         created_at: now(),
     };
-    let organization = record.organization.to_string();
     if store::open(database).create_key(record).await? == KeyStored::Created {
-        tracing::info!(organization, "created the bootstrap API key");
+        tracing::info!(organization = name, "created the bootstrap API key");
     }
     Ok(())
 }

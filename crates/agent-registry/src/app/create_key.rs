@@ -8,7 +8,7 @@ use assay_platform::db::{Database, DatabaseError};
 use assay_platform::runtime::{RandomnessUnavailable, new_id, now};
 
 use crate::domain::{KeyName, OrganizationName};
-use crate::store::{self, KeyStored, KeyToStore};
+use crate::store::{self, KeyOwner, KeyStored, KeyToStore, Store};
 
 #[derive(Debug, Clone)]
 pub struct NewKey {
@@ -42,23 +42,29 @@ pub enum CreateKeyError {
 /// # Errors
 /// [`CreateKeyError`]; nothing is stored then.
 pub async fn create(database: &Database, new: NewKey) -> Result<CreatedKey, CreateKeyError> {
+    let owner = KeyOwner::Named { name: new.organization, new_id: new_id() };
+    create_for(store::open(database).as_ref(), owner, new.name, new.scopes, new.expires_at).await
+}
+
+/// [`create`] for an organization that may exist already.
+///
+/// # Errors
+/// [`CreateKeyError`]; nothing is stored then.
+pub async fn create_for(
+    store: &dyn Store,
+    owner: KeyOwner,
+    name: KeyName,
+    scopes: Scopes,
+    expires_at: Option<Timestamp>,
+) -> Result<CreatedKey, CreateKeyError> {
     let created_at = now();
-    if let Some(expires_at) = new.expires_at.filter(|expires_at| *expires_at <= created_at) {
+    if let Some(expires_at) = expires_at.filter(|expires_at| *expires_at <= created_at) {
         return Err(CreateKeyError::ExpiresInThePast(expires_at));
     }
     let key = ApiKey::generate()?;
     let id = new_id();
-    let record = KeyToStore {
-        id,
-        hash: key.hash(),
-        organization: new.organization,
-        new_organization_id: new_id(),
-        name: new.name,
-        scopes: new.scopes,
-        expires_at: new.expires_at,
-        created_at,
-    };
-    match store::open(database).create_key(record).await? {
+    let record = KeyToStore { id, hash: key.hash(), owner, name, scopes, expires_at, created_at };
+    match store.create_key(record).await? {
         KeyStored::Created => Ok(CreatedKey { id, key }),
         KeyStored::AlreadyExists => Err(CreateKeyError::Duplicate),
     }

@@ -1,9 +1,10 @@
 //! Lists API keys.
 
+use assay_contracts::ids::OrganizationId;
 use assay_platform::db::{Database, DatabaseError};
 
 use crate::domain::{KeyRecord, OrganizationName};
-use crate::store;
+use crate::store::{self, Store};
 
 /// The keys of one organization or of all, newest first, at most [`store::MAX_LISTED_KEYS`].
 ///
@@ -14,4 +15,15 @@ pub async fn list(
     organization: Option<OrganizationName>,
 ) -> Result<Vec<KeyRecord>, DatabaseError> {
     store::open(database).list_keys(organization).await
+}
+
+/// The keys of one organization, newest first, at most [`store::MAX_LISTED_KEYS`].
+///
+/// # Errors
+/// When the database fails.
+pub async fn list_of(
+    store: &dyn Store,
+    organization_id: OrganizationId,
+) -> Result<Vec<KeyRecord>, DatabaseError> {
+    store.list_organization_keys(organization_id).await
 }

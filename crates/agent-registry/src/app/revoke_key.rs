@@ -1,16 +1,28 @@
 //! Revokes an API key.
 
-use assay_contracts::ids::ApiKeyId;
+use assay_contracts::ids::{ApiKeyId, OrganizationId};
 use assay_platform::db::{Database, DatabaseError};
 use assay_platform::runtime::now;
 
 use crate::domain::Revocation;
-use crate::store;
+use crate::store::{self, Store};
 
 /// Revokes a key permanently. Gateways cache keys and may accept it for up to 30 more seconds.
 ///
 /// # Errors
 /// When the database fails.
 pub async fn revoke(database: &Database, id: ApiKeyId) -> Result<Revocation, DatabaseError> {
-    store::open(database).revoke_key(id, now()).await
+    store::open(database).revoke_key(id, None, now()).await
+}
+
+/// [`revoke`] for a person of one organization: keys of others are unknown.
+///
+/// # Errors
+/// When the database fails.
+pub async fn revoke_of(
+    store: &dyn Store,
+    organization_id: OrganizationId,
+    id: ApiKeyId,
+) -> Result<Revocation, DatabaseError> {
+    store.revoke_key(id, Some(organization_id), now()).await
 }

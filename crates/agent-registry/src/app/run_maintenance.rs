@@ -1,16 +1,19 @@
-//! Removes expired idempotency records.
+//! Removes expired idempotency records, and sessions of the console that have ended.
 
 use assay_platform::db::DatabaseError;
 use assay_platform::db::idempotency::PRUNE_BATCH;
 use assay_platform::runtime::now;
 
+use super::console_sessions::idle_since;
+use crate::domain::SessionLimits;
 use crate::store::Store;
 
 /// One maintenance round, in batches.
 ///
 /// # Errors
 /// When the database fails; the next round continues.
-pub async fn run_maintenance(store: &dyn Store) -> Result<(), DatabaseError> {
+pub async fn run_maintenance(store: &dyn Store, limits: SessionLimits) -> Result<(), DatabaseError> {
     while store.prune(now()).await? == PRUNE_BATCH {}
-    Ok(())
+    let now = now();
+    store.prune_sessions(idle_since(limits, now), now).await
 }

@@ -4,6 +4,7 @@ mod agent;
 mod key;
 mod label;
 mod retention;
+mod session;
 
 pub use self::agent::{ExternalIdHash, agent_facts, new_agent};
 pub use self::key::{ActiveKey, KeyRecord, Revocation, USE_INTERVAL_MILLIS};
@@ -11,3 +12,4 @@ pub use self::label::{InvalidLabel, KeyName, OrganizationName};
 pub use self::retention::{
     DefaultRetention, OverrideChange, RetentionChange, RetentionOverrides, RetentionRecord,
 };
+pub use self::session::{ActiveSession, LINK_MILLIS, SessionLimits, SignIn, browser_name};

@@ -1,8 +1,9 @@
-//! `/internal/v1/agents`: creation for the gateway, look-up for ingest.
+//! `/internal/v1/agents`: creation for the gateway, look-up for ingest, the list for the console.
 
 use actix_web::web::{Data, Json, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use assay_contracts::agent::NewAgent;
+use assay_contracts::console::AgentList;
 use assay_contracts::internal::{FindAgents, FoundAgents};
 use assay_contracts::problem::{Problem, ProblemCode};
 use assay_contracts::tenant::Scope;
@@ -13,6 +14,7 @@ use assay_platform::web::{Caller, WebError, body_error, read_body, respond_with}
 use super::{BODY_LIMITS, Services, read_as};
 use crate::app::create_agent::{CreateAgent, CreateAgentError, create_agent};
 use crate::app::find_agents::{FindAgentsError, find_agents};
+use crate::app::list_agents::list_agents;
 
 /// Registers an agent: 201 with the agent.
 pub async fn create(
@@ -30,6 +32,12 @@ pub async fn create(
     let request = CreateAgent { organization_id, agent, idempotency };
     let answer = create_agent(services.store.as_ref(), &services.outbox, request).await?;
     respond_with(answer)
+}
+
+/// The agents of the organization, newest first.
+pub async fn list(caller: Caller, services: Data<Services>) -> Result<Json<AgentList>, WebError> {
+    let organization_id = caller.tenant(Scope::Agents)?.organization_id;
+    Ok(Json(AgentList { agents: list_agents(services.store.as_ref(), organization_id).await? }))
 }
 
 /// The agents with these ids or external ids.

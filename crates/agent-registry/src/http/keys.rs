@@ -1,14 +1,23 @@
-//! `/internal/v1/keys`: resolution of API keys for the gateway.
+//! `/internal/v1/keys`: resolution of API keys for the gateway; list, creation and revocation for the console.
 
-use actix_web::HttpRequest;
-use actix_web::web::{Data, Json, Payload};
+use actix_web::web::{Data, Json, Path, Payload};
+use actix_web::{HttpRequest, HttpResponse};
+use assay_contracts::console::{KeyEntry, KeyList, NewKey, NewKeyRequest};
+use assay_contracts::ids::ApiKeyId;
 use assay_contracts::internal::{ResolveKey, ResolvedKey};
-use assay_contracts::problem::ProblemCode;
+use assay_contracts::problem::{Problem, ProblemCode};
+use assay_contracts::tenant::Scope;
+use assay_contracts::validation::FieldError;
 use assay_platform::auth::ApiKeyHash;
 use assay_platform::web::{Caller, WebError};
 
 use super::{Services, read_as};
+use crate::app::create_key::{CreateKeyError, create_for};
+use crate::app::list_keys::list_of;
 use crate::app::resolve_key::resolve_key;
+use crate::app::revoke_key::revoke_of;
+use crate::domain::{KeyName, KeyRecord};
+use crate::store::KeyOwner;
 
 pub async fn resolve(
     caller: Caller,
@@ -23,4 +32,70 @@ pub async fn resolve(
     })?;
     let grant = resolve_key(services.store.as_ref(), &services.key_uses, hash).await?;
     Ok(Json(ResolvedKey { grant }))
+}
+
+/// The keys of the organization, newest first.
+pub async fn list(caller: Caller, services: Data<Services>) -> Result<Json<KeyList>, WebError> {
+    let organization_id = caller.tenant(Scope::Console)?.organization_id;
+    let keys = list_of(services.store.as_ref(), organization_id).await?;
+    Ok(Json(KeyList { keys: keys.into_iter().map(entry).collect() }))
+}
+
+/// Creates a key for the organization: 201 with the key, which is not shown again.
+pub async fn create(
+    caller: Caller,
+    services: Data<Services>,
+    request: HttpRequest,
+    payload: Payload,
+) -> Result<HttpResponse, WebError> {
+    let organization_id = caller.tenant(Scope::Console)?.organization_id;
+    let body: NewKeyRequest = read_as(&request, payload).await?;
+    let name = KeyName::parse(&body.name).map_err(|error| refused("/name", error.to_string()))?;
+    if body.scopes.to_string().is_empty() {
+        return Err(refused("/scopes", "must name at least one".to_owned()));
+    }
+    let owner = KeyOwner::Existing(organization_id);
+    let created = create_for(services.store.as_ref(), owner, name, body.scopes, body.expires_at).await?;
+    let answer = NewKey { id: created.id, key: created.key.reveal().to_owned() };
+    Ok(HttpResponse::Created().json(answer))
+}
+
+/// Revokes a key of the organization: 204, also when it was revoked before or there is none with this id.
+pub async fn revoke(
+    caller: Caller,
+    services: Data<Services>,
+    id: Path<String>,
+) -> Result<HttpResponse, WebError> {
+    let organization_id = caller.tenant(Scope::Console)?.organization_id;
+    let id: ApiKeyId =
+        id.parse().map_err(|_| WebError::new(ProblemCode::InvalidRequest, "the id is not a key id"))?;
+    revoke_of(services.store.as_ref(), organization_id, id).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+fn entry(key: KeyRecord) -> KeyEntry {
+    KeyEntry {
+        id: key.id,
+        name: key.name,
+        scopes: key.scopes,
+        created_at: key.created_at,
+        last_used_at: key.last_used_at,
+        expires_at: key.expires_at,
+        revoked_at: key.revoked_at,
+    }
+}
+
+fn refused(pointer: &str, detail: String) -> WebError {
+    let error = FieldError { pointer: pointer.to_owned(), detail: detail.clone() };
+    Problem::new(ProblemCode::InvalidRequest, format!("{pointer} {detail}")).with_errors(vec![error]).into()
+}
+
+impl From<CreateKeyError> for WebError {
+    fn from(error: CreateKeyError) -> Self {
+        match error {
+            CreateKeyError::ExpiresInThePast(_) => refused("/expires_at", "has passed".to_owned()),
+            CreateKeyError::Database(cause) => cause.into(),
+            CreateKeyError::Duplicate | CreateKeyError::Randomness(_) => Self::internal(&error),
+        }
+    }
 }

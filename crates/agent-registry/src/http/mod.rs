@@ -1,6 +1,7 @@
 //! The registry's internal HTTP interface. Every call needs a service token made for agent-registry.
 
 mod agents;
+mod console;
 mod keys;
 mod retention;
 
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use actix_web::HttpRequest;
 use actix_web::middleware::from_fn;
-use actix_web::web::{Data, Payload, ServiceConfig, get, post, scope};
+use actix_web::web::{Data, Payload, ServiceConfig, delete, get, post, scope};
 use assay_contracts::json::JsonFault;
 use assay_contracts::problem::ProblemCode;
 use assay_messaging::outbox::Outbox;
@@ -19,7 +20,7 @@ use assay_platform::web::{
 use serde::de::DeserializeOwned;
 
 use crate::app::record_key_use::KeyUses;
-use crate::domain::DefaultRetention;
+use crate::domain::{DefaultRetention, SessionLimits};
 use crate::store::Store;
 
 /// Of requests of clients. The gateway has the same limit.
@@ -34,6 +35,7 @@ pub struct Services {
     pub outbox: Outbox,
     pub key_uses: KeyUses,
     pub default_retention: DefaultRetention,
+    pub session_limits: SessionLimits,
 }
 
 pub fn configure(app: &mut ServiceConfig, services: Data<Services>, auth: ServiceAuth) {
@@ -41,7 +43,21 @@ pub fn configure(app: &mut ServiceConfig, services: Data<Services>, auth: Servic
         scope("/internal/v1")
             .wrap(from_fn(service_auth_middleware))
             .service(resource("/keys/resolve", vec![("POST", post().to(keys::resolve))]))
-            .service(resource("/agents", vec![("POST", post().to(agents::create))]))
+            .service(resource(
+                "/keys",
+                vec![("GET", get().to(keys::list)), ("POST", post().to(keys::create))],
+            ))
+            .service(resource("/keys/{id}", vec![("DELETE", delete().to(keys::revoke))]))
+            .service(resource("/console/sessions/find", vec![("POST", post().to(console::find))]))
+            .service(resource(
+                "/console/sessions",
+                vec![("GET", get().to(console::list)), ("POST", post().to(console::begin))],
+            ))
+            .service(resource("/console/sessions/{id}", vec![("DELETE", delete().to(console::end))]))
+            .service(resource(
+                "/agents",
+                vec![("GET", get().to(agents::list)), ("POST", post().to(agents::create))],
+            ))
             .service(resource("/agents/find", vec![("POST", post().to(agents::find))]))
             .service(resource("/retention", vec![("GET", get().to(retention::page))])),
     );

@@ -6,22 +6,28 @@ mod sqlite;
 use std::sync::Arc;
 
 use assay_contracts::agent::Agent;
+use assay_contracts::console::SessionEntry;
 use assay_contracts::event::AgentFacts;
-use assay_contracts::ids::{AgentId, ApiKeyId, OrganizationId};
+use assay_contracts::ids::{AgentId, ApiKeyId, OrganizationId, SessionId};
 use assay_contracts::tenant::Scopes;
 use assay_contracts::time::Timestamp;
 use assay_messaging::OutgoingEvent;
-use assay_platform::auth::ApiKeyHash;
+use assay_platform::auth::{ApiKeyHash, TokenHash};
 use assay_platform::db::idempotency::{KeyReuse, Record};
 use assay_platform::db::{Database, DatabaseError};
 use async_trait::async_trait;
 
 use crate::domain::{
-    ActiveKey, KeyName, KeyRecord, OrganizationName, RetentionChange, RetentionRecord, Revocation,
+    ActiveKey, ActiveSession, KeyName, KeyRecord, OrganizationName, RetentionChange, RetentionRecord,
+    Revocation, SignIn,
 };
 
 /// A list of keys holds at most this many, the newest.
 pub const MAX_LISTED_KEYS: i64 = 1_000;
+/// A list of agents holds at most this many, the newest.
+pub const MAX_LISTED_AGENTS: i64 = 1_000;
+/// A list of sessions holds at most this many, the newest.
+pub const MAX_LISTED_SESSIONS: i64 = 200;
 
 /// An agent to be stored, with the event and the idempotency record of the same transaction.
 pub struct AgentToStore {
@@ -41,14 +47,23 @@ pub enum AgentStored {
     KeyReused(KeyReuse),
 }
 
-/// A key to be stored; its organization is created when it does not exist.
+/// The organization of a key to be stored.
+#[derive(Clone)]
+pub enum KeyOwner {
+    /// It is created with this id when it does not exist.
+    Named {
+        name: OrganizationName,
+        new_id: OrganizationId,
+    },
+    Existing(OrganizationId),
+}
+
+/// A key to be stored.
 #[derive(Clone)]
 pub struct KeyToStore {
     pub id: ApiKeyId,
     pub hash: ApiKeyHash,
-    pub organization: OrganizationName,
-    /// Used when the organization is created.
-    pub new_organization_id: OrganizationId,
+    pub owner: KeyOwner,
     pub name: KeyName,
     pub scopes: Scopes,
     pub expires_at: Option<Timestamp>,
@@ -60,6 +75,17 @@ pub struct KeyToStore {
 pub enum KeyStored {
     Created,
     AlreadyExists,
+}
+
+/// A session to be stored.
+#[derive(Clone)]
+pub struct SessionToStore {
+    pub id: SessionId,
+    pub sign_in: SignIn,
+    pub token: TokenHash,
+    pub browser: String,
+    pub created_at: Timestamp,
+    pub expires_at: Timestamp,
 }
 
 #[async_trait]
@@ -94,7 +120,58 @@ pub trait Store: Send + Sync {
         organization: Option<OrganizationName>,
     ) -> Result<Vec<KeyRecord>, DatabaseError>;
 
-    async fn revoke_key(&self, id: ApiKeyId, now: Timestamp) -> Result<Revocation, DatabaseError>;
+    /// Keys of an organization, newest first, at most [`MAX_LISTED_KEYS`].
+    async fn list_organization_keys(
+        &self,
+        organization_id: OrganizationId,
+    ) -> Result<Vec<KeyRecord>, DatabaseError>;
+
+    /// Revokes a key; a key of another organization than `owner` is unknown.
+    async fn revoke_key(
+        &self,
+        id: ApiKeyId,
+        owner: Option<OrganizationId>,
+        now: Timestamp,
+    ) -> Result<Revocation, DatabaseError>;
+
+    /// Agents of an organization, newest first, at most [`MAX_LISTED_AGENTS`].
+    async fn list_agents(&self, organization_id: OrganizationId) -> Result<Vec<Agent>, DatabaseError>;
+
+    /// Stores a one-time address; false when the organization does not exist.
+    async fn create_link(
+        &self,
+        organization: OrganizationName,
+        token: TokenHash,
+        expires_at: Timestamp,
+    ) -> Result<bool, DatabaseError>;
+
+    /// Stores a session, and uses up the one-time address in the same transaction; `None` when that is unknown or expired.
+    async fn begin_session(&self, new: SessionToStore) -> Result<Option<ActiveSession>, DatabaseError>;
+
+    /// The session with this token, unless it has ended, was last used at or before `idle_since`, or its API key has ended.
+    async fn find_session(
+        &self,
+        token: TokenHash,
+        idle_since: Timestamp,
+        now: Timestamp,
+    ) -> Result<Option<ActiveSession>, DatabaseError>;
+
+    async fn record_session_use(&self, id: SessionId, now: Timestamp) -> Result<(), DatabaseError>;
+
+    /// Sessions in force of an organization, newest first, at most [`MAX_LISTED_SESSIONS`].
+    async fn list_sessions(
+        &self,
+        organization_id: OrganizationId,
+        idle_since: Timestamp,
+        now: Timestamp,
+    ) -> Result<Vec<SessionEntry>, DatabaseError>;
+
+    /// Ends a session; false when the organization has none with this id.
+    async fn end_session(
+        &self,
+        organization_id: OrganizationId,
+        id: SessionId,
+    ) -> Result<bool, DatabaseError>;
 
     /// Organizations with their retention overrides, by id, after `after`.
     async fn page_retention(
@@ -114,6 +191,9 @@ pub trait Store: Send + Sync {
 
     /// Removes a batch of expired idempotency records and returns their number.
     async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError>;
+
+    /// Removes one-time addresses and sessions that have ended.
+    async fn prune_sessions(&self, idle_since: Timestamp, now: Timestamp) -> Result<(), DatabaseError>;
 }
 
 pub fn open(database: &Database) -> Arc<dyn Store> {

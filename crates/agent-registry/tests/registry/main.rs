@@ -1,6 +1,7 @@
 //! The role through HTTP and its library functions, on both databases.
 
 mod agents;
+mod console_sessions;
 mod idempotency;
 mod keys;
 mod retention;

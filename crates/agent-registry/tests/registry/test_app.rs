@@ -137,5 +137,7 @@ fn config(settings: DatabaseSettings) -> Result<Config> {
         outbox_age_limit_seconds: 60,
         transcript_retention_days: 0,
         evaluation_retention_days: 365,
+        console_idle_minutes: 60,
+        console_session_hours: 24,
     })
 }

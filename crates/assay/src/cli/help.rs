@@ -21,6 +21,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "export",
             "export-worker",
             "webhooks",
+            "console",
         ],
     ),
     ("Operate it", &["keys", "retention", "dead-letter", "outbox", "capacity", "healthcheck"]),

@@ -45,6 +45,12 @@ pub enum Command {
     ExportWorker,
     /// Run webhooks: notifies endpoints of organizations.
     Webhooks,
+    /// Sign a person in to the console with `assay console link`. Without a subcommand: run the role console, its pages.
+    Console {
+        /// What to do; the role when left out.
+        #[command(subcommand)]
+        command: Option<ConsoleCommand>,
+    },
     /// Bring the databases of all services up to date.
     Migrate,
     /// Create, list and revoke API keys.

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use url::Url;
 
 #[derive(Args)]
 pub struct StandaloneArguments {
@@ -13,6 +14,22 @@ pub struct StandaloneArguments {
     /// Folder for databases, files and secrets; made when missing.
     #[arg(long, default_value = "./data")]
     pub data_dir: PathBuf,
+}
+
+#[derive(Subcommand)]
+pub enum ConsoleCommand {
+    /// Print an address that signs in to the console once, within the hour.
+    #[command(after_help = "Example:\n  assay console link --data-dir ./data")]
+    Link {
+        /// The organization.
+        #[arg(long, default_value = "default")]
+        organization: String,
+        /// Address of the gateway in browsers [default: gateway.public_url, or http:// and gateway.listen].
+        #[arg(long)]
+        url: Option<Url>,
+        #[command(flatten)]
+        location: RegistryLocation,
+    },
 }
 
 #[derive(Subcommand)]
@@ -28,7 +45,7 @@ pub enum KeysCommand {
         /// What it is for.
         #[arg(long, default_value = "command line")]
         name: String,
-        /// What it may do, separated by commas: assess, agents, tickets, exports, webhooks, admin [default: all but admin].
+        /// What it may do, separated by commas: assess, agents, tickets, exports, evaluations:read, transcripts:read, webhooks, console, admin [default: all but console and admin].
         #[arg(long, value_delimiter = ',')]
         scopes: Vec<String>,
         /// Days until it expires [default: never].

@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod benchmark;
+mod console;
 mod dead_letter;
 mod evaluate;
 mod export;
@@ -39,6 +40,8 @@ pub async fn run(command: Command) -> Result<ExitCode> {
         Command::Export(_) => roles::run(Role::Export).await.map_err(export_role_failed)?,
         Command::ExportWorker => roles::run(Role::ExportWorker).await?,
         Command::Webhooks => roles::run(Role::Webhooks).await?,
+        Command::Console { command: None } => roles::run(Role::Console).await?,
+        Command::Console { command: Some(command) } => console::run(command).await?,
         Command::Migrate => migrate::run().await?,
         Command::Keys(command) => keys::run(command).await?,
         Command::Retention(command) => retention::run(command).await?,

@@ -1,4 +1,4 @@
-//! Start-up output: the address, and on the very first start an API key with an example request.
+//! Start-up output: the address, that of the console, and on the very first start an API key with an example request.
 
 use std::io::{Write, stdout};
 use std::net::SocketAddr;
@@ -6,10 +6,19 @@ use std::net::SocketAddr;
 use anyhow::Result;
 use assay_platform::auth::ApiKey;
 
-/// Prints to standard output. The key is never shown again.
-pub fn print(address: SocketAddr, first_key: Option<&ApiKey>) -> Result<()> {
+/// Prints to standard output. Neither the console's address nor the key is shown again.
+pub fn print(address: SocketAddr, console: Option<&str>, first_key: Option<&ApiKey>) -> Result<()> {
     let mut output = stdout();
     writeln!(output, "assay listens on http://{address}")?;
+    if let Some(console) = console {
+        writeln!(output)?;
+        writeln!(
+            output,
+            "Console, for one sign-in within the hour (`assay console link` makes another address):"
+        )?;
+        writeln!(output)?;
+        writeln!(output, "  {console}")?;
+    }
     if let Some(key) = first_key {
         let key = key.reveal();
         writeln!(output)?;

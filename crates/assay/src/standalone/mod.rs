@@ -6,6 +6,7 @@ mod greeting;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use anyhow::{Context, Result};
+use assay_agent_registry::console::CreateLinkError;
 use assay_agent_registry::keys::{self, KeyName, NewKey, OrganizationName};
 use assay_contracts::tenant::Scopes;
 use assay_platform::auth::ApiKey;
@@ -16,6 +17,7 @@ use assay_platform::web::serve_metrics;
 use url::Url;
 
 use crate::cli::StandaloneArguments;
+use crate::console_link::{base_address, sign_in_address};
 use crate::installation::{DataFolder, ServiceOutbox, migrate_all, open_outboxes};
 use crate::open_files;
 use crate::roles;
@@ -45,7 +47,8 @@ pub async fn run(arguments: StandaloneArguments) -> Result<()> {
     serve_metrics(&mut tasks, &mut telemetry)?;
     // Last: the key is shown once, and a failed start must not use that up.
     let first_key = first_key(&settings).await?;
-    greeting::print(address, first_key.as_ref())?;
+    let console = console_address(&settings, address).await?;
+    greeting::print(address, console.as_deref(), first_key.as_ref())?;
     let result = roles::run_until_stopped(tasks, &settings).await;
     telemetry.shutdown().await;
     result
@@ -68,6 +71,8 @@ struct InternalListeners {
     export_worker: TcpListener,
     /// `None` when webhooks are turned off.
     webhooks: Option<TcpListener>,
+    /// `None` when there is no console.
+    console: Option<TcpListener>,
 }
 
 impl InternalListeners {
@@ -81,6 +86,7 @@ impl InternalListeners {
             export: bind()?,
             export_worker: bind()?,
             webhooks: settings.webhooks_url()?.map(|_| bind()).transpose()?,
+            console: settings.console_url()?.map(|_| bind()).transpose()?,
         };
         settings.services.registry_url = address_of(&listeners.registry)?;
         settings.services.ingest_url = address_of(&listeners.ingest)?;
@@ -88,6 +94,9 @@ impl InternalListeners {
         settings.services.export_url = address_of(&listeners.export)?;
         if let Some(listener) = &listeners.webhooks {
             settings.services.webhooks_url = address_of(listener)?.into();
+        }
+        if let Some(listener) = &listeners.console {
+            settings.services.console_url = address_of(listener)?.into();
         }
         Ok(listeners)
     }
@@ -118,6 +127,10 @@ fn start_all(
         roles::start_webhooks(settings, listener, bus, tasks)?;
         tasks.begin_role();
     }
+    if let Some(listener) = internal.console {
+        roles::start_console(settings, listener, tasks)?;
+        tasks.begin_role();
+    }
     roles::start_gateway(settings, public, tasks)
 }
 
@@ -138,4 +151,25 @@ async fn first_key(settings: &Settings) -> Result<Option<ApiKey>> {
         expires_at: None,
     };
     Ok(Some(keys::create(&database, new).await?.key))
+}
+
+/// The address that signs in to the console once, for the organization of the settings; `None` without the console or the
+/// organization.
+async fn console_address(settings: &Settings, address: SocketAddr) -> Result<Option<String>> {
+    if settings.console_url()?.is_none() {
+        return Ok(None);
+    }
+    let database = Database::open(&settings.registry.database(), assay_agent_registry::SCHEMA)?;
+    let organization =
+        OrganizationName::parse(&settings.bootstrap_organization).context("bootstrap_organization")?;
+    if let Some((key, _)) = settings.bootstrap()? {
+        // The role does it, too, but perhaps a moment later; doing it twice changes nothing.
+        keys::bootstrap(&database, &key, organization.clone()).await?;
+    }
+    match sign_in_address(&database, organization, &base_address(settings, address)).await {
+        Ok(address) => Ok(Some(address)),
+        // There are keys, but none of this organization: `assay console link` names another.
+        Err(CreateLinkError::UnknownOrganization) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }

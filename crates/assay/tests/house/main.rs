@@ -11,8 +11,19 @@ use std::process::Command;
 
 use serde_json::Value;
 
-const ROLES: [&str; 7] =
-    ["gateway", "ingest", "agent-registry", "scoring-worker", "export", "export-worker", "webhooks"];
+const ROLES: [&str; 8] = [
+    "gateway",
+    "ingest",
+    "agent-registry",
+    "scoring-worker",
+    "export",
+    "export-worker",
+    "webhooks",
+    "console",
+];
+
+/// Roles that keep nothing.
+const STATELESS: [&str; 2] = ["gateway", "console"];
 
 /// Workspace dependencies of each crate, without the prefix `assay-`.
 fn imports() -> BTreeMap<String, Vec<String>> {
@@ -48,6 +59,7 @@ fn crate_dependencies_follow_the_rules() {
         ("scoring-fit", &["contracts", "scoring"]),
         ("testkit", &["platform"]),
         ("gateway", &["clients", "contracts", "platform"]),
+        ("console", &["clients", "contracts", "platform"]),
         ("agent-registry", &["contracts", "messaging", "platform"]),
         ("ingest", &["clients", "contracts", "messaging", "platform"]),
         ("scoring-worker", &["clients", "contracts", "judge", "messaging", "platform", "scoring"]),
@@ -131,7 +143,10 @@ fn every_role_has_the_same_layout() {
             assert!(has_module(name), "{role} has no {name}");
         }
         assert!(has("tests"), "{role} has no tests");
-        assert!(has("src/app/run_maintenance.rs") || role == "gateway", "{role} has no run_maintenance.rs");
+        assert!(
+            has("src/app/run_maintenance.rs") || STATELESS.contains(&role),
+            "{role} has no run_maintenance.rs"
+        );
         assert_eq!(has("src/store"), has("migrations"), "{role}: a store has migrations");
         for database in ["postgres", "sqlite"].iter().filter(|_| has("src/store")) {
             assert!(has_module(&format!("store/{database}")), "{role} has no store for {database}");

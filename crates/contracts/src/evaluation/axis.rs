@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::audit::ResolutionStatus;
+use super::named_enum::named_enum;
 use super::score::{Confidence, Score};
 
 /// The three dimensions and the score made of them.
@@ -79,20 +80,20 @@ pub struct Signal {
     pub evidence: Vec<usize>,
 }
 
-/// The band of a conversation: of its AXIS, or of `excluding_handoff` where no handoff was in play; `mixed` at most where the issue
-/// is `not_resolved`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AxisBand {
-    /// 4.5 and above.
-    Excellent,
-    /// 3.5 and above.
-    Good,
-    /// 2.5 and above.
-    Mixed,
-    /// Below 2.5.
-    Poor,
-}
+named_enum!(
+    /// The band of a conversation: of its AXIS, or of `excluding_handoff` where no handoff was in play; `mixed` at most where
+    /// the issue is `not_resolved`.
+    AxisBand, "snake_case" {
+        /// 4.5 and above.
+        Excellent = "excellent",
+        /// 3.5 and above.
+        Good = "good",
+        /// 2.5 and above.
+        Mixed = "mixed",
+        /// Below 2.5.
+        Poor = "poor",
+    }
+);
 
 impl AxisBand {
     /// The band of a conversation: of its AXIS, or of `excluding_handoff` without a handoff, since the absence of a handoff
@@ -111,7 +112,7 @@ impl AxisBand {
     }
 
     /// The band that one score falls into.
-    fn of_score(score: Score) -> Self {
+    pub fn of_score(score: Score) -> Self {
         if score >= Score::nearest(4.5) {
             Self::Excellent
         } else if score >= Score::nearest(3.5) {
@@ -120,16 +121,6 @@ impl AxisBand {
             Self::Mixed
         } else {
             Self::Poor
-        }
-    }
-
-    /// The name on the wire and in exports.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Excellent => "excellent",
-            Self::Good => "good",
-            Self::Mixed => "mixed",
-            Self::Poor => "poor",
         }
     }
 }

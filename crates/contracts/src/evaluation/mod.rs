@@ -19,6 +19,8 @@ pub use self::audit::{
     ResolutionBasis, ResolutionStatus, ResolvedBy, Sentiment, SentimentLevel,
 };
 pub use self::axis::{Axis, AxisBand, Dimension, Dimensions, HandoffDimension, Signal};
+pub use self::named_enum::Named;
+pub(crate) use self::named_enum::named_enum;
 pub use self::score::{Confidence, Score};
 pub use self::scorer::{FallbackReason, JudgeUse, Scorer, ScorerKind};
 pub use self::ticket_evaluation::{TicketEvaluation, UnscoredStatus};
@@ -90,28 +92,17 @@ impl EvaluationStatus {
     }
 }
 
-/// Who answered the customer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AiInvolvement {
-    /// AI agents alone.
-    AiOnly,
-    /// AI agents and human teammates.
-    AiAssisted,
-    /// No AI agent.
-    NoAi,
-}
-
-impl AiInvolvement {
-    /// The name on the wire and in exports.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::AiOnly => "ai_only",
-            Self::AiAssisted => "ai_assisted",
-            Self::NoAi => "no_ai",
-        }
+named_enum!(
+    /// Who answered the customer.
+    AiInvolvement, "snake_case" {
+        /// AI agents alone.
+        AiOnly = "ai_only",
+        /// AI agents and human teammates.
+        AiAssisted = "ai_assisted",
+        /// No AI agent.
+        NoAi = "no_ai",
     }
-}
+);
 
 /// One AI agent's share of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -1,5 +1,29 @@
 //! Macro for enums with the same names on the wire and in exports.
 
+use crate::conversation::AiTool;
+
+/// A closed list of names.
+pub trait Named: Copy + Ord + 'static {
+    /// Every value, in the order of documentation.
+    const ALL: &'static [Self];
+
+    /// The name on the wire and in exports.
+    fn name(self) -> &'static str;
+
+    /// The value with exactly this name.
+    fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|value| value.name() == name)
+    }
+}
+
+impl Named for AiTool {
+    const ALL: &'static [Self] = Self::ALL;
+
+    fn name(self) -> &'static str {
+        self.as_str()
+    }
+}
+
 macro_rules! named_enum {
     ($(#[$doc:meta])* $name:ident, $rename:tt { $($(#[$variant_doc:meta])* $variant:ident = $text:tt,)* }) => {
         $(#[$doc])*
@@ -18,7 +42,15 @@ macro_rules! named_enum {
                 match self { $(Self::$variant => $text,)* }
             }
         }
+
+        impl $crate::evaluation::Named for $name {
+            const ALL: &'static [Self] = Self::ALL;
+
+            fn name(self) -> &'static str {
+                self.as_str()
+            }
+        }
     };
 }
 
-pub(super) use named_enum;
+pub(crate) use named_enum;

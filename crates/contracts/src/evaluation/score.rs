@@ -21,6 +21,17 @@ impl Score {
         Self { tenths: (tenths as u8).max(10) }
     }
 
+    /// The score of `tenths` tenths; `None` outside of 10 to 50.
+    pub fn from_tenths(tenths: i64) -> Option<Self> {
+        let tenths = u8::try_from(tenths).ok().filter(|tenths| (10..=50).contains(tenths))?;
+        Some(Self { tenths })
+    }
+
+    /// The score in tenths: 10 to 50.
+    pub const fn tenths(self) -> u8 {
+        self.tenths
+    }
+
     /// The score as a number.
     pub fn value(self) -> f64 {
         f64::from(self.tenths) / 10.0
@@ -68,6 +79,17 @@ impl Confidence {
     /// The nearest confidence: rounded half up to hundredths, kept between 0 and 1. Not a number becomes 0.
     pub fn nearest(value: f64) -> Self {
         Self { hundredths: (value * 100.0 + 0.5).floor().clamp(0.0, 100.0) as u8 }
+    }
+
+    /// The confidence of `hundredths` hundredths; `None` outside of 0 to 100.
+    pub fn from_hundredths(hundredths: i64) -> Option<Self> {
+        let hundredths = u8::try_from(hundredths).ok().filter(|hundredths| *hundredths <= 100)?;
+        Some(Self { hundredths })
+    }
+
+    /// The confidence in hundredths: 0 to 100.
+    pub const fn hundredths(self) -> u8 {
+        self.hundredths
     }
 
     /// The confidence as a number.

@@ -109,8 +109,11 @@ impl Worker {
     }
 
     async fn copy(&self, claim: &Claim, writer: &mut ObjectWriter) -> Result<u64, WriteFileError> {
-        let selection =
-            Selection { organization_id: claim.organization_id, kind: claim.kind, filters: claim.filters };
+        let selection = Selection {
+            organization_id: claim.organization_id,
+            kind: claim.kind,
+            filters: claim.filters.clone(),
+        };
         writer.write(csv::header(claim.kind).into()).await?;
         let (sink, lines) = line_channel();
         let reading = async { Ok(self.store.copy_lines(selection, sink).await?) };

@@ -24,7 +24,7 @@ async fn file_contains_the_selected_rows_in_order(app: TestApp) -> Result<()> {
     let mut events: Vec<_> = [3, 1, 2, 0].map(|second| evaluated(app.organization_id, at(second))).to_vec();
     app.record(&events).await?;
     events.sort_by_key(|event| event.ticket.started_at);
-    let filters = ExportFilters { from: Some(at(1)), to: Some(at(3)) };
+    let filters = ExportFilters { from: Some(at(1)), to: Some(at(3)), ..ExportFilters::default() };
     let audit = app.create(ExportKind::ResolutionAudit, filters).await?;
     let axis = app.create(ExportKind::Axis, ExportFilters::default()).await?;
     let _worker = app.worker(&app.config()?)?;

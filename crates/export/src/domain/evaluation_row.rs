@@ -7,6 +7,7 @@ use assay_contracts::ids::{EvaluationId, EventId, OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
 
 use super::csv;
+use super::evaluation_facts::EvaluationFacts;
 
 /// One row for each ticket.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub struct EvaluationRow {
     pub axis_line: String,
     /// Line of a `resolution_audit` file, without its terminator.
     pub audit_line: String,
+    /// What lists and summaries read.
+    pub facts: EvaluationFacts,
 }
 
 impl EvaluationRow {
@@ -45,6 +48,7 @@ impl EvaluationRow {
             sequence: event.sequence,
             axis_line,
             audit_line,
+            facts: EvaluationFacts::of(event),
         }
     }
 

@@ -60,7 +60,7 @@ impl Job {
             id,
             organization_id,
             kind: export.kind,
-            filters: export.filters,
+            filters: export.filters.clone(),
             created_at: now,
             updated_at: now,
             state: JobState::Pending,

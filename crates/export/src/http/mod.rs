@@ -2,6 +2,7 @@
 
 mod downloads;
 mod errors;
+mod evaluations;
 mod exports;
 
 use std::sync::Arc;
@@ -15,11 +16,13 @@ use assay_platform::objects::Objects;
 use assay_platform::web::{ServiceAuth, resource, service_auth_middleware};
 
 use crate::app::download_permits::DownloadPermits;
-use crate::store::ExportStore;
+use crate::store::{DayCache, EvaluationStore, ExportStore};
 
 /// State of the handlers.
 pub(crate) struct Services {
     pub(crate) store: Arc<dyn ExportStore>,
+    pub(crate) evaluations: Arc<dyn EvaluationStore>,
+    pub(crate) days: Arc<DayCache>,
     pub(crate) outbox: Outbox,
     /// Keys of cursors and download URLs.
     pub(crate) keys: SigningKeys,
@@ -40,6 +43,13 @@ pub(crate) fn configure(app: &mut ServiceConfig, services: Data<Services>, auth:
                 .service(resource(
                     "/exports",
                     vec![("GET", get().to(exports::list)), ("POST", post().to(exports::create))],
+                ))
+                .service(resource("/evaluations", vec![("GET", get().to(evaluations::list))]))
+                .service(resource("/evaluations/summary", vec![("GET", get().to(evaluations::summarize))]))
+                .service(resource("/evaluations/count", vec![("GET", get().to(evaluations::count))]))
+                .service(resource(
+                    "/evaluations/{id}/neighbours",
+                    vec![("GET", get().to(evaluations::find_neighbours))],
                 ))
                 .service(resource("/exports/{id}", vec![("GET", get().to(exports::read))]))
                 .service(resource("/exports/{id}/download", vec![("GET", get().to(exports::download))])),

@@ -7,6 +7,8 @@ use bytes::Bytes;
 use diesel::sql_types::{SmallInt, Text};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
+use super::Selection;
+use super::conditions::{Conditions, Dialect};
 use crate::domain::csv::{self, UnknownColumns};
 
 /// Chunk size. A longer line is a chunk of its own.
@@ -33,18 +35,34 @@ impl From<diesel::result::Error> for SnapshotError {
     }
 }
 
-/// The statement for the lines of an organization (`$1`) in the order of a file, with a conversation date from `$2` until
-/// before `$3`.
-pub(super) fn select_lines(kind: ExportKind) -> String {
-    let line = match kind {
+/// The statement for the lines of a selection in the order of a file. Without filters beyond the period it reads the lines
+/// alone.
+pub(super) fn select_lines(selection: &Selection, dialect: Dialect) -> Conditions {
+    let line = match selection.kind {
         ExportKind::Axis => "axis_line",
         ExportKind::ResolutionAudit => "audit_line",
     };
-    format!(
-        "SELECT columns_version, {line} AS line FROM evaluation_rows
-          WHERE organization_id = $1 AND conversation_started_at >= $2 AND conversation_started_at < $3
-          ORDER BY conversation_started_at, ticket_id"
-    )
+    let (filters, organization) = (&selection.filters, selection.organization_id);
+    if filters.is_period_only() {
+        let Conditions { sql, texts } = Conditions::of_period(organization, filters, "lines");
+        return Conditions {
+            sql: format!(
+                "SELECT lines.columns_version, lines.{line} AS line FROM evaluation_rows lines
+                  WHERE {} ORDER BY lines.conversation_started_at, lines.ticket_id",
+                sql.replace("lines.started_at", "lines.conversation_started_at")
+            ),
+            texts,
+        };
+    }
+    let Conditions { sql, texts } = Conditions::of(organization, filters, dialect);
+    Conditions {
+        sql: format!(
+            "SELECT lines.columns_version, lines.{line} AS line FROM evaluation_facts facts
+               JOIN evaluation_rows lines ON lines.ticket_id = facts.ticket_id
+              WHERE {sql} ORDER BY facts.started_at, facts.ticket_id"
+        ),
+        texts,
+    }
 }
 
 /// A row of [`select_lines`].

@@ -1,6 +1,9 @@
 //! The stores of jobs and of the read model. One trait for the export role and one for the export worker, implemented once, in
 //! `sql/`, for PostgreSQL and SQLite.
 
+mod conditions;
+mod day_cache;
+mod evaluations;
 mod lines;
 mod notifications;
 mod postgres;
@@ -19,6 +22,8 @@ use assay_platform::db::{Database, DatabaseError};
 use assay_platform::web::cursor::Position;
 use async_trait::async_trait;
 
+pub use self::day_cache::DayCache;
+pub use self::evaluations::{EvaluationStore, ListPosition, ListSelection};
 pub use self::lines::{LineSink, SnapshotError, line_channel};
 pub use self::notifications::Notifications;
 use crate::domain::evaluation_row::EvaluationRow;
@@ -88,21 +93,12 @@ pub struct SkippedSequences {
 }
 
 /// The rows and lines of a file.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Selection {
     pub organization_id: OrganizationId,
     pub kind: ExportKind,
-    /// Half-open range of the conversation date.
+    /// The filters of lists.
     pub filters: ExportFilters,
-}
-
-impl Selection {
-    /// The half-open range in milliseconds.
-    fn bounds(&self) -> (i64, i64) {
-        let from = self.filters.from.map_or(i64::MIN, Timestamp::as_millis);
-        let to = self.filters.to.map_or(i64::MAX, Timestamp::as_millis);
-        (from, to)
-    }
 }
 
 /// The store of the export role.
@@ -236,6 +232,15 @@ pub trait WorkStore: Send + Sync {
 }
 
 pub fn export_store(database: &Database) -> Arc<dyn ExportStore> {
+    match database {
+        Database::Postgres(postgres) => {
+            Arc::new(postgres::SqlStore::new(postgres.clone(), Notifications::Off))
+        }
+        Database::Sqlite(sqlite) => Arc::new(sqlite::SqlStore::new(sqlite.clone(), Notifications::Off)),
+    }
+}
+
+pub fn evaluation_store(database: &Database) -> Arc<dyn EvaluationStore> {
     match database {
         Database::Postgres(postgres) => {
             Arc::new(postgres::SqlStore::new(postgres.clone(), Notifications::Off))

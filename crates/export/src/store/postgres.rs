@@ -1,20 +1,26 @@
 //! PostgreSQL: workers skip the rows that others lock, rows arrive as arrays, months are partitions, and a cursor reads a file.
 
+use std::collections::HashSet;
+
 use assay_contracts::export::ExportKind;
+use assay_contracts::ids::TicketId;
 use assay_contracts::time::Timestamp;
 use assay_platform::db::{DatabaseError, PartitionedTable, maintain_partitions, static_sql};
 use diesel::connection::SimpleConnection;
 use diesel::pg::PgRowByRowLoadingMode;
 use diesel::prelude::*;
 use diesel::sql_query;
-use diesel::sql_types::{Array, BigInt, SmallInt, Text};
+use diesel::sql_types::{Array, BigInt, Integer, Nullable, SmallInt, Text};
 use uuid::Uuid;
 
+use self::sql::{FactsValues, TicketRecord};
+use super::conditions::{Conditions as Lines, Dialect};
 use super::lines::{SelectedLine, select_lines};
 use super::{LineSink, Selection, SnapshotError};
 use crate::domain::evaluation_row::EvaluationRow;
 
 type Connection = diesel::pg::PgConnection;
+type Backend = diesel::pg::Pg;
 type Database = assay_platform::db::Postgres;
 /// Column type of ids.
 type Id = diesel::sql_types::Uuid;
@@ -25,6 +31,7 @@ mod sql;
 pub(super) use self::sql::SqlStore;
 
 const SKIP_LOCKED: &str = "FOR UPDATE OF exports SKIP LOCKED";
+const DIALECT: Dialect = Dialect::Postgres;
 
 const ROWS: &str = "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8)";
 
@@ -33,7 +40,8 @@ const REMOVE_OLDER: &str = "
     DELETE FROM evaluation_rows
     WHERE ticket_id = ANY (ARRAY (SELECT ticket_id FROM evaluation_rows WHERE organization_id = $1 AND ticket_id < $2
                                   ORDER BY ticket_id LIMIT $3))
-      AND organization_id = $1 AND ticket_id < $2";
+      AND organization_id = $1 AND ticket_id < $2
+    RETURNING ticket_id";
 
 const PRUNE_TOMBSTONES: &str = "
     DELETE FROM evaluation_rows
@@ -43,6 +51,7 @@ const PRUNE_TOMBSTONES: &str = "
 
 /// Partitions created in advance: enough time to notice when maintenance fails.
 const MONTHS_AHEAD: i32 = 3;
+const EVALUATION_FACTS: PartitionedTable = PartitionedTable { name: "evaluation_facts", key: "ticket_id" };
 const EVALUATION_ROWS: PartitionedTable = PartitionedTable { name: "evaluation_rows", key: "ticket_id" };
 
 /// Plans the cursor for all of its rows. A fetch may have to sort, and the object store may be slow between two of them.
@@ -70,14 +79,14 @@ fn upsert_rows(
     connection: &mut Connection,
     upsert: &'static str,
     rows: &[&EvaluationRow],
-) -> Result<(), DatabaseError> {
+) -> Result<HashSet<TicketId>, DatabaseError> {
     if rows.is_empty() {
-        return Ok(());
+        return Ok(HashSet::new());
     }
     let ids = |of: fn(&EvaluationRow) -> Uuid| rows.iter().map(|row| of(row)).collect::<Vec<_>>();
     let numbers = |of: fn(&EvaluationRow) -> i64| rows.iter().map(|row| of(row)).collect::<Vec<_>>();
     let texts = |of: fn(&EvaluationRow) -> &str| rows.iter().map(|row| of(row)).collect::<Vec<_>>();
-    static_sql(upsert)
+    let written: Vec<TicketRecord> = static_sql(upsert)
         .bind::<Array<Id>, _>(ids(|row| row.ticket_id.as_uuid()))
         .bind::<Array<Id>, _>(ids(|row| row.organization_id.as_uuid()))
         .bind::<Array<BigInt>, _>(numbers(|row| row.conversation_started_at.as_millis()))
@@ -86,12 +95,82 @@ fn upsert_rows(
         .bind::<Array<SmallInt>, _>(rows.iter().map(|row| row.columns_version).collect::<Vec<_>>())
         .bind::<Array<Text>, _>(texts(|row| &row.axis_line))
         .bind::<Array<Text>, _>(texts(|row| &row.audit_line))
+        .load(connection)?;
+    Ok(written.into_iter().map(|record| record.ticket_id.0.into()).collect())
+}
+
+/// Takes its rows as arrays; arrays of different lengths cannot be nested, so terms come as texts.
+const INSERT_FACTS: &str = "
+    INSERT INTO evaluation_facts (ticket_id, organization_id, started_at, ended_at, imported_at, external_id, source,
+        source_account_id, subject, subject_words, agents, evaluation_id, evaluated_at, codes, sets, axis,
+        resolution_accuracy, interaction_effort, handoff_smoothness, confidence, language, terms)
+    SELECT ticket_id, organization_id, started_at, ended_at, imported_at, external_id, source,
+        source_account_id, subject, subject_words, agents, evaluation_id, evaluated_at, codes, sets, axis,
+        resolution_accuracy, interaction_effort, handoff_smoothness, confidence, language, terms::integer[]
+    FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)
+        AS facts (ticket_id, organization_id, started_at, ended_at, imported_at, external_id, source,
+        source_account_id, subject, subject_words, agents, evaluation_id, evaluated_at, codes, sets, axis,
+        resolution_accuracy, interaction_effort, handoff_smoothness, confidence, language, terms)";
+
+fn insert_facts(connection: &mut Connection, facts: &[FactsValues]) -> Result<(), DatabaseError> {
+    macro_rules! column {
+        ($field:ident) => {
+            facts.iter().map(|facts| facts.$field.clone()).collect::<Vec<_>>()
+        };
+    }
+    static_sql(INSERT_FACTS)
+        .bind::<Array<Id>, _>(column!(ticket_id))
+        .bind::<Array<Id>, _>(column!(organization_id))
+        .bind::<Array<BigInt>, _>(column!(started_at))
+        .bind::<Array<BigInt>, _>(column!(ended_at))
+        .bind::<Array<BigInt>, _>(column!(imported_at))
+        .bind::<Array<Text>, _>(column!(external_id))
+        .bind::<Array<Text>, _>(column!(source))
+        .bind::<Array<Nullable<Text>>, _>(column!(source_account_id))
+        .bind::<Array<Text>, _>(column!(subject))
+        .bind::<Array<Text>, _>(column!(subject_words))
+        .bind::<Array<Text>, _>(column!(agents))
+        .bind::<Array<Id>, _>(column!(evaluation_id))
+        .bind::<Array<BigInt>, _>(column!(evaluated_at))
+        .bind::<Array<Integer>, _>(column!(codes))
+        .bind::<Array<BigInt>, _>(column!(sets))
+        .bind::<Array<Nullable<SmallInt>>, _>(
+            facts.iter().map(|facts| facts.scores.map(|scores| scores[0])).collect::<Vec<_>>(),
+        )
+        .bind::<Array<Nullable<SmallInt>>, _>(
+            facts.iter().map(|facts| facts.scores.map(|scores| scores[1])).collect::<Vec<_>>(),
+        )
+        .bind::<Array<Nullable<SmallInt>>, _>(
+            facts.iter().map(|facts| facts.scores.map(|scores| scores[2])).collect::<Vec<_>>(),
+        )
+        .bind::<Array<Nullable<SmallInt>>, _>(
+            facts.iter().map(|facts| facts.scores.map(|scores| scores[3])).collect::<Vec<_>>(),
+        )
+        .bind::<Array<Nullable<SmallInt>>, _>(
+            facts.iter().map(|facts| facts.scores.map(|scores| scores[4])).collect::<Vec<_>>(),
+        )
+        .bind::<Array<Nullable<Text>>, _>(column!(language))
+        .bind::<Array<Text>, _>(column!(terms))
         .execute(connection)?;
     Ok(())
 }
 
+/// One process at a time puts days into columns: a slower one would overwrite newer columns with older ones.
+const LOCK_DAYS: &str = "SELECT pg_advisory_xact_lock(hashtext('export evaluation_days'))";
+
+/// Runs `read` in one snapshot.
+async fn read_snapshot<T: Send + 'static>(
+    database: &Database,
+    read: impl FnOnce(&mut Connection) -> Result<T, DatabaseError> + Send + 'static,
+) -> Result<T, DatabaseError> {
+    database
+        .run(move |connection| connection.build_transaction().repeatable_read().read_only().run(read))
+        .await
+}
+
 async fn ensure_partitions(database: &Database, now: Timestamp) -> Result<(), DatabaseError> {
-    maintain_partitions(database, EVALUATION_ROWS, now, MONTHS_AHEAD).await
+    maintain_partitions(database, EVALUATION_ROWS, now, MONTHS_AHEAD).await?;
+    maintain_partitions(database, EVALUATION_FACTS, now, MONTHS_AHEAD).await
 }
 
 /// Fetches the rows in batches and reads them one by one, so that memory is bounded by one line (ADR 16).
@@ -102,13 +181,10 @@ async fn copy_lines(
 ) -> Result<u64, SnapshotError> {
     let read = move |connection: &mut Connection| {
         connection.batch_execute(SNAPSHOT_SETTINGS)?;
-        let cursor = format!("DECLARE export_lines NO SCROLL CURSOR FOR {}", select_lines(selection.kind));
-        let (from, to) = selection.bounds();
-        sql_query(cursor)
-            .bind::<Id, _>(selection.organization_id.as_uuid())
-            .bind::<BigInt, _>(from)
-            .bind::<BigInt, _>(to)
-            .execute(connection)?;
+        let Lines { sql, texts } = select_lines(&selection, DIALECT);
+        let cursor =
+            sql_query(format!("DECLARE export_lines NO SCROLL CURSOR FOR {sql}")).into_boxed::<Backend>();
+        texts.into_iter().fold(cursor, |query, text| query.bind::<Text, _>(text)).execute(connection)?;
         while fetch(connection, selection.kind, &mut sink)? > 0 {}
         sink.finish()
     };

@@ -1,17 +1,24 @@
 //! SQLite: one writer, so that there is nothing to lock, and one statement reads a file.
 
+use std::collections::HashSet;
+
+use assay_contracts::ids::TicketId;
 use assay_contracts::time::Timestamp;
 use assay_platform::db::{DatabaseError, StoredId, static_sql};
+use diesel::Connection as _;
 use diesel::connection::DefaultLoadingMode;
 use diesel::prelude::*;
 use diesel::sql_query;
-use diesel::sql_types::{BigInt, SmallInt, Text};
+use diesel::sql_types::{BigInt, Integer, Nullable, SmallInt, Text};
 
+use self::sql::{FactsValues, TicketRecord};
+use super::conditions::{Conditions as Lines, Dialect};
 use super::lines::{SelectedLine, select_lines};
 use super::{LineSink, Selection, SnapshotError};
 use crate::domain::evaluation_row::EvaluationRow;
 
 type Connection = diesel::sqlite::SqliteConnection;
+type Backend = diesel::sqlite::Sqlite;
 type Database = assay_platform::db::Sqlite;
 /// Column type of ids.
 type Id = Text;
@@ -24,12 +31,14 @@ pub(super) use self::sql::SqlStore;
 
 /// Nothing is locked.
 const SKIP_LOCKED: &str = "";
+const DIALECT: Dialect = Dialect::Sqlite;
 
 const ROWS: &str = "VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
 
 const REMOVE_OLDER: &str = "
     DELETE FROM evaluation_rows WHERE ticket_id IN
-    (SELECT ticket_id FROM evaluation_rows WHERE organization_id = $1 AND ticket_id < $2 ORDER BY ticket_id LIMIT $3)";
+    (SELECT ticket_id FROM evaluation_rows WHERE organization_id = $1 AND ticket_id < $2 ORDER BY ticket_id LIMIT $3)
+    RETURNING ticket_id";
 
 const PRUNE_TOMBSTONES: &str = "
     DELETE FROM evaluation_rows WHERE ticket_id IN
@@ -51,9 +60,10 @@ fn upsert_rows(
     connection: &mut Connection,
     upsert: &'static str,
     rows: &[&EvaluationRow],
-) -> Result<(), DatabaseError> {
+) -> Result<HashSet<TicketId>, DatabaseError> {
+    let mut written = HashSet::new();
     for row in rows {
-        static_sql(upsert)
+        let record: Option<TicketRecord> = static_sql(upsert)
             .bind::<Id, _>(StoredId::of(row.ticket_id))
             .bind::<Id, _>(StoredId::of(row.organization_id))
             .bind::<BigInt, _>(row.conversation_started_at.as_millis())
@@ -62,9 +72,58 @@ fn upsert_rows(
             .bind::<SmallInt, _>(row.columns_version)
             .bind::<Text, _>(&row.axis_line)
             .bind::<Text, _>(&row.audit_line)
+            .get_result(connection)
+            .optional()?;
+        written.extend(record.map(|record| TicketId::from(record.ticket_id.0)));
+    }
+    Ok(written)
+}
+
+const INSERT_FACTS: &str = "
+    INSERT INTO evaluation_facts (ticket_id, organization_id, started_at, ended_at, imported_at, external_id, source,
+        source_account_id, subject, subject_words, agents, evaluation_id, evaluated_at, codes, sets, axis,
+        resolution_accuracy, interaction_effort, handoff_smoothness, confidence, language)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)";
+
+fn insert_facts(connection: &mut Connection, facts: &[FactsValues]) -> Result<(), DatabaseError> {
+    for facts in facts {
+        let score = |number: usize| facts.scores.map(|scores| scores[number]);
+        static_sql(INSERT_FACTS)
+            .bind::<Id, _>(facts.ticket_id)
+            .bind::<Id, _>(facts.organization_id)
+            .bind::<BigInt, _>(facts.started_at)
+            .bind::<BigInt, _>(facts.ended_at)
+            .bind::<BigInt, _>(facts.imported_at)
+            .bind::<Text, _>(&facts.external_id)
+            .bind::<Text, _>(&facts.source)
+            .bind::<Nullable<Text>, _>(&facts.source_account_id)
+            .bind::<Text, _>(&facts.subject)
+            .bind::<Text, _>(&facts.subject_words)
+            .bind::<Text, _>(&facts.agents)
+            .bind::<Id, _>(facts.evaluation_id)
+            .bind::<BigInt, _>(facts.evaluated_at)
+            .bind::<Integer, _>(facts.codes)
+            .bind::<BigInt, _>(facts.sets)
+            .bind::<Nullable<SmallInt>, _>(score(0))
+            .bind::<Nullable<SmallInt>, _>(score(1))
+            .bind::<Nullable<SmallInt>, _>(score(2))
+            .bind::<Nullable<SmallInt>, _>(score(3))
+            .bind::<Nullable<SmallInt>, _>(score(4))
+            .bind::<Nullable<Text>, _>(&facts.language)
             .execute(connection)?;
     }
     Ok(())
+}
+
+/// There is one writer.
+const LOCK_DAYS: &str = "SELECT 1";
+
+/// Runs `read` in one snapshot.
+async fn read_snapshot<T: Send + 'static>(
+    database: &Database,
+    read: impl FnOnce(&mut Connection) -> Result<T, DatabaseError> + Send + 'static,
+) -> Result<T, DatabaseError> {
+    database.read(move |connection| connection.transaction(read)).await
 }
 
 /// SQLite has none.
@@ -80,11 +139,11 @@ async fn copy_lines(
 ) -> Result<u64, SnapshotError> {
     database
         .read(move |connection| {
-            let (from, to) = selection.bounds();
-            let lines = sql_query(select_lines(selection.kind))
-                .bind::<Id, _>(StoredId::of(selection.organization_id))
-                .bind::<BigInt, _>(from)
-                .bind::<BigInt, _>(to)
+            let Lines { sql, texts } = select_lines(&selection, DIALECT);
+            let query = sql_query(sql).into_boxed::<Backend>();
+            let lines = texts
+                .into_iter()
+                .fold(query, |query, text| query.bind::<Text, _>(text))
                 .load_iter::<SelectedLine, DefaultLoadingMode>(connection)?;
             for line in lines {
                 let SelectedLine { columns_version, line } = line?;

@@ -44,7 +44,7 @@ impl Snapshots {
             }
             bytes
         };
-        let (rows, bytes) = tokio::join!(self.work.copy_lines(self.selection, sink), receiving);
+        let (rows, bytes) = tokio::join!(self.work.copy_lines(self.selection.clone(), sink), receiving);
         ensure!(rows? == ROWS && bytes == ROWS as usize * (LINE_BYTES + 2), "{bytes} bytes");
         Ok(())
     }
@@ -59,7 +59,8 @@ async fn aborted_snapshot_leaves_a_usable_connection() -> Result<()> {
         drop(lines);
         first
     };
-    let (outcome, first) = tokio::join!(snapshots.work.copy_lines(snapshots.selection, sink), receiving);
+    let (outcome, first) =
+        tokio::join!(snapshots.work.copy_lines(snapshots.selection.clone(), sink), receiving);
     assert!(first.is_some() && matches!(outcome, Err(SnapshotError::Abandoned)), "{outcome:?}");
     snapshots.read_all().await
 }
@@ -78,7 +79,8 @@ async fn connection_ended_by_the_server_fails_the_snapshot() -> Result<()> {
         }
         anyhow::Ok((ended, bytes))
     };
-    let (outcome, received) = tokio::join!(snapshots.work.copy_lines(snapshots.selection, sink), receiving);
+    let (outcome, received) =
+        tokio::join!(snapshots.work.copy_lines(snapshots.selection.clone(), sink), receiving);
     let (ended, bytes) = received?;
     assert_eq!(ended, 1);
     assert!(bytes < ROWS as usize * LINE_BYTES, "all of it had been sent before");

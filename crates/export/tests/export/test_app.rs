@@ -134,6 +134,7 @@ fn config(test_database: &TestDatabase) -> Result<Config> {
         max_downloads_per_export: 8,
         max_downloads: 64,
         response_stall_seconds: 60,
+        day_cache_bytes: 1 << 20,
         maintenance_interval_seconds: 1,
     })
 }

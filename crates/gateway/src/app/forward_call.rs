@@ -26,6 +26,27 @@ const RELAYED_HEADERS: [&str; 11] = [
     "x-content-type-options",
 ];
 
+/// Response headers that are relayed to a browser.
+const RELAYED_PAGE_HEADERS: [&str; 17] = [
+    "cache-control",
+    "content-disposition",
+    "content-encoding",
+    "content-length",
+    "content-security-policy",
+    "content-type",
+    "cross-origin-opener-policy",
+    "cross-origin-resource-policy",
+    "etag",
+    "hx-redirect",
+    "location",
+    "permissions-policy",
+    "referrer-policy",
+    "retry-after",
+    "set-cookie",
+    "vary",
+    "x-content-type-options",
+];
+
 /// A request to a service.
 pub(crate) struct Forward<'a> {
     pub(crate) service: &'a Service,
@@ -41,6 +62,18 @@ pub(crate) struct Forward<'a> {
 /// # Errors
 /// 503 when the service cannot be reached in time, does not accept the gateway's token, or does not know the route.
 pub(crate) async fn forward(call: Forward<'_>) -> Result<HttpResponse, WebError> {
+    relay(call, &RELAYED_HEADERS).await
+}
+
+/// [`forward`] for a page of the console.
+///
+/// # Errors
+/// As [`forward`].
+pub(crate) async fn forward_page(call: Forward<'_>) -> Result<HttpResponse, WebError> {
+    relay(call, &RELAYED_PAGE_HEADERS).await
+}
+
+async fn relay(call: Forward<'_>, relayed: &[&str]) -> Result<HttpResponse, WebError> {
     let Forward { service, claims, method, path, headers, body } = call;
     let is_head = method == reqwest::Method::HEAD;
     let answer = service.send(claims, Call { method, path, headers, body }).await?;
@@ -49,7 +82,7 @@ pub(crate) async fn forward(call: Forward<'_>) -> Result<HttpResponse, WebError>
     if status == StatusCode::UNAUTHORIZED {
         return Err(token_rejected(service));
     }
-    let (mut response, length) = relayed_head(status, answer.headers());
+    let (mut response, length) = relayed_head(status, answer.headers(), relayed);
     // These have neither a body nor a Content-Length (RFC 9110, section 15.4.5).
     if matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
         return Ok(response.finish());
@@ -70,13 +103,21 @@ pub(crate) async fn forward(call: Forward<'_>) -> Result<HttpResponse, WebError>
 }
 
 /// Status and headers of the response, and the length of its body.
-fn relayed_head(status: StatusCode, headers: &HeaderMap) -> (HttpResponseBuilder, Option<u64>) {
+fn relayed_head(
+    status: StatusCode,
+    headers: &HeaderMap,
+    relayed: &[&str],
+) -> (HttpResponseBuilder, Option<u64>) {
     let mut response = HttpResponse::build(status);
     let length = headers.get("content-length").and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    for name in RELAYED_HEADERS {
-        let value = headers.get(name).and_then(|value| HeaderValue::from_bytes(value.as_bytes()).ok());
-        if let Some(value) = value {
-            response.insert_header((HeaderName::from_static(name), value));
+    for name in relayed.iter().filter(|name| **name != "content-length") {
+        // Cookies are set by one header each.
+        for value in headers.get_all(*name) {
+            if let (Ok(name), Ok(value)) =
+                (HeaderName::try_from(*name), HeaderValue::from_bytes(value.as_bytes()))
+            {
+                response.append_header((name, value));
+            }
         }
     }
     if let Some(length) = length {

@@ -26,12 +26,15 @@ pub(crate) struct Gateway {
     pub(crate) export: Service,
     /// `None` when webhooks are turned off.
     pub(crate) webhooks: Option<Service>,
+    /// `None` when there is no console.
+    pub(crate) console: Option<Service>,
     pub(crate) keys: ApiKeyCache,
     pub(crate) rate_limit: Option<RateLimit>,
     pub(crate) in_flight: Semaphore,
     pub(crate) keyless_in_flight: Arc<Semaphore>,
     /// Slots of downloads: apart from the others, because a slow reader keeps its slot.
     pub(crate) downloads: Arc<Semaphore>,
+    pub(crate) console_in_flight: Semaphore,
     pub(crate) body_budget: BodyBudget,
     pub(crate) config: Config,
 }

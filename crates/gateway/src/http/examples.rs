@@ -88,6 +88,7 @@ impl OperationShape<'_> {
             ProblemCode::InvalidSignature => is_file,
             ProblemCode::Forbidden => !is_file,
             ProblemCode::TicketNotFound => is_under("/v1/tickets"),
+            ProblemCode::TranscriptExpired => self.path.ends_with("/transcript"),
             ProblemCode::ExportNotFound => is_under("/v1/evaluations/exports"),
             ProblemCode::ExportFileGone => is_file || is_download,
             ProblemCode::ExportNotReady | ProblemCode::ExportFailed => is_download,

@@ -3,11 +3,14 @@
 mod agents;
 mod assess;
 mod authentication;
+mod console;
 mod context;
 mod docs;
 mod downloads;
+mod evaluations;
 mod examples;
 mod exports;
+mod filter_parameters;
 mod keyless;
 pub(crate) mod openapi;
 mod responses;
@@ -54,6 +57,26 @@ pub(crate) fn configure(gateway: web::Data<Gateway>) -> impl Fn(&mut ServiceConf
                 "/v1/evaluations/exports/{id}/download",
                 Scope::Exports,
                 vec![("GET", web::get().to(exports::download_export))],
+            ))
+            .service(guarded(
+                "/v1/evaluations",
+                Scope::EvaluationsRead,
+                vec![("GET", web::get().to(evaluations::list_evaluations))],
+            ))
+            .service(guarded(
+                "/v1/evaluations/summary",
+                Scope::EvaluationsRead,
+                vec![("GET", web::get().to(evaluations::summarize_evaluations))],
+            ))
+            .service(guarded(
+                "/v1/tickets/{id}/neighbours",
+                Scope::EvaluationsRead,
+                vec![("GET", web::get().to(evaluations::get_neighbours))],
+            ))
+            .service(guarded(
+                "/v1/tickets/{id}/transcript",
+                Scope::TranscriptsRead,
+                vec![("GET", web::get().to(tickets::get_transcript))],
             ))
             .service(
                 resource(
@@ -128,6 +151,25 @@ pub(crate) fn configure(gateway: web::Data<Gateway>) -> impl Fn(&mut ServiceConf
                 resource("/openapi.json", vec![("GET", web::get().to(openapi::serve))])
                     .wrap(from_fn(limit_keyless)),
             );
+        if gateway.console.is_some() {
+            config
+                .service(resource(
+                    "/console",
+                    vec![
+                        ("GET", web::get().to(console::forward_page)),
+                        ("HEAD", web::head().to(console::forward_page)),
+                        ("POST", web::post().to(console::forward_form)),
+                    ],
+                ))
+                .service(resource(
+                    "/console/{page:.*}",
+                    vec![
+                        ("GET", web::get().to(console::forward_page)),
+                        ("HEAD", web::head().to(console::forward_page)),
+                        ("POST", web::post().to(console::forward_form)),
+                    ],
+                ));
+        }
         if gateway.config.docs {
             config
                 .service(

@@ -16,7 +16,7 @@ use utoipa::{Modify, OpenApi, ToSchema};
 use super::examples::Examples;
 use super::keyless::in_pieces;
 use super::responses::PublicProblems;
-use super::{agents, assess, downloads, exports, tickets, webhook_deliveries, webhooks};
+use super::{agents, assess, downloads, evaluations, exports, tickets, webhook_deliveries, webhooks};
 
 /// The OpenAPI document.
 pub fn document() -> Document {
@@ -81,6 +81,10 @@ static PUBLISHED: LazyLock<Result<Published, serde_json::Error>> = LazyLock::new
         tickets::get_ticket,
         tickets::delete_ticket,
         tickets::get_evaluation,
+        tickets::get_transcript,
+        evaluations::list_evaluations,
+        evaluations::summarize_evaluations,
+        evaluations::get_neighbours,
         webhooks::create_webhook,
         webhooks::list_webhooks,
         webhooks::get_webhook,

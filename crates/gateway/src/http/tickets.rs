@@ -4,6 +4,7 @@ use actix_web::http::StatusCode;
 use actix_web::web::{Data, Path};
 use actix_web::{HttpRequest, HttpResponse};
 use assay_contracts::evaluation::{TicketEvaluation, UnscoredStatus};
+use assay_contracts::evaluations::TranscriptDocument;
 use assay_contracts::ids::TicketId;
 use assay_contracts::internal::Deletion;
 use assay_contracts::problem::{Problem, ProblemCode};
@@ -14,7 +15,7 @@ use futures_util::future::try_join;
 use reqwest::header::HeaderMap;
 
 use super::authentication::Authenticated;
-use super::context::{Gateway, path_id, ticket_not_found};
+use super::context::{Gateway, copy_headers, path_id, ticket_not_found};
 use super::responses::{CommonProblems, NotFound, PublicProblems};
 use crate::app::{Forward, forward};
 
@@ -123,6 +124,36 @@ pub(crate) async fn get_evaluation(
     }
     let status = UnscoredStatus::Pending;
     Ok(HttpResponse::Ok().json(TicketEvaluation::Unscored { ticket_id: id, status, error_message: None }))
+}
+
+/// Get a ticket's transcript
+///
+/// The conversation as it was imported. `transcript-expired` once it was removed at the end of its retention period.
+#[utoipa::path(
+    get,
+    path = "/v1/tickets/{id}/transcript",
+    operation_id = "getTranscript",
+    tag = "Tickets",
+    params(("id" = String, Path, description = "Ticket id, as in the import's receipt")),
+    responses(
+        (status = 200, description = "The transcript", body = TranscriptDocument, headers(("ETag" = String, description = "For `If-None-Match`"))),
+        (status = 304, description = "Unchanged since the response with the `ETag` of `If-None-Match`"),
+        (status = 404, description = "Resource not found, or its transcript is no longer kept", body = Problem, content_type = "application/problem+json"),
+        CommonProblems,
+    ),
+    security(("api_key" = []))
+)]
+pub(crate) async fn get_transcript(
+    request: HttpRequest,
+    id: Path<String>,
+    gateway: Data<Gateway>,
+    caller: Authenticated,
+) -> Result<HttpResponse, WebError> {
+    let _slot = gateway.acquire_slot()?;
+    let id: TicketId = path_id(&id, ProblemCode::TicketNotFound)?;
+    let path = format!("/internal/v1/tickets/{id}/transcript");
+    let headers = copy_headers(&request, &["if-none-match"]);
+    forward(Forward { headers, ..get(&gateway.ingest, &caller.0, &path) }).await
 }
 
 async fn is_deleted(gateway: &Gateway, claims: &ServiceClaims, id: TicketId) -> Result<bool, WebError> {

@@ -54,6 +54,7 @@ impl Gateway {
             max_keyless_in_flight: 8,
             max_downloads: 8,
             max_unknown_key_look_ups: 4,
+            max_console_in_flight: 8,
             max_connections: 1_000,
             response_stall_seconds: 60,
             workers: 2,
@@ -70,6 +71,7 @@ impl Gateway {
             scoring_url: services.clone(),
             export_url: services.clone(),
             webhooks_url: Some(services.clone()),
+            console_url: None,
         };
         let mut tasks = Tasks::new(Readiness::default());
         start(config, dependencies, &mut tasks)?;

@@ -8,7 +8,7 @@ use assay_platform::db::DatabaseError;
 use crate::store::{Store, StoredTranscripts, transcript_bytes};
 
 /// No further transcript is added once the response holds this many bytes.
-const TARGET_BYTES: usize = 8 * 1024 * 1024;
+pub(super) const TARGET_BYTES: usize = 8 * 1024 * 1024;
 
 /// Transcripts could not be read.
 #[derive(Debug, thiserror::Error)]

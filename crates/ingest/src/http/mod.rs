@@ -44,6 +44,8 @@ pub fn configure(services: Services, auth: ServiceAuth) -> impl Fn(&mut ServiceC
                     "/tickets/{id}",
                     vec![("GET", get().to(tickets::read)), ("DELETE", delete().to(tickets::delete))],
                 ))
+                .service(resource("/tickets", vec![("GET", get().to(tickets::count))]))
+                .service(resource("/tickets/{id}/transcript", vec![("GET", get().to(transcripts::read_one))]))
                 .service(resource("/tickets/{id}/deletion", vec![("GET", get().to(tickets::deletion))]))
                 .service(resource("/transcripts", vec![("POST", post().to(transcripts::read))])),
         );

@@ -1,12 +1,13 @@
-//! `GET` and `DELETE /internal/v1/tickets/{id}`, and its `/deletion`.
+//! `GET` and `DELETE /internal/v1/tickets/{id}`, its `/deletion`, and the number of tickets.
 
-use actix_web::HttpResponse;
 use actix_web::web::{Data, Json, Path};
-use assay_contracts::internal::Deletion;
+use actix_web::{HttpRequest, HttpResponse};
+use assay_contracts::evaluations::QueryReader;
+use assay_contracts::internal::{Deletion, TicketCount};
 use assay_contracts::problem::ProblemCode;
 use assay_contracts::tenant::Scope;
 use assay_contracts::ticket::Ticket;
-use assay_platform::web::{Caller, WebError};
+use assay_platform::web::{Caller, WebError, all_query_pairs, invalid_parameter, invalid_query};
 
 use super::Services;
 use crate::app::delete_ticket::{DeleteTicketError, delete_ticket, find_deletion};
@@ -40,6 +41,21 @@ pub async fn deletion(
 ) -> Result<Json<Deletion>, WebError> {
     let organization_id = caller.tenant(Scope::Tickets)?.organization_id;
     Ok(Json(find_deletion(services.store.as_ref(), organization_id, &id).await?))
+}
+
+/// Number of tickets with the id `since` or a later one whose conversations began between `from` and `to`.
+pub async fn count(
+    caller: Caller,
+    services: Data<Services>,
+    request: HttpRequest,
+) -> Result<Json<TicketCount>, WebError> {
+    let organization_id = caller.tenant(Scope::EvaluationsRead)?.organization_id;
+    let mut query = QueryReader::new(all_query_pairs(&request));
+    let since = query.parsed("since", "must be a ticket id", |text| text.parse().ok());
+    let (from, to) = (query.moment("from"), query.moment("to"));
+    let (since, period) = query.finish((since, (from, to))).map_err(invalid_query)?;
+    let since = since.ok_or_else(|| invalid_parameter("since", "is required"))?;
+    Ok(Json(TicketCount { count: services.store.count_tickets(organization_id, since, period).await? }))
 }
 
 impl From<DeleteTicketError> for WebError {

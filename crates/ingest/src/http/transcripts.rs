@@ -1,15 +1,17 @@
-//! `POST /internal/v1/transcripts`: transcripts for scoring-worker.
+//! `POST /internal/v1/transcripts`: transcripts for scoring-worker; `GET /internal/v1/tickets/{id}/transcript` for readers.
 
 use actix_web::http::header::ContentType;
-use actix_web::web::{Data, Payload};
+use actix_web::web::{Data, Path, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use assay_contracts::internal::ReadTranscripts;
 use assay_contracts::json::JsonFault;
 use assay_contracts::problem::ProblemCode;
+use assay_contracts::tenant::Scope;
 use assay_platform::runtime::blocking;
-use assay_platform::web::{Caller, WebError};
+use assay_platform::web::{Caller, WebError, tagged_json};
 
 use super::Services;
+use crate::app::read_transcript::{ReadTranscriptError, read_transcript};
 use crate::app::read_transcripts::{ReadTranscriptsError, read_transcripts};
 
 /// Transcripts of any organization, for services only.
@@ -30,6 +32,39 @@ pub async fn read(
         .map_err(|error| WebError::internal(&error))?;
     let body = body.map_err(|error| WebError::internal(&error))?;
     Ok(HttpResponse::Ok().content_type(ContentType::json()).body(body))
+}
+
+/// The transcript of a ticket of the token's organization.
+pub async fn read_one(
+    caller: Caller,
+    services: Data<Services>,
+    request: HttpRequest,
+    id: Path<String>,
+) -> Result<HttpResponse, WebError> {
+    let organization_id = caller.tenant(Scope::TranscriptsRead)?.organization_id;
+    let transcript = read_transcript(services.store.as_ref(), organization_id, &id).await?;
+    // As for several: up to four megabytes.
+    let body = blocking(move || serde_json::to_vec(&transcript))
+        .await
+        .map_err(|error| WebError::internal(&error))?;
+    let body = body.map_err(|error| WebError::internal(&error))?;
+    Ok(tagged_json(&request, body.into()))
+}
+
+impl From<ReadTranscriptError> for WebError {
+    fn from(error: ReadTranscriptError) -> Self {
+        match error {
+            ReadTranscriptError::NotFound => {
+                Self::new(ProblemCode::TicketNotFound, "there is none with this id in your organization")
+            }
+            ReadTranscriptError::Expired => Self::new(
+                ProblemCode::TranscriptExpired,
+                "it was removed at the end of its retention period; the evaluation may be kept longer",
+            ),
+            ReadTranscriptError::Unreadable(_) => Self::internal(&error),
+            ReadTranscriptError::Database(cause) => cause.into(),
+        }
+    }
 }
 
 impl From<ReadTranscriptsError> for WebError {

@@ -66,6 +66,17 @@ pub trait Store: Send + Sync {
         id: TicketId,
     ) -> Result<Option<Timestamp>, DatabaseError>;
 
+    /// Whether the transcript of a ticket was removed at the end of its retention period.
+    async fn is_expired(&self, organization_id: OrganizationId, id: TicketId) -> Result<bool, DatabaseError>;
+
+    /// Number of tickets with the id `since` or a later one whose conversations began in the half-open period.
+    async fn count_tickets(
+        &self,
+        organization_id: OrganizationId,
+        since: TicketId,
+        period: (Option<Timestamp>, Option<Timestamp>),
+    ) -> Result<u64, DatabaseError>;
+
     /// Removes at most `limit` expired conversations of an organization, oldest first, with their display names, and writes
     /// the events, in one transaction; returns the number removed. Their identities stay used.
     async fn expire(&self, cutoff: RetentionCutoff, limit: usize) -> Result<usize, DatabaseError>;

@@ -17,6 +17,8 @@ pub enum Audience {
     Export,
     /// webhooks.
     Webhooks,
+    /// console.
+    Console,
 }
 
 impl Audience {
@@ -28,6 +30,7 @@ impl Audience {
             Self::Scoring => "scoring",
             Self::Export => "export",
             Self::Webhooks => "webhooks",
+            Self::Console => "console",
         }
     }
 }

@@ -15,6 +15,9 @@ use super::body_budget::{BodyBudget, BufferedBody};
 use super::error::{WebError, body_error};
 use crate::runtime::blocking;
 
+/// Media type of HTML forms.
+pub const FORM_CONTENT_TYPE: &str = "application/x-www-form-urlencoded";
+
 /// Limits of a request body.
 #[derive(Debug, Clone, Copy)]
 pub struct BodyLimits {
@@ -38,6 +41,23 @@ pub async fn read_body(
     Ok(Bytes::clone(&*read_buffered_body(request, payload, limits, &budget).await?))
 }
 
+/// Reads the fields of an HTML form as bytes, without parsing them.
+///
+/// # Errors
+/// As [`read_body`], with 415 for anything but `application/x-www-form-urlencoded`.
+pub async fn read_form(
+    request: &HttpRequest,
+    payload: Payload,
+    limits: BodyLimits,
+) -> Result<Bytes, WebError> {
+    if media_type(request) != Some(FORM_CONTENT_TYPE.to_owned()) {
+        let detail = format!("send the form as {FORM_CONTENT_TYPE}");
+        return Err(WebError::new(ProblemCode::UnsupportedMediaType, detail));
+    }
+    let budget = BodyBudget::new(limits.max_bytes);
+    Ok(Bytes::clone(&*read_within(request, payload, limits, &budget).await?))
+}
+
 /// [`read_body`] within a memory budget shared by all bodies.
 ///
 /// # Errors
@@ -49,6 +69,15 @@ pub async fn read_buffered_body(
     budget: &BodyBudget,
 ) -> Result<BufferedBody, WebError> {
     check_content_type(request)?;
+    read_within(request, payload, limits, budget).await
+}
+
+async fn read_within(
+    request: &HttpRequest,
+    payload: Payload,
+    limits: BodyLimits,
+    budget: &BodyBudget,
+) -> Result<BufferedBody, WebError> {
     let expected = check_declared_length(request, limits.max_bytes)?.unwrap_or_default();
     match timeout(limits.deadline, collect(payload, limits.max_bytes, budget, expected)).await {
         Ok(result) => result,
@@ -113,15 +142,20 @@ async fn collect(
 
 /// Accepts `application/json`, `…+json`, or no content type.
 fn check_content_type(request: &HttpRequest) -> Result<(), WebError> {
-    let Some(value) = request.headers().get(CONTENT_TYPE) else { return Ok(()) };
-    let essence =
-        value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let Some(essence) = media_type(request) else { return Ok(()) };
     let is_json = essence == "application/json"
         || (essence.strip_suffix("+json").is_some_and(|rest| rest.contains('/') && !rest.ends_with('/')));
     if is_json {
         return Ok(());
     }
     Err(WebError::new(ProblemCode::UnsupportedMediaType, "send the body as application/json"))
+}
+
+/// The media type of the body in lower case, without parameters; `None` when there is none.
+fn media_type(request: &HttpRequest) -> Option<String> {
+    let value = request.headers().get(CONTENT_TYPE)?;
+    let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
+    Some(essence.trim().to_ascii_lowercase())
 }
 
 /// The declared length; 413 above the limit.

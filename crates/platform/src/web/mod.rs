@@ -13,9 +13,12 @@ mod request;
 mod routes;
 mod server;
 mod service_auth;
+mod tagged;
 mod unread_body;
 
-pub use self::body::{BodyLimits, SMALL_BODY, parse_body, read_body, read_buffered_body};
+pub use self::body::{
+    BodyLimits, FORM_CONTENT_TYPE, SMALL_BODY, parse_body, read_body, read_buffered_body, read_form,
+};
 pub use self::body_budget::{BodyBudget, BufferedBody};
 pub use self::error::{PROBLEM_CONTENT_TYPE, WebError, body_error};
 pub use self::health::{healthz, readyz};
@@ -28,3 +31,4 @@ pub use self::routes::{query_pairs, resource, route_not_found, without_content};
 pub(crate) use self::server::serve_without_readiness_metrics;
 pub use self::server::{ServerSettings, serve};
 pub use self::service_auth::{Caller, ServiceAuth, service_auth_middleware};
+pub use self::tagged::{all_query_pairs, invalid_query, tagged, tagged_json};

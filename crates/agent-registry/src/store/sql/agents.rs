@@ -1,7 +1,9 @@
 //! Agents.
 
+use assay_contracts::agent::{Agent, AgentType};
 use assay_contracts::event::AgentFacts;
 use assay_contracts::ids::{AgentId, OrganizationId};
+use assay_contracts::time::Timestamp;
 use assay_messaging::outbox;
 use assay_platform::db::{DatabaseError, StoredId, idempotency};
 use diesel::prelude::*;
@@ -9,7 +11,7 @@ use diesel::prelude::*;
 use super::Connection;
 use super::schema::agents;
 use crate::domain::ExternalIdHash;
-use crate::store::{AgentStored, AgentToStore};
+use crate::store::{AgentStored, AgentToStore, MAX_LISTED_AGENTS};
 
 /// The idempotency record comes first: it serializes equal requests. Runs inside a transaction.
 pub(super) fn create(connection: &mut Connection, new: &AgentToStore) -> Result<AgentStored, DatabaseError> {
@@ -61,4 +63,24 @@ pub(super) fn find(
         .load(connection)?;
     let found = found.into_iter();
     Ok(found.map(|(id, external_id, name)| AgentFacts { id: id.0.into(), external_id, name }).collect())
+}
+
+pub(super) fn list(
+    connection: &mut Connection,
+    organization_id: OrganizationId,
+) -> Result<Vec<Agent>, DatabaseError> {
+    let rows: Vec<(StoredId, String, String, i64)> = agents::table
+        .filter(agents::organization_id.eq(StoredId::of(organization_id)))
+        .order(agents::id.desc())
+        .limit(MAX_LISTED_AGENTS)
+        .select((agents::id, agents::external_id, agents::name, agents::created_at))
+        .load(connection)?;
+    let agent = |(id, external_id, name, created_at): (StoredId, String, String, i64)| Agent {
+        id: id.0.into(),
+        external_id,
+        name,
+        agent_type: AgentType::Custom,
+        created_at: Timestamp::saturating_from_millis(created_at),
+    };
+    Ok(rows.into_iter().map(agent).collect())
 }

@@ -1,6 +1,6 @@
 //! API keys, and the organizations that are created with them.
 
-use assay_contracts::ids::ApiKeyId;
+use assay_contracts::ids::{ApiKeyId, OrganizationId};
 use assay_contracts::tenant::Scopes;
 use assay_contracts::time::Timestamp;
 use assay_platform::auth::ApiKeyHash;
@@ -11,7 +11,7 @@ use diesel::prelude::*;
 use super::Connection;
 use super::schema::{api_keys, organizations};
 use crate::domain::{ActiveKey, KeyRecord, OrganizationName, Revocation, USE_INTERVAL_MILLIS};
-use crate::store::{KeyStored, KeyToStore, MAX_LISTED_KEYS};
+use crate::store::{KeyOwner, KeyStored, KeyToStore, MAX_LISTED_KEYS};
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = api_keys)]
@@ -71,20 +71,7 @@ pub(super) fn create(connection: &mut Connection, new: &KeyToStore) -> Result<Ke
     if diesel::select(exists(same_key)).get_result(connection)? {
         return Ok(KeyStored::AlreadyExists);
     }
-    let organization = new.organization.as_str();
-    diesel::insert_into(organizations::table)
-        .values((
-            organizations::id.eq(StoredId::of(new.new_organization_id)),
-            organizations::name.eq(organization),
-            organizations::created_at.eq(new.created_at.as_millis()),
-        ))
-        .on_conflict(organizations::name)
-        .do_nothing()
-        .execute(connection)?;
-    let organization_id: StoredId = organizations::table
-        .filter(organizations::name.eq(organization))
-        .select(organizations::id)
-        .first(connection)?;
+    let organization_id = owner_id(connection, new)?;
     let inserted = diesel::insert_into(api_keys::table)
         .values((
             api_keys::id.eq(StoredId::of(new.id)),
@@ -102,6 +89,24 @@ pub(super) fn create(connection: &mut Connection, new: &KeyToStore) -> Result<Ke
     Ok(if inserted == 0 { KeyStored::AlreadyExists } else { KeyStored::Created })
 }
 
+fn owner_id(connection: &mut Connection, new: &KeyToStore) -> Result<StoredId, DatabaseError> {
+    let (name, new_id) = match &new.owner {
+        KeyOwner::Existing(id) => return Ok(StoredId::of(*id)),
+        KeyOwner::Named { name, new_id } => (name.as_str(), *new_id),
+    };
+    diesel::insert_into(organizations::table)
+        .values((
+            organizations::id.eq(StoredId::of(new_id)),
+            organizations::name.eq(name),
+            organizations::created_at.eq(new.created_at.as_millis()),
+        ))
+        .on_conflict(organizations::name)
+        .do_nothing()
+        .execute(connection)?;
+    let named = organizations::table.filter(organizations::name.eq(name));
+    Ok(named.select(organizations::id).first(connection)?)
+}
+
 pub(super) fn list(
     connection: &mut Connection,
     organization: Option<&OrganizationName>,
@@ -115,13 +120,32 @@ pub(super) fn list(
     rows.into_iter().map(KeyRow::into_record).collect()
 }
 
+pub(super) fn list_of(
+    connection: &mut Connection,
+    organization_id: OrganizationId,
+) -> Result<Vec<KeyRecord>, DatabaseError> {
+    let rows: Vec<KeyRow> = api_keys::table
+        .inner_join(organizations::table)
+        .filter(api_keys::organization_id.eq(StoredId::of(organization_id)))
+        .order(api_keys::id.desc())
+        .limit(MAX_LISTED_KEYS)
+        .select(KeyRow::as_select())
+        .load(connection)?;
+    rows.into_iter().map(KeyRow::into_record).collect()
+}
+
 /// Runs inside a transaction.
 pub(super) fn revoke(
     connection: &mut Connection,
     id: ApiKeyId,
+    owner: Option<OrganizationId>,
     now: Timestamp,
 ) -> Result<Revocation, DatabaseError> {
     let key = api_keys::table.find(StoredId::of(id));
+    let of: Option<StoredId> = key.select(api_keys::organization_id).first(connection).optional()?;
+    if of.is_none() || owner.is_some_and(|owner| of != Some(StoredId::of(owner))) {
+        return Ok(Revocation::Unknown);
+    }
     let revoked = diesel::update(key)
         .filter(api_keys::revoked_at.is_null())
         .set(api_keys::revoked_at.eq(now.as_millis()))

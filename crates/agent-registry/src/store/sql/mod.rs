@@ -5,17 +5,22 @@ mod agents;
 mod keys;
 mod retention;
 pub(super) mod schema;
+mod sessions;
 
+use assay_contracts::agent::Agent;
+use assay_contracts::console::SessionEntry;
 use assay_contracts::event::AgentFacts;
-use assay_contracts::ids::{AgentId, ApiKeyId, OrganizationId};
+use assay_contracts::ids::{AgentId, ApiKeyId, OrganizationId, SessionId};
 use assay_contracts::time::Timestamp;
-use assay_platform::auth::ApiKeyHash;
+use assay_platform::auth::{ApiKeyHash, TokenHash};
 use assay_platform::db::{DatabaseError, idempotency};
 use async_trait::async_trait;
 
 use super::{Connection, Database, IdType, lock_organization};
-use crate::domain::{ActiveKey, KeyRecord, OrganizationName, RetentionChange, RetentionRecord, Revocation};
-use crate::store::{AgentStored, AgentToStore, KeyStored, KeyToStore, Store};
+use crate::domain::{
+    ActiveKey, ActiveSession, KeyRecord, OrganizationName, RetentionChange, RetentionRecord, Revocation,
+};
+use crate::store::{AgentStored, AgentToStore, KeyStored, KeyToStore, SessionToStore, Store};
 
 pub struct SqlStore {
     database: Database,
@@ -67,8 +72,71 @@ impl Store for SqlStore {
         self.database.read(move |connection| keys::list(connection, organization.as_ref())).await
     }
 
-    async fn revoke_key(&self, id: ApiKeyId, now: Timestamp) -> Result<Revocation, DatabaseError> {
-        self.database.write(move |connection| keys::revoke(connection, id, now)).await
+    async fn list_organization_keys(
+        &self,
+        organization_id: OrganizationId,
+    ) -> Result<Vec<KeyRecord>, DatabaseError> {
+        self.database.read(move |connection| keys::list_of(connection, organization_id)).await
+    }
+
+    async fn revoke_key(
+        &self,
+        id: ApiKeyId,
+        owner: Option<OrganizationId>,
+        now: Timestamp,
+    ) -> Result<Revocation, DatabaseError> {
+        self.database.write(move |connection| keys::revoke(connection, id, owner, now)).await
+    }
+
+    async fn list_agents(&self, organization_id: OrganizationId) -> Result<Vec<Agent>, DatabaseError> {
+        self.database.read(move |connection| agents::list(connection, organization_id)).await
+    }
+
+    async fn create_link(
+        &self,
+        organization: OrganizationName,
+        token: TokenHash,
+        expires_at: Timestamp,
+    ) -> Result<bool, DatabaseError> {
+        self.database
+            .write(move |connection| sessions::create_link(connection, &organization, &token, expires_at))
+            .await
+    }
+
+    async fn begin_session(&self, new: SessionToStore) -> Result<Option<ActiveSession>, DatabaseError> {
+        self.database.write(move |connection| sessions::begin(connection, &new)).await
+    }
+
+    async fn find_session(
+        &self,
+        token: TokenHash,
+        idle_since: Timestamp,
+        now: Timestamp,
+    ) -> Result<Option<ActiveSession>, DatabaseError> {
+        self.database.read(move |connection| sessions::find(connection, &token, idle_since, now)).await
+    }
+
+    async fn record_session_use(&self, id: SessionId, now: Timestamp) -> Result<(), DatabaseError> {
+        self.database.write(move |connection| sessions::record_use(connection, id, now)).await
+    }
+
+    async fn list_sessions(
+        &self,
+        organization_id: OrganizationId,
+        idle_since: Timestamp,
+        now: Timestamp,
+    ) -> Result<Vec<SessionEntry>, DatabaseError> {
+        self.database
+            .read(move |connection| sessions::list(connection, organization_id, idle_since, now))
+            .await
+    }
+
+    async fn end_session(
+        &self,
+        organization_id: OrganizationId,
+        id: SessionId,
+    ) -> Result<bool, DatabaseError> {
+        self.database.write(move |connection| sessions::end(connection, organization_id, id)).await
     }
 
     async fn page_retention(
@@ -93,5 +161,9 @@ impl Store for SqlStore {
 
     async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError> {
         self.database.write(move |connection| idempotency::prune(connection, now)).await
+    }
+
+    async fn prune_sessions(&self, idle_since: Timestamp, now: Timestamp) -> Result<(), DatabaseError> {
+        self.database.write(move |connection| sessions::prune(connection, idle_since, now)).await
     }
 }

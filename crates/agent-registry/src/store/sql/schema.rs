@@ -56,6 +56,35 @@ diesel::table! {
     }
 }
 
+diesel::table! {
+    use diesel::sql_types::{BigInt, Binary};
+    use super::IdType;
+
+    console_links (token_sha256) {
+        token_sha256 -> Binary,
+        organization_id -> IdType,
+        expires_at -> BigInt,
+    }
+}
+
+diesel::table! {
+    use diesel::sql_types::{BigInt, Binary, Nullable, Text};
+    use super::IdType;
+
+    console_sessions (id) {
+        id -> IdType,
+        organization_id -> IdType,
+        api_key_id -> Nullable<IdType>,
+        token_sha256 -> Binary,
+        browser -> Text,
+        created_at -> BigInt,
+        last_used_at -> BigInt,
+        expires_at -> BigInt,
+    }
+}
+
 diesel::joinable!(api_keys -> organizations (organization_id));
 diesel::joinable!(retention -> organizations (organization_id));
-diesel::allow_tables_to_appear_in_same_query!(organizations, api_keys, retention);
+diesel::joinable!(console_sessions -> organizations (organization_id));
+diesel::joinable!(console_sessions -> api_keys (api_key_id));
+diesel::allow_tables_to_appear_in_same_query!(organizations, api_keys, retention, console_sessions);

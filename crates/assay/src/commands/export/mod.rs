@@ -59,7 +59,12 @@ async fn fetch(
     let id = match (&arguments.id, arguments.kind) {
         (Some(known), _) => id.get_or_init(|| known.clone()),
         (None, Some(kind)) => {
-            let created = create(api, kind, ExportFilters { from: arguments.from, to: arguments.to }).await?;
+            let created = create(
+                api,
+                kind,
+                ExportFilters { from: arguments.from, to: arguments.to, ..ExportFilters::default() },
+            )
+            .await?;
             id.get_or_init(|| created.id.to_string())
         }
         (None, None) => {

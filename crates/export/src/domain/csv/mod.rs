@@ -13,7 +13,7 @@ use assay_contracts::event::ConversationEvaluated;
 use assay_contracts::export::ExportKind;
 
 use self::columns::Column;
-use self::facts::Facts;
+pub use self::facts::Facts;
 use self::line::Line;
 
 /// Line terminator (RFC 4180, section 2, rule 1).

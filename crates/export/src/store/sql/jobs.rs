@@ -11,7 +11,7 @@ use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 
-use super::record::JobRecord;
+use super::record::{JobRecord, further_filters};
 use super::schema::{exports, progress};
 use super::{Connection, serialize};
 use crate::domain::job::Job;
@@ -187,6 +187,7 @@ fn insert(connection: &mut Connection, creation: &Creation) -> Result<(), Databa
             exports::created_at.eq(job.created_at.as_millis()),
             exports::updated_at.eq(job.updated_at.as_millis()),
             exports::awaited_evaluations.eq(creation.target_sequence),
+            exports::filters.eq(further_filters(&job.filters)),
         ))
         .execute(connection)?;
     Ok(())

@@ -1,6 +1,9 @@
 //! The stores, once for both databases: mounted by `postgres.rs` and `sqlite.rs`, which hold what differs. Both databases
 //! know the placeholders `$1`, `$2`, … of plain SQL; SQLite numbers them as they appear, so they appear in order.
 
+mod days;
+mod evaluations;
+mod facts;
 mod jobs;
 mod leases;
 mod record;
@@ -16,12 +19,14 @@ use assay_contracts::ids::{ExportId, OrganizationId, TicketId};
 use assay_contracts::retention::RetentionPeriod;
 use assay_contracts::time::Timestamp;
 use assay_platform::db::DatabaseError;
+use assay_platform::runtime::now;
 use assay_platform::web::cursor::Position;
 use async_trait::async_trait;
 
+pub(in crate::store) use self::facts::{FactsValues, TicketRecord};
 use super::{
-    Connection, Database, Id, PRUNE_TOMBSTONES, REMOVE_OLDER, ROWS, SKIP_LOCKED, copy_lines,
-    ensure_partitions, greatest, serialize, upsert_rows,
+    Backend, Connection, DIALECT, Database, Id, LOCK_DAYS, PRUNE_TOMBSTONES, REMOVE_OLDER, ROWS, SKIP_LOCKED,
+    copy_lines, ensure_partitions, greatest, insert_facts, read_snapshot, serialize, upsert_rows,
 };
 use crate::domain::evaluation_row::EvaluationRow;
 use crate::domain::job::Job;
@@ -98,7 +103,9 @@ impl ExportStore for SqlStore {
         limit: u32,
     ) -> Result<usize, DatabaseError> {
         self.database
-            .write(move |connection| removal::remove_older_than(connection, organization_id, before, limit))
+            .write(move |connection| {
+                removal::remove_older_than(connection, organization_id, before, limit, now())
+            })
             .await
     }
 

@@ -17,6 +17,8 @@ pub(super) struct JobRecord {
     kind: String,
     filter_from: Option<i64>,
     filter_to: Option<i64>,
+    #[diesel(column_name = filters)]
+    further_filters: Option<String>,
     status: String,
     created_at: i64,
     updated_at: i64,
@@ -49,7 +51,8 @@ impl TryFrom<JobRecord> for Job {
             id: record.id.0.into(),
             organization_id: record.organization_id.0.into(),
             kind: ExportKind::from_name(&record.kind).ok_or_else(|| corrupt("unknown kind"))?,
-            filters: filters(record.filter_from, record.filter_to),
+            filters: filters(record.filter_from, record.filter_to, record.further_filters.as_deref())
+                .ok_or_else(|| corrupt("unknown filters"))?,
             created_at: Timestamp::saturating_from_millis(record.created_at),
             updated_at: Timestamp::saturating_from_millis(record.updated_at),
             state,
@@ -77,6 +80,8 @@ pub(super) struct ClaimRecord {
     kind: String,
     filter_from: Option<i64>,
     filter_to: Option<i64>,
+    #[diesel(column_name = filters)]
+    further_filters: Option<String>,
     attempts: i32,
     hand_backs: i32,
 }
@@ -88,7 +93,8 @@ impl ClaimRecord {
             id: self.id.0.into(),
             organization_id: self.organization_id.0.into(),
             kind: ExportKind::from_name(&self.kind).ok_or_else(|| corrupt("unknown kind"))?,
-            filters: filters(self.filter_from, self.filter_to),
+            filters: filters(self.filter_from, self.filter_to, self.further_filters.as_deref())
+                .ok_or_else(|| corrupt("unknown filters"))?,
             owner,
             attempt: u32::try_from(self.attempts).map_err(|_| corrupt("attempts below 0"))?,
             counted_attempt: u32::try_from(self.attempts - self.hand_backs)
@@ -101,9 +107,19 @@ pub(super) fn count(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-fn filters(from: Option<i64>, to: Option<i64>) -> ExportFilters {
-    ExportFilters {
+/// The filters beyond the period, for storage; `None` without any.
+pub(super) fn further_filters(filters: &ExportFilters) -> Option<String> {
+    let query = ExportFilters { from: None, to: None, ..filters.clone() }.to_query();
+    (!query.is_empty()).then_some(query)
+}
+
+/// `None` for stored filters that this release does not know.
+fn filters(from: Option<i64>, to: Option<i64>, further: Option<&str>) -> Option<ExportFilters> {
+    let pairs = url::form_urlencoded::parse(further.unwrap_or_default().as_bytes());
+    let filters = ExportFilters::parse(pairs).ok()?;
+    Some(ExportFilters {
         from: from.map(Timestamp::saturating_from_millis),
         to: to.map(Timestamp::saturating_from_millis),
-    }
+        ..filters
+    })
 }

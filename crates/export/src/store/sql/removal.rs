@@ -9,6 +9,7 @@ use diesel::prelude::*;
 use diesel::sql_query;
 use diesel::sql_types::BigInt;
 
+use super::facts::{self, TicketRecord};
 use super::{Connection, Id, PRUNE_TOMBSTONES, REMOVE_OLDER};
 use crate::domain::removal::DeletedRow;
 use crate::store::DELETIONS_CONSUMER;
@@ -41,14 +42,14 @@ pub(super) fn delete_rows(
     rows.retain(|row| new.contains(&row.event_id));
     // In lock order.
     rows.sort_by_key(|row| row.ticket_id);
-    for row in rows {
+    for row in &rows {
         sql_query(DELETE_ROW)
             .bind::<Id, _>(StoredId::of(row.ticket_id))
             .bind::<BigInt, _>(row.deleted_at.as_millis())
             .bind::<Id, _>(StoredId::of(row.organization_id))
             .execute(connection)?;
     }
-    Ok(())
+    facts::remove(connection, rows.iter().map(|row| (row.organization_id, row.ticket_id)), now)
 }
 
 pub(super) fn remove_older_than(
@@ -56,12 +57,19 @@ pub(super) fn remove_older_than(
     organization_id: OrganizationId,
     before: TicketId,
     limit: u32,
+    now: Timestamp,
 ) -> Result<usize, DatabaseError> {
-    Ok(sql_query(REMOVE_OLDER)
+    let removed: Vec<TicketRecord> = sql_query(REMOVE_OLDER)
         .bind::<Id, _>(StoredId::of(organization_id))
         .bind::<Id, _>(StoredId::of(before))
         .bind::<BigInt, _>(i64::from(limit))
-        .execute(connection)?)
+        .load(connection)?;
+    facts::remove(
+        connection,
+        removed.iter().map(|record| (organization_id, record.ticket_id.0.into())),
+        now,
+    )?;
+    Ok(removed.len())
 }
 
 pub(super) fn prune_tombstones(

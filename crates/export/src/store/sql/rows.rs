@@ -8,7 +8,7 @@ use assay_contracts::time::Timestamp;
 use assay_messaging::inbox::{self, PRUNE_BATCH, RETENTION_MILLIS};
 use assay_platform::db::{DatabaseError, idempotency};
 
-use super::{Connection, ROWS, sequences, upsert_rows};
+use super::{Connection, ROWS, facts, sequences, upsert_rows};
 use crate::domain::evaluation_row::{EvaluationRow, newest_of_each_ticket};
 use crate::store::CONSUMER;
 
@@ -27,7 +27,8 @@ static UPSERT: LazyLock<String> = LazyLock::new(|| {
                 axis_line = excluded.axis_line,
                 audit_line = excluded.audit_line
           WHERE (evaluation_rows.evaluated_at, evaluation_rows.evaluation_id)
-              < (excluded.evaluated_at, excluded.evaluation_id)"
+              < (excluded.evaluated_at, excluded.evaluation_id)
+         RETURNING ticket_id"
     )
 });
 
@@ -44,7 +45,9 @@ pub(super) fn record(
     for row in &rows {
         arrived.entry(row.organization_id).or_default().push(row.sequence);
     }
-    upsert_rows(connection, &UPSERT, &newest_of_each_ticket(rows))?;
+    let rows = newest_of_each_ticket(rows);
+    let written = upsert_rows(connection, &UPSERT, &rows)?;
+    facts::replace(connection, rows.iter().copied().filter(|row| written.contains(&row.ticket_id)), now)?;
     arrived
         .into_iter()
         .try_for_each(|(organization, arrived)| sequences::record(connection, organization, &arrived, now))

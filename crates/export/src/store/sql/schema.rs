@@ -26,6 +26,7 @@ diesel::table! {
         error_message -> Nullable<Text>,
         awaited_evaluations -> Nullable<BigInt>,
         missing_evaluations -> Nullable<BigInt>,
+        filters -> Nullable<Text>,
     }
 }
 

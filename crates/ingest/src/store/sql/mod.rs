@@ -17,7 +17,7 @@ use assay_platform::db::{DatabaseError, StoredId, idempotency};
 use async_trait::async_trait;
 use diesel::prelude::*;
 
-use self::schema::{conversations, deletions};
+use self::schema::{conversations, deletions, expired_tickets};
 use super::{Connection, Database, concurrent_writers, maintain_partitions, prepare_partitions};
 use crate::domain::{Import, ImportOutcome, RetentionCutoff, TicketDeletion};
 use crate::store::{Store, StoredTranscripts};
@@ -88,6 +88,28 @@ impl Store for SqlStore {
         Ok(deletion.map(|(_, deleted_at)| deleted_at))
     }
 
+    async fn is_expired(&self, organization_id: OrganizationId, id: TicketId) -> Result<bool, DatabaseError> {
+        let (organization, id) = (StoredId::of(organization_id), StoredId::of(id));
+        let query = expired_tickets::table
+            .filter(expired_tickets::ticket_id.eq(id))
+            .filter(expired_tickets::organization_id.eq(organization))
+            .select(expired_tickets::ticket_id);
+        let found: Option<StoredId> = self
+            .database
+            .read(move |connection| Ok::<_, DatabaseError>(query.first(connection).optional()?))
+            .await?;
+        Ok(found.is_some())
+    }
+
+    async fn count_tickets(
+        &self,
+        organization_id: OrganizationId,
+        since: TicketId,
+        period: (Option<Timestamp>, Option<Timestamp>),
+    ) -> Result<u64, DatabaseError> {
+        self.database.read(move |connection| count_tickets(connection, organization_id, since, period)).await
+    }
+
     async fn expire(&self, cutoff: RetentionCutoff, limit: usize) -> Result<usize, DatabaseError> {
         self.database.write(move |tx| removal::expire(tx, cutoff, row_limit(limit))).await
     }
@@ -133,6 +155,24 @@ fn find_ticket(
         subject: subject.unwrap_or_default(),
         created_at: Timestamp::saturating_from_millis(created_at),
     }))
+}
+
+fn count_tickets(
+    connection: &mut Connection,
+    organization_id: OrganizationId,
+    since: TicketId,
+    (from, to): (Option<Timestamp>, Option<Timestamp>),
+) -> Result<u64, DatabaseError> {
+    let from = from.map_or(i64::MIN, Timestamp::as_millis);
+    let to = to.map_or(i64::MAX, Timestamp::as_millis);
+    let count: i64 = conversations::table
+        .filter(conversations::organization_id.eq(StoredId::of(organization_id)))
+        .filter(conversations::id.ge(StoredId::of(since)))
+        .filter(conversations::started_at.ge(from))
+        .filter(conversations::started_at.lt(to))
+        .count()
+        .get_result(connection)?;
+    Ok(u64::try_from(count).unwrap_or_default())
 }
 
 fn find_deletions(

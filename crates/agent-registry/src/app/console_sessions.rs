@@ -1,0 +1,143 @@
+//! Sessions of the console: begin, find, list, end.
+
+use assay_contracts::console::{Session, SessionEntry, SignInOutcome};
+use assay_contracts::ids::{OrganizationId, SessionId};
+use assay_contracts::tenant::Scope;
+use assay_contracts::time::Timestamp;
+use assay_platform::auth::{ApiKeyHash, RandomToken, TokenHash};
+use assay_platform::db::{Database, DatabaseError};
+use assay_platform::runtime::{RandomnessUnavailable, new_id, now};
+
+use super::record_key_use::KeyUses;
+use crate::domain::{ActiveSession, LINK_MILLIS, OrganizationName, SessionLimits, SignIn, browser_name};
+use crate::store::{self, SessionToStore, Store};
+
+/// The credential of a person who signs in.
+pub enum Credential {
+    Link(TokenHash),
+    Key(ApiKeyHash),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum CreateLinkError {
+    #[error("there is no organization with this name; `assay keys create` makes one")]
+    UnknownOrganization,
+    #[error(transparent)]
+    Randomness(#[from] RandomnessUnavailable),
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+}
+
+/// A token that signs in to the console of an organization once, within the hour.
+///
+/// # Errors
+/// [`CreateLinkError`].
+pub async fn create_link(
+    database: &Database,
+    organization: OrganizationName,
+) -> Result<RandomToken, CreateLinkError> {
+    let token = RandomToken::generate()?;
+    let expires_at = now().plus_millis(LINK_MILLIS);
+    if store::open(database).create_link(organization, token.hash(), expires_at).await? {
+        Ok(token)
+    } else {
+        Err(CreateLinkError::UnknownOrganization)
+    }
+}
+
+/// Begins a session.
+///
+/// # Errors
+/// When the database fails.
+pub async fn begin(
+    store: &dyn Store,
+    uses: &KeyUses,
+    limits: SessionLimits,
+    credential: Credential,
+    token: TokenHash,
+    browser: &str,
+) -> Result<SignInOutcome, DatabaseError> {
+    let created_at = now();
+    let sign_in = match credential {
+        Credential::Link(link) => SignIn::Link(link),
+        Credential::Key(hash) => {
+            let Some(key) = store.find_active_key(hash, created_at).await? else {
+                return Ok(SignInOutcome::Refused);
+            };
+            if !key.scopes.allows(Scope::Console) {
+                return Ok(SignInOutcome::ScopeMissing);
+            }
+            uses.push(key.id, created_at);
+            SignIn::Key { id: key.id, organization_id: key.organization_id }
+        }
+    };
+    let new = SessionToStore {
+        id: new_id(),
+        sign_in,
+        token,
+        browser: browser_name(browser),
+        created_at,
+        expires_at: created_at.plus_millis(limits.total_millis),
+    };
+    let begun = store.begin_session(new).await?;
+    Ok(begun.map_or(SignInOutcome::Refused, |session| SignInOutcome::Begun(into_session(session))))
+}
+
+/// The session of a token, which counts as a use.
+///
+/// # Errors
+/// When the database fails.
+pub async fn find(
+    store: &dyn Store,
+    limits: SessionLimits,
+    token: TokenHash,
+) -> Result<Option<Session>, DatabaseError> {
+    let now = now();
+    let Some(session) = store.find_session(token, idle_since(limits, now), now).await? else {
+        return Ok(None);
+    };
+    if session.use_is_due(now) {
+        store.record_session_use(session.id, now).await?;
+    }
+    Ok(Some(into_session(session)))
+}
+
+/// The sessions of an organization that are in force.
+///
+/// # Errors
+/// When the database fails.
+pub async fn list(
+    store: &dyn Store,
+    limits: SessionLimits,
+    organization_id: OrganizationId,
+) -> Result<Vec<SessionEntry>, DatabaseError> {
+    let now = now();
+    store.list_sessions(organization_id, idle_since(limits, now), now).await
+}
+
+/// Ends a session of the organization; one that has ended already is no error.
+///
+/// # Errors
+/// When the database fails.
+pub async fn end(
+    store: &dyn Store,
+    organization_id: OrganizationId,
+    id: SessionId,
+) -> Result<(), DatabaseError> {
+    store.end_session(organization_id, id).await?;
+    Ok(())
+}
+
+/// Sessions that were last used then are at their end.
+pub fn idle_since(limits: SessionLimits, now: Timestamp) -> Timestamp {
+    now.plus_millis(-limits.idle_millis)
+}
+
+fn into_session(session: ActiveSession) -> Session {
+    Session {
+        id: session.id,
+        organization_id: session.organization_id,
+        organization: session.organization,
+        expires_at: session.expires_at,
+    }
+}

@@ -1,0 +1,52 @@
+//! Sessions of the console and the one-time addresses that begin them. Only hashes of their tokens are stored.
+
+use assay_contracts::ids::{ApiKeyId, OrganizationId, SessionId};
+use assay_contracts::time::Timestamp;
+use assay_platform::auth::TokenHash;
+
+use super::USE_INTERVAL_MILLIS;
+
+/// How long a one-time address can be used.
+pub const LINK_MILLIS: i64 = 60 * 60 * 1000;
+
+/// Characters kept of a browser's name for itself.
+const MAX_BROWSER_CHARS: usize = 200;
+
+/// When sessions end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionLimits {
+    /// Without a use for this time.
+    pub idle_millis: i64,
+    /// After its beginning, used or not.
+    pub total_millis: i64,
+}
+
+/// Who begins a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SignIn {
+    /// The holder of a one-time address.
+    Link(TokenHash),
+    /// The holder of an API key; the session ends with the key.
+    Key { id: ApiKeyId, organization_id: OrganizationId },
+}
+
+/// A session in force, and when its use was last recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActiveSession {
+    pub id: SessionId,
+    pub organization_id: OrganizationId,
+    pub organization: String,
+    pub last_used_at: Timestamp,
+    pub expires_at: Timestamp,
+}
+
+impl ActiveSession {
+    pub fn use_is_due(&self, now: Timestamp) -> bool {
+        now.millis_since(self.last_used_at) >= USE_INTERVAL_MILLIS
+    }
+}
+
+/// A browser's name for itself, short and on one line.
+pub fn browser_name(text: &str) -> String {
+    text.chars().filter(|character| !character.is_control()).take(MAX_BROWSER_CHARS).collect()
+}

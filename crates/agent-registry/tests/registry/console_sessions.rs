@@ -1,0 +1,187 @@
+//! Sessions of the console: begin, use, end.
+
+use anyhow::{Context as _, Result};
+use assay_agent_registry::console::{CreateLinkError, create_link};
+use assay_agent_registry::keys::{OrganizationName, create, revoke};
+use assay_contracts::console::{
+    BeginSession, FindSession, FoundSession, Session, SessionList, SignInCredential, SignInOutcome,
+};
+use assay_contracts::tenant::{Scope, Scopes, Tenant};
+use assay_platform::auth::{ApiKey, RandomToken, ServiceClaims};
+use assay_platform::runtime::new_id;
+use assay_testkit::on_both_databases;
+use futures_util::future::try_join_all;
+
+use crate::test_app::{Member, TestApp, for_member, new_key};
+
+on_both_databases! { TestApp {
+    one_time_address_begins_one_session,
+    one_time_address_needs_an_organization,
+    key_needs_the_scope_console,
+    session_ends_with_its_key,
+    session_is_found_by_its_token_alone,
+    sessions_are_listed_and_ended_within_the_organization,
+    keys_are_managed_within_the_organization,
+    agents_are_listed_within_the_organization,
+} }
+
+async fn begin(app: &TestApp, credential: SignInCredential) -> Result<(SignInOutcome, RandomToken)> {
+    let token = RandomToken::generate()?;
+    let body =
+        BeginSession { credential, token_sha256: token.hash().to_string(), browser: "Firefox\n".to_owned() };
+    let body = serde_json::to_string(&body)?;
+    let response = app.post("/internal/v1/console/sessions", &ServiceClaims::Service, body).await?;
+    Ok((response.error_for_status()?.json().await?, token))
+}
+
+async fn by_link(app: &TestApp, organization: &str) -> Result<(SignInOutcome, RandomToken)> {
+    let link = create_link(&app.database, OrganizationName::parse(organization)?).await?;
+    begin(app, SignInCredential::LinkSha256(link.hash().to_string())).await
+}
+
+fn by_key(key: &ApiKey) -> SignInCredential {
+    SignInCredential::KeySha256(key.hash().to_string())
+}
+
+async fn find(app: &TestApp, token: &RandomToken) -> Result<Option<Session>> {
+    let body = serde_json::to_string(&FindSession { token_sha256: token.hash().to_string() })?;
+    let response = app.post("/internal/v1/console/sessions/find", &ServiceClaims::Service, body).await?;
+    Ok(response.error_for_status()?.json::<FoundSession>().await?.session)
+}
+
+async fn send(
+    app: &TestApp,
+    method: reqwest::Method,
+    path: &str,
+    member: &Member,
+) -> Result<reqwest::Response> {
+    let token = app.token(&for_member(member, Scope::Console))?;
+    Ok(app.http.request(method, format!("{}{path}", app.address)).bearer_auth(token).send().await?)
+}
+
+async fn one_time_address_begins_one_session(app: TestApp) -> Result<()> {
+    let member = app.member_of("acme").await?;
+    let link = create_link(&app.database, OrganizationName::parse("acme")?).await?;
+    let credential = SignInCredential::LinkSha256(link.hash().to_string());
+    let begun = try_join_all((0..6).map(|_| begin(&app, credential.clone()))).await?;
+    let begun: Vec<_> = begun.into_iter().filter(|(outcome, _)| *outcome != SignInOutcome::Refused).collect();
+    assert_eq!(begun.len(), 1);
+    let (SignInOutcome::Begun(session), token) = &begun[0] else { anyhow::bail!("{:?}", begun[0].0) };
+    assert_eq!((session.organization.as_str(), session.organization_id), ("acme", member.organization_id));
+    assert_eq!(find(&app, token).await?.as_ref(), Some(session));
+    assert_eq!(begin(&app, credential).await?.0, SignInOutcome::Refused);
+    Ok(())
+}
+
+async fn one_time_address_needs_an_organization(app: TestApp) -> Result<()> {
+    let refused = create_link(&app.database, OrganizationName::parse("nobody")?).await;
+    assert!(matches!(refused, Err(CreateLinkError::UnknownOrganization)));
+    Ok(())
+}
+
+async fn key_needs_the_scope_console(app: TestApp) -> Result<()> {
+    let plain = app.member_of("acme").await?;
+    assert_eq!(begin(&app, by_key(&plain.key)).await?.0, SignInOutcome::ScopeMissing);
+    assert_eq!(begin(&app, by_key(&ApiKey::generate()?)).await?.0, SignInOutcome::Refused);
+    let mut new = new_key("acme")?;
+    new.scopes = Scopes::from_iter([Scope::Console]);
+    let key = create(&app.database, new).await?;
+    let (outcome, token) = begin(&app, by_key(&key.key)).await?;
+    assert!(matches!(outcome, SignInOutcome::Begun(_)));
+    assert_eq!(find(&app, &token).await?.map(|session| session.organization_id), Some(plain.organization_id));
+    Ok(())
+}
+
+async fn session_ends_with_its_key(app: TestApp) -> Result<()> {
+    let mut new = new_key("acme")?;
+    new.scopes = Scopes::from_iter([Scope::Console]);
+    let key = create(&app.database, new).await?;
+    let (_, token) = begin(&app, by_key(&key.key)).await?;
+    let (_, other) = by_link(&app, "acme").await?;
+    revoke(&app.database, key.id).await?;
+    assert_eq!(find(&app, &token).await?, None);
+    assert!(find(&app, &other).await?.is_some());
+    Ok(())
+}
+
+async fn session_is_found_by_its_token_alone(app: TestApp) -> Result<()> {
+    app.member_of("acme").await?;
+    by_link(&app, "acme").await?;
+    assert_eq!(find(&app, &RandomToken::generate()?).await?, None);
+    Ok(())
+}
+
+async fn sessions_are_listed_and_ended_within_the_organization(app: TestApp) -> Result<()> {
+    let (acme, other) = (app.member_of("acme").await?, app.member_of("other").await?);
+    let (SignInOutcome::Begun(session), token) = by_link(&app, "acme").await? else {
+        anyhow::bail!("refused")
+    };
+    let list: SessionList =
+        send(&app, reqwest::Method::GET, "/internal/v1/console/sessions", &acme).await?.json().await?;
+    assert_eq!(list.sessions.len(), 1);
+    assert_eq!((list.sessions[0].id, list.sessions[0].browser.as_str()), (session.id, "Firefox"));
+    let path = format!("/internal/v1/console/sessions/{}", session.id);
+    assert_eq!(send(&app, reqwest::Method::DELETE, &path, &other).await?.status(), 204);
+    assert!(find(&app, &token).await?.is_some(), "another organization cannot end it");
+    assert_eq!(send(&app, reqwest::Method::DELETE, &path, &acme).await?.status(), 204);
+    assert_eq!(find(&app, &token).await?, None);
+    Ok(())
+}
+
+async fn keys_are_managed_within_the_organization(app: TestApp) -> Result<()> {
+    let (acme, other) = (app.member_of("acme").await?, app.member_of("other").await?);
+    let body = r#"{"name":"new","scopes":["assess"],"expires_at":null}"#.to_owned();
+    let created = app.post("/internal/v1/keys", &for_member(&acme, Scope::Console), body).await?;
+    assert_eq!(created.status(), 201);
+    let created: assay_contracts::console::NewKey = created.json().await?;
+    let grant = app.resolve(&ApiKey::parse(&created.key)?).await?.grant.context("the key works")?;
+    assert_eq!(grant.organization_id, acme.organization_id);
+    let list: assay_contracts::console::KeyList =
+        send(&app, reqwest::Method::GET, "/internal/v1/keys", &other).await?.json().await?;
+    assert_eq!(list.keys.iter().map(|key| key.id).collect::<Vec<_>>(), [other.key_id]);
+    let path = format!("/internal/v1/keys/{}", created.id);
+    send(&app, reqwest::Method::DELETE, &path, &other).await?;
+    assert!(app.resolve(&ApiKey::parse(&created.key)?).await?.grant.is_some());
+    send(&app, reqwest::Method::DELETE, &path, &acme).await?;
+    assert!(app.resolve(&ApiKey::parse(&created.key)?).await?.grant.is_none());
+    for body in [
+        r#"{"name":"","scopes":["assess"]}"#,
+        r#"{"name":"n","scopes":[]}"#,
+        r#"{"name":"n","scopes":["assess"],"expires_at":1}"#,
+    ] {
+        let refused =
+            app.post("/internal/v1/keys", &for_member(&acme, Scope::Console), body.to_owned()).await?;
+        assert_eq!(refused.status(), 400, "{body}");
+    }
+    Ok(())
+}
+
+async fn agents_are_listed_within_the_organization(app: TestApp) -> Result<()> {
+    let (acme, other) = (app.member_of("acme").await?, app.member_of("other").await?);
+    app.create_agent(&acme, r#"{"external_id":"a","name":"A"}"#).await?.error_for_status()?;
+    for (member, expected) in [(&acme, 1), (&other, 0)] {
+        let token = app.token(&for_member(member, Scope::Agents))?;
+        let request = app.http.get(format!("{}/internal/v1/agents", app.address)).bearer_auth(token);
+        let list: assay_contracts::console::AgentList = request.send().await?.json().await?;
+        assert_eq!(list.agents.len(), expected);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn console_routes_need_the_scope() -> Result<()> {
+    let app = TestApp::on_sqlite().await?;
+    let member = app.member().await?;
+    let claims = ServiceClaims::Tenant(Tenant {
+        organization_id: member.organization_id,
+        scopes: Scopes::default_for_keys(),
+    });
+    for path in ["/internal/v1/keys", "/internal/v1/console/sessions"] {
+        let request = app.http.get(format!("{}{path}", app.address)).bearer_auth(app.token(&claims)?);
+        assert_eq!(request.send().await?.status(), 403, "{path}");
+    }
+    let id: assay_contracts::ids::SessionId = new_id();
+    let path = format!("{}/internal/v1/console/sessions/{id}", app.address);
+    assert_eq!(app.http.delete(path).bearer_auth(app.token(&claims)?).send().await?.status(), 403);
+    Ok(())
+}

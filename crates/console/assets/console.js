@@ -1,0 +1,241 @@
+// Enhances the pages of the console; everything works without it.
+"use strict";
+(() => {
+  const one = (selector, root = document) => root.querySelector(selector);
+  const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+  const two = (number) => String(number).padStart(2, "0");
+
+  // Times in the viewer's zone; UTC stays in the title. Days of periods are days of UTC and stay as they are.
+  function showLocalTimes(root) {
+    for (const time of all("time[datetime]", root)) {
+      const at = new Date(time.dateTime);
+      if (Number.isNaN(at.getTime()) || time.dataset.style === "day") continue;
+      const year = time.dataset.style === "long" ? ` ${at.getFullYear()}` : "";
+      time.textContent = `${at.getDate()} ${months[at.getMonth()]}${year}, ${two(at.getHours())}:${two(at.getMinutes())}`;
+    }
+  }
+
+  function showZone() {
+    const minutes = -new Date().getTimezoneOffset();
+    const [hours, rest] = [Math.floor(Math.abs(minutes) / 60), Math.abs(minutes) % 60];
+    const offset = minutes === 0 ? "" : (minutes < 0 ? "−" : "+") + hours + (rest ? `:${two(rest)}` : "");
+    const zone = one("#zone");
+    if (zone) zone.textContent = `Times in UTC${offset}`;
+  }
+
+  function say(text) {
+    const status = one("#status");
+    if (status) status.textContent = text;
+  }
+
+  // Buttons that copy are of no use without scripts: they are shown here.
+  function showCopyButtons(root) {
+    if (!navigator.clipboard) return;
+    for (const button of all("[data-copy], [data-copy-text]", root)) {
+      button.hidden = false;
+      button.addEventListener("click", async () => {
+        const text = button.dataset.copyText ?? one(button.dataset.copy).textContent;
+        try {
+          await navigator.clipboard.writeText(text);
+          say("Copied");
+          const label = button.textContent;
+          button.textContent = "Copied";
+          setTimeout(() => { button.textContent = label; }, 1500);
+        } catch {
+          say("The browser did not allow copying");
+        }
+      });
+    }
+  }
+
+  // A menu closes with Escape and with a click elsewhere.
+  function closeMenus(except) {
+    for (const menu of all("details.menu[open]")) {
+      if (!except || !menu.contains(except)) menu.open = false;
+    }
+  }
+
+  // Partial updates: the address is the state, focus stays, and a status says what changed.
+  let focused = null;
+  document.addEventListener("htmx:beforeSwap", () => { focused = document.activeElement?.id || null; });
+  document.addEventListener("htmx:afterSwap", () => enhance(one("#result") ?? document));
+  document.addEventListener("htmx:afterSettle", () => {
+    const result = one("#result");
+    if (!result) return;
+    if (document.activeElement === document.body) {
+      const same = focused && document.getElementById(focused);
+      const isVisible = same && same.checkVisibility();
+      (isVisible ? same : one("#filters-button"))?.focus({ preventScroll: true });
+    }
+    say(result.dataset.status);
+  });
+  // A refused filter is a page like any other.
+  document.addEventListener("htmx:beforeOnLoad", (event) => {
+    if (event.detail.xhr.status === 400) {
+      event.detail.shouldSwap = true;
+      event.detail.isError = false;
+    }
+  });
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    if (event.detail.xhr.status === 400) {
+      event.detail.shouldSwap = true;
+      event.detail.isError = false;
+    }
+  });
+  document.addEventListener("htmx:sendError", () => say("Assay cannot be reached"));
+  document.addEventListener("htmx:responseError", () => say("That did not work; try again"));
+
+  // Keyboard. Never while typing, never with a modifier.
+  function isTyping(target) {
+    return target.closest?.("input, textarea, select, [contenteditable], dialog") != null;
+  }
+
+  function moveRow(step) {
+    const links = all("#rows tbody .subject a");
+    if (links.length === 0) {
+      one(step > 0 ? "#next" : "#previous")?.click();
+      return;
+    }
+    const current = links.findIndex((link) => link.closest("tr").contains(document.activeElement));
+    const next = current < 0 ? (step > 0 ? 0 : links.length - 1) : current + step;
+    const link = links[Math.min(Math.max(next, 0), links.length - 1)];
+    link.focus();
+    link.scrollIntoView({ block: "nearest" });
+  }
+
+  function moveQuote(step) {
+    const quotes = all(".transcript .ref[id]");
+    if (quotes.length === 0) return;
+    const current = quotes.indexOf(document.activeElement);
+    const next = current < 0 ? (step > 0 ? 0 : quotes.length - 1) : (current + step + quotes.length) % quotes.length;
+    quotes[next].focus();
+    quotes[next].scrollIntoView({ block: "center" });
+    say(quotes[next].getAttribute("aria-label"));
+  }
+
+  async function showHelp() {
+    let dialog = one("#help");
+    if (!dialog) {
+      const response = await fetch("/console/help");
+      const page = new DOMParser().parseFromString(await response.text(), "text/html");
+      const keys = one("#keys", page);
+      if (!keys) return;
+      dialog = document.createElement("dialog");
+      dialog.id = "help";
+      dialog.setAttribute("aria-labelledby", "help-title");
+      const title = document.createElement("h2");
+      title.id = "help-title";
+      title.textContent = "Keyboard";
+      const close = document.createElement("button");
+      close.type = "button";
+      close.textContent = "Close";
+      close.addEventListener("click", () => dialog.close());
+      dialog.append(title, document.adoptNode(keys), close);
+      document.body.append(dialog);
+    }
+    if (!dialog.open) dialog.showModal();
+  }
+
+  function search(event) {
+    const field = one("#search");
+    if (!field) {
+      location.assign("/console/conversations#search");
+      return;
+    }
+    event.preventDefault();
+    field.focus();
+    field.select();
+  }
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") {
+      const menu = event.target.closest?.("details.menu[open]");
+      closeMenus();
+      one("summary", menu ?? document.createElement("p"))?.focus();
+      return;
+    }
+    if (isTyping(event.target) || event.ctrlKey || event.metaKey || event.altKey || !one("#help-link")) return;
+    const actions = {
+      j: () => moveRow(1),
+      k: () => moveRow(-1),
+      e: () => moveQuote(1),
+      E: () => moveQuote(-1),
+      "/": () => search(event),
+      "?": () => showHelp(),
+    };
+    if (Object.hasOwn(actions, event.key)) actions[event.key]();
+  });
+  document.addEventListener("click", (event) => {
+    closeMenus(event.target);
+    if (event.target.closest?.("#help-link") && !event.ctrlKey && !event.metaKey) {
+      event.preventDefault();
+      showHelp();
+    }
+  });
+
+  const bands = { 1.75: "poor", 3: "mixed", 4: "good", 4.75: "excellent" };
+
+  // Trends: the drawing of the server becomes one with a cursor over all charts; the values are those of the table.
+  function drawTrend(section) {
+    const plot = one(".plot", section);
+    const rows = all("tbody tr[data-at]", section);
+    if (!plot || rows.length < 2 || typeof uPlot === "undefined") return;
+    const style = getComputedStyle(document.documentElement);
+    const probe = one(".now", plot) ?? plot;
+    const color = (element, name) => getComputedStyle(element)[name];
+    const muted = color(one("text", plot), "fill");
+    const line = color(one(".grid", plot) ?? probe, "stroke");
+    const value = (row, cell) => {
+      const number = Number.parseFloat(row.cells[cell].textContent);
+      return Number.isNaN(number) ? null : number;
+    };
+    const x = rows.map((row) => Number(row.dataset.at) / 1000);
+    const now = rows.map((row) => value(row, 1));
+    const then = rows.map((row) => value(row, 2));
+    const floor = Number(section.dataset.floor);
+    const readout = document.createElement("p");
+    readout.className = "readout";
+    const text = (at) => {
+      const before = then[at] == null ? "" : `, before ${then[at].toFixed(2)}`;
+      return `${rows[at].cells[0].textContent}: ${now[at] == null ? "nothing scored" : now[at].toFixed(2)}${before}`;
+    };
+    const size = () => ({ width: plot.clientWidth, height: Math.round(Math.max(150, plot.clientWidth * 0.5)) });
+    const axis = { stroke: muted, font: `11px ${style.getPropertyValue("--sans")}`, ticks: { stroke: line, size: 4 } };
+    const chart = new uPlot({
+      ...size(),
+      legend: { show: false },
+      tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "Etc/UTC"),
+      cursor: { sync: { key: "trends" }, y: false, drag: { x: false, y: false } },
+      scales: { y: { range: [floor, 5] } },
+      axes: [
+        { ...axis, grid: { show: false }, space: 60, size: 24, values: (_, splits) => splits.map((at) => {
+          const day = new Date(at * 1000);
+          return `${day.getUTCDate()} ${months[day.getUTCMonth()]}`;
+        }) },
+        { ...axis, grid: { stroke: line, width: 1 }, size: 34, splits: () => [1, 2.5, 3.5, 4.5, 5].filter((at) => at >= floor), values: (_, splits) => splits.map(String) },
+        { ...axis, side: 1, grid: { show: false }, ticks: { show: false }, size: 62, splits: () => Object.keys(bands).map(Number).filter((at) => at > floor), values: (_, splits) => splits.map((at) => bands[at]) },
+      ],
+      series: [
+        {},
+        { stroke: color(probe, "stroke"), width: 2, points: { size: 5 } },
+        { stroke: muted, width: 1, dash: [2, 3], points: { show: false } },
+      ],
+      hooks: { setCursor: [(u) => { readout.textContent = u.cursor.idx == null ? "" : text(u.cursor.idx); }] },
+    }, [x, now, then], plot);
+    chart.root.setAttribute("aria-hidden", "true");
+    plot.classList.add("drawn");
+    plot.after(readout);
+    new ResizeObserver(() => chart.setSize(size())).observe(plot);
+  }
+
+  function enhance(root) {
+    showLocalTimes(root);
+    showCopyButtons(root);
+  }
+
+  enhance(document);
+  showZone();
+  all(".trend").forEach(drawTrend);
+  if (location.hash === "#search") one("#search")?.focus();
+})();

@@ -1,0 +1,124 @@
+//! Lists, summaries and single conversations.
+
+use assay_clients::ClientError;
+use assay_contracts::evaluation::TicketEvaluation;
+use assay_contracts::evaluations::{
+    Coverage, EvaluationFilters, EvaluationPage, Neighbours, Summary, SummaryQuery, TicketTranscript,
+    encode_query,
+};
+use assay_contracts::ids::TicketId;
+use assay_contracts::internal::TicketCount;
+use assay_contracts::problem::ProblemCode;
+use assay_platform::auth::ServiceClaims;
+use assay_platform::runtime::now;
+
+use super::services::{Services, get};
+
+/// A page of the list.
+pub(crate) async fn list(
+    services: &Services,
+    claims: &ServiceClaims,
+    query: &[(&'static str, String)],
+) -> Result<EvaluationPage, ClientError> {
+    let path = with_query("/internal/v1/evaluations", query);
+    get(&services.export, claims, &path).await
+}
+
+/// A summary.
+pub(crate) async fn summarize(
+    services: &Services,
+    claims: &ServiceClaims,
+    query: &SummaryQuery,
+) -> Result<Summary, ClientError> {
+    get(&services.export, claims, &with_query("/internal/v1/evaluations/summary", &query.to_pairs())).await
+}
+
+/// How long an import may be pending, as in the gateway; older ones were given up.
+const PENDING_MILLIS: i64 = 7 * 24 * 60 * 60 * 1_000;
+
+/// What became of the imports of a summary's period, as the public API says it: the summary knows the evaluated ones, ingest
+/// the others. `None` where more than the date is filtered.
+pub(crate) async fn coverage(
+    services: &Services,
+    claims: &ServiceClaims,
+    filters: &EvaluationFilters,
+    summary: &Summary,
+) -> Result<Option<Coverage>, ClientError> {
+    let Some(mut coverage) = summary.coverage else { return Ok(None) };
+    let since = TicketId::min_at(now().plus_millis(-PENDING_MILLIS)).to_string();
+    let query: Vec<(&'static str, String)> =
+        filters.to_pairs().into_iter().chain([("since", since)]).collect();
+    // In this order, so that an evaluation in between is counted as made.
+    let imported: TicketCount =
+        get(&services.ingest, claims, &with_query("/internal/v1/tickets", &query)).await?;
+    let path = with_query("/internal/v1/evaluations/count", &query);
+    let evaluated: TicketCount = get(&services.export, claims, &path).await?;
+    coverage.pending = imported.count.saturating_sub(evaluated.count);
+    coverage.imported += coverage.pending;
+    Ok(Some(coverage))
+}
+
+/// The place of a conversation in the result that one came from.
+pub(crate) async fn neighbours(
+    services: &Services,
+    claims: &ServiceClaims,
+    id: TicketId,
+    query: &[(&'static str, String)],
+) -> Result<Neighbours, ClientError> {
+    let path = with_query(&format!("/internal/v1/evaluations/{id}/neighbours"), query);
+    get(&services.export, claims, &path).await
+}
+
+/// What there is of a transcript.
+pub(crate) enum FoundTranscript {
+    Kept(Box<TicketTranscript>),
+    /// Removed at the end of its retention period; the evaluation is kept.
+    Expired,
+    /// Unknown, of another organization, or deleted.
+    Unknown,
+}
+
+/// The transcript of a conversation.
+pub(crate) async fn transcript(
+    services: &Services,
+    claims: &ServiceClaims,
+    id: TicketId,
+) -> Result<FoundTranscript, ClientError> {
+    let path = format!("/internal/v1/tickets/{id}/transcript");
+    match get(&services.ingest, claims, &path).await {
+        Ok(transcript) => Ok(FoundTranscript::Kept(Box::new(transcript))),
+        Err(error) => match not_found(&error).map(ProblemCode::as_str) {
+            Some("transcript-expired") => Ok(FoundTranscript::Expired),
+            Some("ticket-not-found") => Ok(FoundTranscript::Unknown),
+            _ => Err(error),
+        },
+    }
+}
+
+/// The evaluation of a conversation; `None` when there is none, or none yet.
+pub(crate) async fn evaluation(
+    services: &Services,
+    claims: &ServiceClaims,
+    id: TicketId,
+) -> Result<Option<TicketEvaluation>, ClientError> {
+    match get(&services.scoring, claims, &format!("/internal/v1/tickets/{id}/evaluation")).await {
+        Ok(evaluation) => Ok(Some(evaluation)),
+        Err(error) if not_found(&error) == Some(ProblemCode::TicketNotFound) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The code of a 404.
+fn not_found(error: &ClientError) -> Option<ProblemCode> {
+    match error {
+        ClientError::Refused { status: 404, problem: Some(problem), .. } => Some(problem.code),
+        _ => None,
+    }
+}
+
+fn with_query(path: &str, query: &[(&'static str, String)]) -> String {
+    if query.is_empty() {
+        return path.to_owned();
+    }
+    format!("{path}?{}", encode_query(query.iter().map(|(name, value)| (name, value))))
+}

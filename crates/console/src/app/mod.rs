@@ -1,0 +1,20 @@
+//! What pages read and change, at the services.
+
+mod evaluations;
+mod exports;
+mod keys;
+mod services;
+mod sign_in;
+mod webhooks;
+
+pub(crate) use self::evaluations::{
+    FoundTranscript, coverage, evaluation, list, neighbours, summarize, transcript,
+};
+pub(crate) use self::exports::{create_export, download_address, list_exports};
+pub(crate) use self::keys::{create_key, list_agents, list_keys, list_sessions, revoke_key};
+pub(crate) use self::services::{Services, claims_of};
+pub(crate) use self::sign_in::{Credential, begin_session, end_session, find_session};
+pub(crate) use self::webhooks::{
+    change_webhook, create_webhook, delete_webhook, list_deliveries, list_webhooks, read_delivery,
+    read_webhook, replay_delivery, rotate_secret, send_test,
+};

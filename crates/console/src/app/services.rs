@@ -1,0 +1,64 @@
+//! The services that pages are made from.
+
+use assay_clients::{Call, ClientError, Service};
+use assay_contracts::ids::OrganizationId;
+use assay_contracts::tenant::{Scope, Scopes, Tenant};
+use assay_platform::auth::ServiceClaims;
+use bytes::Bytes;
+use reqwest::Method;
+use reqwest::header::HeaderMap;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Clients of all services.
+pub(crate) struct Services {
+    pub(crate) registry: Service,
+    pub(crate) ingest: Service,
+    pub(crate) scoring: Service,
+    pub(crate) export: Service,
+    /// `None` when webhooks are turned off.
+    pub(crate) webhooks: Option<Service>,
+}
+
+/// A person who is signed in may see and do everything of the organization but administer the installation.
+pub(crate) fn claims_of(organization_id: OrganizationId) -> ServiceClaims {
+    let scopes = Scope::ALL.into_iter().filter(|scope| *scope != Scope::Admin);
+    ServiceClaims::Tenant(Tenant { organization_id, scopes: Scopes::from_iter(scopes) })
+}
+
+/// Gets and decodes a resource.
+pub(crate) async fn get<T: DeserializeOwned>(
+    service: &Service,
+    claims: &ServiceClaims,
+    path: &str,
+) -> Result<T, ClientError> {
+    service.get_json(claims, path).await
+}
+
+/// Sends `body` and decodes the answer.
+pub(crate) async fn send<T: DeserializeOwned>(
+    service: &Service,
+    claims: &ServiceClaims,
+    method: Method,
+    path: &str,
+    body: &impl Serialize,
+) -> Result<T, ClientError> {
+    let body = json(service, body)?;
+    service.call_json(claims, Call { method, path, headers: HeaderMap::new(), body: Some(body) }).await
+}
+
+/// Sends a request without a body whose answer does not matter.
+pub(crate) async fn order(
+    service: &Service,
+    claims: &ServiceClaims,
+    method: Method,
+    path: &str,
+) -> Result<(), ClientError> {
+    service.call_unanswered(claims, Call { method, path, headers: HeaderMap::new(), body: None }).await
+}
+
+fn json(service: &Service, body: &impl Serialize) -> Result<Bytes, ClientError> {
+    serde_json::to_vec(body)
+        .map(Bytes::from)
+        .map_err(|error| ClientError::Unreadable { service: service.name(), reason: error.to_string() })
+}

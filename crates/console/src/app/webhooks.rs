@@ -1,0 +1,106 @@
+//! Webhooks of the organization.
+
+use assay_clients::{ClientError, Service};
+use assay_contracts::evaluations::encode_query;
+use assay_contracts::ids::{WebhookDeliveryId, WebhookId};
+use assay_contracts::page::Page;
+use assay_contracts::webhook::{
+    CreatedWebhook, Webhook, WebhookDelivery, WebhookDeliveryDetails, WebhookSecret,
+};
+use assay_platform::auth::ServiceClaims;
+use reqwest::Method;
+use serde_json::Value;
+
+use super::services::{get, order, send};
+
+const WEBHOOKS: &str = "/internal/v1/webhooks";
+
+/// At most a hundred webhooks: an organization may have fewer.
+pub(crate) async fn list_webhooks(
+    webhooks: &Service,
+    claims: &ServiceClaims,
+) -> Result<Vec<Webhook>, ClientError> {
+    let page: Page<Webhook> = get(webhooks, claims, &format!("{WEBHOOKS}?limit=100")).await?;
+    Ok(page.data)
+}
+
+pub(crate) async fn read_webhook(
+    webhooks: &Service,
+    claims: &ServiceClaims,
+    id: WebhookId,
+) -> Result<Webhook, ClientError> {
+    get(webhooks, claims, &format!("{WEBHOOKS}/{id}")).await
+}
+
+/// Creates a webhook from the body of the public operation, which the service checks.
+pub(crate) async fn create_webhook(
+    webhooks: &Service,
+    claims: &ServiceClaims,
+    body: &Value,
+) -> Result<CreatedWebhook, ClientError> {
+    send(webhooks, claims, Method::POST, WEBHOOKS, body).await
+}
+
+pub(crate) async fn change_webhook(
+    webhooks: &Service,
+    claims: &ServiceClaims,
+    id: WebhookId,
+    body: &Value,
+) -> Result<Webhook, ClientError> {
+    send(webhooks, claims, Method::PATCH, &format!("{WEBHOOKS}/{id}"), body).await
+}
+
+pub(crate) async fn delete_webhook(
+    webhooks: &Service,
+    claims: &ServiceClaims,
+    id: WebhookId,
+) -> Result<(), ClientError> {
+    order(webhooks, claims, Method::DELETE, &format!("{WEBHOOKS}/{id}")).await
+}
+
+pub(crate) async fn rotate_secret(
+    webhooks: &Service,
+    claims: &ServiceClaims,
+    id: WebhookId,
+) -> Result<WebhookSecret, ClientError> {
+    send(webhooks, claims, Method::POST, &format!("{WEBHOOKS}/{id}/secret/rotate"), &Value::Null).await
+}
+
+pub(crate) async fn send_test(
+    webhooks: &Service,
+    claims: &ServiceClaims,
+    id: WebhookId,
+) -> Result<(), ClientError> {
+    order(webhooks, claims, Method::POST, &format!("{WEBHOOKS}/{id}/test")).await
+}
+
+/// A page of messages, newest first.
+pub(crate) async fn list_deliveries(
+    webhooks: &Service,
+    claims: &ServiceClaims,
+    id: WebhookId,
+    status: Option<&str>,
+    cursor: Option<&str>,
+) -> Result<Page<WebhookDelivery>, ClientError> {
+    let query = [("limit", Some("25")), ("status", status), ("cursor", cursor)];
+    let query = query.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    get(webhooks, claims, &format!("{WEBHOOKS}/{id}/deliveries?{}", encode_query(query))).await
+}
+
+pub(crate) async fn read_delivery(
+    webhooks: &Service,
+    claims: &ServiceClaims,
+    id: WebhookId,
+    delivery: WebhookDeliveryId,
+) -> Result<WebhookDeliveryDetails, ClientError> {
+    get(webhooks, claims, &format!("{WEBHOOKS}/{id}/deliveries/{delivery}")).await
+}
+
+pub(crate) async fn replay_delivery(
+    webhooks: &Service,
+    claims: &ServiceClaims,
+    id: WebhookId,
+    delivery: WebhookDeliveryId,
+) -> Result<(), ClientError> {
+    order(webhooks, claims, Method::POST, &format!("{WEBHOOKS}/{id}/deliveries/{delivery}/replay")).await
+}

@@ -1,0 +1,160 @@
+//! Times and days on pages. Pages are rendered in UTC; the script changes times into the viewer's zone. Days of periods and
+//! filters are days in UTC, as those of the summaries.
+
+use std::fmt;
+
+use assay_contracts::time::Timestamp;
+use chrono::{DateTime, NaiveDate, Utc};
+
+const DAY_MILLIS: i64 = 86_400_000;
+
+/// A time on a page: `<time>` with the text in UTC, and UTC to the second in its title. It holds digits and letters only, so it
+/// needs no escaping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct When {
+    at: Timestamp,
+    style: Style,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Style {
+    /// 1 Mar, 23:29
+    Short,
+    /// 1 Mar 2026, 23:29
+    Long,
+    /// 1 Mar 2026: a day in UTC, whatever the zone.
+    Day,
+}
+
+impl When {
+    pub(crate) fn short(at: Timestamp) -> Self {
+        Self { at, style: Style::Short }
+    }
+
+    pub(crate) fn day(at: Timestamp) -> Self {
+        Self { at, style: Style::Day }
+    }
+
+    pub(crate) fn long(at: Timestamp) -> Self {
+        Self { at, style: Style::Long }
+    }
+}
+
+impl fmt::Display for When {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = utc(self.at);
+        let (name, text) = match self.style {
+            Style::Short => ("short", at.format("%-d %b, %H:%M")),
+            Style::Long => ("long", at.format("%-d %b %Y, %H:%M")),
+            Style::Day => ("day", at.format("%-d %b %Y")),
+        };
+        let (machine, title) = (at.format("%Y-%m-%dT%H:%M:%SZ"), at.format("%Y-%m-%d %H:%M:%S UTC"));
+        write!(
+            formatter,
+            "<time datetime=\"{machine}\" title=\"{title}\" data-style=\"{name}\">{text}</time>"
+        )
+    }
+}
+
+/// The first moment of a day in UTC, written `2026-01-31` as date fields send it.
+pub(crate) fn parse_day(text: &str) -> Option<Timestamp> {
+    NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?;
+    Timestamp::parse(text).ok()
+}
+
+/// The day of a moment as date fields hold it: `2026-01-31`.
+pub(crate) fn day_of(at: Timestamp) -> String {
+    utc(at).format("%Y-%m-%d").to_string()
+}
+
+/// The days of a half-open period in words: "1 January – 31 March 2026".
+pub(crate) fn day_text(from: Timestamp, to: Timestamp) -> String {
+    let (first, last) = (utc(from), utc(to.plus_millis(-1).max(from)));
+    if first.date_naive() != last.date_naive()
+        && first.format("%Y-%m").to_string() == last.format("%Y-%m").to_string()
+    {
+        return format!("{} – {}", first.format("%-d"), last.format("%-d %B %Y"));
+    }
+    let year = if first.format("%Y").to_string() == last.format("%Y").to_string() { "" } else { " %Y" };
+    if first.date_naive() == last.date_naive() {
+        return last.format("%-d %B %Y").to_string();
+    }
+    format!("{} – {}", first.format(&format!("%-d %B{year}")), last.format("%-d %B %Y"))
+}
+
+/// A duration in its two largest units: "3 h 10 min", "5 d 4 h", "20 s".
+pub(crate) fn duration(seconds: i64) -> String {
+    let units = [("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)];
+    let mut left = seconds.max(0);
+    let mut parts = Vec::new();
+    for (unit, length) in units {
+        let (number, rest) = (left / length, left % length);
+        left = rest;
+        if number > 0 || !parts.is_empty() {
+            parts.push((number, unit));
+        }
+    }
+    parts.truncate(2);
+    let written: Vec<String> = parts
+        .into_iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, unit)| format!("{number} {unit}"))
+        .collect();
+    if written.is_empty() { "0 s".to_owned() } else { written.join(" ") }
+}
+
+/// The beginning of the day of a moment, in UTC.
+pub(crate) fn start_of_day(at: Timestamp) -> Timestamp {
+    Timestamp::saturating_from_millis(at.as_millis().div_euclid(DAY_MILLIS) * DAY_MILLIS)
+}
+
+/// The beginning of the day some days later or earlier.
+pub(crate) fn plus_days(day: Timestamp, days: i64) -> Timestamp {
+    day.plus_millis(days * DAY_MILLIS)
+}
+
+pub(crate) fn utc(at: Timestamp) -> DateTime<Utc> {
+    DateTime::from_timestamp_millis(at.as_millis()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        Timestamp::parse(text).unwrap()
+    }
+
+    #[test]
+    fn time_has_its_zone_in_the_title() {
+        let text = When::short(at("2026-03-01T22:29:10Z")).to_string();
+        assert_eq!(
+            text,
+            "<time datetime=\"2026-03-01T22:29:10Z\" title=\"2026-03-01 22:29:10 UTC\" data-style=\"short\">1 Mar, 22:29</time>"
+        );
+    }
+
+    #[test]
+    fn period_is_named_by_its_days() {
+        let named = |from, to| day_text(at(from), at(to));
+        assert_eq!(named("2026-01-01", "2026-04-01"), "1 January – 31 March 2026");
+        assert_eq!(named("2025-12-31", "2026-01-02"), "31 December 2025 – 1 January 2026");
+        assert_eq!(named("2026-01-01", "2026-01-02"), "1 January 2026");
+        assert_eq!(named("2026-01-01", "2026-02-01"), "1 – 31 January 2026");
+    }
+
+    #[test]
+    fn duration_has_its_two_largest_units() {
+        let texts = [0, 20, 60, 11_400, 446_400, 86_401].map(duration);
+        assert_eq!(texts, ["0 s", "20 s", "1 min", "3 h 10 min", "5 d 4 h", "1 d"]);
+    }
+
+    #[test]
+    fn day_round_trips_through_a_date_field() {
+        assert_eq!(parse_day("2026-02-30"), None);
+        assert_eq!(parse_day("2026-02-28T10:00:00Z"), None);
+        assert_eq!(parse_day("2026-02-28").map(day_of).as_deref(), Some("2026-02-28"));
+        assert_eq!(start_of_day(at("2026-02-28T23:59:59Z")), at("2026-02-28"));
+        assert_eq!(plus_days(at("2026-02-28"), 1), at("2026-03-01"));
+    }
+}

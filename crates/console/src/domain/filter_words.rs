@@ -1,0 +1,182 @@
+//! Names of filters and of their values for people.
+
+use assay_contracts::conversation::AiTool;
+use assay_contracts::evaluation::{
+    AiInvolvement, AxisBand, ChargeAssessment, ChargeReason, Flag, HandoffState, Named, ResolutionBasis,
+    ResolutionStatus, ResolvedBy, ScorerKind,
+};
+use assay_contracts::evaluations::ResultStatus;
+
+use super::words::words;
+
+/// A filter whose values are a closed list.
+pub(crate) struct ClosedFilter {
+    pub(crate) name: &'static str,
+    pub(crate) label: &'static str,
+    pub(crate) values: Vec<&'static str>,
+}
+
+fn closed<T: Named>(name: &'static str, label: &'static str) -> ClosedFilter {
+    ClosedFilter { name, label, values: T::ALL.iter().map(|value| value.name()).collect() }
+}
+
+/// The filters with closed lists, in the order of the form.
+pub(crate) fn closed_filters() -> Vec<ClosedFilter> {
+    vec![
+        closed::<ChargeAssessment>("charge", "Charge"),
+        closed::<ChargeReason>("charge_reason", "Reason of the charge"),
+        closed::<AxisBand>("band", "Band"),
+        closed::<ResolutionStatus>("resolution", "Resolution"),
+        closed::<ResolvedBy>("resolved_by", "Resolved by"),
+        closed::<ResolutionBasis>("basis", "Basis"),
+        closed::<HandoffState>("handoff", "Handoff"),
+        closed::<AiInvolvement>("involvement", "Involvement"),
+        closed::<Flag>("flag", "Flags"),
+        closed::<ScorerKind>("scorer", "Scorer"),
+        closed::<ResultStatus>("status", "Status"),
+    ]
+}
+
+/// The scores that have a range and bands: first part of the parameters' names, and the label.
+pub(crate) const SCORES: [(&str, &str); 4] = [
+    ("axis", "AXIS"),
+    ("resolution_accuracy", "Resolution accuracy"),
+    ("interaction_effort", "Interaction effort"),
+    ("handoff_smoothness", "Handoff smoothness"),
+];
+
+/// The labels of AI tools, and that of none.
+pub(crate) fn ai_tools() -> Vec<&'static str> {
+    AiTool::ALL.iter().map(|tool| tool.as_str()).chain(["none"]).collect()
+}
+
+/// The name of a filter.
+pub(crate) fn filter_label(name: &str) -> String {
+    if let Some(filter) = closed_filters().into_iter().find(|filter| filter.name == name) {
+        return filter.label.to_owned();
+    }
+    for (score, label) in SCORES {
+        match name.strip_prefix(score) {
+            Some("_band") => return format!("{label} in"),
+            Some("_min") => return format!("{label} from"),
+            Some("_max") => return format!("{label} to"),
+            _ => {}
+        }
+    }
+    let label = match name {
+        "from" => "From",
+        "to" => "To",
+        "external_id" => "External id",
+        "subject" => "Words of the subject",
+        "search" => "Search",
+        "source" => "Source",
+        "ai_tool" => "AI tool",
+        "agent" => "Agent",
+        "language" => "Language",
+        "confidence_min" => "Confidence from",
+        "confidence_max" => "Confidence to",
+        other => return words(other),
+    };
+    label.to_owned()
+}
+
+/// A value of a filter.
+pub(crate) fn value_label(name: &str, value: &str) -> String {
+    match name {
+        "ai_tool" => ai_tool_label(value),
+        "language" => language_label(value),
+        name if closed_filters().iter().any(|filter| filter.name == name) || name.ends_with("_band") => {
+            words(value)
+        }
+        _ => value.to_owned(),
+    }
+}
+
+/// The name of an AI tool.
+pub(crate) fn ai_tool_label(label: &str) -> String {
+    match label {
+        "none" => "no tool named".to_owned(),
+        "helpScout" => "Help Scout".to_owned(),
+        "hubspot" => "HubSpot".to_owned(),
+        other => {
+            let mut characters = other.chars();
+            characters
+                .next()
+                .map(|first| first.to_uppercase().chain(characters).collect())
+                .unwrap_or_default()
+        }
+    }
+}
+
+/// The name of a language that the scorer knows; others by their codes.
+pub(crate) fn language_label(code: &str) -> String {
+    let name = match code {
+        "cs" => "Czech",
+        "da" => "Danish",
+        "de" => "German",
+        "en" => "English",
+        "es" => "Spanish",
+        "fr" => "French",
+        "it" => "Italian",
+        "ja" => "Japanese",
+        "nl" => "Dutch",
+        "pl" => "Polish",
+        "pt" => "Portuguese",
+        "ru" => "Russian",
+        "sv" => "Swedish",
+        "tr" => "Turkish",
+        "uk" => "Ukrainian",
+        "zh" => "Chinese",
+        "und" => "not determined",
+        other => other,
+    };
+    name.to_owned()
+}
+
+/// What a reason of a charge's assessment means.
+pub(crate) fn reason_meaning(reason: ChargeReason) -> &'static str {
+    match reason {
+        ChargeReason::HumanResolved => "a human solved it",
+        ChargeReason::Escalated => "passed on to a human",
+        ChargeReason::CustomerRejected => "the customer said that it did not help",
+        ChargeReason::SilenceOnly => "the customer did not write again",
+        ChargeReason::NoSubstantiveAnswer => "no answer to the question",
+        ChargeReason::HumanRequestIgnored => "asked for a human and got none",
+        ChargeReason::Reopened => "came back with the same issue",
+        ChargeReason::Partial => "a part was left open",
+        ChargeReason::PlannedHandoff => "the AI agent handed over as planned",
+        ChargeReason::HumanWorkInNotes => "a human wrote only internal comments",
+    }
+}
+
+/// The resolution in words: "resolved by human".
+pub(crate) fn resolution_words(status: ResolutionStatus, by: ResolvedBy) -> String {
+    match (status, by) {
+        (ResolutionStatus::NotResolved, _) => "not resolved".to_owned(),
+        (status, ResolvedBy::None | ResolvedBy::Unknown) => words(status.as_str()),
+        (ResolutionStatus::Partial, by) => format!("partly, by {}", words(by.as_str())),
+        (ResolutionStatus::Resolved, by) => format!("resolved by {}", words(by.as_str())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_contracts::evaluations::FILTER_NAMES;
+
+    #[test]
+    fn every_filter_has_a_name() {
+        for name in FILTER_NAMES {
+            let label = filter_label(name);
+            assert!(label.chars().next().is_some_and(char::is_uppercase), "{name}: {label}");
+        }
+    }
+
+    #[test]
+    fn values_are_read_as_words() {
+        assert_eq!(value_label("charge_reason", "HUMAN_RESOLVED"), "human resolved");
+        assert_eq!(value_label("language", "de"), "German");
+        assert_eq!(value_label("subject", "HUMAN_RESOLVED"), "HUMAN_RESOLVED");
+        assert_eq!(resolution_words(ResolutionStatus::Resolved, ResolvedBy::Ai), "resolved by AI");
+    }
+}

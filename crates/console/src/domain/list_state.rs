@@ -1,0 +1,257 @@
+//! The state of the list of conversations, which is its URL and nothing else: filters, order, columns, and the place in the
+//! list. Days in the URL are days in UTC, both included (`from=2026-01-01&to=2026-03-31`); a moment that is not at the
+//! beginning of a day is written in epoch milliseconds, as in the API.
+
+use assay_contracts::evaluations::{EvaluationFilters, QueryReader, Sort, encode_query};
+use assay_contracts::time::Timestamp;
+use assay_contracts::validation::FieldError;
+
+use super::dates::{day_of, parse_day, plus_days, start_of_day};
+
+/// Rows of a page.
+pub(crate) const ROWS: u32 = 25;
+
+pub(crate) type Pairs = Vec<(String, String)>;
+
+/// A column of the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Column {
+    pub(crate) name: &'static str,
+    pub(crate) label: &'static str,
+    /// The order that its head gives.
+    pub(crate) sort: Option<&'static str>,
+    is_default: bool,
+}
+
+const fn column(
+    name: &'static str,
+    label: &'static str,
+    sort: Option<&'static str>,
+    is_default: bool,
+) -> Column {
+    Column { name, label, sort, is_default }
+}
+
+/// The columns in their order; the subject is always shown, because it is the link.
+pub(crate) const COLUMNS: [Column; 14] = [
+    column("time", "Time", Some("started_at"), true),
+    column("subject", "Subject, external id", None, true),
+    column("tool", "AI tool, agent", None, true),
+    column("axis", "AXIS", Some("axis"), true),
+    column("ra", "RA", Some("resolution_accuracy"), true),
+    column("ie", "IE", Some("interaction_effort"), true),
+    column("hs", "HS", Some("handoff_smoothness"), true),
+    column("resolution", "Resolution, basis", None, true),
+    column("charge", "Charge, reasons", Some("charge"), true),
+    column("confidence", "Confidence", Some("confidence"), false),
+    column("language", "Language", None, false),
+    column("handoff", "Handoff", None, false),
+    column("flags", "Flags", None, false),
+    column("source", "Source", None, false),
+];
+
+/// Filters, order, columns and place.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct ListState {
+    pub(crate) filters: EvaluationFilters,
+    pub(crate) sort: Sort,
+    /// Names of the chosen columns; empty: the usual ones.
+    pub(crate) columns: Vec<&'static str>,
+    pub(crate) cursor: Option<String>,
+    /// Number of the first row on the page; of use only with a cursor.
+    pub(crate) row: Option<u64>,
+}
+
+impl ListState {
+    /// Reads the pairs of a query. Fields that a form left empty count as absent.
+    ///
+    /// # Errors
+    /// Every fault, by the name of its parameter.
+    pub(crate) fn parse(pairs: &[(String, String)]) -> Result<Self, Vec<FieldError>> {
+        let mut query = QueryReader::new(given(pairs));
+        let filters = EvaluationFilters::read(&mut query);
+        let sort = query.parsed("sort", "is not an order of this list", Sort::parse).unwrap_or_default();
+        let columns = query.texts("column");
+        let cursor = query.single("cursor");
+        let row = query.parsed("row", "must be a number", |text| text.parse().ok());
+        let known = COLUMNS.iter().map(|column| column.name);
+        let columns = known.filter(|name| columns.iter().any(|chosen| chosen == name)).collect();
+        query.finish(Self { filters, sort, columns, cursor, row }).map_err(in_words_of_the_page)
+    }
+
+    /// The pairs of the filters alone.
+    pub(crate) fn filter_pairs(&self) -> Pairs {
+        filter_pairs(&self.filters)
+    }
+
+    /// All pairs but the place: the first page, and what a conversation's page carries on.
+    pub(crate) fn page_pairs(&self) -> Pairs {
+        let mut pairs = self.filter_pairs();
+        if self.sort != Sort::default() {
+            pairs.push(("sort".to_owned(), self.sort.to_string()));
+        }
+        pairs.extend(self.columns.iter().map(|name| ("column".to_owned(), (*name).to_owned())));
+        pairs
+    }
+
+    /// The address of the first page.
+    pub(crate) fn address(&self) -> String {
+        list_address(&self.page_pairs())
+    }
+
+    /// The address of the page after this one.
+    pub(crate) fn next_address(&self, cursor: &str, row: u64) -> String {
+        let mut pairs = self.page_pairs();
+        pairs.push(("cursor".to_owned(), cursor.to_owned()));
+        pairs.push(("row".to_owned(), row.to_string()));
+        list_address(&pairs)
+    }
+
+    /// The address without one value of a filter.
+    pub(crate) fn address_without(&self, name: &str, value: Option<&str>) -> String {
+        let is_kept = |pair: &(String, String)| pair.0 != name || value.is_some_and(|value| pair.1 != value);
+        list_address(&self.page_pairs().into_iter().filter(is_kept).collect::<Pairs>())
+    }
+
+    /// The address in the order of a column: the other direction when it is the order already, and else the lowest first, but
+    /// the newest.
+    pub(crate) fn address_sorted(&self, key: &str) -> String {
+        let current = self.sort.to_string();
+        let descending = format!("-{key}");
+        let starts_descending = matches!(key, "started_at" | "charge");
+        let is_descending = if current == descending { false } else { current == key || starts_descending };
+        let sort = Sort::parse(if is_descending { &descending } else { key }).unwrap_or_default();
+        Self { sort, ..self.clone() }.address()
+    }
+
+    pub(crate) fn shown_columns(&self) -> impl Iterator<Item = &'static Column> + '_ {
+        COLUMNS.iter().filter(|column| self.shows(column))
+    }
+
+    pub(crate) fn shows(&self, column: &Column) -> bool {
+        if self.columns.is_empty() {
+            return column.is_default;
+        }
+        column.name == "subject" || self.columns.contains(&column.name)
+    }
+}
+
+/// The pairs of filters, with days where they are whole.
+pub(crate) fn filter_pairs(filters: &EvaluationFilters) -> Pairs {
+    let is_day = |at: Timestamp| start_of_day(at) == at;
+    let written = |(name, value): (&'static str, String)| {
+        let value = match (name, filters.from, filters.to) {
+            ("from", Some(from), _) if is_day(from) => day_of(from),
+            ("to", _, Some(to)) if is_day(to) && to > Timestamp::MIN => day_of(plus_days(to, -1)),
+            _ => value,
+        };
+        (name.to_owned(), value)
+    };
+    filters.to_pairs().into_iter().map(written).collect()
+}
+
+/// The pairs that a form or a link gave, without empty ones, and days as moments.
+fn given(pairs: &[(String, String)]) -> Pairs {
+    let mut given: Pairs = Vec::with_capacity(pairs.len());
+    for (name, value) in pairs.iter().filter(|(_, value)| !value.trim().is_empty()) {
+        let value = match (name.as_str(), parse_day(value)) {
+            ("from", Some(day)) => day.as_millis().to_string(),
+            ("to", Some(day)) => plus_days(day, 1).as_millis().to_string(),
+            _ => value.trim().to_owned(),
+        };
+        // A box that a form has twice is one value.
+        if !given.iter().any(|(known, other)| known == name && *other == value) {
+            given.push((name.clone(), value));
+        }
+    }
+    given
+}
+
+/// The API's days are milliseconds; those of the page are days.
+fn in_words_of_the_page(mut faults: Vec<FieldError>) -> Vec<FieldError> {
+    for fault in &mut faults {
+        let is_day = matches!(fault.pointer.as_str(), "from" | "to");
+        if is_day && fault.detail.contains("milliseconds") {
+            fault.detail = "must be a day, such as 2026-01-31".to_owned();
+        }
+    }
+    faults
+}
+
+/// The address of the list.
+pub(crate) fn list_address(pairs: &[(String, String)]) -> String {
+    with_query("/console/conversations", pairs)
+}
+
+/// A path with a query, if there is one.
+pub(crate) fn with_query(path: &str, pairs: &[(String, String)]) -> String {
+    if pairs.is_empty() {
+        return path.to_owned();
+    }
+    format!("{path}?{}", encode_query(pairs.iter().map(|(name, value)| (name, value))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(query: &str) -> Pairs {
+        url::form_urlencoded::parse(query.as_bytes()).into_owned().collect()
+    }
+
+    #[test]
+    fn url_state_round_trips() {
+        let queries = [
+            "",
+            "?charge=review&charge=disputed",
+            "?from=2026-01-01&to=2026-03-31&ai_tool=intercom&sort=-axis",
+            "?search=refund%20%26%20late&axis_max=2.5&column=time&column=axis&column=flags",
+            "?from=1767225600001&language=de&language=und",
+        ];
+        for query in queries {
+            let state = ListState::parse(&pairs(query.trim_start_matches('?'))).unwrap();
+            assert_eq!(state.address(), format!("/console/conversations{query}"));
+        }
+    }
+
+    #[test]
+    fn days_of_the_url_are_both_included() {
+        let state = ListState::parse(&pairs("from=2026-01-01&to=2026-01-01")).unwrap();
+        let (from, to) = (state.filters.from.unwrap(), state.filters.to.unwrap());
+        assert_eq!(to.millis_since(from), 86_400_000);
+    }
+
+    #[test]
+    fn empty_and_repeated_fields_of_forms_count_as_absent() {
+        let state = ListState::parse(&pairs("subject=&axis_min=+&charge=review&charge=review")).unwrap();
+        assert_eq!(state.address(), "/console/conversations?charge=review");
+    }
+
+    #[test]
+    fn faults_are_named_by_field() {
+        let faults =
+            ListState::parse(&pairs("from=yesterday&axis_min=9&bad=1&charge=maybe&sort=x")).unwrap_err();
+        let mut names: Vec<&str> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["axis_min", "bad", "charge", "from", "sort"]);
+    }
+
+    #[test]
+    fn order_of_a_column_toggles() {
+        let state = ListState::default();
+        assert_eq!(state.address_sorted("started_at"), "/console/conversations?sort=started_at");
+        let state = ListState { sort: Sort::parse("started_at").unwrap(), ..state };
+        assert_eq!(state.address_sorted("started_at"), "/console/conversations");
+        assert_eq!(state.address_sorted("axis"), "/console/conversations?sort=axis");
+    }
+
+    #[test]
+    fn one_value_of_a_filter_is_taken_away() {
+        let state = ListState::parse(&pairs("charge=review&charge=disputed&language=de")).unwrap();
+        assert_eq!(
+            state.address_without("charge", Some("review")),
+            "/console/conversations?charge=disputed&language=de"
+        );
+        assert_eq!(state.address_without("charge", None), "/console/conversations?language=de");
+    }
+}

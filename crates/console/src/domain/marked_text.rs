@@ -1,0 +1,307 @@
+//! The text of a message with its quotes: what is a quote, what is left out of a text that is too long, and which characters
+//! would change how the text around them is read. Templates escape the texts; nothing here makes HTML.
+
+use std::ops::Range;
+
+/// A quote in one message: its number on the page, and its bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Quote {
+    pub(crate) number: usize,
+    pub(crate) bytes: Range<usize>,
+}
+
+/// A part of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Part {
+    Plain(Vec<Run>),
+    /// Overlapping quotes are one mark with all their numbers.
+    Marked {
+        numbers: Vec<usize>,
+        text: Vec<Run>,
+    },
+    /// So many characters are left out, and these quotes with them.
+    Cut {
+        characters: usize,
+        numbers: Vec<usize>,
+    },
+}
+
+/// Text, or a character that is shown by its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Run {
+    Text(String),
+    Control { label: &'static str, name: &'static str },
+}
+
+/// Characters that reorder or hide the text around them (Unicode Technical Report 36, section 2.5), with their names.
+const CONTROLS: [(char, &str, &str); 14] = [
+    ('\u{061c}', "ALM", "Arabic letter mark"),
+    ('\u{200b}', "ZWSP", "zero width space"),
+    ('\u{200e}', "LRM", "left-to-right mark"),
+    ('\u{200f}', "RLM", "right-to-left mark"),
+    ('\u{202a}', "LRE", "left-to-right embedding"),
+    ('\u{202b}', "RLE", "right-to-left embedding"),
+    ('\u{202c}', "PDF", "pop directional formatting"),
+    ('\u{202d}', "LRO", "left-to-right override"),
+    ('\u{202e}', "RLO", "right-to-left override"),
+    ('\u{2066}', "LRI", "left-to-right isolate"),
+    ('\u{2067}', "RLI", "right-to-left isolate"),
+    ('\u{2068}', "FSI", "first strong isolate"),
+    ('\u{2069}', "PDI", "pop directional isolate"),
+    ('\u{feff}', "BOM", "byte order mark"),
+];
+
+/// Text around a quote that stays when the rest is cut, in bytes.
+const CONTEXT_BYTES: usize = 160;
+
+/// The parts of a message; a text over `max_bytes` keeps its beginning and the surroundings of its quotes.
+pub(crate) fn parts(content: &str, quotes: &[Quote], max_bytes: usize) -> Vec<Part> {
+    let marks = merge(content, quotes);
+    let kept = kept(content, &marks, max_bytes);
+    let mut parts = Vec::new();
+    let mut cut_from = 0;
+    let hidden = |cut: Range<usize>| {
+        let is_inside = |mark: &Range<usize>| cut.start <= mark.start && mark.end <= cut.end;
+        let inside = marks.iter().filter(|(_, mark)| is_inside(mark));
+        inside.flat_map(|(numbers, _)| numbers.clone()).collect::<Vec<_>>()
+    };
+    for range in kept {
+        cut(&mut parts, &content[cut_from..range.start], hidden(cut_from..range.start));
+        cut_from = range.end;
+        let mut at = range.start;
+        for (numbers, mark) in &marks {
+            let (start, end) = (mark.start.max(range.start), mark.end.min(range.end));
+            if start >= end {
+                continue;
+            }
+            plain(&mut parts, &content[at..start]);
+            parts.push(Part::Marked { numbers: numbers.clone(), text: runs(&content[start..end]) });
+            at = end;
+        }
+        plain(&mut parts, &content[at..range.end]);
+    }
+    cut(&mut parts, &content[cut_from..], hidden(cut_from..content.len()));
+    parts
+}
+
+/// Text with its control characters named.
+pub(crate) fn runs(text: &str) -> Vec<Run> {
+    let mut runs = Vec::new();
+    let mut plain = String::new();
+    for character in text.chars() {
+        let Some(control) = control(character) else {
+            plain.push(character);
+            continue;
+        };
+        if !plain.is_empty() {
+            runs.push(Run::Text(std::mem::take(&mut plain)));
+        }
+        runs.push(control);
+    }
+    if !plain.is_empty() {
+        runs.push(Run::Text(plain));
+    }
+    runs
+}
+
+fn control(character: char) -> Option<Run> {
+    if let Some((_, label, name)) = CONTROLS.iter().find(|(known, ..)| *known == character) {
+        return Some(Run::Control { label, name });
+    }
+    let is_other = character.is_control() && !matches!(character, '\n' | '\t' | '\r');
+    is_other.then_some(Run::Control { label: "CTRL", name: "control character" })
+}
+
+/// Quotes that overlap or touch nothing between them become one, with the numbers in order. A quote that is not within the text,
+/// or cuts a character, is widened to whole characters.
+fn merge(content: &str, quotes: &[Quote]) -> Vec<(Vec<usize>, Range<usize>)> {
+    let mut sorted: Vec<Quote> = quotes
+        .iter()
+        .map(|quote| Quote { number: quote.number, bytes: whole_characters(content, &quote.bytes) })
+        .filter(|quote| !quote.bytes.is_empty())
+        .collect();
+    sorted.sort_by_key(|quote| (quote.bytes.start, quote.number));
+    let mut marks: Vec<(Vec<usize>, Range<usize>)> = Vec::new();
+    for Quote { number, bytes } in sorted {
+        match marks.last_mut() {
+            Some((numbers, last)) if bytes.start < last.end => {
+                numbers.push(number);
+                last.end = last.end.max(bytes.end);
+            }
+            _ => marks.push((vec![number], bytes)),
+        }
+    }
+    for (numbers, _) in &mut marks {
+        numbers.sort_unstable();
+        numbers.dedup();
+    }
+    marks
+}
+
+fn whole_characters(content: &str, bytes: &Range<usize>) -> Range<usize> {
+    floor(content, bytes.start)..ceil(content, bytes.end)
+}
+
+/// The ranges that stay of a text, in order and apart from each other.
+fn kept(content: &str, marks: &[(Vec<usize>, Range<usize>)], max_bytes: usize) -> Vec<Range<usize>> {
+    if content.len() <= max_bytes {
+        return std::iter::once(0..content.len()).collect();
+    }
+    let mut wanted: Vec<Range<usize>> = std::iter::once(0..floor(content, max_bytes / 2)).collect();
+    let mut left = max_bytes / 2;
+    for (_, mark) in marks {
+        let around = mark.start.saturating_sub(CONTEXT_BYTES)..mark.end.saturating_add(CONTEXT_BYTES);
+        let around = around.start..around.end.min(around.start + left);
+        left -= around.len().min(left);
+        wanted.push(whole_characters(content, &around));
+    }
+    wanted.sort_by_key(|range| range.start);
+    let mut kept: Vec<Range<usize>> = Vec::new();
+    for range in wanted.into_iter().filter(|range| !range.is_empty()) {
+        match kept.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => kept.push(range),
+        }
+    }
+    kept
+}
+
+fn plain(parts: &mut Vec<Part>, text: &str) {
+    if !text.is_empty() {
+        parts.push(Part::Plain(runs(text)));
+    }
+}
+
+fn cut(parts: &mut Vec<Part>, text: &str, numbers: Vec<usize>) {
+    if !text.is_empty() {
+        parts.push(Part::Cut { characters: text.chars().count(), numbers });
+    }
+}
+
+fn floor(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+fn ceil(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at += 1;
+    }
+    at
+}
+
+/// How much of each text may be shown so that all together stay within `budget`: short ones whole, the long ones an equal
+/// share.
+pub(crate) fn shares(lengths: &[usize], budget: usize) -> usize {
+    let mut sorted = lengths.to_vec();
+    sorted.sort_unstable();
+    let mut left = budget;
+    for (at, length) in sorted.iter().enumerate() {
+        let share = left / (sorted.len() - at);
+        if *length > share {
+            return share;
+        }
+        left -= length;
+    }
+    usize::MAX
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn quote(number: usize, bytes: Range<usize>) -> Quote {
+        Quote { number, bytes }
+    }
+
+    fn text(runs: &[Run]) -> String {
+        runs.iter()
+            .map(|run| match run {
+                Run::Text(text) => text.as_str(),
+                Run::Control { .. } => "",
+            })
+            .collect()
+    }
+
+    #[test]
+    fn overlapping_quotes_are_one_mark_with_all_numbers() {
+        let parts =
+            parts("Hello, I am sorry. Bye", &[quote(2, 7..17), quote(1, 10..18), quote(3, 19..22)], 100);
+        let marks: Vec<(Vec<usize>, String)> = parts
+            .iter()
+            .filter_map(|part| match part {
+                Part::Marked { numbers, text: runs } => Some((numbers.clone(), text(runs))),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(marks, [(vec![1, 2], "I am sorry.".to_owned()), (vec![3], "Bye".to_owned())]);
+    }
+
+    #[test]
+    fn controls_of_direction_are_named() {
+        let runs = runs("a\u{202e}b\u{7}\nc");
+        assert_eq!(
+            runs,
+            [
+                Run::Text("a".to_owned()),
+                Run::Control { label: "RLO", name: "right-to-left override" },
+                Run::Text("b".to_owned()),
+                Run::Control { label: "CTRL", name: "control character" },
+                Run::Text("\nc".to_owned()),
+            ]
+        );
+    }
+
+    #[test]
+    fn long_text_keeps_its_beginning_and_its_quotes() {
+        let content = format!("{}THE QUOTE{}", "a".repeat(40_000), "b".repeat(40_000));
+        let parts = parts(&content, &[quote(1, 40_000..40_009)], 2_000);
+        assert!(matches!(&parts[0], Part::Plain(runs) if text(runs).len() == 1_000));
+        assert!(matches!(parts[1], Part::Cut { .. }));
+        assert!(
+            parts
+                .iter()
+                .any(|part| matches!(part, Part::Marked { text: runs, .. } if text(runs) == "THE QUOTE"))
+        );
+        assert!(matches!(parts.last(), Some(Part::Cut { .. })));
+    }
+
+    #[test]
+    fn short_texts_stay_whole_and_long_ones_share() {
+        assert_eq!(shares(&[10, 20, 30], 100), usize::MAX);
+        assert_eq!(shares(&[10, 80_000, 80_000], 60_010), 30_000);
+        assert_eq!(shares(&[80_000; 50], 60_000), 1_200);
+        assert_eq!(shares(&[], 10), usize::MAX);
+    }
+
+    proptest! {
+        #[test]
+        fn parts_hold_the_whole_text_whatever_the_quotes(
+            content in "\\PC{0,60}",
+            quotes in proptest::collection::vec((0_usize..80, 0_usize..80), 0..6),
+            max in 0_usize..80,
+        ) {
+            let quotes: Vec<Quote> =
+                quotes.iter().enumerate().map(|(number, (start, length))| quote(number, *start..start + length)).collect();
+            let characters: usize = parts(&content, &quotes, max)
+                .iter()
+                .map(|part| match part {
+                    Part::Plain(runs) | Part::Marked { text: runs, .. } => runs
+                        .iter()
+                        .map(|run| match run {
+                            Run::Text(text) => text.chars().count(),
+                            Run::Control { .. } => 1,
+                        })
+                        .sum(),
+                    Part::Cut { characters, .. } => *characters,
+                })
+                .sum();
+            prop_assert_eq!(characters, content.chars().count());
+        }
+    }
+}

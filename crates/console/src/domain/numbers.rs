@@ -1,0 +1,56 @@
+//! Numbers as people read them.
+
+/// A count with thin groups of three: 1,284.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A part of a whole: 27.2 %; a dash without a whole.
+pub(crate) fn share(part: u64, whole: u64) -> String {
+    if whole == 0 { "–".to_owned() } else { format!("{:.1} %", percent(part, whole)) }
+}
+
+/// The change of a share in percentage points: +2.8.
+pub(crate) fn change(part: u64, whole: u64, part_before: u64, whole_before: u64) -> String {
+    if whole == 0 || whole_before == 0 {
+        return "–".to_owned();
+    }
+    signed(percent(part, whole) - percent(part_before, whole_before), 1)
+}
+
+/// A number with its sign, the minus as a real one: −0.49.
+pub(crate) fn signed(number: f64, places: usize) -> String {
+    let text = format!("{:.places$}", number.abs());
+    let is_zero = text.chars().all(|character| character == '0' || character == '.');
+    match number {
+        _ if is_zero => format!("±{text}"),
+        number if number < 0.0 => format!("−{text}"),
+        _ => format!("+{text}"),
+    }
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    part as f64 * 100.0 / whole as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_signed_and_shares_have_one_place() {
+        assert_eq!([0, 999, 1_284, 12_345_678].map(count), ["0", "999", "1,284", "12,345,678"]);
+        assert_eq!(share(214, 1_284), "16.7 %");
+        assert_eq!(share(1, 0), "–");
+        assert_eq!([signed(-0.491, 2), signed(0.34, 2), signed(-0.001, 2)], ["−0.49", "+0.34", "±0.00"]);
+        assert_eq!(change(1, 2, 1, 4), "+25.0");
+    }
+}

@@ -1,0 +1,89 @@
+//! The period of the overview, read from its URL: a name, or days in UTC, both included.
+
+use assay_contracts::evaluations::Comparison;
+use assay_contracts::time::Timestamp;
+
+use super::dates::{parse_day, plus_days, start_of_day};
+
+/// The named periods: name in the URL, label, days.
+pub(crate) const PERIODS: [(&str, &str, i64); 4] =
+    [("7d", "7 days", 7), ("28d", "28 days", 28), ("quarter", "Quarter", 91), ("year", "Year", 364)];
+
+/// Everything, from the first conversation to the last.
+pub(crate) const ALL: &str = "all";
+
+/// What the overview is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Period {
+    /// A name of [`PERIODS`], [`ALL`], or `None` for days of one's own.
+    pub(crate) name: Option<&'static str>,
+    /// Half-open; `None`: everything.
+    pub(crate) days: Option<(Timestamp, Timestamp)>,
+}
+
+/// Why a period cannot be read: the field, and what is wrong with it.
+pub(crate) type Fault = (&'static str, &'static str);
+
+impl Period {
+    /// The last days of a name, with today.
+    pub(crate) fn named(name: &str, now: Timestamp) -> Option<Self> {
+        if name == ALL {
+            return Some(Self { name: Some(ALL), days: None });
+        }
+        let (name, _, days) = PERIODS.into_iter().find(|(known, ..)| *known == name)?;
+        let end = plus_days(start_of_day(now), 1);
+        Some(Self { name: Some(name), days: Some((plus_days(end, -days), end)) })
+    }
+
+    /// The period of two date fields.
+    ///
+    /// # Errors
+    /// The field that is wrong.
+    pub(crate) fn of_days(from: &str, to: &str) -> Result<Self, Fault> {
+        let from = parse_day(from).ok_or(("from", "Give a day, such as 2026-01-31."))?;
+        let last = parse_day(to).ok_or(("to", "Give a day, such as 2026-01-31."))?;
+        if from > last {
+            return Err(("from", "The first day lies after the last."));
+        }
+        Ok(Self { name: None, days: Some((from, plus_days(last, 1))) })
+    }
+
+    /// Days of the period, if it has an end.
+    pub(crate) fn length(&self) -> Option<i64> {
+        self.days.map(|(from, to)| to.millis_since(from) / 86_400_000)
+    }
+}
+
+/// The period beside it, by its name in the URL; `nothing` is none.
+pub(crate) fn beside(name: &str) -> Option<Comparison> {
+    match name {
+        "year" => Some(Comparison::Year),
+        "nothing" => None,
+        _ => Some(Comparison::Previous),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        Timestamp::parse(text).unwrap()
+    }
+
+    #[test]
+    fn named_period_ends_with_today() {
+        let period = Period::named("7d", at("2026-03-10T15:00:00Z")).unwrap();
+        assert_eq!(period.days, Some((at("2026-03-04"), at("2026-03-11"))));
+        assert_eq!(Period::named("all", at("2026-03-10")).unwrap().days, None);
+        assert_eq!(Period::named("8d", at("2026-03-10")), None);
+    }
+
+    #[test]
+    fn own_days_are_both_included() {
+        let period = Period::of_days("2026-01-01", "2026-01-31").unwrap();
+        assert_eq!(period.length(), Some(31));
+        assert_eq!(Period::of_days("2026-01-01", "").unwrap_err().0, "to");
+        assert_eq!(Period::of_days("2026-02-01", "2026-01-01").unwrap_err().0, "from");
+    }
+}

@@ -1,0 +1,30 @@
+//! Words for codes: `customer_rejected` and `CUSTOMER_REJECTED` are read "customer rejected".
+
+/// A code as words in lower case; AI stays in capitals.
+pub(crate) fn words(code: &str) -> String {
+    let lower = code.to_lowercase();
+    let words: Vec<&str> =
+        lower.split(['_', '.']).map(|word| if word == "ai" { "AI" } else { word }).collect();
+    words.join(" ")
+}
+
+/// [`words`] with a capital at the beginning.
+pub(crate) fn sentence(code: &str) -> String {
+    let words = words(code);
+    let mut characters = words.chars();
+    characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_read_as_words() {
+        assert_eq!(words("CUSTOMER_REJECTED"), "customer rejected");
+        assert_eq!(words("ai_assisted"), "AI assisted");
+        assert_eq!(words("NO_AI_MESSAGES"), "no AI messages");
+        assert_eq!(sentence("AGENT_GAVE_STEPS"), "Agent gave steps");
+        assert_eq!(sentence(""), "");
+    }
+}

@@ -1,0 +1,253 @@
+//! One conversation: the transcript as the customer saw it, and the verdict beside it.
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use actix_web::web::{Data, Path};
+use actix_web::{HttpRequest, HttpResponse};
+use askama::Template;
+use assay_contracts::evaluation::{AiInvolvement, Evaluation, TicketEvaluation, UnscoredStatus};
+use assay_contracts::evaluations::{Neighbours, TicketTranscript};
+use assay_contracts::ids::TicketId;
+
+use super::Console;
+use super::error::PageError;
+use super::filter_form::filter_line;
+use super::respond::page;
+use super::shell::Shell;
+use super::transcript::{Item, Quotes, items};
+use super::verdict::{Verdict, verdict};
+use super::viewer::{PublicAddress, Viewer};
+use crate::app::{FoundTranscript, evaluation, list_agents, neighbours, transcript};
+use crate::domain::{ListState, Pairs, Run, When, ai_tool_label, count, language_label, runs, with_query};
+
+#[derive(Template)]
+#[template(path = "conversation.html")]
+struct ConversationPage {
+    shell: Shell,
+    id: String,
+    link: String,
+    subject: Vec<Run>,
+    external_id: Vec<Run>,
+    agents: String,
+    started: Option<(When, When)>,
+    language: String,
+    involvement: &'static str,
+    items: Vec<Item>,
+    quotes: Quotes,
+    is_expired: bool,
+    verdict: Option<Verdict>,
+    /// Why there is no verdict.
+    unscored: Option<String>,
+    place: Place,
+}
+
+/// The place in the result that one came from.
+#[derive(Default)]
+struct Place {
+    list: String,
+    filter: String,
+    previous: Option<String>,
+    next: Option<String>,
+    position: String,
+}
+
+struct Found {
+    transcript: Option<Box<TicketTranscript>>,
+    evaluation: Option<TicketEvaluation>,
+}
+
+pub(crate) async fn show(
+    request: HttpRequest,
+    console: Data<Console>,
+    id: Path<String>,
+) -> Result<HttpResponse, PageError> {
+    let viewer = Viewer::of(&request, &console).await?;
+    let id: TicketId = id.parse().map_err(|_| PageError::NotFound)?;
+    let (found, place) =
+        futures_util::future::join(find(&console, &viewer, id), place(&request, &console, &viewer, id)).await;
+    let template = view(&request, &console, &viewer, id, found?, place, None);
+    page(&request, StatusCode::OK, &template)
+}
+
+/// One message without cuts.
+pub(crate) async fn message(
+    request: HttpRequest,
+    console: Data<Console>,
+    path: Path<(String, usize)>,
+) -> Result<HttpResponse, PageError> {
+    let viewer = Viewer::of(&request, &console).await?;
+    let (id, number) = path.into_inner();
+    let id: TicketId = id.parse().map_err(|_| PageError::NotFound)?;
+    let found = find(&console, &viewer, id).await?;
+    let whole = number.checked_sub(1).ok_or(PageError::NotFound)?;
+    let mut template = view(&request, &console, &viewer, id, found, Place::default(), Some(whole));
+    template.items.retain(|item| item.number == number);
+    let item = template.items.pop().ok_or(PageError::NotFound)?;
+    let shell = template.shell;
+    page(&request, StatusCode::OK, &MessagePage { shell, id: template.id, item, quotes: template.quotes })
+}
+
+#[derive(Template)]
+#[template(path = "message.html")]
+struct MessagePage {
+    shell: Shell,
+    id: String,
+    item: Item,
+    quotes: Quotes,
+}
+
+/// The evaluation as the API gives it.
+pub(crate) async fn json(
+    request: HttpRequest,
+    console: Data<Console>,
+    id: Path<String>,
+) -> Result<HttpResponse, PageError> {
+    let viewer = Viewer::of(&request, &console).await?;
+    let id: TicketId = id.parse().map_err(|_| PageError::NotFound)?;
+    let found = find(&console, &viewer, id).await?.evaluation.ok_or(PageError::NotFound)?;
+    let text = serde_json::to_string_pretty(&found).map_err(|error| {
+        tracing::error!(cause = %error, "evaluation cannot be written");
+        PageError::Internal
+    })?;
+    let mut response = HttpResponse::Ok();
+    response.insert_header((CONTENT_TYPE, "application/json")).insert_header((CACHE_CONTROL, "no-store"));
+    Ok(response.body(text))
+}
+
+/// Transcript and evaluation. The evaluation of a deleted conversation is removed a moment later than the transcript, so the
+/// transcript decides.
+async fn find(console: &Console, viewer: &Viewer, id: TicketId) -> Result<Found, PageError> {
+    let (transcript, evaluation) = futures_util::future::try_join(
+        transcript(&console.services, &viewer.claims, id),
+        evaluation(&console.services, &viewer.claims, id),
+    )
+    .await?;
+    let transcript = match transcript {
+        FoundTranscript::Kept(transcript) => Some(transcript),
+        FoundTranscript::Expired => None,
+        FoundTranscript::Unknown => return Err(PageError::NotFound),
+    };
+    Ok(Found { transcript, evaluation })
+}
+
+/// Without the service that knows the result the page is shown all the same.
+async fn place(request: &HttpRequest, console: &Console, viewer: &Viewer, id: TicketId) -> Place {
+    let pairs: Pairs = url::form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect();
+    let Ok(state) = ListState::parse(&pairs) else {
+        return Place { list: "/console/conversations".to_owned(), ..Place::default() };
+    };
+    let mut query = state.filters.to_pairs();
+    query.push(("sort", state.sort.to_string()));
+    let found = neighbours(&console.services, &viewer.claims, id, &query);
+    let names_agents = !state.filters.agent.is_empty();
+    let agents =
+        async { if names_agents { list_agents(&console.services, &viewer.claims).await.ok() } else { None } };
+    let (found, agents) = futures_util::future::join(found, agents).await;
+    let address = |id: TicketId| with_query(&format!("/console/conversations/{id}"), &state.page_pairs());
+    let mut place = Place {
+        list: state.address(),
+        filter: filter_line(&state, &agents.unwrap_or_default()),
+        ..Place::default()
+    };
+    match found {
+        Ok(found) => {
+            place.position = position(&found, !place.filter.is_empty());
+            place.previous = found.previous.map(address);
+            place.next = found.next.map(address);
+        }
+        Err(error) => tracing::warn!(cause = %error, "neighbours of a conversation are not known"),
+    }
+    place
+}
+
+fn position(found: &Neighbours, is_filtered: bool) -> String {
+    let total = match found.total.exact {
+        true => count(found.total.count),
+        false => format!("more than {}", count(found.total.count)),
+    };
+    let result = if is_filtered { " in this filter" } else { "" };
+    match (found.included, found.position) {
+        (false, _) => "Not in this filter".to_owned(),
+        (true, Some(position)) => format!("{} of {total}{result}", count(position)),
+        (true, None) => format!("One of {total}{result}"),
+    }
+}
+
+fn view(
+    request: &HttpRequest,
+    console: &Console,
+    viewer: &Viewer,
+    id: TicketId,
+    found: Found,
+    place: Place,
+    whole: Option<usize>,
+) -> ConversationPage {
+    let transcript = found.transcript.as_deref();
+    let (done, unscored) = match &found.evaluation {
+        Some(TicketEvaluation::Done { evaluation, .. }) => (Some(evaluation.as_ref()), None),
+        Some(TicketEvaluation::Unscored { status: UnscoredStatus::Failed, error_message, .. }) => {
+            let reason = error_message.clone().unwrap_or_default();
+            (None, Some(format!("The conversation could not be evaluated. {reason}")))
+        }
+        _ => (
+            None,
+            Some("The conversation is not evaluated yet. It takes seconds; reload the page.".to_owned()),
+        ),
+    };
+    let messages = transcript.map(|transcript| transcript.messages.as_slice()).unwrap_or_default();
+    let quotes = Quotes::of(messages, done);
+    let external_id = transcript
+        .map(|transcript| transcript.external_id.as_str())
+        .or(done.map(|evaluation| evaluation.external_ticket_id.as_str()))
+        .unwrap_or_default();
+    let subject =
+        transcript.map(|transcript| transcript.subject.trim()).filter(|subject| !subject.is_empty());
+    let subject = subject.unwrap_or(if external_id.is_empty() { "Conversation" } else { external_id });
+    let section = "/console/conversations";
+    ConversationPage {
+        link: format!("{}/console/conversations/{id}", PublicAddress::of(request).base),
+        shell: Shell::new(request, console, viewer, section, title(subject)),
+        id: id.to_string(),
+        subject: runs(subject),
+        external_id: runs(external_id),
+        agents: agents(transcript, done),
+        started: transcript.map(|of| (When::long(of.started_at), When::long(of.ended_at))),
+        language: done.map(|evaluation| language_label(&evaluation.language)).unwrap_or_default(),
+        involvement: done.map(|evaluation| involvement(evaluation.ai_involvement)).unwrap_or_default(),
+        items: items(messages, done, &quotes, whole),
+        verdict: done.map(|evaluation| verdict(evaluation, &|index| quotes.number_of(index))),
+        is_expired: transcript.is_none(),
+        quotes,
+        unscored,
+        place,
+    }
+}
+
+/// A title is one line without characters that would turn it around.
+fn title(subject: &str) -> String {
+    let text = runs(subject).into_iter().filter_map(|run| match run {
+        Run::Text(text) => Some(text),
+        Run::Control { .. } => None,
+    });
+    text.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ").chars().take(120).collect()
+}
+
+fn agents(transcript: Option<&TicketTranscript>, evaluation: Option<&Evaluation>) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for used in evaluation.iter().flat_map(|evaluation| &evaluation.ai_tools) {
+        names.extend(used.ai_tool.map(|tool| ai_tool_label(tool.as_str())));
+    }
+    for agent in transcript.iter().flat_map(|transcript| &transcript.agents) {
+        names.push(agent.name.clone());
+    }
+    names.dedup();
+    names.join(", ")
+}
+
+fn involvement(involvement: AiInvolvement) -> &'static str {
+    match involvement {
+        AiInvolvement::AiOnly => "AI alone",
+        AiInvolvement::AiAssisted => "AI and human",
+        AiInvolvement::NoAi => "no AI",
+    }
+}

@@ -1,0 +1,172 @@
+//! The list of conversations: filters as chips and as a form, columns, order, pages. Its URL is its state.
+
+use actix_web::http::StatusCode;
+use actix_web::web::Data;
+use actix_web::{HttpRequest, HttpResponse};
+use askama::Template;
+use assay_clients::ClientError;
+use assay_contracts::agent::Agent;
+use assay_contracts::evaluations::EvaluationPage;
+
+use super::Console;
+use super::error::PageError;
+use super::filter_form::{Chip, FilterForm, chips};
+use super::form::Faults;
+use super::list_rows::{Row, row};
+use super::respond::{page, redirect};
+use super::shell::Shell;
+use super::viewer::Viewer;
+use crate::app::{list, list_agents};
+use crate::domain::{COLUMNS, Column, ListState, Pairs, ROWS, count};
+
+#[derive(Template)]
+#[template(path = "conversations.html")]
+struct ConversationsPage {
+    shell: Shell,
+    state: ListState,
+    /// "214 conversations match", or what is wrong.
+    summary: String,
+    chips: Vec<Chip>,
+    form: FilterForm,
+    faults: Faults,
+    /// Filters and order without the search, for the search field's form.
+    beside_search: Pairs,
+    beside_columns: Pairs,
+    heads: Vec<Head>,
+    choices: Vec<(&'static Column, bool)>,
+    rows: Vec<Row>,
+    first_row: u64,
+    total: String,
+    next: Option<String>,
+    export: String,
+    is_filtered: bool,
+}
+
+/// The head of a column.
+struct Head {
+    column: &'static Column,
+    /// Where a click leads, and the direction now.
+    sort: Option<String>,
+    direction: Option<&'static str>,
+}
+
+impl Head {
+    fn is_number(&self) -> bool {
+        matches!(self.column.name, "axis" | "ra" | "ie" | "hs" | "confidence")
+    }
+
+    fn title(&self) -> Option<&'static str> {
+        match self.column.name {
+            "ra" => Some("Resolution accuracy"),
+            "ie" => Some("Interaction effort"),
+            "hs" => Some("Handoff smoothness"),
+            _ => None,
+        }
+    }
+}
+
+pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result<HttpResponse, PageError> {
+    let viewer = Viewer::of(&request, &console).await?;
+    let pairs: Pairs = url::form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect();
+    if pairs.iter().any(|(_, value)| value.trim().is_empty()) {
+        // A form sends its empty fields, too; the address of a page is the shortest.
+        if let Ok(state) = ListState::parse(&pairs) {
+            return Ok(redirect(&state.address()));
+        }
+    }
+    let agents = list_agents(&console.services, &viewer.claims);
+    let (state, mut faults) = match ListState::parse(&pairs) {
+        Ok(state) => (state, Faults::default()),
+        Err(errors) => (ListState::default(), Faults::new(errors)),
+    };
+    let found =
+        async { if faults.is_empty() { read(&console, &viewer, &state).await.map(Some) } else { Ok(None) } };
+    let (agents, found) = futures_util::future::join(agents, found).await;
+    let agents = agents?;
+    let found = match found {
+        Ok(found) => found,
+        // What only the service knows to be wrong, such as a cursor of another list.
+        Err(ClientError::Refused { status: 400, problem: Some(problem), .. }) => {
+            faults = Faults::new(problem.errors);
+            if faults.is_empty() {
+                faults.add("cursor", "belongs to another list: begin again with the first page.");
+            }
+            None
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let status = if faults.is_empty() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
+    let shell = Shell::new(&request, &console, &viewer, "/console/conversations", "Conversations");
+    page(&request, status, &view(shell, state, &pairs, faults, &agents, found))
+}
+
+async fn read(console: &Console, viewer: &Viewer, state: &ListState) -> Result<EvaluationPage, ClientError> {
+    let mut query = state.filters.to_pairs();
+    query.push(("sort", state.sort.to_string()));
+    query.push(("limit", ROWS.to_string()));
+    query.extend(state.cursor.clone().map(|cursor| ("cursor", cursor)));
+    list(&console.services, &viewer.claims, &query).await
+}
+
+fn view(
+    shell: Shell,
+    state: ListState,
+    typed: &[(String, String)],
+    faults: Faults,
+    agents: &[Agent],
+    found: Option<EvaluationPage>,
+) -> ConversationsPage {
+    let without =
+        |pairs: Pairs, name: &str| pairs.into_iter().filter(|pair| pair.0 != name).collect::<Pairs>();
+    let is_filtered = !state.filter_pairs().is_empty() || !faults.is_empty();
+    let first_row = state.row.filter(|_| state.cursor.is_some()).unwrap_or(1);
+    let (rows, total, next, summary) = match &found {
+        None => (Vec::new(), String::new(), None, "The filter cannot be read".to_owned()),
+        Some(found) => {
+            let total = match found.total.exact {
+                true => count(found.total.count),
+                false => format!("more than {}", count(found.total.count)),
+            };
+            let noun = if found.total.count == 1 { "conversation" } else { "conversations" };
+            let verb = match (is_filtered, found.total.count) {
+                (false, _) => "",
+                (true, 1) => " matches the filter",
+                (true, _) => " match the filter",
+            };
+            let rows: Vec<Row> = found.data.iter().map(|item| row(item, &state)).collect();
+            let next_row = first_row + rows.len() as u64;
+            let next = found.page_info.next_cursor.as_deref();
+            let next = next.map(|cursor| state.next_address(cursor, next_row));
+            let summary = format!("{total} {noun}{verb}");
+            (rows, total, next, summary)
+        }
+    };
+    let shown = if faults.is_empty() { state.filter_pairs() } else { typed.to_vec() };
+    ConversationsPage {
+        summary,
+        chips: if faults.is_empty() { chips(&state, agents) } else { Vec::new() },
+        form: FilterForm::new(&shown, agents),
+        beside_search: without(state.page_pairs(), "search"),
+        beside_columns: without(state.page_pairs(), "column"),
+        heads: state.shown_columns().map(|column| head(column, &state)).collect(),
+        choices: COLUMNS.iter().map(|column| (column, state.shows(column))).collect(),
+        export: crate::domain::with_query("/console/exports", &state.filter_pairs()),
+        rows,
+        first_row,
+        total,
+        next,
+        faults,
+        is_filtered,
+        shell,
+        state,
+    }
+}
+
+fn head(column: &'static Column, state: &ListState) -> Head {
+    let is_current = column.sort == Some(state.sort.key.as_str());
+    Head {
+        sort: column.sort.map(|key| state.address_sorted(key)),
+        direction: is_current.then_some(if state.sort.descending { "descending" } else { "ascending" }),
+        column,
+    }
+}

@@ -1,0 +1,122 @@
+//! What can go wrong with a page, and the page that says so. The middleware [`super::respond::finish`] renders it, because only
+//! the request knows the theme.
+
+use std::fmt;
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, ResponseError};
+use assay_clients::ClientError;
+use assay_contracts::problem::ProblemCode;
+use assay_platform::web::WebError;
+
+/// Why there is no page.
+#[derive(Debug)]
+pub(crate) enum PageError {
+    /// Nobody is signed in, or no longer.
+    SignedOut,
+    /// There is no such page, or the organization has no such thing.
+    NotFound,
+    /// The form was not sent by a page of this session.
+    ForeignForm,
+    /// A request that our own pages do not make.
+    Invalid(String),
+    /// It conflicts with the state of things, for instance with a limit.
+    Conflict(String),
+    /// A service cannot be reached.
+    Unavailable,
+    /// A bug.
+    Internal,
+}
+
+impl PageError {
+    pub(crate) fn status(&self) -> StatusCode {
+        match self {
+            Self::SignedOut => StatusCode::UNAUTHORIZED,
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::ForeignForm => StatusCode::FORBIDDEN,
+            Self::Invalid(_) => StatusCode::BAD_REQUEST,
+            Self::Conflict(_) => StatusCode::CONFLICT,
+            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    pub(crate) fn title(&self) -> &'static str {
+        match self {
+            Self::SignedOut => "Sign in again",
+            Self::NotFound => "There is no such page",
+            Self::ForeignForm => "The form is out of date",
+            Self::Invalid(_) => "The request cannot be read",
+            Self::Conflict(_) => "That is not possible now",
+            Self::Unavailable => "Not available at the moment",
+            Self::Internal => "Something went wrong",
+        }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            Self::SignedOut => "Your session has ended.",
+            Self::NotFound => "The address may be mistyped, or what was there has been deleted.",
+            Self::ForeignForm => {
+                "It does not belong to your session. Go back, reload the page and send it again."
+            }
+            Self::Invalid(detail) | Self::Conflict(detail) => detail,
+            Self::Unavailable => "A part of Assay does not answer. Nothing is lost; try again in a moment.",
+            Self::Internal => "The log of the service has the cause under the request's id.",
+        }
+    }
+}
+
+impl fmt::Display for PageError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.title())
+    }
+}
+
+impl ResponseError for PageError {
+    fn status_code(&self) -> StatusCode {
+        self.status()
+    }
+
+    /// Without the page, see the head of this file.
+    fn error_response(&self) -> HttpResponse {
+        HttpResponse::new(self.status())
+    }
+}
+
+/// A failed call to a service. What a person could correct is shown by the handler, beside its field.
+impl From<ClientError> for PageError {
+    fn from(error: ClientError) -> Self {
+        if error.is_transient() {
+            tracing::warn!(cause = %error, "page is not available");
+            return Self::Unavailable;
+        }
+        if let ClientError::Refused { status, problem, .. } = &error {
+            let problem = problem.as_deref();
+            let detail = || problem.and_then(|problem| problem.detail.clone()).unwrap_or_default();
+            let is_unknown_route = problem.is_some_and(|problem| problem.code == ProblemCode::RouteNotFound);
+            match status {
+                404 if !is_unknown_route => return Self::NotFound,
+                400 | 413 | 422 => return Self::Invalid(detail()),
+                409 => return Self::Conflict(detail()),
+                _ => {}
+            }
+        }
+        tracing::error!(cause = %error, "page failed");
+        Self::Internal
+    }
+}
+
+impl From<WebError> for PageError {
+    fn from(error: WebError) -> Self {
+        let problem = error.problem();
+        Self::Invalid(problem.detail.clone().unwrap_or_else(|| problem.title.clone()))
+    }
+}
+
+impl From<askama::Error> for PageError {
+    fn from(error: askama::Error) -> Self {
+        tracing::error!(cause = %error, "page cannot be rendered");
+        Self::Internal
+    }
+}

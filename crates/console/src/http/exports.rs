@@ -1,0 +1,183 @@
+//! Exports: the list, a new one with the filter that one came with, and downloads.
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::LOCATION;
+use actix_web::web::{Data, Path, Payload};
+use actix_web::{HttpRequest, HttpResponse};
+use askama::Template;
+use assay_clients::ClientError;
+use assay_contracts::agent::Agent;
+use assay_contracts::export::{Export, ExportFormat, ExportKind, ExportStatus, NewExport};
+use assay_contracts::ids::ExportId;
+
+use super::Console;
+use super::error::PageError;
+use super::filter_form::{Chip, chips, filter_line};
+use super::form::{Faults, own_form};
+use super::respond::{page, redirect};
+use super::shell::Shell;
+use super::viewer::{PublicAddress, Viewer};
+use crate::app::{create_export, download_address, list_agents, list_exports};
+use crate::domain::{ListState, Pairs, When, list_address, with_query};
+
+#[derive(Template)]
+#[template(path = "exports.html")]
+struct ExportsPage {
+    shell: Shell,
+    exports: Vec<Row>,
+    next: Option<String>,
+    is_first_page: bool,
+    /// The filter of a new export.
+    chips: Vec<Chip>,
+    hidden: Pairs,
+    list: String,
+    kinds: [(&'static str, &'static str, &'static str, bool); 2],
+    faults: Faults,
+    done: bool,
+}
+
+struct Row {
+    id: String,
+    kind: &'static str,
+    filter: String,
+    rows: String,
+    created: When,
+    status: &'static str,
+    is_complete: bool,
+    is_running: bool,
+    error: Option<String>,
+}
+
+pub(crate) async fn list(request: HttpRequest, console: Data<Console>) -> Result<HttpResponse, PageError> {
+    let viewer = Viewer::of(&request, &console).await?;
+    let query: Pairs = url::form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect();
+    show(&request, &console, &viewer, query, "axis", None).await
+}
+
+pub(crate) async fn create(
+    request: HttpRequest,
+    payload: Payload,
+    console: Data<Console>,
+) -> Result<HttpResponse, PageError> {
+    let viewer = Viewer::of(&request, &console).await?;
+    let pairs = own_form(&request, payload, &viewer).await?.pairs();
+    let (kind, filters): (Pairs, Pairs) = pairs.into_iter().partition(|pair| pair.0 == "kind");
+    let name = kind.first().map_or("", |pair| pair.1.as_str());
+    let Some(kind) = ExportKind::from_name(name) else {
+        let mut faults = Faults::default();
+        faults.add("kind", "Choose what is exported.");
+        return show(&request, &console, &viewer, filters, "", Some(faults)).await;
+    };
+    let state = match ListState::parse(&filters) {
+        Ok(state) => state,
+        Err(errors) => {
+            let faults = Faults::new(errors);
+            return show(&request, &console, &viewer, filters, kind.as_str(), Some(faults)).await;
+        }
+    };
+    let new = NewExport { kind, format: ExportFormat::Csv, filters: state.filters };
+    match create_export(&console.services, &viewer.claims, &new).await {
+        Ok(_) => Ok(redirect("/console/exports?done=created")),
+        Err(ClientError::Refused { status: 400, problem: Some(problem), .. }) => {
+            let faults = Faults::new(problem.errors);
+            show(&request, &console, &viewer, filters, kind.as_str(), Some(faults)).await
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Leads to the file, under an address that is signed now.
+pub(crate) async fn download(
+    request: HttpRequest,
+    console: Data<Console>,
+    id: Path<String>,
+) -> Result<HttpResponse, PageError> {
+    let viewer = Viewer::of(&request, &console).await?;
+    let id: ExportId = id.parse().map_err(|_| PageError::NotFound)?;
+    let base = PublicAddress::of(&request).base;
+    let address = download_address(&console.services, &viewer.claims, &base, id).await?;
+    Ok(HttpResponse::SeeOther()
+        .insert_header((LOCATION, address))
+        .insert_header(("cache-control", "no-store"))
+        .finish())
+}
+
+async fn show(
+    request: &HttpRequest,
+    console: &Console,
+    viewer: &Viewer,
+    query: Pairs,
+    kind: &str,
+    faults: Option<Faults>,
+) -> Result<HttpResponse, PageError> {
+    let own = |name: &str| query.iter().find(|pair| pair.0 == name).map(|pair| pair.1.clone());
+    let (cursor, done) = (own("cursor"), own("done").is_some());
+    let filters: Pairs =
+        query.iter().filter(|pair| !matches!(pair.0.as_str(), "cursor" | "done")).cloned().collect();
+    let base = PublicAddress::of(request).base;
+    let (exports, agents) = futures_util::future::try_join(
+        list_exports(&console.services, &viewer.claims, &base, cursor.as_deref()),
+        list_agents(&console.services, &viewer.claims),
+    )
+    .await?;
+    let (state, mut faults) = match (ListState::parse(&filters), faults) {
+        (Ok(state), faults) => (state, faults.unwrap_or_default()),
+        (Err(_), Some(faults)) => (ListState::default(), faults),
+        (Err(errors), None) => (ListState::default(), Faults::new(errors)),
+    };
+    if faults.is_empty() && kind.is_empty() {
+        faults.add("kind", "Choose what is exported.");
+    }
+    let status = if faults.is_empty() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
+    let next = exports.page_info.next_cursor.as_ref();
+    let next = next.map(|cursor| with_query("/console/exports", &[("cursor".to_owned(), cursor.clone())]));
+    let template = ExportsPage {
+        shell: Shell::new(request, console, viewer, "/console/exports", "Exports"),
+        exports: exports.data.iter().map(|export| row(export, &agents)).collect(),
+        next,
+        is_first_page: cursor.is_none(),
+        chips: chips(&state, &agents),
+        hidden: if faults.is_empty() { state.filter_pairs() } else { filters },
+        list: list_address(&state.filter_pairs()),
+        kinds: [
+            ("axis", "Scores", "AXIS, its parts, reasons and facts: one row a conversation", kind == "axis"),
+            (
+                "resolution_audit",
+                "Audit",
+                "what was resolved, by whom, and the charge: one row a conversation",
+                kind == "resolution_audit",
+            ),
+        ],
+        faults,
+        done,
+    };
+    page(request, status, &template)
+}
+
+fn row(export: &Export, agents: &[Agent]) -> Row {
+    let state = ListState { filters: export.filters.clone(), ..ListState::default() };
+    let filter = filter_line(&state, agents);
+    Row {
+        id: export.id.to_string(),
+        kind: match export.kind {
+            ExportKind::Axis => "Scores",
+            ExportKind::ResolutionAudit => "Audit",
+        },
+        filter: if filter.is_empty() { "all conversations".to_owned() } else { filter },
+        rows: list_address(&state.filter_pairs()),
+        created: When::long(export.created_at),
+        status: status_word(export.status),
+        is_complete: export.status == ExportStatus::Complete,
+        is_running: matches!(export.status, ExportStatus::Pending | ExportStatus::Running),
+        error: export.error_message.clone(),
+    }
+}
+
+fn status_word(status: ExportStatus) -> &'static str {
+    match status {
+        ExportStatus::Pending => "waiting",
+        ExportStatus::Running => "being written",
+        ExportStatus::Complete => "complete",
+        ExportStatus::Failed => "failed",
+    }
+}

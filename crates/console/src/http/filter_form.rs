@@ -1,0 +1,222 @@
+//! The filters of a list as chips, and the form that changes them. The form shows what was typed, also when it was refused.
+
+use assay_contracts::agent::Agent;
+
+use crate::domain::{
+    ListState, Pairs, SCORES, ai_tools, closed_filters, filter_label, list_address, parse_day, value_label,
+};
+
+/// A filter that is set.
+pub(crate) struct Chip {
+    pub(crate) label: String,
+    pub(crate) value: String,
+    /// The list without it.
+    pub(crate) without: String,
+}
+
+/// The chips of a list: one for each filter; the period is one.
+pub(crate) fn chips(state: &ListState, agents: &[Agent]) -> Vec<Chip> {
+    let mut chips: Vec<Chip> = Vec::new();
+    for (label, value) in filter_texts(state, agents) {
+        let without = match label.as_str() {
+            "Time" => {
+                let is_kept = |pair: &(String, String)| pair.0 != "from" && pair.0 != "to";
+                list_address(&state.page_pairs().into_iter().filter(is_kept).collect::<Pairs>())
+            }
+            _ => state.address_without(&value.1, None),
+        };
+        chips.push(Chip { label, value: value.0, without });
+    }
+    chips
+}
+
+/// Label, values in words and parameter of each filter.
+fn filter_texts(state: &ListState, agents: &[Agent]) -> Vec<(String, (String, String))> {
+    let mut texts: Vec<(String, (String, String))> = Vec::new();
+    if let Some(period) = period_text(state) {
+        texts.push(("Time".to_owned(), (period, "from".to_owned())));
+    }
+    for (name, value) in state.filter_pairs() {
+        if name == "from" || name == "to" {
+            continue;
+        }
+        let value = value_text(&name, &value, agents);
+        match texts.iter_mut().find(|(_, (_, known))| *known == name) {
+            Some((_, (values, _))) => *values = format!("{values} or {value}"),
+            None => texts.push((filter_label(&name), (value, name))),
+        }
+    }
+    texts
+}
+
+/// The filter in one line, for the way back from a conversation; empty without a filter.
+pub(crate) fn filter_line(state: &ListState, agents: &[Agent]) -> String {
+    let texts = filter_texts(state, agents);
+    texts.into_iter().map(|(_, (value, _))| value).collect::<Vec<_>>().join(", ")
+}
+
+fn period_text(state: &ListState) -> Option<String> {
+    let filters = &state.filters;
+    Some(match (filters.from, filters.to) {
+        (None, None) => return None,
+        (Some(from), Some(to)) => crate::domain::day_text(from, to),
+        (Some(from), None) => format!("from {}", crate::domain::day_text(from, from.plus_millis(1))),
+        (None, Some(to)) => format!("until {}", crate::domain::day_text(to.plus_millis(-1), to)),
+    })
+}
+
+fn value_text(name: &str, value: &str, agents: &[Agent]) -> String {
+    if name == "agent" {
+        let named = agents.iter().find(|agent| agent.id.to_string() == value);
+        return named.map_or_else(
+            || if value == "none" { "none named".to_owned() } else { value.to_owned() },
+            |agent| agent.name.clone(),
+        );
+    }
+    value_label(name, value)
+}
+
+/// A choice among values.
+pub(crate) struct Choice {
+    pub(crate) value: String,
+    pub(crate) label: String,
+    pub(crate) is_chosen: bool,
+}
+
+/// A group of choices.
+pub(crate) struct Choices {
+    pub(crate) name: &'static str,
+    pub(crate) label: &'static str,
+    pub(crate) choices: Vec<Choice>,
+}
+
+/// A field with a label.
+pub(crate) struct Field {
+    pub(crate) name: String,
+    pub(crate) label: String,
+    pub(crate) value: String,
+}
+
+/// The range of a score.
+pub(crate) struct Range {
+    pub(crate) label: &'static str,
+    pub(crate) min: Field,
+    pub(crate) max: Field,
+}
+
+/// All filters.
+pub(crate) struct FilterForm {
+    /// `from` and `to`.
+    pub(crate) days: Vec<Field>,
+    pub(crate) texts: Vec<Field>,
+    pub(crate) ranges: Vec<Range>,
+    pub(crate) groups: Vec<Choices>,
+    /// What the form has no field for, and must not lose.
+    pub(crate) hidden: Pairs,
+}
+
+/// The form shows so many agents; more are reached from the page of agents.
+const MAX_AGENTS: usize = 30;
+
+impl FilterForm {
+    /// The form for the pairs of a query.
+    pub(crate) fn new(pairs: &[(String, String)], agents: &[Agent]) -> Self {
+        let value =
+            |name: &str| pairs.iter().find(|pair| pair.0 == name).map_or("", |pair| &pair.1).to_owned();
+        let field =
+            |name: &str| Field { value: value(name), label: filter_label(name), name: name.to_owned() };
+        let is_chosen = |name: &str, value: &str| pairs.iter().any(|pair| pair.0 == name && pair.1 == value);
+        let choice = |name: &str, value: &str| Choice {
+            is_chosen: is_chosen(name, value),
+            label: value_text(name, value, agents),
+            value: value.to_owned(),
+        };
+        let mut groups: Vec<Choices> = closed_filters()
+            .into_iter()
+            .map(|filter| Choices {
+                choices: filter.values.iter().map(|value| choice(filter.name, value)).collect(),
+                name: filter.name,
+                label: filter.label,
+            })
+            .collect();
+        let tools = ai_tools().into_iter().map(|tool| choice("ai_tool", tool)).collect();
+        groups.push(Choices { name: "ai_tool", label: "AI tool", choices: tools });
+        let listed = agents.iter().take(MAX_AGENTS).map(|agent| choice("agent", &agent.id.to_string()));
+        let listed: Vec<Choice> = listed.chain([choice("agent", "none")]).collect();
+        groups.push(Choices { name: "agent", label: "Agent", choices: listed });
+        let ranges: Vec<Range> = SCORES
+            .into_iter()
+            .map(|(score, label)| (format!("{score}_min"), format!("{score}_max"), label))
+            .chain([("confidence_min".to_owned(), "confidence_max".to_owned(), "Confidence")])
+            .map(|(min, max, label)| Range { label, min: field(&min), max: field(&max) })
+            .collect();
+        let mut form = Self {
+            days: ["from", "to"].map(field).into(),
+            texts: ["search", "subject", "external_id", "source", "language"].map(field).into(),
+            ranges,
+            groups,
+            hidden: Vec::new(),
+        };
+        form.hidden = pairs.iter().filter(|pair| !form.has(pair)).cloned().collect();
+        form
+    }
+
+    /// Whether a field of the form carries the pair.
+    fn has(&self, (name, value): &(String, String)) -> bool {
+        let is_in = |field: &Field| field.name == *name && field.value == *value;
+        let chosen = |group: &Choices| {
+            group.name == name
+                && group.choices.iter().any(|choice| choice.is_chosen && choice.value == *value)
+        };
+        self.days.iter().any(is_in)
+            || self.texts.iter().any(is_in)
+            || self.ranges.iter().any(|range| is_in(&range.min) || is_in(&range.max))
+            || self.groups.iter().any(chosen)
+            || matches!(name.as_str(), "cursor" | "row")
+    }
+
+    /// Whether a date can be shown in a date field; another text would be lost there.
+    pub(crate) fn is_day(value: &str) -> bool {
+        value.is_empty() || parse_day(value).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(query: &str) -> Pairs {
+        url::form_urlencoded::parse(query.as_bytes()).into_owned().collect()
+    }
+
+    #[test]
+    fn form_loses_nothing_that_was_typed() {
+        let typed = pairs(
+            "charge=maybe&charge=review&axis_min=9,5&from=yesterday&unknown=1&subject=a&subject=b&cursor=x",
+        );
+        let form = FilterForm::new(&typed, &[]);
+        assert_eq!(form.days[0].value, "yesterday");
+        assert_eq!(form.ranges[0].min.value, "9,5");
+        let hidden: Vec<&str> = form.hidden.iter().map(|(_, value)| value.as_str()).collect();
+        assert_eq!(hidden, ["maybe", "1", "b"]);
+        let charge = form.groups.iter().find(|group| group.name == "charge").unwrap();
+        let chosen: Vec<&str> = charge
+            .choices
+            .iter()
+            .filter(|choice| choice.is_chosen)
+            .map(|choice| choice.value.as_str())
+            .collect();
+        assert_eq!(chosen, ["review"]);
+    }
+
+    #[test]
+    fn chips_name_filters_and_lead_to_the_list_without_them() {
+        let state =
+            ListState::parse(&pairs("from=2026-01-01&to=2026-03-31&charge=disputed&charge=review")).unwrap();
+        let chips = chips(&state, &[]);
+        let texts: Vec<String> = chips.iter().map(|chip| format!("{}: {}", chip.label, chip.value)).collect();
+        assert_eq!(texts, ["Time: 1 January – 31 March 2026", "Charge: review or disputed"]);
+        assert_eq!(chips[0].without, "/console/conversations?charge=review&charge=disputed");
+        assert_eq!(chips[1].without, "/console/conversations?from=2026-01-01&to=2026-03-31");
+    }
+}

@@ -1,0 +1,95 @@
+//! Forms: read with limits, and refused unless a page of the same session sent them.
+
+use std::time::Duration;
+
+use actix_web::HttpRequest;
+use actix_web::web::Payload;
+use assay_contracts::validation::FieldError;
+use assay_platform::web::{BodyLimits, read_form};
+
+use super::error::PageError;
+use super::viewer::{PublicAddress, Viewer};
+use crate::domain::{is_own_form, is_same};
+
+const LIMITS: BodyLimits = BodyLimits { max_bytes: 64 * 1024, deadline: Duration::from_secs(10) };
+
+/// The fields of a form in order.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    /// The first value of a field; empty when there is none.
+    pub(crate) fn get(&self, name: &str) -> &str {
+        self.0.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+    }
+
+    pub(crate) fn all<'f>(&'f self, name: &'f str) -> impl Iterator<Item = &'f str> {
+        self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn has(&self, name: &str, value: &str) -> bool {
+        self.all(name).any(|given| given == value)
+    }
+
+    /// The fields without those of the form itself.
+    pub(crate) fn pairs(self) -> Vec<(String, String)> {
+        self.0.into_iter().filter(|(name, _)| name != "csrf").collect()
+    }
+}
+
+/// The fields of a form of this session.
+///
+/// # Errors
+/// [`PageError::ForeignForm`] when another site sent it, or it has not the session's token.
+pub(crate) async fn own_form(
+    request: &HttpRequest,
+    payload: Payload,
+    viewer: &Viewer,
+) -> Result<Fields, PageError> {
+    let fields = fields(request, payload).await?;
+    if is_same(fields.get("csrf"), &viewer.form_token()) { Ok(fields) } else { Err(PageError::ForeignForm) }
+}
+
+/// The fields of a form of this site; the caller checks the token.
+///
+/// # Errors
+/// [`PageError::ForeignForm`] when another site sent it.
+pub(crate) async fn fields(request: &HttpRequest, payload: Payload) -> Result<Fields, PageError> {
+    let header = |name: &str| request.headers().get(name).map(|value| value.to_str().unwrap_or_default());
+    let host = PublicAddress::of(request).host;
+    if !is_own_form(header("sec-fetch-site"), header("origin"), &host) {
+        return Err(PageError::ForeignForm);
+    }
+    let body = read_form(request, payload, LIMITS).await?;
+    let pairs = url::form_urlencoded::parse(&body);
+    Ok(Fields(pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect()))
+}
+
+/// Faults by field, for the texts beside them.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Faults(Vec<FieldError>);
+
+impl Faults {
+    pub(crate) fn new(errors: Vec<FieldError>) -> Self {
+        Self(errors)
+    }
+
+    pub(crate) fn add(&mut self, field: &str, detail: impl Into<String>) {
+        self.0.push(FieldError { pointer: field.to_owned(), detail: detail.into() });
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What is wrong with a field; a pointer `/url` is that of the field `url`, and `/events/0` of `events`.
+    pub(crate) fn of(&self, field: &str) -> Option<&str> {
+        let is_of =
+            |error: &&FieldError| error.pointer.trim_start_matches('/').split('/').next() == Some(field);
+        self.0.iter().find(is_of).map(|error| error.detail.as_str())
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|error| (error.pointer.trim_start_matches('/'), error.detail.as_str()))
+    }
+}

@@ -1,0 +1,72 @@
+//! Imports: what became of them, and how to import. What the API refused is known to its caller only: a refused conversation
+//! is not stored, so there is no list of them.
+
+use actix_web::http::StatusCode;
+use actix_web::web::Data;
+use actix_web::{HttpRequest, HttpResponse};
+use askama::Template;
+use assay_contracts::evaluations::{Dimension, EvaluationFilters, SummaryQuery};
+
+use super::Console;
+use super::error::PageError;
+use super::list_rows::{Row, row};
+use super::respond::page;
+use super::shell::Shell;
+use super::viewer::Viewer;
+use crate::app::{coverage, list, summarize};
+use crate::domain::{ListState, count, list_address};
+
+#[derive(Template)]
+#[template(path = "imports.html")]
+struct ImportsPage {
+    shell: Shell,
+    /// Name, number, meaning, rows.
+    counts: Vec<(&'static str, String, &'static str, Option<String>)>,
+    imported: String,
+    sources: Vec<(String, String, String)>,
+    failed: Vec<Row>,
+    is_empty: bool,
+}
+
+pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result<HttpResponse, PageError> {
+    let viewer = Viewer::of(&request, &console).await?;
+    let query = SummaryQuery { by: vec![Dimension::Source], ..SummaryQuery::default() };
+    let failed = [("status", "failed".to_owned()), ("limit", "10".to_owned())];
+    let (summary, failed) = futures_util::future::try_join(
+        summarize(&console.services, &viewer.claims, &query),
+        list(&console.services, &viewer.claims, &failed),
+    )
+    .await?;
+    let coverage = coverage(&console.services, &viewer.claims, &query.filters, &summary).await?;
+    let pending = coverage.map_or(0, |coverage| coverage.pending);
+    let totals = &summary.totals;
+    let rows = |status: &'static str, number: u64| {
+        let pairs = [("status".to_owned(), status.to_owned())];
+        (number > 0).then(|| list_address(&pairs))
+    };
+    let sources = summary.breakdown.iter().flat_map(|breakdown| &breakdown.groups).map(|group| {
+        let value = group.value.clone().unwrap_or_default();
+        let address = list_address(&[("source".to_owned(), value.clone())]);
+        (value, count(group.measures.count), address)
+    });
+    let state = ListState { filters: EvaluationFilters::default(), ..ListState::default() };
+    let template = ImportsPage {
+        counts: vec![
+            ("Scored", count(totals.scored), "with AXIS and audit", rows("scored", totals.scored)),
+            (
+                "Not applicable",
+                count(totals.not_applicable),
+                "no message of an AI agent, or none of the customer",
+                rows("not_applicable", totals.not_applicable),
+            ),
+            ("Pending", count(pending), "accepted, and evaluated in seconds", None),
+            ("Failed", count(totals.failed), "could not be evaluated", rows("failed", totals.failed)),
+        ],
+        imported: count(totals.count + pending),
+        is_empty: totals.count + pending == 0,
+        sources: sources.collect(),
+        failed: failed.data.iter().map(|item| row(item, &state)).collect(),
+        shell: Shell::new(&request, &console, &viewer, "/console/imports", "Imports"),
+    };
+    page(&request, StatusCode::OK, &template)
+}

@@ -1,0 +1,230 @@
+//! API keys, and the sessions of the console.
+
+use actix_web::http::StatusCode;
+use actix_web::web::{Data, Path, Payload};
+use actix_web::{HttpRequest, HttpResponse};
+use askama::Template;
+use assay_clients::ClientError;
+use assay_contracts::console::{KeyEntry, NewKeyRequest, SessionEntry};
+use assay_contracts::ids::ApiKeyId;
+use assay_contracts::tenant::{Scope, Scopes};
+use assay_contracts::time::Timestamp;
+use assay_platform::runtime::now;
+use assay_platform::web::query_pairs;
+
+use super::Console;
+use super::error::PageError;
+use super::form::{Faults, Fields, own_form};
+use super::respond::{page, redirect};
+use super::shell::Shell;
+use super::viewer::Viewer;
+use crate::app::{create_key, list_keys, list_sessions, revoke_key};
+use crate::domain::{When, browser_name, parse_day};
+
+#[derive(Template)]
+#[template(path = "keys.html")]
+struct KeysPage {
+    shell: Shell,
+    keys: Vec<KeyRow>,
+    sessions: Vec<SessionRow>,
+    scopes: Vec<ScopeChoice>,
+    typed: Fields,
+    faults: Faults,
+    /// The key that was just made: shown once.
+    created: Option<String>,
+    done: Option<&'static str>,
+}
+
+struct KeyRow {
+    id: String,
+    name: String,
+    scopes: String,
+    created: When,
+    last_used: Option<When>,
+    state: &'static str,
+    ends: Option<When>,
+    is_active: bool,
+}
+
+struct SessionRow {
+    id: String,
+    browser: String,
+    user_agent: String,
+    with: String,
+    began: When,
+    last_used: When,
+    ends: When,
+    is_own: bool,
+}
+
+struct ScopeChoice {
+    name: &'static str,
+    allows: &'static str,
+    is_checked: bool,
+}
+
+pub(crate) async fn list(request: HttpRequest, console: Data<Console>) -> Result<HttpResponse, PageError> {
+    let viewer = Viewer::of(&request, &console).await?;
+    let done = match query_pairs(&request, &["done"])?.get("done").map(String::as_str) {
+        Some("revoked") => Some("The key is revoked. Gateways may accept it for half a minute more."),
+        Some("session-ended") => Some("The session has ended."),
+        _ => None,
+    };
+    show(&request, &console, &viewer, StatusCode::OK, |page| page.done = done).await
+}
+
+pub(crate) async fn create(
+    request: HttpRequest,
+    payload: Payload,
+    console: Data<Console>,
+) -> Result<HttpResponse, PageError> {
+    let viewer = Viewer::of(&request, &console).await?;
+    let fields = own_form(&request, payload, &viewer).await?;
+    let (faults, created) = match new_key(&fields) {
+        Err(faults) => (faults, None),
+        Ok(new) => match create_key(&console.services, &viewer.claims, &new).await {
+            Ok(created) => (Faults::default(), Some(created.key)),
+            Err(ClientError::Refused { problem: Some(problem), .. }) if !problem.errors.is_empty() => {
+                (Faults::new(problem.errors), None)
+            }
+            Err(error) => return Err(error.into()),
+        },
+    };
+    let status = if created.is_some() { StatusCode::CREATED } else { StatusCode::BAD_REQUEST };
+    show(&request, &console, &viewer, status, |page| {
+        page.faults = faults;
+        if created.is_none() {
+            page.typed = fields;
+        }
+        page.created = created;
+    })
+    .await
+}
+
+pub(crate) async fn revoke(
+    request: HttpRequest,
+    payload: Payload,
+    console: Data<Console>,
+    id: Path<String>,
+) -> Result<HttpResponse, PageError> {
+    let viewer = Viewer::of(&request, &console).await?;
+    own_form(&request, payload, &viewer).await?;
+    let id: ApiKeyId = id.parse().map_err(|_| PageError::NotFound)?;
+    revoke_key(&console.services, &viewer.claims, id).await?;
+    Ok(redirect("/console/keys?done=revoked"))
+}
+
+fn new_key(fields: &Fields) -> Result<NewKeyRequest, Faults> {
+    let mut faults = Faults::default();
+    let name = fields.get("name").trim().to_owned();
+    if name.is_empty() {
+        faults.add("name", "Say what the key is for.");
+    }
+    // A session cannot administer, so it makes no key that can.
+    let known = |name: &str| Scope::ALL.into_iter().find(|scope| scope.as_str() == name);
+    let scopes: Option<Scopes> =
+        fields.all("scope").map(|name| known(name).filter(|scope| *scope != Scope::Admin)).collect();
+    let scopes = scopes.filter(|scopes| !scopes.to_string().is_empty());
+    if scopes.is_none() {
+        faults.add("scope", "Choose at least one scope.");
+    }
+    let expires_at = match fields.get("expires") {
+        "" => None,
+        text => match parse_day(text).filter(|day| *day > now()) {
+            Some(day) => Some(day),
+            None => {
+                faults.add("expires", "Give a day to come, or leave it empty.");
+                None
+            }
+        },
+    };
+    match scopes {
+        Some(scopes) if faults.is_empty() => Ok(NewKeyRequest { name, scopes, expires_at }),
+        _ => Err(faults),
+    }
+}
+
+async fn show(
+    request: &HttpRequest,
+    console: &Console,
+    viewer: &Viewer,
+    status: StatusCode,
+    fill: impl FnOnce(&mut KeysPage),
+) -> Result<HttpResponse, PageError> {
+    let keys = list_keys(&console.services, &viewer.claims);
+    let sessions = list_sessions(&console.services, &viewer.claims);
+    let (keys, sessions) = futures_util::future::try_join(keys, sessions).await?;
+    let now = now();
+    let mut template = KeysPage {
+        shell: Shell::new(request, console, viewer, "/console/keys", "Keys"),
+        keys: keys.into_iter().map(|key| key_row(key, now)).collect(),
+        sessions: sessions.into_iter().map(|entry| session_row(entry, viewer)).collect(),
+        scopes: Vec::new(),
+        typed: Fields::default(),
+        faults: Faults::default(),
+        created: None,
+        done: None,
+    };
+    fill(&mut template);
+    let is_first = template.typed.get("csrf").is_empty();
+    let default = Scopes::default_for_keys();
+    let choices = Scope::ALL.into_iter().filter(|scope| *scope != Scope::Admin).map(|scope| ScopeChoice {
+        name: scope.as_str(),
+        allows: allows(scope),
+        is_checked: if is_first {
+            default.allows(scope)
+        } else {
+            template.typed.has("scope", scope.as_str())
+        },
+    });
+    template.scopes = choices.collect();
+    page(request, status, &template)
+}
+
+fn allows(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Assess => "submit conversations",
+        Scope::Agents => "register AI agents",
+        Scope::Tickets => "read and delete tickets",
+        Scope::Exports => "create and download exports",
+        Scope::Webhooks => "manage webhooks",
+        Scope::EvaluationsRead => "read lists and summaries",
+        Scope::TranscriptsRead => "read transcripts",
+        Scope::Console => "sign in here, with everything that you can do",
+        Scope::Admin => "administer",
+    }
+}
+
+fn key_row(key: KeyEntry, now: Timestamp) -> KeyRow {
+    let (state, ends) = match (key.revoked_at, key.expires_at) {
+        (Some(at), _) => ("revoked", Some(at)),
+        (None, Some(at)) if at <= now => ("expired", Some(at)),
+        (None, Some(at)) => ("until", Some(at)),
+        (None, None) => ("active", None),
+    };
+    KeyRow {
+        id: key.id.to_string(),
+        name: key.name,
+        scopes: key.scopes.to_string().replace(' ', ", "),
+        created: When::long(key.created_at),
+        last_used: key.last_used_at.map(When::long),
+        state,
+        ends: ends.map(When::long),
+        is_active: matches!(state, "until" | "active"),
+    }
+}
+
+fn session_row(entry: SessionEntry, viewer: &Viewer) -> SessionRow {
+    SessionRow {
+        is_own: entry.id == viewer.session.id,
+        id: entry.id.to_string(),
+        browser: browser_name(&entry.browser),
+        user_agent: entry.browser,
+        with: entry
+            .key_name
+            .map_or_else(|| "a one-time address".to_owned(), |name| format!("the key {name}")),
+        began: When::long(entry.created_at),
+        last_used: When::long(entry.last_used_at),
+        ends: When::long(entry.expires_at),
+    }
+}

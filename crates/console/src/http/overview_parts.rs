@@ -1,0 +1,369 @@
+//! The figures of the overview: charts, bars, tables, with the links to the rows that make their numbers.
+
+use assay_contracts::evaluation::AxisBand;
+use assay_contracts::evaluations::{
+    ChargeCounts, DistributionStep, Group, Means, Measures, SeriesPoint, Summary,
+};
+
+use crate::domain::{
+    Pairs, Trend, TrendPoint, When, change, count, filter_pairs, floor_of, list_address, reason_meaning,
+    score_percent, share, signed, trend, value_label,
+};
+
+/// The list with some more filters.
+fn rows(base: &[(String, String)], more: &[(&str, &str)]) -> String {
+    let more = more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    list_address(&base.iter().cloned().chain(more).collect::<Pairs>())
+}
+
+fn band_of(mean: f64) -> &'static str {
+    match mean {
+        mean if mean >= 4.5 => "excellent",
+        mean if mean >= 3.5 => "good",
+        mean if mean >= 2.5 => "mixed",
+        _ => "poor",
+    }
+}
+
+/// One of the four means with its trend.
+pub(crate) struct MeanChart {
+    pub(crate) id: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) short: &'static str,
+    pub(crate) mean: String,
+    pub(crate) band: &'static str,
+    pub(crate) change: Option<String>,
+    pub(crate) address: String,
+    pub(crate) trend: Trend,
+    pub(crate) first_and_last: String,
+    pub(crate) table: Vec<PointRow>,
+    pub(crate) floor: String,
+}
+
+pub(crate) struct PointRow {
+    pub(crate) from: When,
+    pub(crate) millis: i64,
+    pub(crate) now: String,
+    pub(crate) address: String,
+    pub(crate) then: String,
+}
+
+type Mean = (&'static str, &'static str, &'static str, fn(&Means) -> f64);
+
+const MEANS: [Mean; 4] = [
+    ("axis", "AXIS", "", |means| means.axis),
+    ("ra", "Resolution accuracy", "RA", |means| means.resolution_accuracy),
+    ("ie", "Interaction effort", "IE", |means| means.interaction_effort),
+    ("hs", "Handoff smoothness", "HS", |means| means.handoff_smoothness),
+];
+
+fn points(series: &[SeriesPoint], of: fn(&Means) -> f64) -> Vec<TrendPoint> {
+    series.iter().map(|point| (point.period.from, point.measures.means.as_ref().map(of))).collect()
+}
+
+/// The four charts, on one axis.
+pub(crate) fn charts(summary: &Summary, base: &[(String, String)]) -> Vec<MeanChart> {
+    let Some(means) = &summary.totals.means else { return Vec::new() };
+    let series = summary.series.as_deref().unwrap_or_default();
+    let compared = summary.compared.as_ref();
+    let before = compared.and_then(|compared| compared.series.as_deref()).unwrap_or_default();
+    let all = MEANS.iter().flat_map(|(_, _, _, of)| {
+        let values = series.iter().chain(before).filter_map(|point| point.measures.means.as_ref());
+        values.map(of).collect::<Vec<_>>()
+    });
+    let floor = floor_of(all);
+    MEANS
+        .iter()
+        .map(|(id, title, short, of)| {
+            let (now, then) = (points(series, *of), points(before, *of));
+            let mean = of(means);
+            let earlier = compared.and_then(|compared| compared.totals.means.as_ref()).map(of);
+            MeanChart {
+                id,
+                title,
+                short,
+                mean: format!("{mean:.2}"),
+                band: band_of(mean),
+                change: earlier.map(|earlier| format!("{} from {earlier:.2}", signed(mean - earlier, 2))),
+                address: rows(base, &[("status", "scored")]),
+                first_and_last: first_and_last(&now),
+                table: table(series, &now, &then),
+                trend: trend(&now, &then, floor),
+                floor: format!("{floor}"),
+            }
+        })
+        .collect()
+}
+
+fn first_and_last(points: &[TrendPoint]) -> String {
+    let mut values = points.iter().filter_map(|(_, value)| *value);
+    match (values.next(), values.next_back()) {
+        (Some(first), Some(last)) => format!("{first:.2} at the beginning and {last:.2} at the end"),
+        (Some(only), None) => format!("{only:.2}"),
+        (None, _) => "nothing scored".to_owned(),
+    }
+}
+
+fn table(series: &[SeriesPoint], now: &[TrendPoint], then: &[TrendPoint]) -> Vec<PointRow> {
+    let text = |value: Option<&TrendPoint>| {
+        value.and_then(|(_, value)| *value).map(|value| format!("{value:.2}")).unwrap_or_default()
+    };
+    series
+        .iter()
+        .enumerate()
+        .map(|(at, point)| {
+            let filters = assay_contracts::evaluations::EvaluationFilters {
+                from: Some(point.period.from),
+                to: Some(point.period.to),
+                ..Default::default()
+            };
+            PointRow {
+                from: When::day(point.period.from),
+                millis: point.period.from.as_millis(),
+                now: text(now.get(at)),
+                address: rows(&filter_pairs(&filters), &[("status", "scored")]),
+                then: text(then.get(at)),
+            }
+        })
+        .collect()
+}
+
+/// One step of a distribution.
+pub(crate) struct Bar {
+    pub(crate) range: String,
+    pub(crate) band: &'static str,
+    pub(crate) width: String,
+    pub(crate) count: String,
+    pub(crate) share: String,
+    pub(crate) address: Option<String>,
+}
+
+/// The distribution of one score, the best at the top.
+pub(crate) fn bars(summary: &Summary, of: &str, base: &[(String, String)]) -> Vec<Bar> {
+    let distributions = &summary.distributions;
+    let steps: &[DistributionStep] = match of {
+        "resolution_accuracy" => &distributions.resolution_accuracy,
+        "interaction_effort" => &distributions.interaction_effort,
+        "handoff_smoothness" => &distributions.handoff_smoothness,
+        _ => &distributions.axis,
+    };
+    let highest = steps.iter().map(|step| step.count).max().unwrap_or(0).max(1);
+    let (min, max) = (format!("{of}_min"), format!("{of}_max"));
+    steps
+        .iter()
+        .rev()
+        .map(|step| {
+            let (low, high) = (step.min.to_string(), step.max.to_string());
+            Bar {
+                range: format!("{low}–{high}"),
+                band: AxisBand::of_score(step.min).as_str(),
+                width: format!("{:.1}", step.count as f64 / highest as f64 * 100.0),
+                count: count(step.count),
+                share: share(step.count, summary.totals.scored),
+                address: (step.count > 0).then(|| rows(base, &[(&min, &low), (&max, &high)])),
+            }
+        })
+        .collect()
+}
+
+/// Conversations of one band.
+pub(crate) struct BandCell {
+    pub(crate) band: &'static str,
+    pub(crate) count: String,
+    pub(crate) address: Option<String>,
+    pub(crate) share: String,
+    pub(crate) points: Option<String>,
+}
+
+/// The four bands of the conversations.
+pub(crate) fn band_cells(summary: &Summary, base: &[(String, String)]) -> Vec<BandCell> {
+    let counts = |measures: &Measures| {
+        let bands = measures.bands;
+        [("excellent", bands.excellent), ("good", bands.good), ("mixed", bands.mixed), ("poor", bands.poor)]
+    };
+    let scored = summary.totals.scored;
+    let before = summary.compared.as_ref().map(|compared| (counts(&compared.totals), compared.totals.scored));
+    counts(&summary.totals)
+        .into_iter()
+        .enumerate()
+        .map(|(at, (band, number))| BandCell {
+            band,
+            count: count(number),
+            address: (number > 0).then(|| rows(base, &[("band", band)])),
+            share: share(number, scored),
+            points: before.map(|(counts, scored_before)| change(number, scored, counts[at].1, scored_before)),
+        })
+        .collect()
+}
+
+/// The bar of the three assessments: class, place, width and text where there is room for it.
+pub(crate) fn charge_bar(charges: &ChargeCounts) -> Vec<(&'static str, String, String, String)> {
+    let parts =
+        [("supported", charges.supported), ("review", charges.review), ("disputed", charges.disputed)];
+    let total = parts.iter().map(|(_, number)| number).sum::<u64>().max(1) as f64;
+    let mut at = 0.0;
+    let mut bar = Vec::new();
+    for (name, number) in parts.into_iter().filter(|(_, number)| *number > 0) {
+        let width = number as f64 / total * 100.0;
+        let text = if width > 14.0 { name.to_owned() } else { String::new() };
+        bar.push((name, format!("{at:.2}"), format!("{width:.2}"), text));
+        at += width;
+    }
+    bar
+}
+
+/// One assessment of charges.
+pub(crate) struct ChargeRow {
+    pub(crate) name: &'static str,
+    pub(crate) count: String,
+    pub(crate) address: Option<String>,
+    pub(crate) share: String,
+    pub(crate) before: Option<String>,
+    pub(crate) points: Option<String>,
+}
+
+/// The assessments of charges beside those of the period before.
+pub(crate) fn charge_rows(summary: &Summary, base: &[(String, String)]) -> Vec<ChargeRow> {
+    let counts = |charges: &ChargeCounts| {
+        [("supported", charges.supported), ("review", charges.review), ("disputed", charges.disputed)]
+    };
+    let sum = |counts: &[(&str, u64); 3]| counts.iter().map(|(_, number)| number).sum::<u64>();
+    let now = counts(&summary.totals.charges);
+    let before = summary.compared.as_ref().map(|compared| counts(&compared.totals.charges));
+    now.into_iter()
+        .enumerate()
+        .map(|(at, (name, number))| ChargeRow {
+            name,
+            count: count(number),
+            address: (number > 0).then(|| rows(base, &[("charge", name)])),
+            share: share(number, sum(&now)),
+            before: before.map(|before| share(before[at].1, sum(&before))),
+            points: before.map(|before| change(number, sum(&now), before[at].1, sum(&before))),
+        })
+        .collect()
+}
+
+/// A reason of charges.
+pub(crate) struct ReasonRow {
+    pub(crate) code: &'static str,
+    pub(crate) meaning: &'static str,
+    /// With any assessment, to be looked at, and disputed.
+    pub(crate) cells: [Cell; 3],
+}
+
+/// A number with the rows that make it.
+pub(crate) struct Cell {
+    pub(crate) text: String,
+    pub(crate) address: Option<String>,
+}
+
+fn cell(number: u64, address: impl FnOnce() -> String) -> Cell {
+    Cell { text: count(number), address: (number > 0).then(address) }
+}
+
+/// The reasons of charges, and how they were assessed.
+pub(crate) fn reasons(summary: &Summary, base: &[(String, String)]) -> Vec<ReasonRow> {
+    let reasons = summary.charge_reasons.iter().filter(|reason| reason.count > 0);
+    reasons
+        .map(|found| {
+            let code = found.reason.as_str();
+            let with = |charge| rows(base, &[("charge", charge), ("charge_reason", code)]);
+            ReasonRow {
+                code,
+                meaning: reason_meaning(found.reason),
+                cells: [
+                    cell(found.charges.review, || with("review")),
+                    cell(found.charges.disputed, || with("disputed")),
+                    cell(found.count, || rows(base, &[("charge_reason", code)])),
+                ],
+            }
+        })
+        .collect()
+}
+
+/// A row of the breakdown.
+pub(crate) struct GroupRow {
+    pub(crate) name: String,
+    pub(crate) is_inner: bool,
+    pub(crate) address: Option<String>,
+    pub(crate) scored: Cell,
+    /// AXIS and its parts.
+    pub(crate) means: [String; 4],
+    pub(crate) axis_width: String,
+    pub(crate) scored_address: String,
+    pub(crate) charges: [Cell; 3],
+    pub(crate) disputed: String,
+    pub(crate) bar: Vec<(&'static str, String, String, String)>,
+}
+
+impl GroupRow {
+    fn new(name: String, measures: &Measures, base: &[(String, String)], is_inner: bool) -> Self {
+        let means = measures.means.as_ref();
+        let mean =
+            |of: fn(&Means) -> f64| means.map_or_else(|| "–".to_owned(), |means| format!("{:.2}", of(means)));
+        let charges = &measures.charges;
+        let scored_address = rows(base, &[("status", "scored")]);
+        Self {
+            name,
+            is_inner,
+            address: Some(list_address(base)),
+            scored: cell(measures.scored, || scored_address.clone()),
+            means: MEANS.map(|(_, _, _, of)| mean(of)),
+            axis_width: format!("{:.1}", means.map_or(0.0, |means| score_percent(means.axis) * 0.88)),
+            charges: [
+                cell(charges.supported, || rows(base, &[("charge", "supported")])),
+                cell(charges.review, || rows(base, &[("charge", "review")])),
+                cell(charges.disputed, || rows(base, &[("charge", "disputed")])),
+            ],
+            disputed: share(charges.disputed, charges.supported + charges.review + charges.disputed),
+            bar: charge_bar(charges),
+            scored_address,
+        }
+    }
+
+    /// The whole period.
+    pub(crate) fn all(summary: &Summary, base: &[(String, String)]) -> Self {
+        Self::new("All".to_owned(), &summary.totals, base, false)
+    }
+}
+
+/// The rows of the breakdown: each outer group, then its inner ones unless there is one alone.
+pub(crate) fn groups(summary: &Summary, base: &[(String, String)]) -> Vec<GroupRow> {
+    let Some(breakdown) = &summary.breakdown else { return Vec::new() };
+    let Some(outer) = breakdown.by.first() else { return Vec::new() };
+    let inner = breakdown.by.get(1);
+    let mut found = Vec::new();
+    for group in &breakdown.groups {
+        let of_group = narrowed(base, outer.as_str(), group);
+        let mut row = GroupRow::new(name_of(outer.as_str(), group), &group.measures, &of_group, false);
+        row.address = row.address.filter(|_| group.value.is_some());
+        found.push(row);
+        for part in inner.iter().flat_map(|inner| group.groups.iter().map(move |part| (inner, part))) {
+            let (inner, part) = part;
+            let of_part = narrowed(&of_group, inner.as_str(), part);
+            found.push(GroupRow::new(name_of(inner.as_str(), part), &part.measures, &of_part, true));
+        }
+    }
+    found
+}
+
+fn narrowed(base: &[(String, String)], dimension: &str, group: &Group) -> Pairs {
+    let value = group.value.iter().map(|value| (dimension.to_owned(), value.clone()));
+    base.iter().cloned().chain(value).collect()
+}
+
+fn name_of(dimension: &str, group: &Group) -> String {
+    match (&group.label, &group.value) {
+        (Some(label), _) => label.clone(),
+        (None, Some(value)) if dimension == "agent" && value == "none" => "No agent named".to_owned(),
+        (None, Some(value)) => {
+            let text = value_label(dimension, value);
+            let mut characters = text.chars();
+            characters
+                .next()
+                .map(|first| first.to_uppercase().chain(characters).collect())
+                .unwrap_or_default()
+        }
+        (None, None) => "Unknown".to_owned(),
+    }
+}

@@ -1,0 +1,94 @@
+//! What every page has: title, navigation, theme, and the token of its forms.
+
+use actix_web::HttpRequest;
+use actix_web::http::header::COOKIE;
+
+use super::Console;
+use super::assets::Addresses;
+use super::viewer::Viewer;
+use crate::domain::cookie_value;
+
+/// The cookie of the theme; without it the system decides.
+pub(crate) const THEME_COOKIE: &str = "assay-theme";
+
+/// The pages of the navigation.
+pub(crate) const SECTIONS: [(&str, &str); 7] = [
+    ("Overview", "/console"),
+    ("Conversations", "/console/conversations"),
+    ("Exports", "/console/exports"),
+    ("Webhooks", "/console/webhooks"),
+    ("Keys", "/console/keys"),
+    ("Agents", "/console/agents"),
+    ("Imports", "/console/imports"),
+];
+
+/// The frame of a page.
+pub(crate) struct Shell {
+    pub(crate) title: String,
+    /// The address of the current section; empty for none.
+    pub(crate) section: &'static str,
+    /// `None`: nobody is signed in.
+    pub(crate) organization: Option<String>,
+    /// Token of the forms of the session.
+    pub(crate) csrf: String,
+    /// `light`, `dark` or `system`.
+    pub(crate) theme: &'static str,
+    /// Path and query of the page.
+    pub(crate) here: String,
+    pub(crate) files: Addresses,
+    /// Whether the page has charts.
+    pub(crate) has_charts: bool,
+}
+
+impl Shell {
+    pub(crate) fn new(
+        request: &HttpRequest,
+        console: &Console,
+        viewer: &Viewer,
+        section: &'static str,
+        title: impl Into<String>,
+    ) -> Self {
+        Self {
+            section,
+            organization: Some(viewer.session.organization.clone()),
+            csrf: viewer.form_token(),
+            ..Self::signed_out(request, console, title)
+        }
+    }
+
+    /// The frame of a page for anybody.
+    pub(crate) fn signed_out(request: &HttpRequest, console: &Console, title: impl Into<String>) -> Self {
+        let here = request.uri().path_and_query().map(|path| path.as_str().to_owned()).unwrap_or_default();
+        Self {
+            title: title.into(),
+            section: "",
+            organization: None,
+            csrf: String::new(),
+            theme: theme(request),
+            here,
+            files: console.assets.addresses.clone(),
+            has_charts: false,
+        }
+    }
+
+    pub(crate) fn sections(&self) -> impl Iterator<Item = (&'static str, &'static str, bool)> + '_ {
+        SECTIONS.into_iter().map(|(name, address)| (name, address, address == self.section))
+    }
+
+    pub(crate) fn themes(&self) -> impl Iterator<Item = (&'static str, bool)> + '_ {
+        THEMES.into_iter().map(|theme| (theme, theme == self.theme))
+    }
+
+    /// The query of the links that change the theme and come back.
+    pub(crate) fn back_query(&self) -> String {
+        assay_contracts::evaluations::encode_query([("back", &self.here)])
+    }
+}
+
+pub(crate) const THEMES: [&str; 3] = ["system", "light", "dark"];
+
+fn theme(request: &HttpRequest) -> &'static str {
+    let headers = request.headers().get_all(COOKIE).filter_map(|value| value.to_str().ok());
+    let named = cookie_value(headers, THEME_COOKIE);
+    THEMES.into_iter().find(|theme| named == Some(*theme)).unwrap_or("system")
+}

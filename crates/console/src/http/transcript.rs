@@ -1,0 +1,130 @@
+//! The transcript of a conversation, with the quotes of the verdict marked and numbered in the order of reading.
+
+use std::collections::BTreeMap;
+
+use assay_contracts::conversation::{Author, Message, MessageKind};
+use assay_contracts::evaluation::{Evaluation, Evidence};
+
+use super::verdict::{Reason, reasons};
+use crate::domain::{Part, Quote, Run, When, parts, runs, shares};
+
+/// All texts of a page together, in bytes: so that also one that cannot be compressed fits into 100 kB.
+const PAGE_BYTES: usize = 60_000;
+
+/// One item.
+pub(crate) struct Item {
+    pub(crate) number: usize,
+    /// `customer`, `ai`, `human`, `comment` or `event`.
+    pub(crate) kind: &'static str,
+    pub(crate) who: &'static str,
+    pub(crate) name: Option<Vec<Run>>,
+    pub(crate) time: When,
+    pub(crate) parts: Vec<Part>,
+}
+
+/// The number of each quote, and what points to it.
+pub(crate) struct Quotes {
+    /// By index in the evidence.
+    numbers: BTreeMap<usize, usize>,
+    /// By number: place and words of the reasons.
+    targets: BTreeMap<usize, Vec<(String, String)>>,
+}
+
+impl Quotes {
+    /// Numbers the quotes that a reason points to and that lie in the transcript.
+    pub(crate) fn of(messages: &[Message], evaluation: Option<&Evaluation>) -> Self {
+        let Some(evaluation) = evaluation else {
+            return Self { numbers: BTreeMap::new(), targets: BTreeMap::new() };
+        };
+        let reasons = reasons(evaluation);
+        let is_used = |index: &usize| reasons.iter().any(|reason| reason.evidence.contains(index));
+        let mut found: Vec<(usize, usize, usize)> = evaluation
+            .evidence
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| is_used(index))
+            .filter_map(|(index, evidence)| Some((message_of(messages, evidence)?, evidence.start, index)))
+            .collect();
+        found.sort_unstable();
+        let numbers: BTreeMap<usize, usize> =
+            found.into_iter().enumerate().map(|(at, (_, _, index))| (index, at + 1)).collect();
+        let targets = numbers.iter().map(|(index, number)| (*number, targets_of(*index, &reasons)));
+        Self { targets: targets.collect(), numbers }
+    }
+
+    pub(crate) fn number_of(&self, index: usize) -> Option<usize> {
+        self.numbers.get(&index).copied()
+    }
+
+    /// Where a quote leads: to its first reason.
+    pub(crate) fn target(&self, number: &usize) -> &str {
+        self.targets.get(number).and_then(|targets| targets.first()).map_or("", |(anchor, _)| anchor)
+    }
+
+    /// All reasons of a quote in words.
+    pub(crate) fn title(&self, number: &usize) -> String {
+        let targets = self.targets.get(number).map(Vec::as_slice).unwrap_or_default();
+        targets.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("; ")
+    }
+}
+
+fn targets_of(index: usize, reasons: &[Reason]) -> Vec<(String, String)> {
+    let pointing = reasons.iter().filter(|reason| reason.evidence.contains(&index));
+    pointing.map(|reason| (reason.anchor.clone(), reason.text.clone())).collect()
+}
+
+fn message_of(messages: &[Message], evidence: &Evidence) -> Option<usize> {
+    messages.iter().position(|message| {
+        message.external_id == evidence.message_external_id
+            && message.content.get(evidence.start..evidence.end) == Some(evidence.quote.as_str())
+    })
+}
+
+/// The items of a transcript; `whole` names one that is shown without cuts.
+pub(crate) fn items(
+    messages: &[Message],
+    evaluation: Option<&Evaluation>,
+    quotes: &Quotes,
+    whole: Option<usize>,
+) -> Vec<Item> {
+    let lengths: Vec<usize> = messages.iter().map(|message| message.content.len()).collect();
+    let share = shares(&lengths, PAGE_BYTES);
+    let all = messages.iter().enumerate();
+    all.map(|(at, message)| {
+        let marked =
+            evaluation.map(|evaluation| marked(at, messages, evaluation, quotes)).unwrap_or_default();
+        let max = if whole == Some(at) { usize::MAX } else { share };
+        item(at, message, &marked, max)
+    })
+    .collect()
+}
+
+fn marked(at: usize, messages: &[Message], evaluation: &Evaluation, quotes: &Quotes) -> Vec<Quote> {
+    let evidence = evaluation.evidence.iter().enumerate();
+    evidence
+        .filter(|(_, evidence)| message_of(messages, evidence) == Some(at))
+        .filter_map(|(index, evidence)| {
+            Some(Quote { number: quotes.number_of(index)?, bytes: evidence.start..evidence.end })
+        })
+        .collect()
+}
+
+fn item(at: usize, message: &Message, quotes: &[Quote], max_bytes: usize) -> Item {
+    let (kind, who) = match (message.kind, &message.author) {
+        (MessageKind::Comment, _) => ("comment", "Internal comment"),
+        (_, Author::Contact { .. }) => ("customer", "Customer"),
+        (_, Author::Ai { .. }) => ("ai", "AI agent"),
+        (_, Author::Teammate { .. }) => ("human", "Teammate"),
+        (_, Author::System { .. }) => ("event", ""),
+        (_, Author::Mixed) => ("human", "Several authors"),
+    };
+    let parts = parts(&message.content, quotes, max_bytes);
+    Item {
+        number: at + 1,
+        kind,
+        who,
+        name: message.author.name().filter(|name| !name.trim().is_empty()).map(runs),
+        time: When::short(message.timestamp),
+        parts,
+    }
+}

@@ -1,0 +1,82 @@
+//! The person who looks: the session of the cookie.
+
+use actix_web::HttpRequest;
+use actix_web::http::header::COOKIE;
+use assay_contracts::console::Session;
+use assay_contracts::internal::PUBLIC_BASE_URL_HEADER;
+use assay_platform::auth::{RandomToken, ServiceClaims};
+
+use super::Console;
+use super::error::PageError;
+use crate::app::{claims_of, find_session};
+use crate::domain::cookie_value;
+
+/// The purpose of the token in forms.
+const FORM: &str = "form";
+
+/// Somebody who is signed in.
+pub(crate) struct Viewer {
+    pub(crate) session: Session,
+    /// For calls to services on behalf of the organization.
+    pub(crate) claims: ServiceClaims,
+    token: RandomToken,
+}
+
+impl Viewer {
+    /// The session of the request.
+    ///
+    /// # Errors
+    /// [`PageError::SignedOut`] without one.
+    pub(crate) async fn of(request: &HttpRequest, console: &Console) -> Result<Self, PageError> {
+        let token = session_token(request).ok_or(PageError::SignedOut)?;
+        let session = find_session(&console.services, &token).await?.ok_or(PageError::SignedOut)?;
+        Ok(Self { claims: claims_of(session.organization_id), session, token })
+    }
+
+    /// What forms of this session carry; nobody else can make it.
+    pub(crate) fn form_token(&self) -> String {
+        self.token.derive(FORM)
+    }
+}
+
+/// The address under which browsers see us, from the gateway.
+pub(crate) struct PublicAddress {
+    pub(crate) is_secure: bool,
+    /// With the port.
+    pub(crate) host: String,
+    /// Scheme and authority.
+    pub(crate) base: String,
+}
+
+impl PublicAddress {
+    pub(crate) fn of(request: &HttpRequest) -> Self {
+        let header = request.headers().get(PUBLIC_BASE_URL_HEADER).and_then(|value| value.to_str().ok());
+        let base = header.unwrap_or("http://localhost").to_owned();
+        let host = base.split_once("://").map_or("", |(_, host)| host).to_owned();
+        Self { is_secure: base.starts_with("https://"), host, base }
+    }
+
+    /// The name of a cookie: browsers take one that begins with `__Host-` only over TLS, for this host and all paths.
+    pub(crate) fn cookie_name(&self, name: &str) -> String {
+        if self.is_secure { format!("__Host-{name}") } else { name.to_owned() }
+    }
+
+    /// A `Set-Cookie` that only requests of our own site carry and no script can read.
+    pub(crate) fn cookie(&self, name: &str, value: &str, max_age_seconds: i64) -> String {
+        let (name, secure) = (self.cookie_name(name), if self.is_secure { "; Secure" } else { "" });
+        format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={max_age_seconds}{secure}")
+    }
+}
+
+/// The cookie of the session.
+pub(crate) const SESSION_COOKIE: &str = "assay-session";
+
+fn session_token(request: &HttpRequest) -> Option<RandomToken> {
+    RandomToken::parse(cookie(request, SESSION_COOKIE)?)
+}
+
+/// The value of one of our cookies.
+pub(crate) fn cookie<'r>(request: &'r HttpRequest, name: &str) -> Option<&'r str> {
+    let name = PublicAddress::of(request).cookie_name(name);
+    cookie_value(request.headers().get_all(COOKIE).filter_map(|value| value.to_str().ok()), &name)
+}

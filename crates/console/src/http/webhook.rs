@@ -1,0 +1,235 @@
+//! One webhook: its settings, its messages with their attempts, and replays.
+
+use actix_web::http::StatusCode;
+use actix_web::web::{Data, Path, Payload};
+use actix_web::{HttpRequest, HttpResponse};
+use askama::Template;
+use assay_clients::ClientError;
+use assay_contracts::ids::{WebhookDeliveryId, WebhookId};
+use assay_contracts::webhook::{DeliveryStatus, WebhookDelivery, WebhookDeliveryDetails};
+use serde_json::json;
+
+use super::Console;
+use super::error::PageError;
+use super::form::{Faults, own_form};
+use super::respond::{page, redirect};
+use super::shell::Shell;
+use super::viewer::Viewer;
+use super::webhooks::{SECTION, WebhookForm, body, service, state};
+use crate::app::{
+    change_webhook, delete_webhook, list_deliveries, read_delivery, read_webhook, replay_delivery,
+    rotate_secret, send_test,
+};
+use crate::domain::{Pairs, When, with_query, words};
+
+#[derive(Template)]
+#[template(path = "webhook.html")]
+struct WebhookPage {
+    shell: Shell,
+    id: String,
+    url: String,
+    state: String,
+    is_enabled: bool,
+    form: WebhookForm,
+    deliveries: Vec<Row>,
+    statuses: Vec<(&'static str, String, bool)>,
+    next: Option<String>,
+    done: Option<&'static str>,
+    secret: Option<String>,
+}
+
+struct Row {
+    id: String,
+    event: String,
+    status: &'static str,
+    attempts: u32,
+    created: When,
+    next_attempt: Option<When>,
+}
+
+#[derive(Template)]
+#[template(path = "delivery.html")]
+struct DeliveryPage {
+    shell: Shell,
+    webhook: String,
+    row: Row,
+    payload: Option<String>,
+    attempts: Vec<AttemptRow>,
+}
+
+struct AttemptRow {
+    number: u32,
+    at: When,
+    took: String,
+    outcome: String,
+    is_good: bool,
+}
+
+pub(crate) async fn show_webhook(
+    request: HttpRequest,
+    console: Data<Console>,
+    id: Path<String>,
+) -> Result<HttpResponse, PageError> {
+    let viewer = Viewer::of(&request, &console).await?;
+    show(&request, &console, &viewer, webhook_id(&id)?, StatusCode::OK, |_| {}).await
+}
+
+/// The settings were sent, or one of the buttons: `test`, `rotate`, `enable`, `disable`, `delete`.
+pub(crate) async fn change(
+    request: HttpRequest,
+    payload: Payload,
+    console: Data<Console>,
+    id: Path<String>,
+) -> Result<HttpResponse, PageError> {
+    let viewer = Viewer::of(&request, &console).await?;
+    let fields = own_form(&request, payload, &viewer).await?;
+    let (service, claims, id) = (service(&console)?, &viewer.claims, webhook_id(&id)?);
+    let here = |done: &str| Ok(redirect(&format!("{SECTION}/{id}?done={done}")));
+    match fields.get("do") {
+        "test" => {
+            send_test(service, claims, id).await?;
+            here("test")
+        }
+        "rotate" => {
+            let secret = rotate_secret(service, claims, id).await?.secret;
+            show(&request, &console, &viewer, id, StatusCode::OK, |page| page.secret = Some(secret)).await
+        }
+        "delete" => {
+            delete_webhook(service, claims, id).await?;
+            Ok(redirect(&format!("{SECTION}?done=deleted")))
+        }
+        switch @ ("enable" | "disable") => {
+            change_webhook(service, claims, id, &json!({ "enabled": switch == "enable" })).await?;
+            here("changed")
+        }
+        _ => match change_webhook(service, claims, id, &body(&fields)).await {
+            Ok(_) => here("changed"),
+            Err(ClientError::Refused { status: 400, problem: Some(problem), .. }) => {
+                let mut faults = Faults::new(problem.errors);
+                if faults.is_empty() {
+                    faults.add("url", problem.detail.unwrap_or(problem.title));
+                }
+                let form = WebhookForm::typed(&fields, faults);
+                let status = StatusCode::BAD_REQUEST;
+                show(&request, &console, &viewer, id, status, |page| page.form = form).await
+            }
+            Err(error) => Err(error.into()),
+        },
+    }
+}
+
+async fn show(
+    request: &HttpRequest,
+    console: &Console,
+    viewer: &Viewer,
+    id: WebhookId,
+    status: StatusCode,
+    fill: impl FnOnce(&mut WebhookPage),
+) -> Result<HttpResponse, PageError> {
+    let query: Pairs = url::form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect();
+    let get = |name: &str| query.iter().find(|pair| pair.0 == name).map(|pair| pair.1.as_str());
+    let (wanted, cursor) =
+        (get("status").filter(|status| DeliveryStatus::from_name(status).is_some()), get("cursor"));
+    let service = service(console)?;
+    let (webhook, deliveries) = futures_util::future::try_join(
+        read_webhook(service, &viewer.claims, id),
+        list_deliveries(service, &viewer.claims, id, wanted, cursor),
+    )
+    .await?;
+    let here = format!("{SECTION}/{id}");
+    let statuses = DeliveryStatus::ALL.map(|status| status.as_str());
+    let address = |name: &str| with_query(&here, &[("status".to_owned(), name.to_owned())]);
+    let next = deliveries.page_info.next_cursor.map(|cursor| {
+        let status = wanted.map(|status| ("status".to_owned(), status.to_owned()));
+        with_query(&here, &status.into_iter().chain([("cursor".to_owned(), cursor)]).collect::<Pairs>())
+    });
+    let all = [("all", here.clone(), wanted.is_none())];
+    let mut template = WebhookPage {
+        shell: Shell::new(request, console, viewer, SECTION, "Webhook"),
+        id: id.to_string(),
+        state: state(&webhook),
+        is_enabled: webhook.enabled,
+        form: WebhookForm::of(&webhook),
+        url: webhook.url,
+        deliveries: deliveries.data.iter().map(row).collect(),
+        statuses: all
+            .into_iter()
+            .chain(statuses.map(|name| (name, address(name), wanted == Some(name))))
+            .collect(),
+        next,
+        done: match get("done") {
+            Some("test") => Some("A test message is queued; it appears below."),
+            Some("changed") => Some("The webhook is changed."),
+            Some("replayed") => Some("The message is queued again."),
+            _ => None,
+        },
+        secret: None,
+    };
+    fill(&mut template);
+    page(request, status, &template)
+}
+
+pub(crate) async fn show_delivery(
+    request: HttpRequest,
+    console: Data<Console>,
+    ids: Path<(String, String)>,
+) -> Result<HttpResponse, PageError> {
+    let viewer = Viewer::of(&request, &console).await?;
+    let (webhook, delivery) = (webhook_id(&ids.0)?, delivery_id(&ids.1)?);
+    let found = read_delivery(service(&console)?, &viewer.claims, webhook, delivery).await?;
+    let shell = Shell::new(&request, &console, &viewer, SECTION, "Message");
+    page(&request, StatusCode::OK, &delivery_page(shell, webhook, found))
+}
+
+pub(crate) async fn replay(
+    request: HttpRequest,
+    payload: Payload,
+    console: Data<Console>,
+    ids: Path<(String, String)>,
+) -> Result<HttpResponse, PageError> {
+    let viewer = Viewer::of(&request, &console).await?;
+    own_form(&request, payload, &viewer).await?;
+    let (webhook, delivery) = (webhook_id(&ids.0)?, delivery_id(&ids.1)?);
+    replay_delivery(service(&console)?, &viewer.claims, webhook, delivery).await?;
+    Ok(redirect(&format!("{SECTION}/{webhook}?done=replayed")))
+}
+
+fn delivery_page(shell: Shell, webhook: WebhookId, found: WebhookDeliveryDetails) -> DeliveryPage {
+    let attempts = found.attempt_log.iter().map(|attempt| AttemptRow {
+        number: attempt.number,
+        at: When::long(attempt.attempted_at),
+        took: format!("{} ms", attempt.duration_ms),
+        outcome: match (attempt.status_code, attempt.error) {
+            (Some(code), None) => code.to_string(),
+            (Some(code), Some(error)) => format!("{code}, {}", words(error.as_str())),
+            (None, error) => error.map_or_else(String::new, |error| words(error.as_str())),
+        },
+        is_good: attempt.error.is_none(),
+    });
+    DeliveryPage {
+        attempts: attempts.collect(),
+        payload: found.payload.and_then(|payload| serde_json::to_string_pretty(&payload).ok()),
+        row: row(&found.delivery),
+        webhook: webhook.to_string(),
+        shell,
+    }
+}
+
+fn row(delivery: &WebhookDelivery) -> Row {
+    Row {
+        id: delivery.id.to_string(),
+        event: words(delivery.event.as_str()),
+        status: delivery.status.as_str(),
+        attempts: delivery.attempts,
+        created: When::long(delivery.created_at),
+        next_attempt: delivery.next_attempt_at.map(When::long),
+    }
+}
+
+fn webhook_id(text: &str) -> Result<WebhookId, PageError> {
+    text.parse().map_err(|_| PageError::NotFound)
+}
+
+fn delivery_id(text: &str) -> Result<WebhookDeliveryId, PageError> {
+    text.parse().map_err(|_| PageError::NotFound)
+}

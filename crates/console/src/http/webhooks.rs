@@ -1,0 +1,180 @@
+//! Webhooks: the list and a new one.
+
+use actix_web::http::StatusCode;
+use actix_web::web::{Data, Payload};
+use actix_web::{HttpRequest, HttpResponse};
+use askama::Template;
+use assay_clients::{ClientError, Service};
+use assay_contracts::webhook::{DEFAULT_LOW_SCORE, Webhook, WebhookEvent};
+use serde_json::{Value, json};
+
+use super::Console;
+use super::error::PageError;
+use super::form::{Faults, Fields, own_form};
+use super::respond::page;
+use super::shell::Shell;
+use super::viewer::Viewer;
+use crate::app::{create_webhook, list_webhooks};
+use crate::domain::{When, words};
+
+pub(crate) const SECTION: &str = "/console/webhooks";
+
+#[derive(Template)]
+#[template(path = "webhooks.html")]
+struct WebhooksPage {
+    shell: Shell,
+    /// `None`: this installation sends no webhooks.
+    webhooks: Option<Vec<Row>>,
+    form: WebhookForm,
+    /// Address and secret of the webhook that was just made: the secret is shown once here.
+    created: Option<(String, String)>,
+    is_deleted: bool,
+}
+
+struct Row {
+    id: String,
+    url: String,
+    description: String,
+    events: String,
+    state: String,
+    is_bad: bool,
+    failing: Option<When>,
+}
+
+/// The fields of a webhook.
+pub(crate) struct WebhookForm {
+    pub(crate) url: String,
+    pub(crate) description: String,
+    pub(crate) low_score: String,
+    pub(crate) events: Vec<(&'static str, String, bool)>,
+    pub(crate) faults: Faults,
+}
+
+impl WebhookForm {
+    /// An empty form.
+    fn empty() -> Self {
+        Self {
+            url: String::new(),
+            description: String::new(),
+            low_score: format!("{DEFAULT_LOW_SCORE:.1}"),
+            events: events(|_| true),
+            faults: Faults::default(),
+        }
+    }
+
+    /// What was typed.
+    pub(crate) fn typed(fields: &Fields, faults: Faults) -> Self {
+        Self {
+            url: fields.get("url").to_owned(),
+            description: fields.get("description").to_owned(),
+            low_score: fields.get("axis_low_score_below").to_owned(),
+            events: events(|name| fields.has("events", name)),
+            faults,
+        }
+    }
+
+    /// A webhook as it is.
+    pub(crate) fn of(webhook: &Webhook) -> Self {
+        Self {
+            url: webhook.url.clone(),
+            description: webhook.description.clone().unwrap_or_default(),
+            low_score: webhook.axis_low_score_below.to_string(),
+            events: events(|name| webhook.events.iter().any(|event| event.as_str() == name)),
+            faults: Faults::default(),
+        }
+    }
+}
+
+fn events(is_chosen: impl Fn(&str) -> bool) -> Vec<(&'static str, String, bool)> {
+    let all = WebhookEvent::SUBSCRIBABLE.iter().map(|event| event.as_str());
+    all.map(|name| (name, words(name), is_chosen(name))).collect()
+}
+
+/// The body of the public operations; the service checks it.
+pub(crate) fn body(fields: &Fields) -> Value {
+    let low_score = fields.get("axis_low_score_below").trim();
+    let low_score: Value = low_score.parse::<f64>().map_or_else(|_| Value::from(low_score), Value::from);
+    let events: Vec<&str> = fields.all("events").collect();
+    let mut body =
+        json!({ "url": fields.get("url").trim(), "events": events, "axis_low_score_below": low_score });
+    let description = fields.get("description").trim();
+    if !description.is_empty() {
+        body["description"] = Value::from(description);
+    }
+    body
+}
+
+/// The service, or the page that says that there is none.
+pub(crate) fn service(console: &Console) -> Result<&Service, PageError> {
+    console.services.webhooks.as_ref().ok_or(PageError::NotFound)
+}
+
+pub(crate) async fn list(request: HttpRequest, console: Data<Console>) -> Result<HttpResponse, PageError> {
+    let viewer = Viewer::of(&request, &console).await?;
+    let is_deleted = request.query_string() == "done=deleted";
+    show(&request, &console, &viewer, StatusCode::OK, |page| page.is_deleted = is_deleted).await
+}
+
+pub(crate) async fn create(
+    request: HttpRequest,
+    payload: Payload,
+    console: Data<Console>,
+) -> Result<HttpResponse, PageError> {
+    let viewer = Viewer::of(&request, &console).await?;
+    let fields = own_form(&request, payload, &viewer).await?;
+    match create_webhook(service(&console)?, &viewer.claims, &body(&fields)).await {
+        Ok(created) => {
+            let shown = (created.webhook.url, created.secret);
+            show(&request, &console, &viewer, StatusCode::CREATED, |page| page.created = Some(shown)).await
+        }
+        Err(ClientError::Refused { status: 400 | 409, problem: Some(problem), .. }) => {
+            let mut faults = Faults::new(problem.errors);
+            if faults.is_empty() {
+                faults.add("url", problem.detail.unwrap_or(problem.title));
+            }
+            let form = WebhookForm::typed(&fields, faults);
+            show(&request, &console, &viewer, StatusCode::BAD_REQUEST, |page| page.form = form).await
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn show(
+    request: &HttpRequest,
+    console: &Console,
+    viewer: &Viewer,
+    status: StatusCode,
+    fill: impl FnOnce(&mut WebhooksPage),
+) -> Result<HttpResponse, PageError> {
+    let webhooks = match &console.services.webhooks {
+        Some(service) => Some(list_webhooks(service, &viewer.claims).await?.iter().map(row).collect()),
+        None => None,
+    };
+    let shell = Shell::new(request, console, viewer, SECTION, "Webhooks");
+    let mut template =
+        WebhooksPage { shell, webhooks, form: WebhookForm::empty(), created: None, is_deleted: false };
+    fill(&mut template);
+    page(request, status, &template)
+}
+
+fn row(webhook: &Webhook) -> Row {
+    Row {
+        id: webhook.id.to_string(),
+        url: webhook.url.clone(),
+        description: webhook.description.clone().unwrap_or_default(),
+        events: webhook.events.iter().map(|event| words(event.as_str())).collect::<Vec<_>>().join(", "),
+        state: state(webhook),
+        is_bad: webhook.disabled_reason.is_some() || webhook.failing_since.is_some(),
+        failing: webhook.failing_since.map(When::long),
+    }
+}
+
+/// Whether messages are sent to it.
+pub(crate) fn state(webhook: &Webhook) -> String {
+    match (webhook.enabled, webhook.disabled_reason) {
+        (true, _) if webhook.failing_since.is_some() => "failing".to_owned(),
+        (true, _) => "on".to_owned(),
+        (false, Some(reason)) => format!("disabled: {}", words(reason.as_str())),
+        (false, None) => "off".to_owned(),
+    }
+}

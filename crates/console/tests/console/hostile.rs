@@ -1,0 +1,101 @@
+//! Transcripts of people who want to break the page.
+
+use anyhow::Result;
+use serde_json::json;
+
+use crate::test_app::{TestApp, evaluation, listed, transcript};
+
+const ID: &str = "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11";
+
+fn neighbours() -> serde_json::Value {
+    json!({ "included": true, "position": 1, "total": { "count": 1, "exact": true } })
+}
+
+async fn conversation(subject: &str, texts: &[&str], quote: (&str, &str, usize)) -> Result<String> {
+    let app = TestApp::start().await?;
+    let session = app.sign_in().await?;
+    app.services.answer(&format!("/internal/v1/tickets/{ID}/transcript"), 200, transcript(subject, texts));
+    let found = evaluation(quote.0, quote.1, quote.2);
+    app.services.answer(&format!("/internal/v1/tickets/{ID}/evaluation"), 200, found);
+    app.services.answer(&format!("/internal/v1/evaluations/{ID}/neighbours"), 200, neighbours());
+    let page = app.get(&session, &format!("/console/conversations/{ID}")).await?;
+    assert_eq!(page.status, 200, "{}", page.text);
+    Ok(page.text)
+}
+
+#[tokio::test]
+async fn markup_in_a_transcript_is_text() -> Result<()> {
+    let attack = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'</div>";
+    let text = conversation(attack, &[attack, attack], ("m-2", "<script>alert(1)</script>", 0)).await?;
+    assert!(!text.contains("<script>") && !text.contains("<img") && !text.contains("alert(2)>"), "{text}");
+    assert!(text.contains("<mark>&#60;script&#62;alert(1)&#60;/script&#62;</mark>"), "{text}");
+    assert!(!text.contains("Ann <i>"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn quote_and_reason_lead_to_each_other() -> Result<()> {
+    let text = conversation("Refund", &["Hi", "Grüße 🎉, I am sorry."], ("m-2", "I am sorry.", 14)).await?;
+    assert!(text.contains("<mark>I am sorry.</mark>"), "{text}");
+    assert!(text.contains("id=\"q1\" href=\"#s-r-0-agentapologised\""), "{text}");
+    assert!(text.contains("id=\"s-r-0-agentapologised\"") && text.contains("href=\"#q1\""));
+    Ok(())
+}
+
+#[tokio::test]
+async fn quote_that_is_not_in_the_transcript_is_not_marked() -> Result<()> {
+    let text = conversation("Refund", &["Hi", "Hello"], ("m-2", "a forged quote", 0)).await?;
+    assert!(!text.contains("<mark>") && !text.contains("href=\"#q"), "{text}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn characters_that_turn_text_around_are_named() -> Result<()> {
+    let text = conversation("a\u{202e}b", &["c\u{202e}d\u{2066}", "x"], ("m-2", "x", 0)).await?;
+    assert!(!text.contains('\u{202e}') && !text.contains('\u{2066}'));
+    assert!(text.contains("title=\"right-to-left override\">RLO</span>"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn fifty_messages_of_80_kb_fit_into_100_kb() -> Result<()> {
+    // Letters in an order that cannot be compressed much.
+    let mut state = 7_u32;
+    let mut letter = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        char::from(b'0' + (state >> 24) as u8 % 75)
+    };
+    let texts: Vec<String> = (0..50).map(|_| (0..80_000).map(|_| letter()).collect()).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let quote = &texts[1][40_000..40_020];
+    let app = TestApp::start().await?;
+    let session = app.sign_in().await?;
+    app.services.answer(&format!("/internal/v1/tickets/{ID}/transcript"), 200, transcript("Long", &texts));
+    app.services.answer(
+        &format!("/internal/v1/tickets/{ID}/evaluation"),
+        200,
+        evaluation("m-2", quote, 40_000),
+    );
+    app.services.answer(&format!("/internal/v1/evaluations/{ID}/neighbours"), 200, neighbours());
+    let request = app.request(reqwest::Method::GET, &format!("/console/conversations/{ID}"))?;
+    let response = request.header("cookie", &session).header("accept-encoding", "gzip").send().await?;
+    assert_eq!(response.headers()["content-encoding"], "gzip");
+    let bytes = response.bytes().await?.len();
+    assert!(bytes <= 100_000, "{bytes}");
+    let text = app.get(&session, &format!("/console/conversations/{ID}")).await?.text;
+    assert!(text.contains("<mark>") && text.contains("characters more"));
+    let whole = app.get(&session, &format!("/console/conversations/{ID}/messages/2")).await?.text;
+    assert!(!whole.contains("characters more") && whole.len() > 80_000);
+    Ok(())
+}
+
+#[tokio::test]
+async fn subjects_in_the_list_are_text() -> Result<()> {
+    let app = TestApp::start().await?;
+    let session = app.sign_in().await?;
+    app.services.answer("/internal/v1/evaluations", 200, listed(&["<b>bold</b>\u{202e}", ""], 2, None));
+    let text = app.get(&session, "/console/conversations").await?.text;
+    assert!(text.contains("&#60;b&#62;bold") && !text.contains('\u{202e}'));
+    assert!(text.contains("No subject"));
+    Ok(())
+}

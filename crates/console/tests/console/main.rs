@@ -1,0 +1,10 @@
+//! The role over HTTP: real sessions of agent-registry, and stand-ins for the services that pages read.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod headers;
+mod hostile;
+mod pages;
+mod sessions;
+mod stand_ins;
+mod test_app;

@@ -1,0 +1,180 @@
+//! Pages: the URL is the state, faults stand beside their fields, keys are shown once.
+
+use anyhow::{Context as _, Result};
+use serde_json::json;
+
+use crate::test_app::{TestApp, listed};
+
+#[tokio::test]
+async fn list_asks_for_what_the_url_says() -> Result<()> {
+    let app = TestApp::start().await?;
+    let session = app.sign_in().await?;
+    app.services.answer("/internal/v1/evaluations", 200, listed(&["One", "Two"], 52, Some("next-page")));
+    let path = "/console/conversations?from=2026-01-01&to=2026-01-31&charge=disputed&sort=axis";
+    let page = app.get(&session, path).await?;
+    assert_eq!(page.status, 200);
+    let asked = app.services.asked();
+    let asked = asked.iter().find(|path| path.contains("limit=25")).context("no list")?;
+    assert!(asked.contains("from=1767225600000&to=1769904000000&charge=disputed&sort=axis"), "{asked}");
+    assert!(page.text.contains("52 conversations match the filter") && page.text.contains("Rows 1–2 of 52"));
+    let next = page.link("next-page").context("no next page")?;
+    assert_eq!(next, format!("{path}&cursor=next-page&row=3"));
+    let second = app.get(&session, &next).await?;
+    assert!(second.text.contains("Rows 3–4 of 52"));
+    assert_eq!(second.link("first-page").as_deref(), Some(path));
+    assert_eq!(app.get(&session, path).await?.text, page.text, "a reload gives the same page");
+    Ok(())
+}
+
+#[tokio::test]
+async fn rows_carry_the_filter_to_the_conversation() -> Result<()> {
+    let app = TestApp::start().await?;
+    let session = app.sign_in().await?;
+    app.services.answer("/internal/v1/evaluations", 200, listed(&["One"], 1, None));
+    let text = app.get(&session, "/console/conversations?language=de&column=axis&sort=-axis").await?.text;
+    assert!(text.contains("?language=de&#38;sort=-axis&#38;column=axis\""), "{text}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn faults_of_filters_stand_beside_their_fields() -> Result<()> {
+    let app = TestApp::start().await?;
+    let session = app.sign_in().await?;
+    let page = app
+        .get(&session, "/console/conversations?axis_min=9&from=yesterday&charge=maybe&subject=late")
+        .await?;
+    assert_eq!(page.status, 400);
+    for expected in [
+        "id=\"axis_min-fault\"",
+        "name=\"axis_min\" inputmode=\"decimal\" aria-label=\"AXIS from\" value=\"9\" aria-invalid=\"true\" aria-describedby=\"axis_min-fault\"",
+        "id=\"from-fault\"",
+        "type=\"text\" value=\"yesterday\"",
+        "id=\"charge-fault\"",
+        "<input type=\"hidden\" name=\"charge\" value=\"maybe\">",
+        "name=\"subject\" value=\"late\"",
+    ] {
+        assert!(page.text.contains(expected), "{expected}");
+    }
+    assert!(app.services.asked().iter().all(|path| !path.contains("limit=25")), "no list is read");
+    Ok(())
+}
+
+#[tokio::test]
+async fn empty_fields_of_a_form_leave_the_address() -> Result<()> {
+    let app = TestApp::start().await?;
+    let session = app.sign_in().await?;
+    let page = app.get(&session, "/console/conversations?subject=&axis_min=&charge=review&search=").await?;
+    assert_eq!((page.status, page.location.as_str()), (303, "/console/conversations?charge=review"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn cursor_of_another_list_is_a_fault() -> Result<()> {
+    let app = TestApp::start().await?;
+    let session = app.sign_in().await?;
+    let problem = json!({ "status": 400, "title": "The cursor is not valid", "type": "urn:assay:problem:invalid-cursor", "code": "invalid-cursor" });
+    app.services.answer("/internal/v1/evaluations", 400, problem);
+    let page = app.get(&session, "/console/conversations?cursor=old").await?;
+    assert_eq!(page.status, 400);
+    assert!(page.text.contains("belongs to another list"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn empty_list_tells_the_next_command() -> Result<()> {
+    let app = TestApp::start().await?;
+    let session = app.sign_in().await?;
+    app.services.answer("/internal/v1/evaluations", 200, listed(&[], 0, None));
+    assert!(app.get(&session, "/console/conversations").await?.text.contains("assay import --agents"));
+    let filtered = app.get(&session, "/console/conversations?charge=review").await?.text;
+    assert!(
+        filtered.contains("No conversation matches the filter")
+            && !filtered.contains("assay import --agents")
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn new_key_is_shown_once() -> Result<()> {
+    let app = TestApp::start().await?;
+    let session = app.sign_in().await?;
+    let fields = [("name", "importer"), ("scope", "assess"), ("scope", "evaluations:read"), ("expires", "")];
+    let page = app.send(&session, "/console/keys", "/console/keys", &fields).await?;
+    assert_eq!(page.status, 201);
+    let key =
+        page.text.split("id=\"new-key\">").nth(1).context("no key")?.split('<').next().unwrap_or_default();
+    let resolved = assay_platform::auth::ApiKey::parse(key)?;
+    assert!(key.starts_with("asy_") && resolved.reveal() == key);
+    let again = app.get(&session, "/console/keys").await?.text;
+    assert!(!again.contains(key) && again.contains("importer") && again.contains("assess, evaluations:read"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn key_is_revoked_after_a_question() -> Result<()> {
+    let app = TestApp::start().await?;
+    let session = app.sign_in().await?;
+    let text = app.get(&session, "/console/keys").await?.text;
+    let path = text.split("action=\"").find(|part| part.contains("/revoke\"")).context("no key")?;
+    let path = path.split('"').next().unwrap_or_default();
+    let page = app.send(&session, "/console/keys", path, &[]).await?;
+    assert_eq!((page.status, page.location.as_str()), (303, "/console/keys?done=revoked"));
+    let text = app.get(&session, "/console/keys?done=revoked").await?.text;
+    assert!(text.contains("The key is revoked") && text.contains("revoked <time"), "{text}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn refused_key_form_keeps_what_was_typed() -> Result<()> {
+    let app = TestApp::start().await?;
+    let session = app.sign_in().await?;
+    let fields = [("name", "for \"Ann\""), ("expires", "2020-01-01")];
+    let page = app.send(&session, "/console/keys", "/console/keys", &fields).await?;
+    assert_eq!(page.status, 400);
+    assert!(page.text.contains("value=\"for &#34;Ann&#34;\""), "{}", page.text);
+    assert!(page.text.contains("id=\"expires-fault\"") && page.text.contains("id=\"scope-fault\""));
+    Ok(())
+}
+
+#[tokio::test]
+async fn keys_of_other_organizations_are_out_of_reach() -> Result<()> {
+    let app = TestApp::start().await?;
+    let session = app.sign_in().await?;
+    let foreign = assay_agent_registry::keys::NewKey {
+        organization: assay_agent_registry::keys::OrganizationName::parse("other")?,
+        name: assay_agent_registry::keys::KeyName::parse("foreign")?,
+        scopes: assay_contracts::tenant::Scopes::default_for_keys(),
+        expires_at: None,
+    };
+    let foreign = assay_agent_registry::keys::create(&app.database, foreign).await?;
+    assert!(!app.get(&session, "/console/keys").await?.text.contains("foreign"));
+    app.send(&session, "/console/keys", &format!("/console/keys/{}/revoke", foreign.id), &[]).await?;
+    let keys = assay_agent_registry::keys::list(&app.database, None).await?;
+    assert!(keys.iter().any(|key| key.id == foreign.id && key.revoked_at.is_none()));
+    Ok(())
+}
+
+#[tokio::test]
+async fn theme_comes_back_to_the_page() -> Result<()> {
+    let app = TestApp::start().await?;
+    let session = app.sign_in().await?;
+    let page = app.get(&session, "/console/theme?to=dark&back=%2Fconsole%2Fagents").await?;
+    assert_eq!((page.status, page.location.as_str()), (303, "/console/agents"));
+    let evil = app.get(&session, "/console/theme?to=dark&back=%2F%2Fevil.test").await?;
+    assert_eq!(evil.location, "/console");
+    let agents = app.get(&format!("{session}; assay-theme=dark"), "/console/agents").await?;
+    assert!(agents.text.contains("<html lang=\"en\" data-theme=\"dark\">"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn unknown_conversation_is_not_found() -> Result<()> {
+    let app = TestApp::start().await?;
+    let session = app.sign_in().await?;
+    let problem = json!({ "status": 404, "title": "There is no such ticket", "type": "urn:assay:problem:ticket-not-found", "code": "ticket-not-found" });
+    app.services.answer("/internal/v1/tickets", 404, problem);
+    let page = app.get(&session, "/console/conversations/0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11").await?;
+    assert_eq!(page.status, 404);
+    assert!(page.text.contains("There is no such page"));
+    Ok(())
+}

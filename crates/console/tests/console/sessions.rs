@@ -1,0 +1,192 @@
+//! Signing in and out, and what forms need.
+
+use anyhow::{Context as _, Result};
+use assay_contracts::tenant::Scope;
+use reqwest::Method;
+
+use crate::test_app::{ORGANIZATION, TestApp, page, with_form};
+
+#[tokio::test]
+async fn one_time_address_signs_in_once() -> Result<()> {
+    let app = TestApp::start().await?;
+    let link = app.link().await?;
+    let first = page(app.request(Method::GET, &link)?.send().await?).await?;
+    assert_eq!((first.status, first.location.as_str()), (303, "/console"));
+    let cookie = &first.cookies[0];
+    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Lax"), "{cookie}");
+    assert!(!cookie.contains("Secure"), "over plain HTTP a secure cookie would be lost: {cookie}");
+    let second = page(app.request(Method::GET, &link)?.send().await?).await?;
+    assert_eq!(second.status, 403);
+    assert!(second.cookie("assay-session").is_none());
+    assert!(second.text.contains("used before"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn session_cookie_is_bound_to_the_host_under_tls() -> Result<()> {
+    let app = TestApp::start().await?;
+    let base = "https://assay.test";
+    let signed_in = page(app.request_under(base, Method::GET, &app.link().await?)?.send().await?).await?;
+    let cookie = signed_in.cookies.first().context("no cookie")?;
+    assert!(cookie.starts_with("__Host-assay-session="), "{cookie}");
+    assert!(
+        cookie.contains("; Secure") && cookie.contains("Path=/;") && !cookie.contains("Domain"),
+        "{cookie}"
+    );
+    let session = signed_in.cookie("__Host-assay-session").context("no session")?;
+    let keys = app.request_under(base, Method::GET, "/console/keys")?.header("cookie", &session);
+    assert_eq!(keys.send().await?.status(), 200);
+    Ok(())
+}
+
+#[tokio::test]
+async fn address_led_to_by_another_site_is_confirmed_first() -> Result<()> {
+    let app = TestApp::start().await?;
+    let link = app.link().await?;
+    for (name, value) in [("sec-fetch-site", "cross-site"), ("sec-purpose", "prefetch")] {
+        let shown = page(app.request(Method::GET, &link)?.header(name, value).send().await?).await?;
+        assert_eq!(shown.status, 200);
+        assert!(shown.cookie("assay-session").is_none() && shown.text.contains("id=\"confirm-link\""));
+    }
+    let head = app.request(Method::HEAD, &link)?.send().await?;
+    assert_eq!(head.status(), 200);
+    let shown =
+        page(app.request(Method::GET, &link)?.header("sec-fetch-site", "cross-site").send().await?).await?;
+    let cookie = shown.cookie("assay-sign-in").context("no cookie of the form")?;
+    let (token, link) = (shown.form_token()?, link.split_once('=').context("no token")?.1.to_owned());
+    let signed_in = app.send_raw(&cookie, "/console/sign-in", &[("csrf", &token), ("token", &link)]).await?;
+    assert_eq!(signed_in.status, 303);
+    assert!(signed_in.cookie("assay-session").is_some(), "the looks before did not use it up");
+    Ok(())
+}
+
+#[tokio::test]
+async fn key_needs_the_scope_console() -> Result<()> {
+    let app = TestApp::start().await?;
+    let form = page(app.request(Method::GET, "/console/sign-in")?.send().await?).await?;
+    let (cookie, token) = (form.cookie("assay-sign-in").context("no cookie")?, form.form_token()?);
+    let attempt = async |key: &str| {
+        app.send_raw(
+            &cookie,
+            "/console/sign-in",
+            &[("csrf", &token), ("key", key), ("back", "/console/keys")],
+        )
+        .await
+    };
+    let plain = app.key(&[Scope::Assess, Scope::Admin]).await?;
+    let refused = attempt(plain.reveal()).await?;
+    assert_eq!(refused.status, 403);
+    assert!(refused.text.contains("needs the scope"));
+    assert!(!refused.text.contains(plain.reveal()), "a key is never sent back");
+    assert!(attempt("asy_madeupmadeupmadeup").await?.text.contains("does not know this key"));
+    let key = app.key(&[Scope::Console]).await?;
+    let signed_in = attempt(key.reveal()).await?;
+    assert_eq!((signed_in.status, signed_in.location.as_str()), (303, "/console/keys"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn session_ends_with_its_key() -> Result<()> {
+    let app = TestApp::start().await?;
+    let form = page(app.request(Method::GET, "/console/sign-in")?.send().await?).await?;
+    let (cookie, token) = (form.cookie("assay-sign-in").context("no cookie")?, form.form_token()?);
+    let key = app.key(&[Scope::Console]).await?;
+    let fields = [("csrf", token.as_str()), ("key", key.reveal())];
+    let session = app.send_raw(&cookie, "/console/sign-in", &fields).await?.cookie("assay-session");
+    let session = session.context("no session")?;
+    assert_eq!(app.get(&session, "/console/keys").await?.status, 200);
+    let keys = assay_agent_registry::keys::list(&app.database, None).await?;
+    assay_agent_registry::keys::revoke(&app.database, keys[0].id).await?;
+    assert_eq!(app.get(&session, "/console/keys").await?.status, 303);
+    Ok(())
+}
+
+#[tokio::test]
+async fn signing_out_ends_the_session() -> Result<()> {
+    let app = TestApp::start().await?;
+    let session = app.sign_in().await?;
+    let out = app.send(&session, "/console/keys", "/console/sign-out", &[]).await?;
+    assert_eq!((out.status, out.location.as_str()), (303, "/console/sign-in"));
+    let after = app.get(&session, "/console/keys?done=revoked").await?;
+    assert_eq!(after.status, 303);
+    assert_eq!(after.location, "/console/sign-in?back=%2Fconsole%2Fkeys%3Fdone%3Drevoked");
+    Ok(())
+}
+
+#[tokio::test]
+async fn other_sessions_can_be_ended() -> Result<()> {
+    let app = TestApp::start().await?;
+    let (one, other) = (app.sign_in().await?, app.sign_in().await?);
+    let keys = app.get(&one, "/console/keys").await?;
+    assert!(keys.text.contains("this session"));
+    let end = keys.text.split("action=\"/console/sessions/").nth(1).context("one other session")?;
+    let path = format!("/console/sessions/{}", end.split('"').next().context("address")?);
+    assert_eq!(app.send(&one, "/console/keys", &path, &[]).await?.status, 303);
+    assert_eq!(app.get(&other, "/console/keys").await?.status, 303);
+    assert_eq!(app.get(&one, "/console/keys").await?.status, 200);
+    Ok(())
+}
+
+#[tokio::test]
+async fn form_without_the_token_of_the_session_is_refused() -> Result<()> {
+    let app = TestApp::start().await?;
+    let (session, other) = (app.sign_in().await?, app.sign_in().await?);
+    let foreign = app.get(&other, "/console/keys").await?.form_token()?;
+    for token in ["", "wrong", foreign.as_str()] {
+        for path in ["/console/keys", "/console/sign-out", "/console/exports", "/console/webhooks"] {
+            let refused =
+                app.send_raw(&session, path, &[("csrf", token), ("name", "x"), ("scope", "assess")]).await?;
+            assert_eq!(refused.status, 403, "{path} with {token}");
+        }
+    }
+    assert_eq!(app.get(&session, "/console/keys").await?.status, 200, "still signed in");
+    Ok(())
+}
+
+#[tokio::test]
+async fn form_from_another_site_is_refused() -> Result<()> {
+    let app = TestApp::start().await?;
+    let session = app.sign_in().await?;
+    let token = app.get(&session, "/console/keys").await?.form_token()?;
+    for (name, value, status) in [
+        ("sec-fetch-site", "cross-site", 403),
+        ("sec-fetch-site", "same-site", 403),
+        ("origin", "http://evil.test", 403),
+        ("origin", "null", 403),
+        ("origin", "http://assay.test", 201),
+        ("sec-fetch-site", "same-origin", 201),
+    ] {
+        let fields = [("csrf", token.as_str()), ("name", "n"), ("scope", "assess")];
+        let request =
+            app.request(Method::POST, "/console/keys")?.header("cookie", &session).header(name, value);
+        assert_eq!(with_form(request, &fields).send().await?.status(), status, "{name}: {value}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn failed_sign_ins_are_bounded() -> Result<()> {
+    let app = TestApp::with_failures(3).await?;
+    let form = page(app.request(Method::GET, "/console/sign-in")?.send().await?).await?;
+    let (cookie, token) = (form.cookie("assay-sign-in").context("no cookie")?, form.form_token()?);
+    let mut statuses = Vec::new();
+    for number in 0..5 {
+        let key = format!("asy_guessguessguess{number}");
+        let fields = [("csrf", token.as_str()), ("key", key.as_str())];
+        statuses.push(app.send_raw(&cookie, "/console/sign-in", &fields).await?.status);
+    }
+    assert_eq!(statuses, [403, 403, 403, 429, 429]);
+    let link = page(app.request(Method::GET, "/console/sign-in?token=AAAA")?.send().await?).await?;
+    assert_eq!(link.status, 429);
+    assert!(link.headers.contains_key("retry-after"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn organization_name_is_escaped() -> Result<()> {
+    let app = TestApp::start().await?;
+    let session = app.sign_in().await?;
+    let keys = app.get(&session, "/console/keys").await?;
+    assert!(!keys.text.contains(ORGANIZATION) && keys.text.contains("Pinwright &#60;b&#62;&#38;"));
+    Ok(())
+}

@@ -1,0 +1,56 @@
+//! One HTTP server in the place of ingest, scoring-worker and export: answers by the beginning of the path, and a record of
+//! what was asked.
+
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+
+use actix_web::web::{self, Data};
+use actix_web::{HttpRequest, HttpResponse};
+use anyhow::Result;
+use assay_platform::runtime::{Phase, Tasks};
+use assay_platform::web::{ServerSettings, serve};
+use serde_json::Value;
+use url::Url;
+
+/// Answers by the beginning of the path, the longest first; requests with path and query.
+#[derive(Clone, Default)]
+pub struct StandIn {
+    answers: Arc<Mutex<BTreeMap<String, (u16, Value)>>>,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl StandIn {
+    /// Health and readiness are answered by the server.
+    pub fn start(&self, tasks: &mut Tasks) -> Result<Url> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let address = Url::parse(&format!("http://{}", listener.local_addr()?))?;
+        let state = Data::new(self.clone());
+        let settings = ServerSettings { workers: 1, ..ServerSettings::default() };
+        serve(tasks, Phase::ServeInternal, "stand-in", listener, settings, move |app| {
+            app.app_data(state.clone()).service(web::resource("/{path:.*}").to(answer));
+        })?;
+        Ok(address)
+    }
+
+    pub fn answer(&self, path: &str, status: u16, body: Value) {
+        self.answers.lock().unwrap().insert(path.to_owned(), (status, body));
+    }
+
+    pub fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+async fn answer(request: HttpRequest, state: Data<StandIn>) -> HttpResponse {
+    let path = request.uri().path_and_query().map(|path| path.as_str().to_owned()).unwrap_or_default();
+    state.asked.lock().unwrap().push(path.clone());
+    let answers = state.answers.lock().unwrap();
+    let found = answers.iter().rev().find(|(start, _)| path.starts_with(start.as_str()));
+    match found {
+        Some((_, (status, body))) => {
+            HttpResponse::build(actix_web::http::StatusCode::from_u16(*status).unwrap()).json(body)
+        }
+        None => HttpResponse::NotFound().finish(),
+    }
+}

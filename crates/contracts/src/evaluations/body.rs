@@ -1,0 +1,87 @@
+//! Filters in the body of a request: the fields have the names of the query's parameters, several values are an array.
+
+use super::filters::EvaluationFilters;
+use super::query::QueryReader;
+use crate::json::{ObjectReader, Tree, ValidationErrors};
+use crate::time::Timestamp;
+
+/// The names of all filters.
+pub const FILTER_NAMES: [&str; 34] = [
+    "from",
+    "to",
+    "external_id",
+    "subject",
+    "search",
+    "source",
+    "ai_tool",
+    "agent",
+    "involvement",
+    "resolution",
+    "resolved_by",
+    "basis",
+    "charge",
+    "charge_reason",
+    "handoff",
+    "band",
+    "axis_band",
+    "axis_min",
+    "axis_max",
+    "resolution_accuracy_band",
+    "resolution_accuracy_min",
+    "resolution_accuracy_max",
+    "interaction_effort_band",
+    "interaction_effort_min",
+    "interaction_effort_max",
+    "handoff_smoothness_band",
+    "handoff_smoothness_min",
+    "handoff_smoothness_max",
+    "confidence_min",
+    "confidence_max",
+    "language",
+    "flag",
+    "scorer",
+    "status",
+];
+
+/// Reads the fields of an object as filters. Fields with other names are ignored, as in every body.
+pub fn read_filters(
+    value: Tree<'_>,
+    pointer: &str,
+    errors: &mut ValidationErrors,
+) -> Option<EvaluationFilters> {
+    let mut object = ObjectReader::new(value, pointer, errors)?;
+    let mut pairs = Vec::new();
+    for name in FILTER_NAMES {
+        let Some(value) = object.take(name) else { continue };
+        if name == "from" || name == "to" {
+            let (min, max) = (Timestamp::MIN.as_millis(), Timestamp::MAX.as_millis());
+            pairs.extend(object.integer(name, &value, min, max).map(|millis| (name, millis.to_string())));
+            continue;
+        }
+        let values = match value {
+            Tree::Array(values) => values,
+            value => vec![value],
+        };
+        for value in values {
+            match value {
+                Tree::String(text) => pairs.push((name, text.into_owned())),
+                Tree::Number(number) => pairs.push((name, number.to_string())),
+                other => object.add_error(
+                    name,
+                    format!("must be text, a number or an array of them, not {}", other.kind()),
+                ),
+            }
+        }
+    }
+    let mut query = QueryReader::new(pairs);
+    let filters = EvaluationFilters::read(&mut query);
+    match query.finish(filters) {
+        Ok(filters) => Some(filters),
+        Err(faults) => {
+            for fault in faults {
+                object.add_error(&fault.pointer, fault.detail);
+            }
+            None
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! The filters of evaluations: what each means, and how they are read from query parameters.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::or_none::OrNone;
+use super::query::QueryReader;
+use crate::conversation::AiTool;
+use crate::evaluation::{
+    AiInvolvement, AxisBand, ChargeAssessment, ChargeReason, Confidence, Flag, HandoffState, ResolutionBasis,
+    ResolutionStatus, ResolvedBy, Score, ScorerKind, named_enum,
+};
+use crate::ids::AgentId;
+use crate::time::Timestamp;
+use crate::validation::FieldError;
+
+named_enum!(
+    /// The result of an evaluation.
+    ResultStatus, "snake_case" {
+        /// AXIS is there.
+        Scored = "scored",
+        /// Evaluated, without AXIS: no AI message or no customer message.
+        NotApplicable = "not_applicable",
+        /// It could not be evaluated.
+        Failed = "failed",
+    }
+);
+
+/// The filters of one score: in one of the bands, and between `min` and `max`, both included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScoreFilter<'f> {
+    /// Bands; none is no filter.
+    pub bands: &'f [AxisBand],
+    /// Lowest score.
+    pub min: Option<Score>,
+    /// Highest score.
+    pub max: Option<Score>,
+}
+
+impl ScoreFilter<'_> {
+    /// Whether a score satisfies the filter.
+    pub fn matches(&self, score: Score) -> bool {
+        (self.bands.is_empty() || self.bands.contains(&AxisBand::of_score(score)))
+            && self.min.is_none_or(|min| score >= min)
+            && self.max.is_none_or(|max| score <= max)
+    }
+}
+
+/// Which evaluations are meant. Several values of one field mean "or", different fields "and"; an empty field is no filter.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct EvaluationFilters {
+    /// First moment of the conversation's date (the timestamp of its first message), epoch milliseconds, inclusive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<i64>, nullable = false, minimum = 0, maximum = 253_402_300_799_999_i64)]
+    pub from: Option<Timestamp>,
+    /// First moment that is no longer included, epoch milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<i64>, nullable = false, minimum = 0, maximum = 253_402_300_799_999_i64)]
+    pub to: Option<Timestamp>,
+    /// The ticket's id in the source system, exactly.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(nullable = false)]
+    pub external_id: Vec<String>,
+    /// Words of the subject, in any order; all of them must occur as words of the subject, ignoring case.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(nullable = false)]
+    pub subject: Vec<String>,
+    /// Words of the subject as in `subject`, or the ticket's id in the source system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub search: Option<String>,
+    /// Source of the import, exactly.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(nullable = false)]
+    pub source: Vec<String>,
+    /// Label of an AI tool that took part, or `none`: no tool is named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>, nullable = false)]
+    pub ai_tool: Vec<OrNone<AiTool>>,
+    /// Service id of a registered AI agent that took part, or `none`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>, nullable = false)]
+    pub agent: Vec<OrNone<AgentId>>,
+    /// Who answered the customer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(nullable = false)]
+    pub involvement: Vec<AiInvolvement>,
+    /// Whether the issue was solved.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(nullable = false)]
+    pub resolution: Vec<ResolutionStatus>,
+    /// Who solved it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(nullable = false)]
+    pub resolved_by: Vec<ResolvedBy>,
+    /// Basis of the resolution verdict.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(nullable = false)]
+    pub basis: Vec<ResolutionBasis>,
+    /// Whether a vendor's charge is supported.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(nullable = false)]
+    pub charge: Vec<ChargeAssessment>,
+    /// A reason of the charge's assessment.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(nullable = false)]
+    pub charge_reason: Vec<ChargeReason>,
+    /// Outcome of the handoff.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(nullable = false)]
+    pub handoff: Vec<HandoffState>,
+    /// The band of the conversation, as in `axis.band`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(nullable = false)]
+    pub band: Vec<AxisBand>,
+    /// A band that the score for AXIS lies in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(nullable = false)]
+    pub axis_band: Vec<AxisBand>,
+    /// Lowest score for AXIS, 1.0–5.0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<f64>, nullable = false, minimum = 1.0, maximum = 5.0)]
+    pub axis_min: Option<Score>,
+    /// Highest score for AXIS, 1.0–5.0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<f64>, nullable = false, minimum = 1.0, maximum = 5.0)]
+    pub axis_max: Option<Score>,
+    /// A band that the score for resolution accuracy lies in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(nullable = false)]
+    pub resolution_accuracy_band: Vec<AxisBand>,
+    /// Lowest score for resolution accuracy, 1.0–5.0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<f64>, nullable = false, minimum = 1.0, maximum = 5.0)]
+    pub resolution_accuracy_min: Option<Score>,
+    /// Highest score for resolution accuracy, 1.0–5.0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<f64>, nullable = false, minimum = 1.0, maximum = 5.0)]
+    pub resolution_accuracy_max: Option<Score>,
+    /// A band that the score for interaction effort lies in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(nullable = false)]
+    pub interaction_effort_band: Vec<AxisBand>,
+    /// Lowest score for interaction effort, 1.0–5.0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<f64>, nullable = false, minimum = 1.0, maximum = 5.0)]
+    pub interaction_effort_min: Option<Score>,
+    /// Highest score for interaction effort, 1.0–5.0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<f64>, nullable = false, minimum = 1.0, maximum = 5.0)]
+    pub interaction_effort_max: Option<Score>,
+    /// A band that the score for handoff smoothness lies in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(nullable = false)]
+    pub handoff_smoothness_band: Vec<AxisBand>,
+    /// Lowest score for handoff smoothness, 1.0–5.0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<f64>, nullable = false, minimum = 1.0, maximum = 5.0)]
+    pub handoff_smoothness_min: Option<Score>,
+    /// Highest score for handoff smoothness, 1.0–5.0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<f64>, nullable = false, minimum = 1.0, maximum = 5.0)]
+    pub handoff_smoothness_max: Option<Score>,
+    /// Lowest confidence, 0–1: of the dimension with the least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<f64>, nullable = false, minimum = 0.0, maximum = 1.0)]
+    pub confidence_min: Option<Confidence>,
+    /// Highest confidence, 0–1: of the dimension with the least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<f64>, nullable = false, minimum = 0.0, maximum = 1.0)]
+    pub confidence_max: Option<Confidence>,
+    /// Language of the customer's text, ISO 639-1 or `und`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(nullable = false)]
+    pub language: Vec<String>,
+    /// A flag of the evaluation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(nullable = false)]
+    pub flag: Vec<Flag>,
+    /// Kind of scorer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(nullable = false)]
+    pub scorer: Vec<ScorerKind>,
+    /// Status of the evaluation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(nullable = false)]
+    pub status: Vec<ResultStatus>,
+}
+
+impl EvaluationFilters {
+    /// Reads the filters of a query alone: any other parameter is an error.
+    ///
+    /// # Errors
+    /// Every fault, by the name of its parameter.
+    pub fn parse<N: Into<String>, V: Into<String>>(
+        pairs: impl IntoIterator<Item = (N, V)>,
+    ) -> Result<Self, Vec<FieldError>> {
+        let mut query = QueryReader::new(pairs);
+        let filters = Self::read(&mut query);
+        query.finish(filters)
+    }
+
+    /// Takes the filters out of a query, which collects their faults.
+    pub fn read(query: &mut QueryReader) -> Self {
+        let filters = Self {
+            from: query.moment("from"),
+            to: query.moment("to"),
+            external_id: query.texts("external_id"),
+            subject: query.words("subject"),
+            search: query.one_text_with_words("search"),
+            source: query.texts("source"),
+            ai_tool: query.parsed_list("ai_tool"),
+            agent: query.parsed_list("agent"),
+            involvement: query.named("involvement"),
+            resolution: query.named("resolution"),
+            resolved_by: query.named("resolved_by"),
+            basis: query.named("basis"),
+            charge: query.named("charge"),
+            charge_reason: query.named("charge_reason"),
+            handoff: query.named("handoff"),
+            band: query.named("band"),
+            axis_band: query.named("axis_band"),
+            axis_min: query.score("axis_min"),
+            axis_max: query.score("axis_max"),
+            resolution_accuracy_band: query.named("resolution_accuracy_band"),
+            resolution_accuracy_min: query.score("resolution_accuracy_min"),
+            resolution_accuracy_max: query.score("resolution_accuracy_max"),
+            interaction_effort_band: query.named("interaction_effort_band"),
+            interaction_effort_min: query.score("interaction_effort_min"),
+            interaction_effort_max: query.score("interaction_effort_max"),
+            handoff_smoothness_band: query.named("handoff_smoothness_band"),
+            handoff_smoothness_min: query.score("handoff_smoothness_min"),
+            handoff_smoothness_max: query.score("handoff_smoothness_max"),
+            confidence_min: query.confidence("confidence_min"),
+            confidence_max: query.confidence("confidence_max"),
+            language: query.languages("language"),
+            flag: query.named("flag"),
+            scorer: query.named("scorer"),
+            status: query.named("status"),
+        };
+        filters.check(query);
+        filters
+    }
+
+    /// The filters of the four scores, with the first part of their parameters' names.
+    pub fn scores(&self) -> [(&'static str, ScoreFilter<'_>); 4] {
+        [
+            ("axis", ScoreFilter { bands: &self.axis_band, min: self.axis_min, max: self.axis_max }),
+            (
+                "resolution_accuracy",
+                ScoreFilter {
+                    bands: &self.resolution_accuracy_band,
+                    min: self.resolution_accuracy_min,
+                    max: self.resolution_accuracy_max,
+                },
+            ),
+            (
+                "interaction_effort",
+                ScoreFilter {
+                    bands: &self.interaction_effort_band,
+                    min: self.interaction_effort_min,
+                    max: self.interaction_effort_max,
+                },
+            ),
+            (
+                "handoff_smoothness",
+                ScoreFilter {
+                    bands: &self.handoff_smoothness_band,
+                    min: self.handoff_smoothness_min,
+                    max: self.handoff_smoothness_max,
+                },
+            ),
+        ]
+    }
+
+    /// Whether only the date of the conversation is filtered.
+    pub fn is_period_only(&self) -> bool {
+        Self { from: None, to: None, ..self.clone() } == Self::default()
+    }
+
+    /// Reports filters that no evaluation can satisfy together.
+    fn check(&self, query: &mut QueryReader) {
+        if matches!((self.from, self.to), (Some(from), Some(to)) if from > to) {
+            query.add_error("from", "must not be later than `to`");
+        }
+        for (name, ScoreFilter { min, max, .. }) in self.scores() {
+            if min.zip(max).is_some_and(|(min, max)| min > max) {
+                query.add_error(&format!("{name}_min"), format!("must not be above `{name}_max`"));
+            }
+        }
+        if self.confidence_min.zip(self.confidence_max).is_some_and(|(min, max)| min > max) {
+            query.add_error("confidence_min", "must not be above `confidence_max`");
+        }
+        self.check_status(query);
+        let only_humans = self.involvement == [AiInvolvement::NoAi];
+        if only_humans && !self.ai_tool.is_empty() && !self.ai_tool.contains(&OrNone::None) {
+            query.add_error("ai_tool", "contradicts `involvement=no_ai`: no AI tool took part");
+        }
+        if only_humans && !self.agent.is_empty() && !self.agent.contains(&OrNone::None) {
+            query.add_error("agent", "contradicts `involvement=no_ai`: no AI agent took part");
+        }
+    }
+
+    fn check_status(&self, query: &mut QueryReader) {
+        if self.status.is_empty() || self.status.contains(&ResultStatus::Scored) {
+            return;
+        }
+        let detail = "contradicts `status`: only evaluations with the status `scored` have a score";
+        for (name, score) in self.scores() {
+            let given = [
+                ("band", !score.bands.is_empty()),
+                ("min", score.min.is_some()),
+                ("max", score.max.is_some()),
+            ];
+            if let Some((part, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
+                query.add_error(&format!("{name}_{part}"), detail);
+            }
+        }
+        if self.confidence_min.or(self.confidence_max).is_some() {
+            let name = if self.confidence_min.is_some() { "confidence_min" } else { "confidence_max" };
+            query.add_error(name, detail);
+        }
+        if !self.band.is_empty() {
+            query.add_error("band", detail);
+        }
+        if self.status == [ResultStatus::Failed] {
+            let detail = "contradicts `status=failed`: a failed evaluation has no result";
+            let lists = [
+                ("involvement", self.involvement.is_empty()),
+                ("ai_tool", self.ai_tool.is_empty()),
+                ("resolution", self.resolution.is_empty()),
+                ("resolved_by", self.resolved_by.is_empty()),
+                ("basis", self.basis.is_empty()),
+                ("charge", self.charge.is_empty()),
+                ("charge_reason", self.charge_reason.is_empty()),
+                ("handoff", self.handoff.is_empty()),
+                ("language", self.language.is_empty()),
+                ("flag", self.flag.is_empty()),
+                ("scorer", self.scorer.is_empty()),
+            ];
+            for (name, _) in lists.into_iter().filter(|(_, is_empty)| !is_empty) {
+                query.add_error(name, detail);
+            }
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The list of evaluations: its order, its pages, and the place of one ticket in it.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::filters::EvaluationFilters;
+use super::item::EvaluationItem;
+use super::query::QueryReader;
+use super::render::Pairs;
+use crate::evaluation::{Named, named_enum};
+use crate::ids::TicketId;
+use crate::page::{DEFAULT_LIMIT, MAX_LIMIT, PageInfo};
+use crate::validation::FieldError;
+
+/// Rows are counted up to this number where counting all of them would read all of them.
+pub const MAX_COUNTED: u64 = 10_000;
+
+named_enum!(
+    /// What a list is ordered by; ties by the conversation's date and the ticket's id.
+    SortKey, "snake_case" {
+        /// The conversation's date.
+        StartedAt = "started_at",
+        /// AXIS.
+        Axis = "axis",
+        /// Resolution accuracy.
+        ResolutionAccuracy = "resolution_accuracy",
+        /// Interaction effort.
+        InteractionEffort = "interaction_effort",
+        /// Handoff smoothness.
+        HandoffSmoothness = "handoff_smoothness",
+        /// Confidence.
+        Confidence = "confidence",
+        /// Charge: supported, review, disputed, not applicable.
+        Charge = "charge",
+    }
+);
+
+/// An order: a key, and its direction. Rows without a value of the key come last in both directions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sort {
+    /// What is compared.
+    pub key: SortKey,
+    /// From the highest to the lowest.
+    pub descending: bool,
+}
+
+impl Default for Sort {
+    /// Newest first.
+    fn default() -> Self {
+        Self { key: SortKey::StartedAt, descending: true }
+    }
+}
+
+impl Sort {
+    /// Reads `key` or `-key`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (name, descending) = match text.strip_prefix('-') {
+            Some(name) => (name, true),
+            None => (text, false),
+        };
+        <SortKey as Named>::from_name(name).map(|key| Self { key, descending })
+    }
+
+    fn read(query: &mut QueryReader) -> Self {
+        let names: Vec<&str> = SortKey::ALL.iter().map(|key| key.as_str()).collect();
+        let detail =
+            format!("must be one of: {}; with a `-` in front for the highest first", names.join(", "));
+        query.parsed("sort", &detail, Self::parse).unwrap_or_default()
+    }
+
+    /// The parameter, absent for the default order.
+    fn to_pair(self) -> Option<(&'static str, String)> {
+        (self != Self::default()).then(|| ("sort", self.to_string()))
+    }
+}
+
+impl std::fmt::Display for Sort {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}{}", if self.descending { "-" } else { "" }, self.key.as_str())
+    }
+}
+
+/// The query of `GET /v1/evaluations`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListQuery {
+    /// Which rows.
+    pub filters: EvaluationFilters,
+    /// In which order.
+    pub sort: Sort,
+    /// Where the page begins; as it was sent.
+    pub cursor: Option<String>,
+    /// Page size.
+    pub limit: u32,
+}
+
+impl ListQuery {
+    /// Reads a query.
+    ///
+    /// # Errors
+    /// Every fault, by the name of its parameter.
+    pub fn parse<N: Into<String>, V: Into<String>>(
+        pairs: impl IntoIterator<Item = (N, V)>,
+    ) -> Result<Self, Vec<FieldError>> {
+        let mut query = QueryReader::new(pairs);
+        let filters = EvaluationFilters::read(&mut query);
+        let sort = Sort::read(&mut query);
+        let cursor = query.single("cursor");
+        if cursor.as_deref() == Some("") {
+            query.add_error("cursor", "must not be empty: leave it out for the first page");
+        }
+        let limit = query.parsed("limit", "must be an integer from 1 to 100", |text| {
+            let limit = text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())??;
+            (1..=MAX_LIMIT).contains(&limit).then_some(limit)
+        });
+        query.finish(Self { filters, sort, cursor, limit: limit.unwrap_or(DEFAULT_LIMIT) })
+    }
+
+    /// The parameters that give this query again, without the defaults.
+    pub fn to_pairs(&self) -> Pairs {
+        let mut pairs = self.filters.to_pairs();
+        pairs.extend(self.sort.to_pair());
+        pairs.extend(self.cursor.clone().map(|cursor| ("cursor", cursor)));
+        if self.limit != DEFAULT_LIMIT {
+            pairs.push(("limit", self.limit.to_string()));
+        }
+        pairs
+    }
+}
+
+/// The query of `GET /v1/tickets/{id}/neighbours`: the list that the ticket is looked for in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NeighboursQuery {
+    /// Which rows.
+    pub filters: EvaluationFilters,
+    /// In which order.
+    pub sort: Sort,
+}
+
+impl NeighboursQuery {
+    /// Reads a query.
+    ///
+    /// # Errors
+    /// Every fault, by the name of its parameter.
+    pub fn parse<N: Into<String>, V: Into<String>>(
+        pairs: impl IntoIterator<Item = (N, V)>,
+    ) -> Result<Self, Vec<FieldError>> {
+        let mut query = QueryReader::new(pairs);
+        let filters = EvaluationFilters::read(&mut query);
+        let sort = Sort::read(&mut query);
+        query.finish(Self { filters, sort })
+    }
+
+    /// The parameters that give this query again, without the defaults.
+    pub fn to_pairs(&self) -> Pairs {
+        let mut pairs = self.filters.to_pairs();
+        pairs.extend(self.sort.to_pair());
+        pairs
+    }
+}
+
+/// A page of the list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct EvaluationPage {
+    /// Rows of this page.
+    pub data: Vec<EvaluationItem>,
+    /// Pagination state.
+    pub page_info: PageInfo,
+    /// Rows of the whole list.
+    pub total: Total,
+}
+
+/// A number of rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Total {
+    /// The number, or at least so many.
+    #[schema(example = 214)]
+    pub count: u64,
+    /// Whether `count` is all of them. Without it there are more: counting stops at 10,000 where the days' sums do not say it.
+    pub exact: bool,
+}
+
+/// The place of a ticket in a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Neighbours {
+    /// The ticket before it in the order of the list; absent at the beginning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, nullable = false)]
+    pub previous: Option<TicketId>,
+    /// The ticket after it; absent at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, nullable = false)]
+    pub next: Option<TicketId>,
+    /// Whether the ticket itself is in the list: its neighbours are those of its place also when it is not.
+    pub included: bool,
+    /// Its number in the list, from 1; absent beyond 10,000, or when it is not in the list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = 21)]
+    pub position: Option<u64>,
+    /// Rows of the whole list.
+    pub total: Total,
+}

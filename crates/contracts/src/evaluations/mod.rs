@@ -1,0 +1,31 @@
+//! The read side: lists, summaries and transcripts of evaluated conversations, and the one filter language that they and
+//! the exports share.
+//!
+//! A filter is a set of query parameters. Repeated parameters mean "or", different ones "and". The URL is the state of a
+//! page, so every filter has one canonical query ([`EvaluationFilters::to_query`]).
+
+mod body;
+mod filters;
+mod item;
+mod list;
+mod or_none;
+mod query;
+mod render;
+mod summary;
+mod transcript;
+
+pub use self::body::{FILTER_NAMES, read_filters};
+pub use self::filters::{EvaluationFilters, ResultStatus, ScoreFilter};
+pub use self::item::{EvaluationItem, ItemAgent, ItemEvaluation, ItemScores, ItemTicket};
+pub use self::list::{
+    EvaluationPage, ListQuery, MAX_COUNTED, Neighbours, NeighboursQuery, Sort, SortKey, Total,
+};
+pub use self::or_none::OrNone;
+pub use self::query::{MAX_VALUES, QueryReader, words_of};
+pub use self::render::{Pairs, encode_query};
+pub use self::summary::{
+    BandCounts, Breakdown, BreakdownDimension as Dimension, ChargeCounts, Comparison, Coverage, DAY_MILLIS,
+    DistributionStep, Distributions, Group, MAX_DIMENSIONS, MAX_POINTS, Means, Measures, Period,
+    PeriodSummary, ReasonCount, SeriesPoint, Step, Summary, SummaryQuery,
+};
+pub use self::transcript::{TicketTranscript, TranscriptAuthor, TranscriptDocument, TranscriptMessage};

@@ -1,0 +1,89 @@
+//! The canonical query of filters: parameters in the order of documentation, values sorted.
+
+use std::fmt::{Display, Write};
+
+use super::filters::EvaluationFilters;
+use crate::evaluation::Named;
+
+/// Parameters in order.
+pub type Pairs = Vec<(&'static str, String)>;
+
+impl EvaluationFilters {
+    /// The parameters that give these filters again.
+    pub fn to_pairs(&self) -> Pairs {
+        let mut pairs = Pairs::new();
+        all(&mut pairs, "from", self.from.map(|moment| moment.as_millis()));
+        all(&mut pairs, "to", self.to.map(|moment| moment.as_millis()));
+        all(&mut pairs, "external_id", &self.external_id);
+        all(&mut pairs, "subject", &self.subject);
+        all(&mut pairs, "search", &self.search);
+        all(&mut pairs, "source", &self.source);
+        all(&mut pairs, "ai_tool", &self.ai_tool);
+        all(&mut pairs, "agent", &self.agent);
+        names(&mut pairs, "involvement", &self.involvement);
+        names(&mut pairs, "resolution", &self.resolution);
+        names(&mut pairs, "resolved_by", &self.resolved_by);
+        names(&mut pairs, "basis", &self.basis);
+        names(&mut pairs, "charge", &self.charge);
+        names(&mut pairs, "charge_reason", &self.charge_reason);
+        names(&mut pairs, "handoff", &self.handoff);
+        names(&mut pairs, "band", &self.band);
+        names(&mut pairs, "axis_band", &self.axis_band);
+        all(&mut pairs, "axis_min", self.axis_min);
+        all(&mut pairs, "axis_max", self.axis_max);
+        names(&mut pairs, "resolution_accuracy_band", &self.resolution_accuracy_band);
+        all(&mut pairs, "resolution_accuracy_min", self.resolution_accuracy_min);
+        all(&mut pairs, "resolution_accuracy_max", self.resolution_accuracy_max);
+        names(&mut pairs, "interaction_effort_band", &self.interaction_effort_band);
+        all(&mut pairs, "interaction_effort_min", self.interaction_effort_min);
+        all(&mut pairs, "interaction_effort_max", self.interaction_effort_max);
+        names(&mut pairs, "handoff_smoothness_band", &self.handoff_smoothness_band);
+        all(&mut pairs, "handoff_smoothness_min", self.handoff_smoothness_min);
+        all(&mut pairs, "handoff_smoothness_max", self.handoff_smoothness_max);
+        all(&mut pairs, "confidence_min", self.confidence_min);
+        all(&mut pairs, "confidence_max", self.confidence_max);
+        all(&mut pairs, "language", &self.language);
+        names(&mut pairs, "flag", &self.flag);
+        names(&mut pairs, "scorer", &self.scorer);
+        names(&mut pairs, "status", &self.status);
+        pairs
+    }
+
+    /// The canonical query, percent-encoded, without `?`; empty without filters.
+    pub fn to_query(&self) -> String {
+        encode_query(self.to_pairs())
+    }
+}
+
+/// `application/x-www-form-urlencoded`, with `%20` for a space.
+pub fn encode_query<N: AsRef<str>, V: AsRef<str>>(pairs: impl IntoIterator<Item = (N, V)>) -> String {
+    let mut query = String::new();
+    for (name, value) in pairs {
+        if !query.is_empty() {
+            query.push('&');
+        }
+        encode(&mut query, name.as_ref());
+        query.push('=');
+        encode(&mut query, value.as_ref());
+    }
+    query
+}
+
+fn encode(query: &mut String, text: &str) {
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            query.push(char::from(byte));
+        } else {
+            // Writing to a string is infallible.
+            let _ = write!(query, "%{byte:02X}");
+        }
+    }
+}
+
+fn all<T: Display>(pairs: &mut Pairs, name: &'static str, values: impl IntoIterator<Item = T>) {
+    pairs.extend(values.into_iter().map(|value| (name, value.to_string())));
+}
+
+fn names<T: Named>(pairs: &mut Pairs, name: &'static str, values: &[T]) {
+    pairs.extend(values.iter().map(|value| (name, value.name().to_owned())));
+}

@@ -1,0 +1,378 @@
+//! Summaries: counts, means and distributions of the evaluations that a filter selects.
+
+use chrono::{DateTime, Months};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::filters::EvaluationFilters;
+use super::query::QueryReader;
+use super::render::Pairs;
+use crate::evaluation::{ChargeReason, Score, named_enum};
+use crate::time::Timestamp;
+use crate::validation::FieldError;
+
+/// Milliseconds of a day. Days are those of UTC.
+pub const DAY_MILLIS: i64 = 86_400_000;
+
+/// Most points of a series.
+pub const MAX_POINTS: i64 = 800;
+
+/// Most dimensions of one breakdown.
+pub const MAX_DIMENSIONS: usize = 2;
+
+named_enum!(
+    /// What a summary is broken down by.
+    BreakdownDimension, "snake_case" {
+        /// AI tool; a conversation counts for each of its tools.
+        AiTool = "ai_tool",
+        /// Registered AI agent; a conversation counts for each of its agents.
+        Agent = "agent",
+        /// Who answered the customer.
+        Involvement = "involvement",
+        /// Language.
+        Language = "language",
+        /// Source of the import.
+        Source = "source",
+        /// Whether the issue was solved.
+        Resolution = "resolution",
+        /// Who solved it.
+        ResolvedBy = "resolved_by",
+        /// Basis of the resolution verdict.
+        Basis = "basis",
+        /// Whether a vendor's charge is supported.
+        Charge = "charge",
+        /// Reason of the charge's assessment; a conversation counts for each of its reasons.
+        ChargeReason = "charge_reason",
+        /// Outcome of the handoff.
+        Handoff = "handoff",
+        /// Band of the conversation.
+        Band = "band",
+        /// Flag; a conversation counts for each of its flags.
+        Flag = "flag",
+        /// Kind of scorer.
+        Scorer = "scorer",
+        /// Status of the evaluation.
+        Status = "status",
+    }
+);
+
+named_enum!(
+    /// Length of the parts of a series.
+    Step, "snake_case" {
+        /// A day of UTC.
+        Day = "day",
+        /// Seven days of UTC, from the first day of the period.
+        Week = "week",
+    }
+);
+
+named_enum!(
+    /// The period beside the one that is summarized.
+    Comparison, "snake_case" {
+        /// As long, and immediately before.
+        Previous = "previous",
+        /// The same dates a year earlier.
+        Year = "year",
+    }
+);
+
+/// The query of `GET /v1/evaluations/summary`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SummaryQuery {
+    /// Which rows.
+    pub filters: EvaluationFilters,
+    /// Dimensions of the breakdown, the outer one first; at most [`MAX_DIMENSIONS`].
+    pub by: Vec<BreakdownDimension>,
+    /// Parts of the series; none without it.
+    pub step: Option<Step>,
+    /// The period beside it.
+    pub compare: Option<Comparison>,
+}
+
+impl SummaryQuery {
+    /// Reads a query.
+    ///
+    /// # Errors
+    /// Every fault, by the name of its parameter.
+    pub fn parse<N: Into<String>, V: Into<String>>(
+        pairs: impl IntoIterator<Item = (N, V)>,
+    ) -> Result<Self, Vec<FieldError>> {
+        // The order of `by` counts, and a reader of lists sorts.
+        let (by, others): (Vec<_>, Vec<_>) = pairs
+            .into_iter()
+            .map(|(name, value)| (name.into(), value.into()))
+            .partition(|(name, _)| name == "by");
+        let mut query = QueryReader::new(others);
+        let filters = EvaluationFilters::read(&mut query);
+        let by = read_dimensions(&mut query, by);
+        let step = query.one_named("step");
+        let compare = query.one_named("compare");
+        if compare.is_some() && filters.from.zip(filters.to).is_none() {
+            query.add_error("compare", "needs `from` and `to`");
+        }
+        let length = filters.from.zip(filters.to).map(|(from, to)| to.millis_since(from));
+        if step == Some(Step::Day) && length.is_some_and(|length| length > MAX_POINTS * DAY_MILLIS) {
+            query.add_error(
+                "step",
+                format!("`day` allows at most {MAX_POINTS} days between `from` and `to`: use `week`"),
+            );
+        }
+        query.finish(Self { filters, by, step, compare })
+    }
+
+    /// The parameters that give this query again.
+    pub fn to_pairs(&self) -> Pairs {
+        let mut pairs = self.filters.to_pairs();
+        pairs.extend(self.by.iter().map(|dimension| ("by", dimension.as_str().to_owned())));
+        pairs.extend(self.step.map(|step| ("step", step.as_str().to_owned())));
+        pairs.extend(self.compare.map(|compare| ("compare", compare.as_str().to_owned())));
+        pairs
+    }
+
+    /// The filters of the period beside it.
+    pub fn compared_filters(&self) -> Option<EvaluationFilters> {
+        let (from, to) = self.filters.from.zip(self.filters.to)?;
+        let (from, to) = match self.compare? {
+            Comparison::Previous => (from.plus_millis(-to.millis_since(from)), from),
+            Comparison::Year => (a_year_before(from)?, a_year_before(to)?),
+        };
+        Some(EvaluationFilters { from: Some(from), to: Some(to), ..self.filters.clone() })
+    }
+}
+
+fn read_dimensions(query: &mut QueryReader, by: Vec<(String, String)>) -> Vec<BreakdownDimension> {
+    use crate::evaluation::Named;
+    let mut dimensions = Vec::new();
+    for (_, name) in by {
+        match <BreakdownDimension as Named>::from_name(&name) {
+            Some(dimension) if dimensions.contains(&dimension) => {
+                query.add_error("by", format!("names `{name}` twice"));
+            }
+            Some(dimension) => dimensions.push(dimension),
+            None => {
+                let names: Vec<&str> =
+                    BreakdownDimension::ALL.iter().map(|dimension| dimension.as_str()).collect();
+                query.add_error("by", format!("must be one of: {}", names.join(", ")));
+            }
+        }
+    }
+    if dimensions.len() > MAX_DIMENSIONS {
+        query.add_error("by", format!("must not be given more than {MAX_DIMENSIONS} times"));
+    }
+    dimensions
+}
+
+fn a_year_before(moment: Timestamp) -> Option<Timestamp> {
+    let earlier = DateTime::from_timestamp_millis(moment.as_millis())?.checked_sub_months(Months::new(12))?;
+    Some(Timestamp::saturating_from_millis(earlier.timestamp_millis()))
+}
+
+/// Counts, means and distributions of the evaluations that a filter selects.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Summary {
+    /// The period of the filter, or of the evaluations where the filter leaves an end open.
+    pub period: Period,
+    /// All of them.
+    pub totals: Measures,
+    /// Scored conversations by their scores, in steps of half a point from the lowest.
+    pub distributions: Distributions,
+    /// Reasons of the charge's assessment, most frequent first; a conversation can have several.
+    pub charge_reasons: Vec<ReasonCount>,
+    /// The parts of the period in order; only with `step`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub series: Option<Vec<SeriesPoint>>,
+    /// The breakdown; only with `by`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub breakdown: Option<Breakdown>,
+    /// The period beside it; only with `compare`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub compared: Option<PeriodSummary>,
+    /// Imports and what became of them; only when nothing but the date is filtered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub coverage: Option<Coverage>,
+}
+
+/// A half-open range of conversation dates, epoch milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Period {
+    /// First moment.
+    #[schema(value_type = i64)]
+    pub from: Timestamp,
+    /// First moment that is no longer included.
+    #[schema(value_type = i64)]
+    pub to: Timestamp,
+}
+
+/// What is counted and averaged of a set of evaluations.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Measures {
+    /// Evaluations: `scored`, `not_applicable` and `failed` together.
+    pub count: u64,
+    /// Those with AXIS.
+    pub scored: u64,
+    /// Those without an AI message or without a customer message.
+    pub not_applicable: u64,
+    /// Those that could not be made.
+    pub failed: u64,
+    /// Means of the scored ones, rounded to hundredths; absent when there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub means: Option<Means>,
+    /// Scored ones by band.
+    pub bands: BandCounts,
+    /// All by the assessment of the charge; failed ones have none.
+    pub charges: ChargeCounts,
+}
+
+/// Means, rounded to hundredths.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Means {
+    /// Of AXIS.
+    pub axis: f64,
+    /// Of resolution accuracy.
+    pub resolution_accuracy: f64,
+    /// Of interaction effort.
+    pub interaction_effort: f64,
+    /// Of handoff smoothness.
+    pub handoff_smoothness: f64,
+    /// Of the confidence.
+    pub confidence: f64,
+}
+
+/// Numbers by band.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BandCounts {
+    /// `band=excellent`.
+    pub excellent: u64,
+    /// `band=good`.
+    pub good: u64,
+    /// `band=mixed`.
+    pub mixed: u64,
+    /// `band=poor`.
+    pub poor: u64,
+}
+
+/// Numbers by assessment of the charge.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ChargeCounts {
+    /// `charge=supported`.
+    pub supported: u64,
+    /// `charge=review`.
+    pub review: u64,
+    /// `charge=disputed`.
+    pub disputed: u64,
+    /// `charge=not_applicable`.
+    pub not_applicable: u64,
+}
+
+/// Distributions of the four scores, each of eight steps from the lowest.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Distributions {
+    /// Of AXIS.
+    pub axis: Vec<DistributionStep>,
+    /// Of resolution accuracy.
+    pub resolution_accuracy: Vec<DistributionStep>,
+    /// Of interaction effort.
+    pub interaction_effort: Vec<DistributionStep>,
+    /// Of handoff smoothness.
+    pub handoff_smoothness: Vec<DistributionStep>,
+}
+
+/// The evaluations with a score from `min` to `max`, both included: half a point, and the last step with 5.0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DistributionStep {
+    /// Lowest score.
+    #[schema(value_type = f64)]
+    pub min: Score,
+    /// Highest score.
+    #[schema(value_type = f64)]
+    pub max: Score,
+    /// Evaluations.
+    pub count: u64,
+}
+
+/// How often a reason of the charge's assessment occurs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ReasonCount {
+    /// The reason.
+    pub reason: ChargeReason,
+    /// Evaluations with it.
+    pub count: u64,
+    /// The same by assessment.
+    pub charges: ChargeCounts,
+}
+
+/// A part of a series.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SeriesPoint {
+    /// Its dates, within the period.
+    #[serde(flatten)]
+    pub period: Period,
+    /// The evaluations of these dates.
+    #[serde(flatten)]
+    pub measures: Measures,
+}
+
+/// The period beside the summarized one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PeriodSummary {
+    /// Its dates.
+    pub period: Period,
+    /// All of its evaluations.
+    pub totals: Measures,
+    /// Its parts; only with `step`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub series: Option<Vec<SeriesPoint>>,
+}
+
+/// Evaluations by the values of one or two dimensions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Breakdown {
+    /// The dimensions, the outer one first.
+    pub by: Vec<BreakdownDimension>,
+    /// Groups with most evaluations first.
+    pub groups: Vec<Group>,
+    /// Whether there are more groups than are listed.
+    pub truncated: bool,
+}
+
+/// The evaluations with one value of a dimension.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Group {
+    /// The value of the filter of the dimension's name that selects these evaluations; absent for those without a value that
+    /// no filter can select.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub value: Option<String>,
+    /// A name for people; of an agent its latest display name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub label: Option<String>,
+    /// The evaluations.
+    #[serde(flatten)]
+    pub measures: Measures,
+    /// The same by the inner dimension.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(no_recursion)]
+    pub groups: Vec<Group>,
+}
+
+/// What became of the imports whose conversations began in the period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Coverage {
+    /// All of them: the sum of the others.
+    pub imported: u64,
+    /// Scored.
+    pub scored: u64,
+    /// Evaluated without AXIS.
+    pub not_applicable: u64,
+    /// Not evaluated for good.
+    pub failed: u64,
+    /// Not evaluated yet.
+    pub pending: u64,
+}

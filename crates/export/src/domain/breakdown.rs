@@ -1,0 +1,223 @@
+//! Evaluations by the values of one or two dimensions.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use assay_contracts::conversation::AiTool;
+use assay_contracts::evaluation::{
+    AiInvolvement, AxisBand, ChargeAssessment, ChargeReason, Flag, HandoffState, Named, ResolutionBasis,
+    ResolutionStatus, ResolvedBy, ScorerKind,
+};
+use assay_contracts::evaluations::{Breakdown, Dimension, Group, ResultStatus};
+
+use super::day::{Agent, Day, Row, Texts};
+use super::facets::{self, CodeField, SetField, bit_of, value_of};
+use super::tally::Tally;
+
+/// Most groups of a level.
+const MAX_GROUPS: usize = 200;
+
+/// Where a dimension's value is in a row.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    Code(CodeField),
+    Set(SetField),
+    /// In the texts of the row.
+    Texts,
+}
+
+/// Texts of one dimension, each with a number.
+#[derive(Debug, Default)]
+struct Interned {
+    numbers: HashMap<Vec<String>, u64>,
+    lists: Vec<Vec<String>>,
+    /// By place in the texts of the day.
+    of_day: Vec<u64>,
+}
+
+/// Counts by raw value: a code, a set or the number of a text.
+#[derive(Debug)]
+pub struct Groups {
+    dimensions: Vec<(Dimension, Place, Interned)>,
+    numbers: HashMap<[u64; 2], usize>,
+    last: Option<([u64; 2], usize)>,
+    tallies: Vec<([u64; 2], Tally)>,
+    /// The latest display names of agents by id.
+    names: HashMap<String, String>,
+}
+
+impl Groups {
+    pub fn new(by: &[Dimension]) -> Self {
+        let dimensions =
+            by.iter().map(|dimension| (*dimension, place_of(*dimension), Interned::default())).collect();
+        Self { dimensions, numbers: HashMap::new(), last: None, tallies: Vec::new(), names: HashMap::new() }
+    }
+
+    /// Must be called before the rows of a day are added; days come in ascending order.
+    pub fn begin_day(&mut self, day: &Day) {
+        for (dimension, place, interned) in &mut self.dimensions {
+            if !matches!(place, Place::Texts) {
+                continue;
+            }
+            interned.begin_day(day.texts.iter().map(|texts| list_of(*dimension, texts)));
+            if *dimension == Dimension::Agent {
+                let agents = day.texts.iter().flat_map(|texts| &texts.agents);
+                self.names.extend(agents.map(|Agent { id, name }| (id.clone(), name.clone())));
+            }
+        }
+    }
+
+    #[inline]
+    pub fn add(&mut self, row: &Row) {
+        if self.dimensions.is_empty() {
+            return;
+        }
+        let mut key = [0; 2];
+        for ((_, place, interned), key) in self.dimensions.iter().zip(&mut key) {
+            *key = match place {
+                Place::Code(field) => u64::from(row.facets.code(*field)),
+                // Failed evaluations have no sets, which differs from an empty set.
+                Place::Set(field) if row.facets.code(facets::INVOLVEMENT) == 0 => 1 << field.bits,
+                Place::Set(field) => row.facets.set(*field),
+                Place::Texts => interned.of_day.get(row.texts as usize).copied().unwrap_or_default(),
+            };
+        }
+        let number = match self.last {
+            Some((last, number)) if last == key => number,
+            _ => *self.numbers.entry(key).or_insert_with(|| {
+                self.tallies.push((key, Tally::default()));
+                self.tallies.len() - 1
+            }),
+        };
+        self.last = Some((key, number));
+        self.tallies[number].1.add(row);
+    }
+
+    /// `None` without dimensions.
+    pub fn finish(self) -> Option<Breakdown> {
+        if self.dimensions.is_empty() {
+            return None;
+        }
+        let mut outer: HashMap<Option<String>, (Tally, HashMap<Option<String>, Tally>)> = HashMap::new();
+        for (key, tally) in &self.tallies {
+            for value in self.values(0, key[0]) {
+                let group = outer.entry(value).or_default();
+                group.0.merge(tally);
+                if self.dimensions.len() > 1 {
+                    for value in self.values(1, key[1]) {
+                        group.1.entry(value).or_default().merge(tally);
+                    }
+                }
+            }
+        }
+        let mut truncated = false;
+        let groups = outer.into_iter().map(|(value, (tally, inner))| {
+            let inner = inner.into_iter().map(|(value, tally)| self.group(1, value, &tally, Vec::new()));
+            let inner = largest(inner.collect(), &mut truncated);
+            self.group(0, value, &tally, inner)
+        });
+        let groups: Vec<Group> = groups.collect();
+        let groups = largest(groups, &mut truncated);
+        Some(Breakdown {
+            by: self.dimensions.iter().map(|(dimension, ..)| *dimension).collect(),
+            groups,
+            truncated,
+        })
+    }
+
+    fn group(&self, level: usize, value: Option<String>, tally: &Tally, groups: Vec<Group>) -> Group {
+        let is_agent = self.dimensions[level].0 == Dimension::Agent;
+        let label = value.as_ref().filter(|_| is_agent).and_then(|id| self.names.get(id)).cloned();
+        Group { value, label, measures: tally.measures(), groups }
+    }
+
+    /// The values of a filter that select a raw value.
+    fn values(&self, level: usize, raw: u64) -> Vec<Option<String>> {
+        let (dimension, _, interned) = &self.dimensions[level];
+        let or_none = |values: Vec<Option<String>>, none: Option<&str>| {
+            if values.is_empty() { vec![none.map(str::to_owned)] } else { values }
+        };
+        match dimension {
+            Dimension::AiTool if raw >> facets::AI_TOOLS.bits != 0 => vec![None],
+            Dimension::AiTool => or_none(set_names::<AiTool>(raw), Some("none")),
+            Dimension::ChargeReason => or_none(set_names::<ChargeReason>(raw), None),
+            Dimension::Flag => or_none(set_names::<Flag>(raw), None),
+            Dimension::Agent => or_none(interned.list(raw), Some("none")),
+            Dimension::Source | Dimension::Language => or_none(interned.list(raw), None),
+            Dimension::Involvement => code_name::<AiInvolvement>(raw),
+            Dimension::Resolution => code_name::<ResolutionStatus>(raw),
+            Dimension::ResolvedBy => code_name::<ResolvedBy>(raw),
+            Dimension::Basis => code_name::<ResolutionBasis>(raw),
+            Dimension::Charge => code_name::<ChargeAssessment>(raw),
+            Dimension::Handoff => code_name::<HandoffState>(raw),
+            Dimension::Band => code_name::<AxisBand>(raw),
+            Dimension::Scorer => code_name::<ScorerKind>(raw),
+            Dimension::Status => code_name::<ResultStatus>(raw),
+        }
+    }
+}
+
+impl Interned {
+    fn begin_day(&mut self, lists: impl Iterator<Item = Vec<String>>) {
+        self.of_day.clear();
+        for list in lists {
+            let number = *self.numbers.entry(list).or_insert_with_key(|list| {
+                self.lists.push(list.clone());
+                self.lists.len() as u64 - 1
+            });
+            self.of_day.push(number);
+        }
+    }
+
+    fn list(&self, number: u64) -> Vec<Option<String>> {
+        let list = usize::try_from(number).ok().and_then(|number| self.lists.get(number));
+        list.into_iter().flatten().cloned().map(Some).collect()
+    }
+}
+
+fn place_of(dimension: Dimension) -> Place {
+    match dimension {
+        Dimension::AiTool => Place::Set(facets::AI_TOOLS),
+        Dimension::ChargeReason => Place::Set(facets::CHARGE_REASONS),
+        Dimension::Flag => Place::Set(facets::FLAGS),
+        Dimension::Agent | Dimension::Source | Dimension::Language => Place::Texts,
+        Dimension::Involvement => Place::Code(facets::INVOLVEMENT),
+        Dimension::Resolution => Place::Code(facets::RESOLUTION),
+        Dimension::ResolvedBy => Place::Code(facets::RESOLVED_BY),
+        Dimension::Basis => Place::Code(facets::BASIS),
+        Dimension::Charge => Place::Code(facets::CHARGE),
+        Dimension::Handoff => Place::Code(facets::HANDOFF),
+        Dimension::Band => Place::Code(facets::BAND),
+        Dimension::Scorer => Place::Code(facets::SCORER),
+        Dimension::Status => Place::Code(facets::STATUS),
+    }
+}
+
+fn list_of(dimension: Dimension, texts: &Texts) -> Vec<String> {
+    match dimension {
+        Dimension::Agent => texts.agents.iter().map(|agent| agent.id.clone()).collect(),
+        Dimension::Source => vec![texts.source.clone()],
+        Dimension::Language => texts.language.iter().cloned().collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn set_names<T: Named>(set: u64) -> Vec<Option<String>> {
+    let values = T::ALL.iter().filter(|value| set & bit_of(**value) != 0);
+    values.map(|value| Some(value.name().to_owned())).collect()
+}
+
+fn code_name<T: Named>(raw: u64) -> Vec<Option<String>> {
+    let value = u32::try_from(raw).ok().and_then(value_of::<T>);
+    vec![value.map(|value| value.name().to_owned())]
+}
+
+/// Most evaluations first, then by value.
+fn largest(mut groups: Vec<Group>, truncated: &mut bool) -> Vec<Group> {
+    groups.sort_by(|one, other| {
+        (Reverse(one.measures.count), &one.value).cmp(&(Reverse(other.measures.count), &other.value))
+    });
+    *truncated |= groups.len() > MAX_GROUPS;
+    groups.truncate(MAX_GROUPS);
+    groups
+}

@@ -1,0 +1,186 @@
+//! What lists filter, sort and show of a ticket and of the evaluation that is shown of it.
+
+use assay_contracts::evaluation::{Confidence, Score};
+use assay_contracts::evaluations::{
+    EvaluationItem, ItemAgent, ItemEvaluation, ItemScores, ItemTicket, ResultStatus, words_of,
+};
+use assay_contracts::event::{AgentFacts, ConversationEvaluated};
+use assay_contracts::ids::{AgentId, EvaluationId, OrganizationId, TicketId};
+use assay_contracts::time::Timestamp;
+
+use super::csv::Facts;
+use super::facets::{self, Facets};
+
+/// Lists show and search so much of a subject: it has no limit of its own.
+pub const MAX_SUBJECT_CHARS: usize = 1_000;
+
+/// The ticket: stays as it is, whichever evaluation is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TicketColumns {
+    pub organization_id: OrganizationId,
+    pub ticket_id: TicketId,
+    pub started_at: Timestamp,
+    pub ended_at: Timestamp,
+    pub imported_at: Timestamp,
+    pub external_id: String,
+    pub source: String,
+    pub source_account_id: Option<String>,
+    pub subject: String,
+    pub agents: Vec<ItemAgent>,
+}
+
+/// The evaluation that is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EvaluationColumns {
+    pub evaluation_id: EvaluationId,
+    pub evaluated_at: Timestamp,
+    pub facets: Facets,
+    pub scores: Option<Scores>,
+    pub language: Option<String>,
+}
+
+/// AXIS, its parts and their lowest confidence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scores {
+    pub axis: Score,
+    pub resolution_accuracy: Score,
+    pub interaction_effort: Score,
+    pub handoff_smoothness: Score,
+    pub confidence: Confidence,
+}
+
+/// One row of the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EvaluationFacts {
+    pub ticket: TicketColumns,
+    pub evaluation: EvaluationColumns,
+}
+
+impl EvaluationFacts {
+    pub fn of(event: &ConversationEvaluated) -> Self {
+        let facts = Facts::of(event);
+        let status = match facts.evaluation {
+            None => ResultStatus::Failed,
+            Some(_) if facts.axis().is_some() => ResultStatus::Scored,
+            Some(_) => ResultStatus::NotApplicable,
+        };
+        let ticket = &event.ticket;
+        Self {
+            ticket: TicketColumns {
+                organization_id: event.organization_id,
+                ticket_id: ticket.id,
+                started_at: ticket.started_at,
+                ended_at: ticket.ended_at,
+                imported_at: ticket.imported_at,
+                external_id: ticket.external_id.clone(),
+                source: ticket.source.clone(),
+                source_account_id: ticket.source_account_id.clone(),
+                subject: ticket
+                    .subject
+                    .iter()
+                    .flat_map(|subject| subject.chars())
+                    .take(MAX_SUBJECT_CHARS)
+                    .collect(),
+                agents: ticket.agents.iter().map(item_agent).collect(),
+            },
+            evaluation: EvaluationColumns {
+                evaluation_id: event.evaluation_id,
+                evaluated_at: event.evaluated_at,
+                facets: Facets::of(status, facts.evaluation),
+                scores: scores(&facts),
+                language: facts.evaluation.map(|evaluation| evaluation.language.clone()),
+            },
+        }
+    }
+
+    /// The ids of the agents, sorted.
+    pub fn agent_ids(&self) -> Vec<AgentId> {
+        let mut ids: Vec<AgentId> = self.ticket.agents.iter().map(|agent| agent.id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }
+
+    /// The words of the subject between spaces, so that ` word ` occurs in it exactly if the subject has the word.
+    pub fn subject_words(&self) -> String {
+        let mut text = String::from(" ");
+        for word in words_of(&self.ticket.subject) {
+            text.push_str(&word);
+            text.push(' ');
+        }
+        text
+    }
+
+    /// The public form.
+    pub fn into_item(self) -> EvaluationItem {
+        let Self { ticket, evaluation } = self;
+        let facets = evaluation.facets;
+        EvaluationItem {
+            ticket: ItemTicket {
+                id: ticket.ticket_id,
+                external_id: ticket.external_id,
+                source: ticket.source,
+                source_account_id: ticket.source_account_id,
+                subject: ticket.subject,
+                started_at: ticket.started_at,
+                ended_at: ticket.ended_at,
+                imported_at: ticket.imported_at,
+                agents: ticket.agents,
+            },
+            evaluation: ItemEvaluation {
+                id: evaluation.evaluation_id,
+                status: facets.value(facets::STATUS).unwrap_or(ResultStatus::Failed),
+                evaluated_at: evaluation.evaluated_at,
+                scores: evaluation.scores.zip(facets.value(facets::BAND)).map(|(scores, band)| ItemScores {
+                    axis: scores.axis,
+                    band,
+                    resolution_accuracy: scores.resolution_accuracy,
+                    interaction_effort: scores.interaction_effort,
+                    handoff_smoothness: scores.handoff_smoothness,
+                    confidence: scores.confidence,
+                }),
+                ai_involvement: facets.value(facets::INVOLVEMENT),
+                ai_tools: facets.values(facets::AI_TOOLS),
+                resolution: facets.value(facets::RESOLUTION),
+                resolved_by: facets.value(facets::RESOLVED_BY),
+                basis: facets.value(facets::BASIS),
+                charge: facets.value(facets::CHARGE),
+                charge_reasons: facets.values(facets::CHARGE_REASONS),
+                handoff: facets.value(facets::HANDOFF),
+                language: evaluation.language,
+                flags: facets.values(facets::FLAGS),
+                scorer: facets.value(facets::SCORER),
+            },
+        }
+    }
+}
+
+impl Scores {
+    /// AXIS, its three parts in tenths, and the confidence in hundredths; `None` without any of them.
+    pub fn from_stored(stored: [Option<i16>; 5]) -> Option<Self> {
+        let [axis, resolution_accuracy, interaction_effort, handoff_smoothness, confidence] = stored;
+        let score = |tenths: Option<i16>| Score::from_tenths(i64::from(tenths?));
+        Some(Self {
+            axis: score(axis)?,
+            resolution_accuracy: score(resolution_accuracy)?,
+            interaction_effort: score(interaction_effort)?,
+            handoff_smoothness: score(handoff_smoothness)?,
+            confidence: Confidence::from_hundredths(i64::from(confidence?))?,
+        })
+    }
+}
+
+fn item_agent(agent: &AgentFacts) -> ItemAgent {
+    ItemAgent { id: agent.id, external_id: agent.external_id.clone(), name: agent.name.clone() }
+}
+
+fn scores(facts: &Facts<'_>) -> Option<Scores> {
+    let (axis, dimensions) = (facts.axis()?, facts.dimensions()?);
+    Some(Scores {
+        axis: axis.score,
+        resolution_accuracy: dimensions.resolution_accuracy.score,
+        interaction_effort: dimensions.interaction_effort.score,
+        handoff_smoothness: dimensions.handoff_smoothness.score,
+        confidence: facts.lowest_confidence()?,
+    })
+}

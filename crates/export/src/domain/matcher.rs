@@ -1,0 +1,158 @@
+//! Filters over the columns of days. They mean the same as the conditions of the stores.
+
+use assay_contracts::evaluation::{Named, Score};
+use assay_contracts::evaluations::{EvaluationFilters, OrNone, ScoreFilter};
+
+use super::day::{Row, Texts, start_of};
+use super::facets::{self, CodeField, SetField, bit_of, code_of};
+
+/// Filters, compiled. Those of external ids and of words need rows: see [`needs_rows`].
+#[derive(Debug)]
+pub struct Matcher {
+    codes: Vec<(CodeField, u32)>,
+    sets: Vec<(SetField, u64, bool)>,
+    /// Allowed tenths of each score, one bit each.
+    scores: Vec<(u32, u64)>,
+    confidence: Option<(u32, u32)>,
+    sources: Vec<String>,
+    languages: Vec<String>,
+    agents: Vec<String>,
+    without_agents: bool,
+    bounds: (i64, i64),
+}
+
+/// The filter for the rows of one day.
+#[derive(Debug)]
+pub struct DayMatcher<'m> {
+    matcher: &'m Matcher,
+    /// By place in the texts of the day.
+    texts: Vec<bool>,
+    offsets: (i64, i64),
+}
+
+/// Whether the filters compare texts that columns of days do not have.
+pub fn needs_rows(filters: &EvaluationFilters) -> bool {
+    !filters.external_id.is_empty() || !filters.subject.is_empty() || filters.search.is_some()
+}
+
+impl Matcher {
+    pub fn new(filters: &EvaluationFilters) -> Self {
+        let mut matcher = Self {
+            codes: Vec::new(),
+            sets: Vec::new(),
+            scores: Vec::new(),
+            confidence: None,
+            sources: filters.source.clone(),
+            languages: filters.language.clone(),
+            agents: filters
+                .agent
+                .iter()
+                .filter_map(|agent| match agent {
+                    OrNone::Value(id) => Some(id.to_string()),
+                    OrNone::None => None,
+                })
+                .collect(),
+            without_agents: filters.agent.contains(&OrNone::None),
+            bounds: (
+                filters.from.map_or(i64::MIN, |from| from.as_millis()),
+                filters.to.map_or(i64::MAX, |to| to.as_millis()),
+            ),
+        };
+        matcher.code(facets::STATUS, &filters.status);
+        matcher.code(facets::INVOLVEMENT, &filters.involvement);
+        matcher.code(facets::RESOLUTION, &filters.resolution);
+        matcher.code(facets::RESOLVED_BY, &filters.resolved_by);
+        matcher.code(facets::BASIS, &filters.basis);
+        matcher.code(facets::CHARGE, &filters.charge);
+        matcher.code(facets::HANDOFF, &filters.handoff);
+        matcher.code(facets::BAND, &filters.band);
+        matcher.code(facets::SCORER, &filters.scorer);
+        matcher.set(facets::CHARGE_REASONS, &filters.charge_reason);
+        matcher.set(facets::FLAGS, &filters.flag);
+        if !filters.ai_tool.is_empty() {
+            let bits = filters.ai_tool.iter().fold(0, |bits, tool| match tool {
+                OrNone::Value(tool) => bits | bit_of(*tool),
+                OrNone::None => bits,
+            });
+            matcher.sets.push((facets::AI_TOOLS, bits, filters.ai_tool.contains(&OrNone::None)));
+        }
+        for (number, (_, score)) in (0..).zip(filters.scores()) {
+            if let Some(allowed) = allowed_tenths(score) {
+                matcher.scores.push((number, allowed));
+            }
+        }
+        if filters.confidence_min.or(filters.confidence_max).is_some() {
+            let min = filters.confidence_min.map_or(0, |min| u32::from(min.hundredths()));
+            let max = filters.confidence_max.map_or(100, |max| u32::from(max.hundredths()));
+            matcher.confidence = Some((min, max));
+        }
+        matcher
+    }
+
+    fn code<T: Named>(&mut self, field: CodeField, values: &[T]) {
+        if !values.is_empty() {
+            self.codes.push((field, values.iter().fold(0, |mask, value| mask | 1 << code_of(*value))));
+        }
+    }
+
+    fn set<T: Named>(&mut self, field: SetField, values: &[T]) {
+        if !values.is_empty() {
+            self.sets.push((field, values.iter().fold(0, |bits, value| bits | bit_of(*value)), false));
+        }
+    }
+
+    /// Whether every evaluation matches but for its date.
+    pub fn for_day<'m>(&'m self, day: i64, texts: &[Texts]) -> DayMatcher<'m> {
+        let (from, to) = self.bounds;
+        let start = start_of(day);
+        DayMatcher {
+            matcher: self,
+            texts: texts.iter().map(|texts| self.matches_texts(texts)).collect(),
+            offsets: (from.saturating_sub(start), to.saturating_sub(start)),
+        }
+    }
+
+    fn matches_texts(&self, texts: &Texts) -> bool {
+        let by_agent = (self.agents.is_empty() && !self.without_agents)
+            || (self.without_agents && texts.agents.is_empty())
+            || texts.agents.iter().any(|agent| self.agents.contains(&agent.id));
+        by_agent
+            && (self.sources.is_empty() || self.sources.contains(&texts.source))
+            && (self.languages.is_empty()
+                || texts.language.as_ref().is_some_and(|language| self.languages.contains(language)))
+    }
+}
+
+impl DayMatcher<'_> {
+    #[inline]
+    pub fn matches(&self, row: &Row) -> bool {
+        let Matcher { codes, sets, scores, confidence, .. } = self.matcher;
+        let offset = i64::from(row.offset);
+        let evaluated = row.facets.code(facets::INVOLVEMENT) != 0;
+        codes.iter().all(|(field, allowed)| allowed >> row.facets.code(*field) & 1 == 1)
+            && scores.iter().all(|(number, allowed)| allowed >> row.scores.tenths(*number) & 1 == 1)
+            && sets.iter().all(|(field, bits, or_none)| {
+                let set = row.facets.set(*field);
+                set & bits != 0 || (*or_none && set == 0 && evaluated)
+            })
+            && confidence.is_none_or(|(min, max)| {
+                row.scores.is_scored() && (min..=max).contains(&row.scores.hundredths())
+            })
+            && offset >= self.offsets.0
+            && offset < self.offsets.1
+            && usize::try_from(row.texts)
+                .ok()
+                .and_then(|place| self.texts.get(place))
+                .copied()
+                .unwrap_or(false)
+    }
+}
+
+/// One bit for each score in tenths that satisfies a filter; `None` without a filter.
+pub fn allowed_tenths(filter: ScoreFilter<'_>) -> Option<u64> {
+    if filter.bands.is_empty() && filter.min.is_none() && filter.max.is_none() {
+        return None;
+    }
+    let scores = (10..=50).filter_map(Score::from_tenths).filter(|score| filter.matches(*score));
+    Some(scores.fold(0, |bits, score| bits | 1 << score.tenths()))
+}

@@ -1,0 +1,107 @@
+//! `/internal/v1/evaluations`: the gateway forwards lists and summaries to it.
+
+use actix_web::web::{Data, Json, Path};
+use actix_web::{HttpRequest, HttpResponse};
+use assay_contracts::evaluations::{
+    EvaluationFilters, ListQuery, NeighboursQuery, QueryReader, SummaryQuery,
+};
+use assay_contracts::ids::OrganizationId;
+use assay_contracts::internal::TicketCount;
+use assay_contracts::problem::ProblemCode;
+use assay_contracts::tenant::Scope;
+use assay_platform::web::{Caller, WebError, all_query_pairs, invalid_parameter, invalid_query, tagged};
+
+use super::Services;
+use crate::app::find_neighbours::{FindNeighboursError, find_neighbours as find};
+use crate::app::list_evaluations::{ListEvaluationsError, Reading, list_evaluations};
+use crate::app::summarize_evaluations::{SummarizeError, count_evaluations, summarize_evaluations};
+
+pub(super) async fn list(
+    caller: Caller,
+    services: Data<Services>,
+    request: HttpRequest,
+) -> Result<HttpResponse, WebError> {
+    let organization_id = caller.tenant(Scope::EvaluationsRead)?.organization_id;
+    let query = ListQuery::parse(all_query_pairs(&request)).map_err(invalid_query)?;
+    let page = list_evaluations(reading(&services, organization_id), &services.keys, query).await?;
+    tagged(&request, &page)
+}
+
+pub(super) async fn summarize(
+    caller: Caller,
+    services: Data<Services>,
+    request: HttpRequest,
+) -> Result<HttpResponse, WebError> {
+    let organization_id = caller.tenant(Scope::EvaluationsRead)?.organization_id;
+    let query = SummaryQuery::parse(all_query_pairs(&request)).map_err(invalid_query)?;
+    tagged(&request, &summarize_evaluations(reading(&services, organization_id), query).await?)
+}
+
+/// Evaluations of a period whose tickets have the id `since` or a later one.
+pub(super) async fn count(
+    caller: Caller,
+    services: Data<Services>,
+    request: HttpRequest,
+) -> Result<Json<TicketCount>, WebError> {
+    let organization_id = caller.tenant(Scope::EvaluationsRead)?.organization_id;
+    let mut query = QueryReader::new(all_query_pairs(&request));
+    let since = query.parsed("since", "must be a ticket id", |text| text.parse().ok());
+    let period = EvaluationFilters {
+        from: query.moment("from"),
+        to: query.moment("to"),
+        ..EvaluationFilters::default()
+    };
+    let (period, since) = query.finish((period, since)).map_err(invalid_query)?;
+    let since = since.ok_or_else(|| invalid_parameter("since", "is required"))?;
+    let count = count_evaluations(reading(&services, organization_id), period, since).await?;
+    Ok(Json(TicketCount { count }))
+}
+
+pub(super) async fn find_neighbours(
+    caller: Caller,
+    services: Data<Services>,
+    request: HttpRequest,
+    id: Path<String>,
+) -> Result<HttpResponse, WebError> {
+    let organization_id = caller.tenant(Scope::EvaluationsRead)?.organization_id;
+    let query = NeighboursQuery::parse(all_query_pairs(&request)).map_err(invalid_query)?;
+    tagged(&request, &find(reading(&services, organization_id), &id, query).await?)
+}
+
+fn reading(services: &Services, organization_id: OrganizationId) -> Reading<'_> {
+    Reading { store: services.evaluations.as_ref(), days: &services.days, organization_id }
+}
+
+impl From<ListEvaluationsError> for WebError {
+    fn from(error: ListEvaluationsError) -> Self {
+        match error {
+            ListEvaluationsError::Cursor(_) => Self::new(
+                ProblemCode::InvalidCursor,
+                "a cursor belongs to one filter and one order: use `page_info.next_cursor` of an earlier page as it is, \
+                 with the same parameters, or leave the cursor out",
+            ),
+            ListEvaluationsError::Database(cause) => cause.into(),
+        }
+    }
+}
+
+impl From<FindNeighboursError> for WebError {
+    fn from(error: FindNeighboursError) -> Self {
+        match error {
+            FindNeighboursError::NotFound => Self::new(
+                ProblemCode::TicketNotFound,
+                "your organization has no ticket with this id, or none that is evaluated",
+            ),
+            FindNeighboursError::List(error) => error.into(),
+        }
+    }
+}
+
+impl From<SummarizeError> for WebError {
+    fn from(error: SummarizeError) -> Self {
+        match error {
+            SummarizeError::Parts(error) => invalid_parameter("step", &error.to_string()),
+            SummarizeError::Database(cause) => cause.into(),
+        }
+    }
+}

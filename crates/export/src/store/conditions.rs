@@ -1,0 +1,262 @@
+//! The conditions of filters, as text for the statements of lists and files. They mean the same as [`crate::domain::matcher`].
+//!
+//! Ids, numbers and codes stand in the text: they are generated, and the planner must see them. Texts of callers are bound.
+
+use assay_contracts::evaluation::Named;
+use assay_contracts::evaluations::{EvaluationFilters, OrNone, words_of};
+use assay_contracts::ids::OrganizationId;
+
+use crate::domain::facets::{self, CodeField, SetField, bit_of, code_of};
+use crate::domain::matcher::allowed_tenths;
+use crate::domain::terms::{self, TextKind, bit_term, code_term, empty_term, tenths_term, text_term};
+
+/// Number of values of a score beyond which terms would find more rows than they leave out.
+const MANY_TENTHS: usize = 20;
+
+/// What the two databases write differently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// Has the column `terms` with an inverted index.
+    Postgres,
+    Sqlite,
+}
+
+/// Conditions joined by `AND`, or a statement made of them, with the texts of its placeholders `$1`, `$2`, …
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Conditions {
+    pub(super) sql: String,
+    pub(super) texts: Vec<String>,
+}
+
+struct Builder {
+    dialect: Dialect,
+    organization: OrganizationId,
+    parts: Vec<String>,
+    texts: Vec<String>,
+}
+
+impl Conditions {
+    /// The organization and the period alone, on a table with this alias.
+    pub(super) fn of_period(organization: OrganizationId, filters: &EvaluationFilters, alias: &str) -> Self {
+        let mut parts = vec![format!("{alias}.organization_id = '{organization}'")];
+        parts.extend(filters.from.map(|from| format!("{alias}.started_at >= {}", from.as_millis())));
+        parts.extend(filters.to.map(|to| format!("{alias}.started_at < {}", to.as_millis())));
+        Self { sql: parts.join(" AND "), texts: Vec::new() }
+    }
+
+    /// All filters, on `evaluation_facts` with the alias `facts`.
+    pub(super) fn of(organization: OrganizationId, filters: &EvaluationFilters, dialect: Dialect) -> Self {
+        let period = Self::of_period(organization, filters, "facts");
+        let mut builder = Builder { dialect, organization, parts: vec![period.sql], texts: Vec::new() };
+        builder.codes(facets::STATUS, &filters.status);
+        builder.codes(facets::INVOLVEMENT, &filters.involvement);
+        builder.codes(facets::RESOLUTION, &filters.resolution);
+        builder.codes(facets::RESOLVED_BY, &filters.resolved_by);
+        builder.codes(facets::BASIS, &filters.basis);
+        builder.codes(facets::CHARGE, &filters.charge);
+        builder.codes(facets::HANDOFF, &filters.handoff);
+        builder.codes(facets::BAND, &filters.band);
+        builder.codes(facets::SCORER, &filters.scorer);
+        builder.sets(facets::CHARGE_REASONS, &filters.charge_reason, false);
+        builder.sets(facets::FLAGS, &filters.flag, false);
+        builder.ai_tools(filters);
+        builder.scores(filters);
+        builder.confidence(filters);
+        builder.texts("facts.source", TextKind::Source, &filters.source);
+        builder.texts("facts.language", TextKind::Language, &filters.language);
+        builder.texts("facts.external_id", TextKind::ExternalId, &filters.external_id);
+        builder.agents(filters);
+        builder.subject(filters);
+        builder.search(filters);
+        Self { sql: builder.parts.join(" AND "), texts: builder.texts }
+    }
+
+    /// Adds a condition without texts.
+    pub(super) fn and(mut self, condition: &str) -> Self {
+        self.sql.push_str(" AND ");
+        self.sql.push_str(condition);
+        self
+    }
+}
+
+/// An expression for the code of a field; 0 where there is none.
+pub(super) fn code_of_field(field: CodeField) -> String {
+    format!("((facts.codes >> {}) & {})", field.shift, (1 << field.bits) - 1)
+}
+
+/// Any of these terms.
+pub(super) fn any_term(terms: &[i32]) -> String {
+    format!("facts.terms && '{{{}}}'::integer[]", list(terms))
+}
+
+fn list<T: ToString>(values: &[T]) -> String {
+    values.iter().map(T::to_string).collect::<Vec<_>>().join(",")
+}
+
+impl Builder {
+    fn codes<T: Named>(&mut self, field: CodeField, values: &[T]) {
+        if values.is_empty() {
+            return;
+        }
+        let codes: Vec<u32> = values.iter().map(|value| code_of(*value)).collect();
+        self.parts.push(match self.dialect {
+            Dialect::Postgres => {
+                any_term(&codes.iter().map(|code| code_term(field, *code)).collect::<Vec<_>>())
+            }
+            Dialect::Sqlite => format!("{} IN ({})", code_of_field(field), list(&codes)),
+        });
+    }
+
+    fn sets<T: Named>(&mut self, field: SetField, values: &[T], or_none: bool) {
+        if values.is_empty() && !or_none {
+            return;
+        }
+        let set = format!("((facts.sets >> {}) & {})", field.shift, (1_u64 << field.bits) - 1);
+        let bits = values.iter().fold(0, |bits, value| bits | bit_of(*value));
+        let evaluated = code_of_field(facets::INVOLVEMENT);
+        self.parts.push(match self.dialect {
+            Dialect::Postgres => {
+                let terms = values.iter().map(|value| bit_term(field, code_of(*value) - 1));
+                any_term(&terms.chain(or_none.then(|| empty_term(field))).collect::<Vec<_>>())
+            }
+            Dialect::Sqlite if or_none => {
+                format!("(({set} & {bits}) <> 0 OR ({set} = 0 AND {evaluated} <> 0))")
+            }
+            Dialect::Sqlite => format!("({set} & {bits}) <> 0"),
+        });
+    }
+
+    fn ai_tools(&mut self, filters: &EvaluationFilters) {
+        let tools: Vec<_> = filters
+            .ai_tool
+            .iter()
+            .filter_map(|tool| match tool {
+                OrNone::Value(tool) => Some(*tool),
+                OrNone::None => None,
+            })
+            .collect();
+        self.sets(facets::AI_TOOLS, &tools, filters.ai_tool.contains(&OrNone::None));
+    }
+
+    fn scores(&mut self, filters: &EvaluationFilters) {
+        for ((name, score), field) in filters.scores().into_iter().zip([
+            terms::AXIS,
+            terms::RESOLUTION_ACCURACY,
+            terms::INTERACTION_EFFORT,
+            terms::HANDOFF_SMOOTHNESS,
+        ]) {
+            let Some(allowed) = allowed_tenths(score) else { continue };
+            let tenths: Vec<u32> = (10..=50).filter(|tenths| allowed >> tenths & 1 == 1).collect();
+            if tenths.is_empty() {
+                self.parts.push("1 = 0".to_owned());
+            } else if self.dialect == Dialect::Postgres && tenths.len() <= MANY_TENTHS {
+                let terms: Vec<i32> = tenths.iter().map(|tenths| tenths_term(field, *tenths)).collect();
+                self.parts.push(any_term(&terms));
+            } else {
+                self.parts.push(format!("facts.{name} IN ({})", list(&tenths)));
+            }
+        }
+    }
+
+    fn confidence(&mut self, filters: &EvaluationFilters) {
+        if filters.confidence_min.or(filters.confidence_max).is_none() {
+            return;
+        }
+        let min = filters.confidence_min.map_or(0, |min| min.hundredths());
+        let max = filters.confidence_max.map_or(100, |max| max.hundredths());
+        self.parts.push(format!("facts.confidence BETWEEN {min} AND {max}"));
+        let mut steps: Vec<i32> = (min..=max).map(terms::confidence_term).collect();
+        steps.dedup();
+        if self.dialect == Dialect::Postgres && steps.len() <= MANY_TENTHS / 2 {
+            self.parts.push(any_term(&steps));
+        }
+    }
+
+    fn texts(&mut self, column: &str, kind: TextKind, values: &[String]) {
+        if values.is_empty() {
+            return;
+        }
+        let places: Vec<String> = values.iter().map(|value| self.bind(value.clone())).collect();
+        self.parts.push(format!("{column} IN ({})", places.join(", ")));
+        if self.dialect == Dialect::Postgres {
+            let terms: Vec<i32> =
+                values.iter().map(|value| text_term(self.organization, kind, value)).collect();
+            self.parts.push(any_term(&terms));
+        }
+    }
+
+    fn agents(&mut self, filters: &EvaluationFilters) {
+        let (mut either, mut found) = (Vec::new(), Vec::new());
+        for agent in &filters.agent {
+            match agent {
+                OrNone::Value(id) => {
+                    // The ids of a JSON text that this service wrote.
+                    either.push(format!("{}(facts.agents, '\"{id}\"') > 0", self.position()));
+                    found.push(terms::agent_term(self.organization, *id));
+                }
+                OrNone::None => {
+                    either.push("facts.agents = '[]'".to_owned());
+                    found.push(terms::WITHOUT_AGENTS);
+                }
+            }
+        }
+        if either.is_empty() {
+            return;
+        }
+        self.parts.push(format!("({})", either.join(" OR ")));
+        if self.dialect == Dialect::Postgres {
+            self.parts.push(any_term(&found));
+        }
+    }
+
+    fn subject(&mut self, filters: &EvaluationFilters) {
+        if filters.subject.is_empty() {
+            return;
+        }
+        let either: Vec<String> = filters.subject.iter().map(|words| self.words(words)).collect();
+        self.parts.push(format!("({})", either.join(" OR ")));
+    }
+
+    fn search(&mut self, filters: &EvaluationFilters) {
+        let Some(search) = &filters.search else { return };
+        let words = self.words(search);
+        let place = self.bind(search.clone());
+        let term = text_term(self.organization, TextKind::ExternalId, search);
+        let id = match self.dialect {
+            Dialect::Postgres => format!("({} AND facts.external_id = {place})", any_term(&[term])),
+            Dialect::Sqlite => format!("facts.external_id = {place}"),
+        };
+        self.parts.push(format!("({words} OR {id})"));
+    }
+
+    /// All words of a text are words of the subject.
+    fn words(&mut self, text: &str) -> String {
+        let mut words: Vec<String> = words_of(text).collect();
+        words.sort_unstable();
+        words.dedup();
+        let mut all = Vec::new();
+        if self.dialect == Dialect::Postgres {
+            let terms: Vec<i32> =
+                words.iter().map(|word| text_term(self.organization, TextKind::SubjectWord, word)).collect();
+            all.push(format!("facts.terms @> '{{{}}}'::integer[]", list(&terms)));
+        }
+        for word in words {
+            let place = self.bind(format!(" {word} "));
+            all.push(format!("{}(facts.subject_words, {place}) > 0", self.position()));
+        }
+        format!("({})", all.join(" AND "))
+    }
+
+    /// The function that finds a text in another.
+    fn position(&self) -> &'static str {
+        match self.dialect {
+            Dialect::Postgres => "strpos",
+            Dialect::Sqlite => "instr",
+        }
+    }
+
+    fn bind(&mut self, text: String) -> String {
+        self.texts.push(text);
+        format!("${}", self.texts.len())
+    }
+}

@@ -1,0 +1,177 @@
+//! Rows of facts, and the marks of their days.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use assay_contracts::ids::{OrganizationId, TicketId};
+use assay_contracts::time::Timestamp;
+use assay_platform::db::{DatabaseError, StoredId};
+use diesel::prelude::*;
+use diesel::sql_query;
+use diesel::sql_types::BigInt;
+
+use super::{Connection, DIALECT, Id, insert_facts};
+use crate::domain::day::day_of;
+use crate::domain::evaluation_facts::EvaluationFacts;
+use crate::domain::evaluation_row::EvaluationRow;
+use crate::domain::terms::terms_of;
+use crate::store::conditions::Dialect;
+
+/// Ids in one statement.
+const CHUNK: usize = 500;
+
+/// The columns of one row, as they are stored.
+#[derive(Debug, Clone)]
+pub(in crate::store) struct FactsValues {
+    pub(in crate::store) ticket_id: StoredId,
+    pub(in crate::store) organization_id: StoredId,
+    pub(in crate::store) started_at: i64,
+    pub(in crate::store) ended_at: i64,
+    pub(in crate::store) imported_at: i64,
+    pub(in crate::store) external_id: String,
+    pub(in crate::store) source: String,
+    pub(in crate::store) source_account_id: Option<String>,
+    pub(in crate::store) subject: String,
+    pub(in crate::store) subject_words: String,
+    pub(in crate::store) agents: String,
+    pub(in crate::store) evaluation_id: StoredId,
+    pub(in crate::store) evaluated_at: i64,
+    pub(in crate::store) codes: i32,
+    pub(in crate::store) sets: i64,
+    /// AXIS, its three parts, and the confidence.
+    pub(in crate::store) scores: Option<[i16; 5]>,
+    pub(in crate::store) language: Option<String>,
+    /// An array of PostgreSQL; empty for SQLite.
+    #[allow(dead_code, reason = "SQLite has no such column")]
+    pub(in crate::store) terms: String,
+}
+
+/// A statement's row of ticket ids.
+#[derive(QueryableByName)]
+pub(in crate::store) struct TicketRecord {
+    #[diesel(sql_type = Id)]
+    pub(in crate::store) ticket_id: StoredId,
+}
+
+#[derive(QueryableByName)]
+struct Removed {
+    #[diesel(sql_type = Id)]
+    organization_id: StoredId,
+    #[diesel(sql_type = BigInt)]
+    started_at: i64,
+}
+
+/// Replaces the facts of the rows' tickets. The caller holds the locks of the tickets' lines.
+pub(super) fn replace<'r>(
+    connection: &mut Connection,
+    rows: impl Iterator<Item = &'r EvaluationRow>,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    let facts: Vec<&EvaluationFacts> = rows.map(|row| &row.facts).collect();
+    if facts.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<TicketId> = facts.iter().map(|facts| facts.ticket.ticket_id).collect();
+    let mut touched = delete(connection, None, &ids)?;
+    touched.extend(facts.iter().map(|facts| (facts.ticket.organization_id, day_of(facts.ticket.started_at))));
+    let values = facts.into_iter().map(FactsValues::of).collect::<Result<Vec<_>, _>>()?;
+    insert_facts(connection, &values)?;
+    mark(connection, &touched, now)
+}
+
+/// Removes the facts of deleted tickets.
+pub(super) fn remove(
+    connection: &mut Connection,
+    tickets: impl Iterator<Item = (OrganizationId, TicketId)>,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    let mut by_organization: BTreeMap<OrganizationId, Vec<TicketId>> = BTreeMap::new();
+    for (organization, ticket) in tickets {
+        by_organization.entry(organization).or_default().push(ticket);
+    }
+    let mut touched = BTreeSet::new();
+    for (organization, tickets) in by_organization {
+        touched.extend(delete(connection, Some(organization), &tickets)?);
+    }
+    mark(connection, &touched, now)
+}
+
+/// Returns the days of the deleted rows.
+fn delete(
+    connection: &mut Connection,
+    organization: Option<OrganizationId>,
+    tickets: &[TicketId],
+) -> Result<BTreeSet<(OrganizationId, i64)>, DatabaseError> {
+    let of = organization.map(|id| format!(" AND organization_id = '{id}'")).unwrap_or_default();
+    let mut touched = BTreeSet::new();
+    for tickets in tickets.chunks(CHUNK) {
+        let ids = tickets.iter().map(|id| format!("'{id}'")).collect::<Vec<_>>().join(",");
+        let statement = format!(
+            "DELETE FROM evaluation_facts WHERE ticket_id IN ({ids}){of} RETURNING organization_id, started_at"
+        );
+        let removed: Vec<Removed> = sql_query(statement).load(connection)?;
+        touched.extend(removed.into_iter().map(|row| {
+            (row.organization_id.0.into(), day_of(Timestamp::saturating_from_millis(row.started_at)))
+        }));
+    }
+    Ok(touched)
+}
+
+/// Marks days: their columns lack a change of this transaction.
+fn mark(
+    connection: &mut Connection,
+    days: &BTreeSet<(OrganizationId, i64)>,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    let now = now.as_millis();
+    let marks: Vec<String> =
+        days.iter().map(|(organization, day)| format!("('{organization}', {day}, {now})")).collect();
+    for marks in marks.chunks(CHUNK) {
+        let values = marks.join(", ");
+        sql_query(format!("INSERT INTO stale_days (organization_id, day, marked_at) VALUES {values}"))
+            .execute(connection)?;
+    }
+    Ok(())
+}
+
+impl FactsValues {
+    fn of(facts: &EvaluationFacts) -> Result<Self, DatabaseError> {
+        let (ticket, evaluation) = (&facts.ticket, &facts.evaluation);
+        let agents = serde_json::to_string(&ticket.agents)
+            .map_err(|error| DatabaseError::Corrupt(format!("agents of {}: {error}", ticket.ticket_id)))?;
+        let score = |score: assay_contracts::evaluation::Score| i16::from(score.tenths());
+        Ok(Self {
+            ticket_id: StoredId::of(ticket.ticket_id),
+            organization_id: StoredId::of(ticket.organization_id),
+            started_at: ticket.started_at.as_millis(),
+            ended_at: ticket.ended_at.as_millis(),
+            imported_at: ticket.imported_at.as_millis(),
+            external_id: ticket.external_id.clone(),
+            source: ticket.source.clone(),
+            source_account_id: ticket.source_account_id.clone(),
+            subject: ticket.subject.clone(),
+            subject_words: facts.subject_words(),
+            agents,
+            evaluation_id: StoredId::of(evaluation.evaluation_id),
+            evaluated_at: evaluation.evaluated_at.as_millis(),
+            codes: evaluation.facets.codes.cast_signed(),
+            sets: evaluation.facets.sets.cast_signed(),
+            scores: evaluation.scores.map(|scores| {
+                [
+                    score(scores.axis),
+                    score(scores.resolution_accuracy),
+                    score(scores.interaction_effort),
+                    score(scores.handoff_smoothness),
+                    i16::from(scores.confidence.hundredths()),
+                ]
+            }),
+            language: evaluation.language.clone(),
+            terms: match DIALECT {
+                Dialect::Postgres => {
+                    let terms: Vec<String> = terms_of(facts).iter().map(i32::to_string).collect();
+                    format!("{{{}}}", terms.join(","))
+                }
+                Dialect::Sqlite => String::new(),
+            },
+        })
+    }
+}

@@ -1,0 +1,188 @@
+//! `/v1/evaluations…` and the neighbours of a ticket in a list: beyond the specification.
+
+use actix_web::web::{Data, Path};
+use actix_web::{HttpRequest, HttpResponse};
+use assay_contracts::evaluations::{
+    EvaluationFilters, EvaluationPage, Neighbours, Summary, SummaryQuery, encode_query,
+};
+use assay_contracts::ids::TicketId;
+use assay_contracts::internal::TicketCount;
+use assay_contracts::problem::ProblemCode;
+use assay_platform::auth::ServiceClaims;
+use assay_platform::runtime::now;
+use assay_platform::web::{WebError, all_query_pairs, tagged};
+use reqwest::header::HeaderMap;
+
+use super::authentication::Authenticated;
+use super::context::{Gateway, copy_headers, path_id};
+use super::filter_parameters::FilterParameters;
+use super::responses::{BadRequest, CommonProblems, NotFound};
+use crate::app::{Forward, forward};
+
+/// Imports that may still be pending. Older ones were given up.
+const PENDING_MILLIS: i64 = 7 * 24 * 60 * 60 * 1_000;
+
+/// List evaluations
+///
+/// One row a ticket, with the evaluation that is shown of it; newest conversations first unless `sort` says otherwise. Repeated
+/// parameters mean "or", different ones "and"; all faults of a query are answered at once. A cursor holds while evaluations arrive
+/// and are deleted: no row is skipped or repeated. `total` is exact, but stops at 10,000 for filters by `subject`, `search` and
+/// `external_id`.
+#[utoipa::path(
+    get,
+    path = "/v1/evaluations",
+    operation_id = "listEvaluations",
+    tag = "Evaluations",
+    params(
+        FilterParameters,
+        ("sort" = Option<String>, Query, description = "Order: `started_at`, `axis`, `resolution_accuracy`, `interaction_effort`, `handoff_smoothness`, `confidence` or `charge`, with a `-` in front from the highest; `-started_at` when left out. Rows without a value come last"),
+        ("cursor" = Option<String>, Query, min_length = 1, description = "Opaque cursor of a previous page of the same filters and order"),
+        ("limit" = Option<u32>, Query, minimum = 1, maximum = 100, description = "Items at most; 20 when left out"),
+    ),
+    responses(
+        (status = 200, description = "A page of evaluations", body = EvaluationPage, headers(("ETag" = String, description = "For `If-None-Match`"))),
+        (status = 304, description = "Unchanged since the response with the `ETag` of `If-None-Match`"),
+        BadRequest,
+        CommonProblems,
+    ),
+    security(("api_key" = []))
+)]
+pub(crate) async fn list_evaluations(
+    request: HttpRequest,
+    gateway: Data<Gateway>,
+    caller: Authenticated,
+) -> Result<HttpResponse, WebError> {
+    let _slot = gateway.acquire_slot()?;
+    let path = with_query("/internal/v1/evaluations", &request);
+    forward(get(&gateway.export, &caller.0, &path, &request)).await
+}
+
+/// Summarize evaluations
+///
+/// Counts, means and distributions of the evaluations that the filters select, by day or week, and by one or two dimensions: the
+/// numbers are those of the list with the same filters. Days are those of UTC.
+#[utoipa::path(
+    get,
+    path = "/v1/evaluations/summary",
+    operation_id = "summarizeEvaluations",
+    tag = "Evaluations",
+    params(
+        FilterParameters,
+        ("by" = Option<Vec<String>>, Query, description = "Dimension of a breakdown, at most two, the outer one first: `ai_tool`, `agent`, `involvement`, `language`, `source`, `resolution`, `resolved_by`, `basis`, `charge`, `charge_reason`, `handoff`, `band`, `flag`, `scorer` or `status`"),
+        ("step" = Option<String>, Query, description = "Parts of a series: `day` or `week`"),
+        ("compare" = Option<String>, Query, description = "A period beside it: `previous`, of the same length, or the same dates a `year` before; needs `from` and `to`"),
+    ),
+    responses(
+        (status = 200, description = "The summary", body = Summary, headers(("ETag" = String, description = "For `If-None-Match`"))),
+        (status = 304, description = "Unchanged since the response with the `ETag` of `If-None-Match`"),
+        BadRequest,
+        CommonProblems,
+    ),
+    security(("api_key" = []))
+)]
+pub(crate) async fn summarize_evaluations(
+    request: HttpRequest,
+    gateway: Data<Gateway>,
+    caller: Authenticated,
+) -> Result<HttpResponse, WebError> {
+    let _slot = gateway.acquire_slot()?;
+    let path = with_query("/internal/v1/evaluations/summary", &request);
+    let filters = SummaryQuery::parse(all_query_pairs(&request)).map(|query| query.filters);
+    let period = match filters {
+        Ok(filters) if filters.is_period_only() => filters,
+        // The service answers faults, too.
+        _ => return forward(get(&gateway.export, &caller.0, &path, &request)).await,
+    };
+    let (pending, summary) = tokio::join!(
+        count_pending(&gateway, &caller.0, &period),
+        forward(Forward { headers: HeaderMap::new(), ..get(&gateway.export, &caller.0, &path, &request) })
+    );
+    let summary = summary?;
+    if !summary.status().is_success() {
+        return Ok(summary);
+    }
+    let body = actix_web::body::to_bytes(summary.into_body())
+        .await
+        .map_err(|error| WebError::unavailable(&error))?;
+    let mut summary: Summary = serde_json::from_slice(&body).map_err(|error| WebError::internal(&error))?;
+    summary.coverage = match pending {
+        Ok(pending) => summary.coverage.map(|mut coverage| {
+            coverage.pending = pending;
+            coverage.imported += pending;
+            coverage
+        }),
+        Err(error) => {
+            tracing::warn!(cause = %error, "a summary has no coverage: pending imports cannot be counted");
+            None
+        }
+    };
+    tagged(&request, &summary)
+}
+
+/// Get a ticket's neighbours in a list
+///
+/// The tickets before and after it in the list of the same filters and order.
+#[utoipa::path(
+    get,
+    path = "/v1/tickets/{id}/neighbours",
+    operation_id = "getNeighbours",
+    tag = "Evaluations",
+    params(
+        ("id" = String, Path, description = "Ticket id, as in the import's receipt"),
+        FilterParameters,
+        ("sort" = Option<String>, Query, description = "Order, as in the list of evaluations"),
+    ),
+    responses(
+        (status = 200, description = "The neighbours", body = Neighbours, headers(("ETag" = String, description = "For `If-None-Match`"))),
+        (status = 304, description = "Unchanged since the response with the `ETag` of `If-None-Match`"),
+        BadRequest,
+        NotFound,
+        CommonProblems,
+    ),
+    security(("api_key" = []))
+)]
+pub(crate) async fn get_neighbours(
+    request: HttpRequest,
+    id: Path<String>,
+    gateway: Data<Gateway>,
+    caller: Authenticated,
+) -> Result<HttpResponse, WebError> {
+    let _slot = gateway.acquire_slot()?;
+    let id: TicketId = path_id(&id, ProblemCode::TicketNotFound)?;
+    let path = with_query(&format!("/internal/v1/evaluations/{id}/neighbours"), &request);
+    forward(get(&gateway.export, &caller.0, &path, &request)).await
+}
+
+/// Tickets of the period without an evaluation: the recent ones of ingest without those that export has. Asked in this order, so
+/// that an evaluation in between is counted as made.
+async fn count_pending(
+    gateway: &Gateway,
+    claims: &ServiceClaims,
+    period: &EvaluationFilters,
+) -> Result<u64, assay_clients::ClientError> {
+    let since = TicketId::min_at(now().plus_millis(-PENDING_MILLIS)).to_string();
+    let pairs = period.to_pairs().into_iter().chain([("since", since)]);
+    let query = encode_query(pairs);
+    let imported: TicketCount =
+        gateway.ingest.get_json(claims, &format!("/internal/v1/tickets?{query}")).await?;
+    let evaluated: TicketCount =
+        gateway.export.get_json(claims, &format!("/internal/v1/evaluations/count?{query}")).await?;
+    Ok(imported.count.saturating_sub(evaluated.count))
+}
+
+fn with_query(path: &str, request: &HttpRequest) -> String {
+    match request.query_string() {
+        "" => path.to_owned(),
+        query => format!("{path}?{query}"),
+    }
+}
+
+fn get<'a>(
+    service: &'a assay_clients::Service,
+    claims: &'a ServiceClaims,
+    path: &'a str,
+    request: &HttpRequest,
+) -> Forward<'a> {
+    let headers = copy_headers(request, &["if-none-match"]);
+    Forward { service, claims, method: reqwest::Method::GET, path, headers, body: None }
+}

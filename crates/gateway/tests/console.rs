@@ -1,0 +1,146 @@
+//! `/console` is passed on to the role console, with only the headers that pages need.
+
+use std::net::{SocketAddr, TcpListener};
+
+use actix_web::web::{self, Bytes, Data};
+use actix_web::{HttpRequest, HttpResponse};
+use anyhow::{Context as _, Result};
+use assay_gateway::{Config, Dependencies, start};
+use assay_platform::auth::{Audience, ServiceClaims, ServiceTokens};
+use assay_platform::runtime::{Phase, Readiness, Tasks};
+use assay_platform::web::{ServerSettings, serve};
+use reqwest::redirect::Policy;
+use url::Url;
+
+const SECRET: &str = "a secret of the tests of the gateway";
+
+struct App {
+    address: SocketAddr,
+    http: reqwest::Client,
+    _tasks: Tasks,
+}
+
+/// A gateway in front of a console that says what it received.
+fn app(has_console: bool) -> Result<App> {
+    let mut tasks = Tasks::new(Readiness::default());
+    let tokens = ServiceTokens::new(&SECRET.to_owned().into())?;
+    let console = TcpListener::bind("127.0.0.1:0")?;
+    let console_url = Url::parse(&format!("http://{}", console.local_addr()?))?;
+    let known = Data::new(tokens.clone());
+    serve(&mut tasks, Phase::ServeInternal, "console", console, ServerSettings::default(), move |app| {
+        app.app_data(known.clone()).service(web::resource("/{path:.*}").to(echo));
+    })?;
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = listener.local_addr()?;
+    let nowhere = Url::parse("http://127.0.0.1:1")?;
+    let dependencies = Dependencies {
+        listener,
+        tokens,
+        registry_url: nowhere.clone(),
+        ingest_url: nowhere.clone(),
+        scoring_url: nowhere.clone(),
+        export_url: nowhere,
+        webhooks_url: None,
+        console_url: has_console.then_some(console_url),
+    };
+    start(config(address), dependencies, &mut tasks)?;
+    let http = reqwest::Client::builder().no_proxy().redirect(Policy::none()).build()?;
+    Ok(App { address, http, _tasks: tasks })
+}
+
+fn config(listen: SocketAddr) -> Config {
+    Config {
+        listen,
+        public_url: "https://assay.example".to_owned(),
+        max_body_bytes: 1024,
+        body_deadline_seconds: 1,
+        body_memory_bytes: 1024,
+        service_deadline_milliseconds: 1_000,
+        max_in_flight: 8,
+        max_keyless_in_flight: 8,
+        max_console_in_flight: 8,
+        max_connections: 1_000,
+        response_stall_seconds: 60,
+        workers: 2,
+        key_cache_seconds: 1,
+        rate_limit_per_second: 0,
+        docs: false,
+    }
+}
+
+async fn echo(request: HttpRequest, body: Bytes, tokens: Data<ServiceTokens>) -> HttpResponse {
+    let header =
+        |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or("-");
+    let token = header("authorization").trim_start_matches("Bearer ").to_owned();
+    let is_ours = tokens.verify(Audience::Console, &token) == Ok(ServiceClaims::Service);
+    let names =
+        ["cookie", "origin", "sec-fetch-site", "x-assay-public-base-url", "x-forwarded-for", "content-type"];
+    let seen: Vec<String> = names.iter().map(|name| format!("{name}={}", header(name))).collect();
+    HttpResponse::SeeOther()
+        .append_header(("set-cookie", "a=1"))
+        .append_header(("set-cookie", "b=2"))
+        .insert_header(("location", "/console/next"))
+        .insert_header(("content-security-policy", "default-src 'none'"))
+        .insert_header(("x-internal", "secret"))
+        .body(format!(
+            "{} {} {is_ours} {} {}",
+            request.method(),
+            request.uri(),
+            seen.join(" "),
+            String::from_utf8_lossy(&body)
+        ))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn page_is_passed_on_with_its_cookies_and_our_token() -> Result<()> {
+    let app = app(true)?;
+    let request = app.http.get(format!("http://{}/console/keys?done=revoked", app.address));
+    let request = request.header("cookie", "session=x").header("authorization", "Bearer forged");
+    let request =
+        request.header("x-assay-public-base-url", "http://evil").header("x-forwarded-for", "1.2.3.4");
+    let response = request.header("sec-fetch-site", "none").send().await?;
+    assert_eq!(response.status(), 303);
+    let cookies: Vec<_> = response.headers().get_all("set-cookie").iter().collect();
+    assert_eq!(cookies, ["a=1", "b=2"]);
+    assert_eq!(response.headers()["location"], "/console/next");
+    assert_eq!(response.headers()["content-security-policy"], "default-src 'none'");
+    assert!(!response.headers().contains_key("x-internal"));
+    assert_eq!(
+        response.text().await?,
+        "GET /console/keys?done=revoked true cookie=session=x origin=- sec-fetch-site=none \
+         x-assay-public-base-url=https://assay.example x-forwarded-for=- content-type=- "
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn form_is_passed_on_as_a_form() -> Result<()> {
+    let app = app(true)?;
+    let form = |content_type: &'static str, body: String| {
+        let request = app.http.post(format!("http://{}/console/sign-in", app.address));
+        request.header("origin", "https://assay.example").header("content-type", content_type).body(body)
+    };
+    let response = form("application/x-www-form-urlencoded", "key=a%20b".to_owned()).send().await?;
+    let text = response.text().await?;
+    assert!(
+        text.starts_with("POST /console/sign-in true")
+            && text.ends_with("content-type=application/x-www-form-urlencoded key=a%20b"),
+        "{text}"
+    );
+    assert!(text.contains("origin=https://assay.example"));
+    assert_eq!(form("application/json", "{}".to_owned()).send().await?.status(), 415);
+    assert_eq!(form("application/x-www-form-urlencoded", "x".repeat(70_000)).send().await?.status(), 413);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn there_is_no_console_without_its_address() -> Result<()> {
+    let app = app(false)?;
+    for path in ["/console", "/console/sign-in"] {
+        let response = app.http.get(format!("http://{}{path}", app.address)).send().await?;
+        assert_eq!(response.status(), 404, "{path}");
+        let problem: assay_contracts::problem::Problem = response.json().await.context("a problem")?;
+        assert_eq!(problem.code.as_str(), "route-not-found");
+    }
+    Ok(())
+}

@@ -1,0 +1,51 @@
+//! JSON responses with an `ETag`: a client that has the same bytes gets a 304.
+
+use actix_web::http::header::{CACHE_CONTROL, ContentType, ETag, EntityTag, Header, IfNoneMatch};
+use actix_web::{HttpRequest, HttpResponse};
+use assay_contracts::problem::{Problem, ProblemCode};
+use assay_contracts::validation::FieldError;
+use bytes::Bytes;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use super::error::WebError;
+
+/// A response may be kept, and is asked for again with every use.
+const CACHE_POLICY: &str = "private, no-cache";
+
+/// `value` as JSON, or 304 when `If-None-Match` names it.
+///
+/// # Errors
+/// When the value cannot be written as JSON.
+pub fn tagged<T: Serialize>(request: &HttpRequest, value: &T) -> Result<HttpResponse, WebError> {
+    let body = serde_json::to_vec(value).map_err(|error| WebError::internal(&error))?;
+    Ok(tagged_json(request, body.into()))
+}
+
+/// [`tagged`] for JSON that is already written.
+pub fn tagged_json(request: &HttpRequest, body: Bytes) -> HttpResponse {
+    let etag = EntityTag::new_strong(hex::encode(&Sha256::digest(&body)[..16]));
+    let is_known = match IfNoneMatch::parse(request) {
+        Ok(IfNoneMatch::Any) => true,
+        Ok(IfNoneMatch::Items(known)) => known.iter().any(|known| known.weak_eq(&etag)),
+        Err(_) => false,
+    };
+    let mut response = if is_known { HttpResponse::NotModified() } else { HttpResponse::Ok() };
+    response.insert_header(ETag(etag)).insert_header((CACHE_CONTROL, CACHE_POLICY));
+    if is_known {
+        return response.finish();
+    }
+    response.content_type(ContentType::json()).body(body)
+}
+
+/// The decoded pairs of a query, repeated names included.
+pub fn all_query_pairs(request: &HttpRequest) -> impl Iterator<Item = (String, String)> + '_ {
+    url::form_urlencoded::parse(request.query_string().as_bytes()).into_owned()
+}
+
+/// 400 with every fault of a query.
+pub fn invalid_query(errors: Vec<FieldError>) -> WebError {
+    let names: Vec<&str> = errors.iter().map(|error| error.pointer.as_str()).collect();
+    let detail = format!("query parameters with faults: {}", names.join(", "));
+    Problem::new(ProblemCode::InvalidRequest, detail).with_errors(errors).into()
+}

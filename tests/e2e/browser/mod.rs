@@ -1,0 +1,398 @@
+//! A browser as a person uses it: it opens addresses, clicks on what is visible, presses keys, and complains.
+
+mod connection;
+mod keys;
+mod viewer;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use self::connection::Connection;
+pub use self::viewer::Viewer;
+use crate::harness::LIMIT;
+
+/// How often a page is asked about a condition.
+const INTERVAL: Duration = Duration::from_millis(10);
+
+/// Marks a document, to notice the next one.
+const MARK: &str = "window.isOfTheLastPage = true";
+const IS_LOADED: &str = "!window.isOfTheLastPage && document.readyState === 'complete'";
+
+/// Chromium as Debian names it, or what it is built into elsewhere.
+pub fn program() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let find =
+        |name| std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file());
+    ["chromium", "google-chrome", "google-chrome-stable"].into_iter().find_map(find)
+}
+
+/// A browser with one tab.
+pub struct Browser {
+    connection: Connection,
+    session: String,
+    context: Option<String>,
+    base_url: String,
+    downloads: PathBuf,
+    finished_downloads: Vec<String>,
+    loaded_bytes: u64,
+    complaints: Vec<String>,
+}
+
+impl Browser {
+    /// Starts a browser for the pages of `base_url`; its files are in `folder`.
+    pub async fn start(program: &Path, folder: &Path, log: &Path, base_url: &str) -> Result<Self> {
+        let downloads = folder.join("downloads");
+        std::fs::create_dir_all(&downloads)?;
+        let connection = Connection::start(program, &folder.join("profile"), log)?;
+        let mut browser = Self {
+            connection,
+            session: String::new(),
+            context: None,
+            base_url: base_url.to_owned(),
+            downloads,
+            finished_downloads: Vec::new(),
+            loaded_bytes: 0,
+            complaints: Vec::new(),
+        };
+        browser.renew(&Viewer::default()).await?;
+        Ok(browser)
+    }
+
+    /// Ends it.
+    pub async fn close(self) -> Result<()> {
+        self.connection.close().await
+    }
+
+    /// Begins again with an empty tab, without cookies and with an empty cache.
+    pub async fn renew(&mut self, viewer: &Viewer) -> Result<()> {
+        let context = self.browser_call("Target.createBrowserContext", json!({})).await?;
+        let context = context["browserContextId"].as_str().context("no context")?.to_owned();
+        let target = json!({"url": "about:blank", "browserContextId": context});
+        let target = self.browser_call("Target.createTarget", target).await?;
+        let attach = json!({"targetId": target["targetId"], "flatten": true});
+        let session = self.browser_call("Target.attachToTarget", attach).await?;
+        self.session = session["sessionId"].as_str().context("no session")?.to_owned();
+        if let Some(last) = self.context.replace(context.clone()) {
+            self.browser_call("Target.disposeBrowserContext", json!({"browserContextId": last})).await?;
+        }
+        for domain in ["Page", "Runtime", "Network", "Log", "Audits"] {
+            self.call(&format!("{domain}.enable"), json!({})).await?;
+        }
+        let behaviour = json!({
+            "behavior": "allow", "browserContextId": context, "downloadPath": self.downloads, "eventsEnabled": true,
+        });
+        self.browser_call("Browser.setDownloadBehavior", behaviour).await?;
+        self.read_events();
+        self.complaints.clear();
+        self.emulate(viewer).await
+    }
+
+    /// Makes the browser that of this viewer.
+    pub async fn emulate(&mut self, viewer: &Viewer) -> Result<()> {
+        for (method, parameters) in viewer.settings() {
+            self.call(method, parameters).await?;
+        }
+        Ok(())
+    }
+
+    /// Opens an address; a path is one of the stack. Waits until the page is loaded.
+    pub async fn open(&mut self, address: &str) -> Result<()> {
+        let url = if address.starts_with("http") {
+            address.to_owned()
+        } else {
+            format!("{}{address}", self.base_url)
+        };
+        self.evaluate::<Value>(MARK).await?;
+        self.loaded_bytes = 0;
+        let answer = self.call("Page.navigate", json!({"url": url})).await?;
+        ensure!(answer["errorText"].is_null(), "{url}: {answer}");
+        self.wait_for(IS_LOADED).await.with_context(|| url.clone())
+    }
+
+    /// Loads the page again.
+    pub async fn reload(&mut self) -> Result<()> {
+        self.evaluate::<Value>(MARK).await?;
+        self.loaded_bytes = 0;
+        self.call("Page.reload", json!({})).await?;
+        self.wait_for(IS_LOADED).await
+    }
+
+    /// Goes back in the history.
+    pub async fn back(&mut self) -> Result<()> {
+        let history = self.call("Page.getNavigationHistory", json!({})).await?;
+        let current = history["currentIndex"].as_u64().context("no history")?;
+        let before =
+            current.checked_sub(1).and_then(|index| usize::try_from(index).ok()).context("no page before")?;
+        let id = &history["entries"][before]["id"];
+        self.call("Page.navigateToHistoryEntry", json!({"entryId": id})).await?;
+        let url = serde_json::to_string(&history["entries"][before]["url"])?;
+        self.wait_for(&format!("location.href === {url} && document.readyState === 'complete'")).await
+    }
+
+    /// Clicks on an element that leads to another page, and waits until that is loaded.
+    pub async fn follow(&mut self, selector: &str) -> Result<()> {
+        self.evaluate::<Value>(MARK).await?;
+        self.loaded_bytes = 0;
+        self.click(selector).await?;
+        self.wait_for(IS_LOADED).await.with_context(|| format!("after a click on {selector}"))
+    }
+
+    /// Presses a key that leads to another page, and waits until that is loaded.
+    pub async fn press_and_follow(&mut self, key: &str) -> Result<()> {
+        self.evaluate::<Value>(MARK).await?;
+        self.press(key).await?;
+        self.wait_for(IS_LOADED).await.with_context(|| format!("after the key {key}"))
+    }
+
+    /// Clicks with the mouse in the middle of the first element of a selector, which must be visible there.
+    pub async fn click(&mut self, selector: &str) -> Result<()> {
+        let place = self.place_of(selector).await?;
+        for (kind, buttons) in [("mouseMoved", 0), ("mousePressed", 1), ("mouseReleased", 0)] {
+            let event = json!({
+                "type": kind, "x": place.0, "y": place.1, "button": "left", "buttons": buttons, "clickCount": 1,
+            });
+            self.call("Input.dispatchMouseEvent", event).await?;
+        }
+        Ok(())
+    }
+
+    /// Moves the mouse to the middle of the first element of a selector.
+    pub async fn point_at(&mut self, selector: &str) -> Result<()> {
+        let (x, y) = self.place_of(selector).await?;
+        self.call("Input.dispatchMouseEvent", json!({"type": "mouseMoved", "x": x, "y": y})).await?;
+        Ok(())
+    }
+
+    /// Where the element of a selector can be clicked on.
+    async fn place_of(&mut self, selector: &str) -> Result<(f64, f64)> {
+        let selector_text = serde_json::to_string(selector)?;
+        let place: Result<(f64, f64), String> = self
+            .evaluate::<Value>(&format!("({PLACE})({selector_text})"))
+            .await
+            .map(|found| match (found["x"].as_f64(), found["y"].as_f64()) {
+                (Some(x), Some(y)) => Ok((x, y)),
+                _ => Err(found["fault"].as_str().unwrap_or_default().to_owned()),
+            })?;
+        place.map_err(|fault| anyhow::anyhow!("{selector}: {fault}"))
+    }
+
+    /// Presses a key: see [`keys::press`].
+    pub async fn press(&mut self, key: &str) -> Result<()> {
+        for event in keys::press(key)? {
+            self.call("Input.dispatchKeyEvent", event).await?;
+        }
+        Ok(())
+    }
+
+    /// Types a text into what has the focus.
+    pub async fn type_text(&mut self, text: &str) -> Result<()> {
+        for character in text.chars() {
+            self.press(character.encode_utf8(&mut [0; 4])).await?;
+        }
+        Ok(())
+    }
+
+    /// The value of an expression, or what its promise becomes.
+    pub async fn evaluate<T: DeserializeOwned>(&mut self, expression: &str) -> Result<T> {
+        let question = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
+        let mut answer = self.call("Runtime.evaluate", question).await?;
+        if let Some(exception) = answer.get("exceptionDetails") {
+            let text = exception["exception"]["description"].as_str().or(exception["text"].as_str());
+            bail!("{}: {expression:.300}", text.unwrap_or_default());
+        }
+        serde_json::from_value(answer["result"]["value"].take())
+            .with_context(|| format!("the value of {expression:.300}"))
+    }
+
+    /// The visible text of the first element of a selector.
+    pub async fn text(&mut self, selector: &str) -> Result<String> {
+        let selector = serde_json::to_string(selector)?;
+        let text: Option<String> =
+            self.evaluate(&format!("document.querySelector({selector})?.innerText ?? null")).await?;
+        text.with_context(|| format!("the page has no {selector}"))
+    }
+
+    /// Whether the page has an element of the selector.
+    pub async fn has(&mut self, selector: &str) -> Result<bool> {
+        let selector = serde_json::to_string(selector)?;
+        self.evaluate(&format!("document.querySelector({selector}) !== null")).await
+    }
+
+    /// The value of an expression of JavaScript for each element of a selector, which it knows as `it`.
+    pub async fn all<T: DeserializeOwned>(&mut self, selector: &str, expression: &str) -> Result<Vec<T>> {
+        let selector = serde_json::to_string(selector)?;
+        self.evaluate(&format!("[...document.querySelectorAll({selector})].map((it) => ({expression}))"))
+            .await
+    }
+
+    /// Path, query and fragment of the page.
+    pub async fn address(&mut self) -> Result<String> {
+        self.evaluate("location.pathname + location.search + location.hash").await
+    }
+
+    /// Waits until an expression is true, also over the change of a page.
+    pub async fn wait_for(&mut self, condition: &str) -> Result<()> {
+        let deadline = Instant::now() + LIMIT;
+        loop {
+            // While a page makes room for the next one there is nothing to ask.
+            let answer = self.evaluate::<Value>(condition).await;
+            if matches!(answer, Ok(Value::Bool(true))) {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                let address = self.address().await.unwrap_or_default();
+                let last = answer.map_or_else(|error| format!("{error:#}"), |value| value.to_string());
+                bail!("{address}: waited {} s for {condition}; last: {last}", LIMIT.as_secs());
+            }
+            tokio::time::sleep(INTERVAL).await;
+        }
+    }
+
+    /// The cookies, to give them to [`Self::set_cookies`].
+    pub async fn cookies(&mut self) -> Result<Value> {
+        Ok(self.call("Network.getCookies", json!({"urls": [self.base_url]})).await?["cookies"].take())
+    }
+
+    pub async fn set_cookies(&mut self, cookies: &Value) -> Result<()> {
+        for cookie in cookies.as_array().into_iter().flatten() {
+            let cookie = json!({
+                "name": cookie["name"], "value": cookie["value"], "url": self.base_url,
+                "httpOnly": cookie["httpOnly"], "sameSite": cookie["sameSite"],
+            });
+            self.call("Network.setCookie", cookie).await?;
+        }
+        Ok(())
+    }
+
+    /// The whole page as PNG.
+    pub async fn picture(&mut self) -> Result<Vec<u8>> {
+        let metrics = self.call("Page.getLayoutMetrics", json!({})).await?;
+        let size = &metrics["cssContentSize"];
+        let clip = json!({"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1});
+        let question = json!({"format": "png", "captureBeyondViewport": true, "clip": clip});
+        let answer = self.call("Page.captureScreenshot", question).await?;
+        Ok(STANDARD.decode(answer["data"].as_str().context("no picture")?)?)
+    }
+
+    /// Clicks on an element that leads to a file, and reads the file.
+    pub async fn download(&mut self, selector: &str) -> Result<Vec<u8>> {
+        self.read_events();
+        self.finished_downloads.clear();
+        self.click(selector).await?;
+        self.downloaded().await
+    }
+
+    /// The file that is being downloaded.
+    pub async fn downloaded(&mut self) -> Result<Vec<u8>> {
+        let deadline = Instant::now() + LIMIT;
+        while self.finished_downloads.is_empty() {
+            let event = self.connection.event(deadline).await?.context("no file was downloaded")?;
+            self.note(&event);
+        }
+        let path = self.finished_downloads.remove(0);
+        std::fs::read(&path).with_context(|| path.clone())
+    }
+
+    /// Bytes on the wire, with headers, of the page and its files; those from the cache count nothing.
+    pub async fn loaded_bytes(&mut self) -> Result<u64> {
+        self.hear().await?;
+        Ok(self.loaded_bytes)
+    }
+
+    /// What the browser complained of since the last call: violations of the policy, faults of scripts, failed loads.
+    pub async fn complaints(&mut self) -> Result<Vec<String>> {
+        self.hear().await?;
+        Ok(std::mem::take(&mut self.complaints))
+    }
+
+    /// Reads everything that has happened up to now: an answer comes after the events before it.
+    async fn hear(&mut self) -> Result<()> {
+        self.call("Page.getNavigationHistory", json!({})).await?;
+        self.read_events();
+        Ok(())
+    }
+
+    /// Waits for a complaint with this text, and takes all of them.
+    pub async fn complaints_until(&mut self, part: &str) -> Result<Vec<String>> {
+        let deadline = Instant::now() + LIMIT;
+        while !self.complaints.iter().any(|text| text.contains(part)) {
+            let Some(event) = self.connection.event(deadline).await? else { break };
+            self.note(&event);
+        }
+        Ok(std::mem::take(&mut self.complaints))
+    }
+
+    async fn browser_call(&mut self, method: &str, parameters: Value) -> Result<Value> {
+        self.connection.call(None, method, parameters).await
+    }
+
+    async fn call(&mut self, method: &str, parameters: Value) -> Result<Value> {
+        let answer = self.connection.call(Some(&self.session), method, parameters).await;
+        self.read_events();
+        answer
+    }
+
+    fn read_events(&mut self) {
+        while let Some(event) = self.connection.arrived() {
+            self.note(&event);
+        }
+    }
+
+    fn note(&mut self, event: &Value) {
+        let parameters = &event["params"];
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        match event["method"].as_str().unwrap_or_default() {
+            "Log.entryAdded" => {
+                let entry = &parameters["entry"];
+                if matches!(entry["level"].as_str(), Some("error" | "warning")) {
+                    self.complaints.push(format!("{} {}", text(&entry["text"]), text(&entry["url"])));
+                }
+            }
+            "Audits.issueAdded" => self.complaints.extend(violation(&parameters["issue"])),
+            "Runtime.exceptionThrown" => {
+                self.complaints.push(format!("exception: {}", parameters["exceptionDetails"]));
+            }
+            "Runtime.consoleAPICalled"
+                if matches!(parameters["type"].as_str(), Some("error" | "warning")) =>
+            {
+                self.complaints.push(format!("console: {}", parameters["args"]));
+            }
+            "Page.javascriptDialogOpening" => self.complaints.push(format!("dialog: {parameters}")),
+            "Network.loadingFinished" => {
+                self.loaded_bytes += parameters["encodedDataLength"].as_u64().unwrap_or_default();
+            }
+            "Browser.downloadProgress" if parameters["state"] == "completed" => {
+                self.finished_downloads.push(text(&parameters["filePath"]));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A violation of the policy of the page, as text.
+fn violation(issue: &Value) -> Option<String> {
+    let code = issue["code"].as_str().unwrap_or_default();
+    (code == "ContentSecurityPolicyIssue").then(|| format!("violation: {}", issue["details"]))
+}
+
+/// Where the first visible element of a selector can be clicked on; what hides it otherwise.
+const PLACE: &str = r"(selector) => {
+  const element = document.querySelector(selector);
+  if (!element) return { fault: `the page has no such element: ${location.href}` };
+  element.scrollIntoView({ block: 'center', inline: 'center', behavior: 'instant' });
+  const box = [...element.getClientRects()].find((box) => box.width > 0 && box.height > 0);
+  if (!box) return { fault: 'it is not visible' };
+  const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
+  const top = document.elementFromPoint(x, y);
+  if (!top || !(element.contains(top) || top.contains(element))) {
+    return { fault: `something lies over it: ${top?.outerHTML.slice(0, 200)}` };
+  }
+  return { x, y };
+}";

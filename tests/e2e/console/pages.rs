@@ -1,0 +1,66 @@
+//! Every page of the console, by name and address.
+
+use anyhow::{Context, Result};
+use reqwest::Method;
+use serde_json::json;
+
+use super::visit::Visit;
+
+/// A page; the addresses hold ids, so the list is made for a visit.
+pub struct Page {
+    pub name: &'static str,
+    pub address: String,
+}
+
+/// The pages, with things on them: a webhook with a message, an export, a key.
+pub async fn pages(visit: &mut Visit) -> Result<Vec<Page>> {
+    let disputed = first_id(visit, "charge=disputed&sort=-confidence").await?;
+    let handed_over = first_id(visit, "handoff=completed").await?;
+    let webhook = json!({"url": "http://127.0.0.1:1024/hook", "events": ["export.completed"], "description": "Data team"});
+    let webhook = visit.api.post("/v1/webhooks", &webhook).await?.expect(201)?;
+    let webhook = webhook["id"].as_str().context("no id")?.to_owned();
+    let export = json!({"kind": "axis", "filters": {"charge": ["disputed"]}});
+    visit.api.export(&export).await?;
+    let deliveries = format!("/v1/webhooks/{webhook}/deliveries");
+    let delivery = crate::harness::until("a message of the webhook", async || {
+        let page = visit.api.get(&deliveries).await?.expect(200)?;
+        Ok(page["data"][0]["id"].as_str().map(str::to_owned))
+    })
+    .await?;
+    let pages = [
+        ("overview", "/console".to_owned()),
+        ("overview-of-all", "/console?period=all&by=language&of=handoff_smoothness".to_owned()),
+        ("overview-refused", "/console?from=2026-02-30&to=2026-01-01".to_owned()),
+        ("overview-empty", "/console?from=2001-01-01&to=2001-01-02".to_owned()),
+        ("conversations", "/console/conversations".to_owned()),
+        (
+            "conversations-filtered",
+            "/console/conversations?charge=disputed&charge=review&sort=axis".to_owned(),
+        ),
+        ("conversations-refused", "/console/conversations?axis_min=9&charge=perhaps".to_owned()),
+        ("conversations-empty", "/console/conversations?subject=nosuchword".to_owned()),
+        ("conversation", format!("/console/conversations/{disputed}?charge=disputed")),
+        ("conversation-handoff", format!("/console/conversations/{handed_over}")),
+        ("message", format!("/console/conversations/{disputed}/messages/1")),
+        ("exports", "/console/exports".to_owned()),
+        ("export-of-a-filter", "/console/exports?charge=disputed&axis_max=2.5".to_owned()),
+        ("webhooks", "/console/webhooks".to_owned()),
+        ("webhook", format!("/console/webhooks/{webhook}")),
+        ("delivery", format!("/console/webhooks/{webhook}/deliveries/{delivery}")),
+        ("keys", "/console/keys".to_owned()),
+        ("agents", "/console/agents".to_owned()),
+        ("imports", "/console/imports".to_owned()),
+        ("help", "/console/help".to_owned()),
+        ("not-found", "/console/no-such-page".to_owned()),
+    ];
+    Ok(pages.into_iter().map(|(name, address)| Page { name, address }).collect())
+}
+
+/// The first conversation of a result.
+pub async fn first_id(visit: &Visit, query: &str) -> Result<String> {
+    let page =
+        visit.api.reply(visit.api.request(Method::GET, &format!("/v1/evaluations?limit=1&{query}"))).await?;
+    let page = page.expect(200)?;
+    let id = page["data"][0]["ticket"]["id"].as_str();
+    Ok(id.with_context(|| format!("no conversation with {query}: {page}"))?.to_owned())
+}

@@ -1,0 +1,87 @@
+//! Rule 6: axe-core finds nothing serious or critical on any page, in both themes, at 360 and 1440 pixels.
+
+use anyhow::{Result, ensure};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use crate::browser::Viewer;
+use crate::console::pages::pages;
+use crate::console::visit::Visit;
+
+/// axe-core 4.14.1 of its npm package (MPL-2.0), unchanged: see NOTICE.
+const AXE: &str = include_str!("../vendor/axe-4.14.1.min.js");
+const AXE_SHA256: &str = "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c";
+
+const VIEWERS: [(u32, bool); 4] = [(1440, false), (1440, true), (360, false), (360, true)];
+
+/// A violation: the rule, how bad it is, and where.
+#[derive(Deserialize)]
+struct Violation {
+    id: String,
+    impact: Option<String>,
+    places: Vec<String>,
+}
+
+const RUN: &str = r"axe.run(document, { resultTypes: ['violations'] }).then((found) => ({
+  violations: found.violations.map(({ id, impact, nodes }) => ({
+    id, impact, places: nodes.slice(0, 3).map((node) => `${node.target}: ${node.failureSummary}`),
+  })),
+  passes: found.passes.length,
+}))";
+
+#[derive(Deserialize)]
+struct Found {
+    violations: Vec<Violation>,
+    passes: usize,
+}
+
+pub async fn run(visit: &mut Visit) -> Result<()> {
+    let hash: String = Sha256::digest(AXE).iter().map(|byte| format!("{byte:02x}")).collect();
+    ensure!(hash == AXE_SHA256, "axe-core is not the pinned one: {hash}");
+    notices_violations(visit).await?;
+    let mut faults = Vec::new();
+    for page in pages(visit).await? {
+        visit.browser.open(&page.address).await?;
+        visit.browser.evaluate::<serde_json::Value>(&format!("{AXE};null")).await?;
+        visit
+            .browser
+            .evaluate::<serde_json::Value>(
+                "document.querySelectorAll('details:not(.menu)').forEach((it) => it.open = true)",
+            )
+            .await?;
+        for (width, dark) in VIEWERS {
+            visit.browser.emulate(&Viewer { width, dark, ..Viewer::default() }).await?;
+            let found: Found = visit.browser.evaluate(RUN).await?;
+            ensure!(found.passes > 5, "{}: axe tried only {} rules", page.name, found.passes);
+            let bad = found.violations.into_iter().filter(is_bad);
+            faults.extend(bad.map(|it| {
+                format!("{} at {width} px, dark {dark}: {}\n{}", page.name, it.id, it.places.join("\n"))
+            }));
+        }
+    }
+    // Pages that refuse something are errors for the browser.
+    let complaints = visit.browser.complaints().await?;
+    ensure!(complaints.iter().all(|text| text.contains("status of 4")), "{complaints:?}");
+    ensure!(faults.is_empty(), "{} violations:\n{}", faults.len(), faults.join("\n"));
+    Ok(())
+}
+
+fn is_bad(violation: &Violation) -> bool {
+    matches!(violation.impact.as_deref(), Some("serious" | "critical"))
+}
+
+/// A picture without a text and a link that cannot be read are found.
+async fn notices_violations(visit: &mut Visit) -> Result<()> {
+    let browser = &mut visit.browser;
+    browser.open("/console/help").await?;
+    browser.evaluate::<serde_json::Value>(&format!("{AXE};null")).await?;
+    browser
+        .evaluate::<serde_json::Value>(
+            "document.querySelector('main').append(document.createElement('input')); document.querySelector('#help-link').textContent = ''",
+        )
+        .await?;
+    let found: Found = browser.evaluate(RUN).await?;
+    let ids: Vec<&str> = found.violations.iter().filter(|it| is_bad(it)).map(|it| it.id.as_str()).collect();
+    ensure!(ids.contains(&"label") && ids.contains(&"link-name"), "axe found {ids:?}");
+    Ok(())
+}

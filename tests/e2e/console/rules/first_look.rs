@@ -1,0 +1,74 @@
+//! From the address that `make run` prints to the first disputed quote, with the bundled examples.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::console::visit::Visit;
+use crate::harness::until;
+
+/// What a new user may need.
+const MOST_CLICKS: usize = 4;
+const MOST_TIME: Duration = Duration::from_secs(60);
+
+/// The printed address signs in; empty pages name the command that imports the examples; then it takes four clicks.
+pub async fn run(visit: &mut Visit) -> Result<()> {
+    visit.browser.renew(&crate::browser::Viewer::default()).await?;
+    let log = visit.new.logs()?;
+    let printed = log.lines().map(str::trim).find(|line| line.contains("/console/sign-in?token="));
+    let printed = printed.context("no address is printed")?.to_owned();
+
+    let began = Instant::now();
+    let browser = &mut visit.browser;
+    browser.open(&printed).await?;
+    ensure!(browser.address().await? == "/console", "{}", browser.address().await?);
+    let command = browser.text("#empty pre").await?;
+    import(visit, &command).await?;
+
+    let browser = &mut visit.browser;
+    browser.reload().await?;
+    let clicks = [
+        // The number of disputed charges, the first of these conversations, the quote of its resolution.
+        ("#charges th.disputed + td a", "/console/conversations"),
+        ("#rows tbody .subject a", "/console/conversations/"),
+        ("#s-resolution .ref, .signals .ref", "#q"),
+    ];
+    ensure!(clicks.len() <= MOST_CLICKS, "{} clicks", clicks.len());
+    for (selector, leads_to) in clicks {
+        if leads_to.starts_with('#') {
+            browser.click(selector).await?;
+        } else {
+            browser.follow(selector).await?;
+        }
+        let address = browser.address().await?;
+        ensure!(address.contains(leads_to), "a click on {selector} led to {address}");
+    }
+    let target: String = browser
+        .evaluate("(() => { const at = document.querySelector(':target').previousElementSibling.closest('mark') ?? document.querySelector(':target').parentElement.querySelector('mark'); const box = at.getBoundingClientRect(); return box.top >= 0 && box.bottom <= innerHeight ? at.textContent : ''; })()")
+        .await?;
+    ensure!(!target.is_empty(), "the quote is not on the screen");
+    let took = began.elapsed();
+    ensure!(took <= MOST_TIME, "{} s", took.as_secs());
+    eprintln!(
+        "{} clicks and {:.1} s from the printed address to \"{target}\"",
+        clicks.len(),
+        took.as_secs_f32()
+    );
+    Ok(())
+}
+
+/// Runs the command of the page as it stands there, in the project's folder.
+async fn import(visit: &Visit, command: &str) -> Result<()> {
+    let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let words: Vec<&str> = command.split_whitespace().collect();
+    ensure!(words.first() == Some(&"assay"), "{command}");
+    let output = visit.new.client(&words[1..]).current_dir(project).output().await?;
+    ensure!(output.status.success(), "{command}: {output:?}");
+    let api = visit.new.api()?;
+    until("the examples in the list", async || {
+        let page = api.get("/v1/evaluations?limit=1").await?.expect(200)?;
+        Ok((page["total"]["count"] == 12).then_some(()))
+    })
+    .await
+}

@@ -1,0 +1,117 @@
+//! Rule 8: transcripts are hostile text. They are shown as they are, run nothing, turn nothing around and fit the page.
+
+use anyhow::{Context, Result, ensure};
+use serde_json::json;
+
+use crate::browser::Viewer;
+use crate::console::hostile::{self, SCRIPT};
+use crate::console::visit::Visit;
+
+/// Of an answer with a transcript, on the wire.
+const MOST_BYTES: u64 = 100_000;
+
+/// Everything that must not have happened.
+const HARM: &str = r"JSON.stringify({
+  ran: 'pwned' in window,
+  made: [...document.querySelectorAll('main script, main style, main base, main meta, main img, main marquee, main plaintext, main i, main u, main .said svg, main [onerror], main [onload], main [hx-get], main a[href^=http], main a[href^=javascript], main form[action^=http]')].map((it) => it.outerHTML.slice(0, 200)),
+  titles: document.querySelectorAll('title').length - document.querySelectorAll('svg title').length,
+  mains: document.querySelectorAll('#main').length,
+})";
+
+const NO_HARM: &str = r#"{"ran":false,"made":[],"titles":1,"mains":1}"#;
+
+pub async fn run(visit: &mut Visit) -> Result<()> {
+    let agent = json!({"external_id": "hostile-bot", "name": format!("Bot {SCRIPT} {}", "n".repeat(150))});
+    visit.api.post("/v1/agents", &agent).await?.expect(201)?;
+    let id = visit.import(&hostile::conversation("hostile-bot")).await?;
+    let key = ["--name", "<script>window.pwned=1</script>"];
+    visit.stack.create_key(visit.stack.organization(), &key).await?;
+    let search = "%3Cscript%3Ewindow.pwned%3D1%3C%2Fscript%3E";
+    let pages = [
+        format!("/console/conversations/{id}"),
+        format!("/console/conversations/{id}/messages/3"),
+        "/console/conversations?column=time&column=subject&column=tool&column=source&column=flags".to_owned(),
+        format!("/console/conversations?subject={search}&source={search}"),
+        format!("/console/conversations?axis_min={search}&nosuch={search}&sort={search}"),
+        format!("/console/exports?subject={search}"),
+        "/console?period=all&by=agent".to_owned(),
+        format!("/console?from={search}&to=%22%3E{search}"),
+        "/console/agents".to_owned(),
+        "/console/keys".to_owned(),
+        "/console/imports".to_owned(),
+        format!("/console/{search}"),
+    ];
+    for width in [1440, 360] {
+        for page in &pages {
+            look(visit, page, width).await.with_context(|| format!("{page} at {width} px"))?;
+        }
+    }
+    visit.renew(&Viewer::default()).await?;
+    texts(visit, &id).await
+}
+
+async fn look(visit: &mut Visit, page: &str, width: u32) -> Result<()> {
+    visit.renew(&Viewer { width, ..Viewer::default() }).await?;
+    visit.browser.open(page).await?;
+    let harm: String = visit.browser.evaluate(HARM).await?;
+    ensure!(harm == NO_HARM, "{harm}");
+    let needed = visit.needed_width().await?;
+    ensure!(needed <= width, "it needs {needed} px");
+    let address = visit.browser.address().await?;
+    ensure!(address.starts_with("/console"), "it led to {address}");
+    let complaints = visit.browser.complaints().await?;
+    ensure!(complaints.iter().all(|text| text.contains("status of 4")), "{complaints:?}");
+    Ok(())
+}
+
+/// The words are there as they were written, and characters that would turn them around are shown by name.
+async fn texts(visit: &mut Visit, id: &str) -> Result<()> {
+    let browser = &mut visit.browser;
+    browser.open(&format!("/console/conversations/{id}")).await?;
+    let shown = browser.text(".transcript").await?;
+    for text in
+        [SCRIPT, "<mark>a forged quote</mark>", "{{ 7 * 7 }}", "onerror=\"window.pwned = 1\"", "مرحبا", "👩‍👩‍👧‍👦"]
+    {
+        ensure!(shown.contains(text), "{text} is not shown: {shown:.3000}");
+    }
+    for name in ["RLO", "PDF", "LRI", "PDI", "ZWSP", "BOM"] {
+        ensure!(shown.contains(name), "{name} is not shown by name");
+    }
+    for control in ['\u{202e}', '\u{2066}', '\u{200b}', '\u{feff}'] {
+        ensure!(!shown.contains(control), "U+{:04X} is on the page", u32::from(control));
+        let title: String = browser.evaluate("document.title").await?;
+        ensure!(!title.contains(control), "U+{:04X} is in the title", u32::from(control));
+    }
+    // Only real quotes have an id, and each id is on the page once.
+    let ids: Vec<String> = browser.all("[id]", "it.id").await?;
+    let mut distinct = ids.clone();
+    distinct.sort();
+    distinct.dedup();
+    ensure!(distinct.len() == ids.len(), "an id is there twice: {ids:?}");
+    let forged: Vec<String> = browser.all(".ref", "it.getAttribute('href')").await?;
+    ensure!(forged.iter().all(|href| href.starts_with('#')), "{forged:?}");
+    Ok(())
+}
+
+/// 50 messages of 80 kB: the page stays small, says what it left out, and each message can be read whole.
+pub async fn large(visit: &mut Visit) -> Result<()> {
+    let id = visit.import(&hostile::large("support-bot")).await?;
+    for width in [1440, 360] {
+        visit.renew(&Viewer { width, ..Viewer::default() }).await?;
+        let browser = &mut visit.browser;
+        browser.open(&format!("/console/conversations/{id}")).await?;
+        let bytes = browser.loaded_bytes().await?;
+        ensure!(bytes <= MOST_BYTES, "{bytes} bytes");
+        let messages: Vec<String> =
+            browser.all(".transcript > li", "it.querySelector('.cut')?.textContent ?? ''").await?;
+        ensure!(messages.len() == 50, "{} messages", messages.len());
+        ensure!(messages.iter().all(|text| text.ends_with("characters more")), "{messages:?}");
+        ensure!(visit.needed_width().await? <= width, "it needs {} px", visit.needed_width().await?);
+        let browser = &mut visit.browser;
+        browser.follow(".transcript li:nth-child(2) .cut").await?;
+        let length: Vec<usize> = browser.all(".said", "it.textContent.trim().length").await?;
+        ensure!(length.len() == 1 && length[0] >= 79_000, "{length:?}");
+        ensure!(visit.needed_width().await? <= width, "the message needs {} px", visit.needed_width().await?);
+    }
+    Ok(())
+}

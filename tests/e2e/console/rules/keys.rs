@@ -1,0 +1,120 @@
+//! Rule 5: the keys, which never fire while typing.
+
+use anyhow::{Context, Result, ensure};
+
+use crate::console::pages::first_id;
+use crate::console::visit::Visit;
+
+const ROW: &str = "[...document.querySelectorAll('#rows tbody tr')].findIndex((row) => row.contains(document.activeElement))";
+const QUOTE: &str = "document.activeElement.matches('.transcript .ref') ? document.activeElement.id : ''";
+
+pub async fn run(visit: &mut Visit) -> Result<()> {
+    in_the_list(visit).await.context("in the list")?;
+    in_a_conversation(visit).await.context("in a conversation")?;
+    help(visit).await.context("help")?;
+    while_typing(visit).await.context("while typing")
+}
+
+async fn in_the_list(visit: &mut Visit) -> Result<()> {
+    let browser = &mut visit.browser;
+    browser.open("/console/conversations?charge=disputed").await?;
+    for (key, row) in [("j", 0), ("j", 1), ("j", 2), ("k", 1), ("k", 0), ("k", 0)] {
+        browser.press(key).await?;
+        ensure!(
+            browser.evaluate::<i64>(ROW).await? == row,
+            "after {key} row {} instead of {row}",
+            browser.evaluate::<i64>(ROW).await?
+        );
+    }
+    browser.press("j").await?;
+    let second: Vec<String> = browser.all("#rows tbody tr:nth-child(2)", "it.id.replace('row-', '')").await?;
+    browser.press_and_follow("Enter").await?;
+    let address = browser.address().await?;
+    ensure!(address.contains(&second[0]) && address.contains("charge=disputed"), "{address}");
+    browser.press_and_follow("k").await?;
+    ensure!(browser.text("#position").await?.starts_with("1 of"), "{}", browser.text("#position").await?);
+    browser.press_and_follow("j").await?;
+    ensure!(browser.address().await? == address, "{}", browser.address().await?);
+    // From every page the key leads to the search of the list.
+    browser.press_and_follow("/").await?;
+    ensure!(browser.evaluate::<String>("document.activeElement.id").await? == "search", "no search");
+    Ok(())
+}
+
+async fn in_a_conversation(visit: &mut Visit) -> Result<()> {
+    let id = with_quotes(visit).await?;
+    let browser = &mut visit.browser;
+    browser.open(&format!("/console/conversations/{id}")).await?;
+    let quotes: Vec<String> = browser.all(".transcript .ref[id]", "it.id").await?;
+    ensure!(quotes.len() >= 2, "{id} has {} quotes", quotes.len());
+    for quote in quotes.iter().chain([&quotes[0]]) {
+        browser.press("e").await?;
+        let at: String = browser.evaluate(QUOTE).await?;
+        ensure!(at == *quote, "at {at} instead of {quote}");
+        let seen: bool = browser
+            .evaluate("(() => { const box = document.activeElement.getBoundingClientRect(); return box.top >= 0 && box.bottom <= innerHeight })()")
+            .await?;
+        ensure!(seen, "{quote} is not on the screen");
+    }
+    browser.press("E").await?;
+    let at: String = browser.evaluate(QUOTE).await?;
+    ensure!(Some(&at) == quotes.last(), "backwards: {at}");
+    // The quote leads to its reason, and the reason back to the quote.
+    browser.press("Enter").await?;
+    let target = browser.address().await?;
+    let reason = target.split_once('#').context("no fragment")?.1.to_owned();
+    let back: Vec<String> = browser.all(&format!("[id='{reason}'] .ref"), "it.getAttribute('href')").await?;
+    ensure!(back.contains(&format!("#{at}")), "#{reason} leads to {back:?}, not to {at}");
+    Ok(())
+}
+
+/// A conversation with two quotes at least.
+async fn with_quotes(visit: &mut Visit) -> Result<String> {
+    let id = first_id(visit, "charge=disputed").await?;
+    visit.browser.open(&format!("/console/conversations/{id}?charge=disputed&charge=review")).await?;
+    while visit.browser.all::<String>(".transcript .ref[id]", "it.id").await?.len() < 2 {
+        visit.browser.follow("#next").await?;
+    }
+    let path: String = visit.browser.evaluate("location.pathname").await?;
+    Ok(path.rsplit('/').next().unwrap_or_default().to_owned())
+}
+
+async fn help(visit: &mut Visit) -> Result<()> {
+    let browser = &mut visit.browser;
+    browser.open("/console/conversations").await?;
+    browser.press("?").await?;
+    browser.wait_for("document.querySelector('dialog#help')?.open === true").await?;
+    let text = browser.text("dialog#help").await?;
+    for key in ["j", "k", "e", "Enter", "/", "?"] {
+        ensure!(text.split_whitespace().any(|word| word == key), "the help does not name {key}: {text}");
+    }
+    browser.press("Escape").await?;
+    browser.wait_for("document.querySelector('dialog#help').open === false").await
+}
+
+/// What is typed stays text, in every kind of field.
+async fn while_typing(visit: &mut Visit) -> Result<()> {
+    const TYPED: &str = "jk/?eE";
+    for (page, field) in [
+        ("/console/conversations", "#search"),
+        ("/console/conversations", "#filter-form [name=subject]"),
+        ("/console/keys", "#name"),
+        ("/console/webhooks", "#url"),
+    ] {
+        let browser = &mut visit.browser;
+        browser.open(page).await?;
+        if field.starts_with("#filter") {
+            browser.click("#filters-button").await?;
+        }
+        browser.click(field).await?;
+        browser.type_text(TYPED).await?;
+        let value: Vec<String> =
+            browser.all(field, "it === document.activeElement ? it.value : 'no focus'").await?;
+        ensure!(value == [TYPED], "{page} {field}: {value:?}");
+        ensure!(
+            !browser.has("dialog[open]").await? && browser.address().await? == page,
+            "{page} {field}: a key fired"
+        );
+    }
+    Ok(())
+}

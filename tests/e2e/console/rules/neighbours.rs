@@ -1,0 +1,86 @@
+//! Rule 3: next and previous follow the filter and the order of the list.
+
+use anyhow::{Context, Result, ensure};
+
+use crate::console::visit::Visit;
+
+/// A list, and the row of its first page from which it is walked to [`MOST`] further ones: over the end of the page, and to the
+/// end of the list.
+const LISTS: [(&str, usize); 2] = [
+    ("/console/conversations?charge=disputed&charge=review&sort=axis", 21),
+    ("/console/conversations?language=de&language=fr&sort=-confidence", 0),
+];
+const MOST: usize = 12;
+
+pub async fn run(visit: &mut Visit) -> Result<()> {
+    for (list, from) in LISTS {
+        let ids = ids_of(visit, list).await?;
+        ensure!(ids.len() > from + 3, "{list} has {} rows", ids.len());
+        walk(visit, list, &ids, from).await.with_context(|| list.to_owned())?;
+    }
+    Ok(())
+}
+
+/// The conversations of a list in its order, over all its pages.
+async fn ids_of(visit: &mut Visit, list: &str) -> Result<Vec<String>> {
+    let browser = &mut visit.browser;
+    browser.open(list).await?;
+    let mut ids: Vec<String> = Vec::new();
+    loop {
+        ids.extend(browser.all::<String>("#rows tbody tr", "it.id.replace('row-', '')").await?);
+        let next: Vec<String> = browser.all("#next-page", "it.getAttribute('href')").await?;
+        match next.first() {
+            Some(next) => browser.open(next).await?,
+            None => return Ok(ids),
+        }
+    }
+}
+
+async fn walk(visit: &mut Visit, list: &str, ids: &[String], from: usize) -> Result<()> {
+    let browser = &mut visit.browser;
+    browser.open(list).await?;
+    browser.follow(&format!("#row-{} .subject a", ids[from])).await?;
+    let last = (from + MOST).min(ids.len() - 1);
+    for at in from..=last {
+        expect(visit, at, ids).await?;
+        if at < last {
+            visit.browser.follow("#next").await?;
+        }
+    }
+    let has_next = visit.browser.has("#next").await?;
+    ensure!(
+        has_next == (last + 1 < ids.len()),
+        "number {} of {} has a next one: {has_next}",
+        last + 1,
+        ids.len()
+    );
+    for at in (from..last).rev() {
+        visit.browser.follow("#previous").await?;
+        expect(visit, at, ids).await?;
+    }
+    let has_previous = visit.browser.has("#previous").await?;
+    ensure!(has_previous == (from > 0), "number {} has a previous one: {has_previous}", from + 1);
+    visit.browser.follow("#back").await?;
+    let address = visit.browser.address().await?;
+    ensure!(same_query(&address, list), "the way back leads to {address}");
+    Ok(())
+}
+
+async fn expect(visit: &mut Visit, at: usize, ids: &[String]) -> Result<()> {
+    let (id, of) = (&ids[at], ids.len());
+    let address = visit.browser.address().await?;
+    ensure!(address.contains(id.as_str()), "number {} is {address}, not {id}", at + 1);
+    let position = visit.browser.text("#position").await?;
+    ensure!(position.starts_with(&format!("{} of {of}", at + 1)), "{position} instead of {} of {of}", at + 1);
+    Ok(())
+}
+
+/// Whether two addresses have the same parameters, in any order.
+fn same_query(one: &str, other: &str) -> bool {
+    let sorted = |address: &str| {
+        let mut parts: Vec<String> = address.split(['?', '&']).map(str::to_owned).collect();
+        parts.sort();
+        parts
+    };
+    sorted(one) == sorted(other)
+}

@@ -1,0 +1,28 @@
+//! A violation of the Content-Security-Policy breaks every rule; this checks that it would be noticed.
+
+use anyhow::{Result, ensure};
+
+use crate::console::visit::Visit;
+
+/// What the policy forbids, and the directive that does.
+const VIOLATIONS: [(&str, &str); 3] = [
+    ("document.body.insertAdjacentHTML('beforeend', '<p style=\"color: red\">inline</p>')", "style-src"),
+    (
+        "(() => { const it = document.createElement('script'); it.textContent = 'window.ran = 1'; document.body.append(it) })()",
+        "script-src",
+    ),
+    ("fetch('http://127.0.0.1:9/').catch(() => 0)", "connect-src"),
+];
+
+pub async fn run(visit: &mut Visit) -> Result<()> {
+    let browser = &mut visit.browser;
+    browser.open("/console").await?;
+    ensure!(browser.complaints().await?.is_empty(), "the page itself violates the policy");
+    for (violation, directive) in VIOLATIONS {
+        browser.evaluate::<serde_json::Value>(violation).await?;
+        let complaints = browser.complaints_until(directive).await?;
+        ensure!(complaints.iter().any(|text| text.contains(directive)), "{directive}: {complaints:?}");
+    }
+    ensure!(!browser.evaluate::<bool>("'ran' in window").await?, "an inline script ran");
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! A filter that cannot be read is answered beside its field, and nothing that was typed is lost: with scripts and without.
+
+use anyhow::{Result, ensure};
+
+use crate::browser::Viewer;
+use crate::console::visit::Visit;
+
+const FIELDS: [(&str, &str); 3] =
+    [("axis_min", "9,5"), ("confidence_max", "half"), ("subject", "order  <b>")];
+
+pub async fn run(visit: &mut Visit) -> Result<()> {
+    for scripts in [true, false] {
+        visit.renew(&Viewer { scripts, ..Viewer::default() }).await?;
+        fill_in(visit, scripts).await?;
+    }
+    Ok(())
+}
+
+async fn fill_in(visit: &mut Visit, scripts: bool) -> Result<()> {
+    let browser = &mut visit.browser;
+    browser.open("/console/conversations?charge=review").await?;
+    browser.click("#filters-button").await?;
+    for (name, text) in FIELDS {
+        browser.click(&format!("#filter-form [name={name}]")).await?;
+        browser.type_text(text).await?;
+    }
+    browser.click("#filter-form [name=handoff][value=completed]").await?;
+    if scripts {
+        browser.click("#apply").await?;
+        browser.wait_for("document.querySelector('#faults') !== null").await?;
+    } else {
+        browser.follow("#apply").await?;
+    }
+    for (name, text) in FIELDS {
+        let value: Vec<String> = browser.all(&format!("#filter-form [name={name}]"), "it.value").await?;
+        ensure!(value == [text], "scripts {scripts}: {name} lost \"{text}\": {value:?}");
+    }
+    for (name, value) in [("charge", "review"), ("handoff", "completed")] {
+        let checked: Vec<bool> =
+            browser.all(&format!("#filter-form [name={name}][value={value}]"), "it.checked").await?;
+        ensure!(checked == [true], "scripts {scripts}: {name}={value} is lost");
+    }
+    for name in ["axis_min", "confidence_max"] {
+        let described: Vec<(String, String)> = browser
+            .all(
+                &format!("#filter-form [name={name}][aria-invalid=true]"),
+                "[it.getAttribute('aria-describedby'), document.getElementById(it.getAttribute('aria-describedby'))?.innerText ?? '']",
+            )
+            .await?;
+        ensure!(
+            matches!(&described[..], [(id, text)] if *id == format!("{name}-fault") && text.len() > 10),
+            "scripts {scripts}: nothing is said beside {name}: {described:?}"
+        );
+    }
+    let complaints = browser.complaints().await?;
+    let is_answer = |text: &String| text.contains("status of 400");
+    ensure!(complaints.iter().all(is_answer), "{complaints:?}");
+    Ok(())
+}

@@ -1,0 +1,56 @@
+//! Signing in and out.
+
+use anyhow::{Result, ensure};
+
+use crate::browser::Viewer;
+use crate::console::visit::Visit;
+
+/// The address of `assay console link` works once; signing out ends the session, also for a copy of its cookie; a page that
+/// needs a session leads to the form, and from there back.
+pub async fn run(visit: &mut Visit) -> Result<()> {
+    let link = visit.link().await?;
+    let browser = &mut visit.browser;
+    browser.renew(&Viewer::default()).await?;
+    browser.open(&link).await?;
+    ensure!(browser.text("h1").await? != "Sign in", "the address does not sign in");
+    let session = browser.cookies().await?;
+
+    browser.renew(&Viewer::default()).await?;
+    browser.open(&link).await?;
+    ensure!(browser.has("#link-fault").await?, "the address signs in twice");
+    expect_refusal(visit, 403).await?;
+
+    let browser = &mut visit.browser;
+    browser.set_cookies(&session).await?;
+    browser.open("/console/agents").await?;
+    browser.follow("form.who button").await?;
+    browser.set_cookies(&session).await?;
+    browser.open("/console/keys").await?;
+    ensure!(
+        browser.address().await? == "/console/sign-in?back=%2Fconsole%2Fkeys",
+        "{}",
+        browser.address().await?
+    );
+
+    let key = visit.stack.create_key(visit.stack.organization(), &["--scopes", "console"]).await?;
+    let browser = &mut visit.browser;
+    browser.click("#key").await?;
+    browser.type_text("asy_wrong").await?;
+    browser.press_and_follow("Enter").await?;
+    ensure!(browser.text("#key-fault").await?.contains("does not know this key"), "no reason");
+    expect_refusal(visit, 403).await?;
+    let browser = &mut visit.browser;
+    browser.click("#key").await?;
+    browser.type_text(&key).await?;
+    browser.press_and_follow("Enter").await?;
+    ensure!(browser.address().await? == "/console/keys", "{}", browser.address().await?);
+    Ok(())
+}
+
+/// The browser notes every answer that is an error.
+async fn expect_refusal(visit: &mut Visit, status: u16) -> Result<()> {
+    let complaints = visit.browser.complaints().await?;
+    let is_expected = |text: &String| text.contains(&format!("status of {status}"));
+    ensure!(!complaints.is_empty() && complaints.iter().all(is_expected), "{complaints:?}");
+    Ok(())
+}

@@ -1,0 +1,49 @@
+//! Rule 9: times in the viewer's zone with UTC in the title; numbers with a legend of what is good.
+
+use anyhow::{Result, ensure};
+use serde_json::json;
+
+use crate::browser::Viewer;
+use crate::console::visit::Visit;
+use crate::harness::{conversation, edited, set};
+
+/// 2025-11-20T00:53:20Z is the first message of the harness's conversation.
+const TITLE: &str = "2025-11-20 00:53:20 UTC";
+
+/// The zone, the time there, and what the foot of the page says.
+const ZONES: [(&str, bool, &str, &str); 4] = [
+    ("Asia/Kolkata", true, "20 Nov, 06:23", "Times in UTC+5:30"),
+    ("America/St_Johns", true, "19 Nov, 21:23", "Times in UTC−3:30"),
+    ("Etc/UTC", true, "20 Nov, 00:53", "Times in UTC"),
+    // The server cannot know the zone.
+    ("Asia/Kolkata", false, "20 Nov, 00:53", "Times in UTC"),
+];
+
+pub async fn run(visit: &mut Visit) -> Result<()> {
+    let body = edited(conversation("zones"), &[set("/subject", json!("Which zone?"))]);
+    let id = visit.import(&body).await?;
+    for (zone, scripts, expected, foot) in ZONES {
+        visit.renew(&Viewer { zone, scripts, ..Viewer::default() }).await?;
+        for page in
+            ["/console/conversations?external_id=zones".to_owned(), format!("/console/conversations/{id}")]
+        {
+            let browser = &mut visit.browser;
+            browser.open(&page).await?;
+            let times: Vec<(String, String)> =
+                browser.all("time[data-style=short]", "[it.textContent, it.title]").await?;
+            ensure!(
+                times.first() == Some(&(expected.to_owned(), TITLE.to_owned())),
+                "{zone}, scripts {scripts}, {page}: {times:?}"
+            );
+            // Offsets differ by season; that of the foot is the present one, and November is in no summer time.
+            let zone_text = browser.text("#zone").await?;
+            ensure!(zone_text == foot, "{zone}, scripts {scripts}: {zone_text}");
+            let legend = browser.text("footer").await?;
+            ensure!(
+                legend.contains("excellent from 4.5, good from 3.5, mixed from 2.5"),
+                "no legend: {legend}"
+            );
+        }
+    }
+    Ok(())
+}
