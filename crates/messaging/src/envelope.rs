@@ -179,7 +179,7 @@ struct Envelope<D> {
     requestid: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     traceparent: Option<String>,
-    /// The event was parked, and its consumer has returned it to the bus (ADR 40).
+    /// The event was parked, and its consumer has returned it to the bus (ADR 26).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     assayreturned: bool,
     data: D,

@@ -1,4 +1,4 @@
-//! Parking: a consumer takes events from the bus at once, and handles them in a fair order by organization (ADR 40).
+//! Parking: a consumer takes events from the bus at once, and handles them in a fair order by organization (ADR 26).
 //!
 //! A queue of the bus is first in, first out: behind the million events of one organization those of all others would wait for
 //! hours. So a [`Parking`] lets through as many deliveries as can be handled together, and parks all others in a table of the

@@ -1,4 +1,4 @@
-//! TLS to PostgreSQL: libpq has it in builds with the feature `postgres-tls` (ADR 41), and the address says what is verified.
+//! TLS to PostgreSQL: libpq has it in builds with the feature `postgres-tls` (ADR 27), and the address says what is verified.
 
 use super::DatabaseError;
 
