@@ -58,6 +58,8 @@ fn config(listen: SocketAddr) -> Config {
         service_deadline_milliseconds: 1_000,
         max_in_flight: 8,
         max_keyless_in_flight: 8,
+        max_downloads: 8,
+        max_unknown_key_look_ups: 4,
         max_console_in_flight: 8,
         max_connections: 1_000,
         response_stall_seconds: 60,

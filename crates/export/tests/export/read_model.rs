@@ -86,7 +86,7 @@ impl ReadModel {
             self.expect(&event);
             batch.push(EvaluationRow::of(new_id(), &event));
         }
-        Ok(self.exports.record_rows(batch, now()).await?)
+        Ok(self.exports.record_rows(Arc::new(batch), now()).await?)
     }
 
     fn expect(&mut self, event: &ConversationEvaluated) {
@@ -372,7 +372,7 @@ async fn columns_stay_exact_beside_concurrent_writers(mut model: ReadModel) -> R
         let exports = model.exports.clone();
         let writing = futures_util::future::try_join_all(batches.into_iter().map(|batch| {
             let exports = exports.clone();
-            async move { anyhow::Ok(exports.record_rows(batch, now()).await?) }
+            async move { anyhow::Ok(exports.record_rows(Arc::new(batch), now()).await?) }
         }));
         tokio::try_join!(futures_util::future::try_join_all(refreshing), writing)?;
         let summary = model.summary(SummaryQuery::default()).await?;
