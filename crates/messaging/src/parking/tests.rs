@@ -9,9 +9,10 @@ use anyhow::Result;
 use assay_contracts::event::{ConversationAccepted, Event};
 use assay_contracts::ids::{EventId, OrganizationId};
 use assay_contracts::time::Timestamp;
-use assay_platform::db::{Database, Migrations};
+use assay_platform::db::{Database, DatabaseError, Migrations};
 use assay_platform::runtime::{new_id, now};
 use async_trait::async_trait;
+use diesel::connection::SimpleConnection;
 use futures_util::future::try_join_all;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -44,6 +45,7 @@ on_both_databases!(
     delivery_that_was_cut_short_is_handled_alone_and_not_parked,
     event_that_ended_two_processes_returns_with_its_count,
     lone_event_that_always_fails_returns_after_many_failures,
+    migration_is_not_reverted_while_events_are_parked,
 );
 
 /// Fails all deliveries or none, and remembers their counts of `cut_short`.
@@ -294,6 +296,36 @@ async fn lone_event_that_always_fails_returns_after_many_failures(database: Data
     assert_eq!(parking.handle_chunk(&work, MAX_FAILURES, &stop).await, Ok(true));
     assert_eq!((parking.count(10).await?, outbox.status().await?.pending), (0, 1));
     Ok(())
+}
+
+async fn migration_is_not_reverted_while_events_are_parked(database: Database) -> Result<()> {
+    let parking = Parking::new(database.clone(), 1);
+    let parked = event(new_id());
+    parking.park(vec![parked.clone()]).await?;
+    let error = revert(&database).await.expect_err("reverted").to_string();
+    assert!(error.contains("parked"), "{error}");
+    assert_eq!(parking.count(10).await?, 1);
+    let done = vec![(parked.organization_id, parked.id)];
+    parking.settle(Settled { done, ..Settled::default() }).await?;
+    revert(&database).await?;
+    assert!(parking.count(10).await.is_err(), "no table");
+    Ok(())
+}
+
+async fn revert(database: &Database) -> Result<(), DatabaseError> {
+    macro_rules! down {
+        ($kind:literal) => {
+            include_str!(concat!("../../migrations/", $kind, "/2026-11-22-120040_parked/down.sql"))
+        };
+    }
+    match database {
+        Database::Postgres(database) => {
+            database.write(|connection| Ok(connection.batch_execute(down!("postgres"))?)).await
+        }
+        Database::Sqlite(database) => {
+            database.write(|connection| Ok(connection.batch_execute(down!("sqlite"))?)).await
+        }
+    }
 }
 
 struct Rejecting;
