@@ -15,7 +15,6 @@ pub use self::kernel::Kernel;
 pub(crate) use self::kernel::{Arithmetic, Matrix, Portable};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use self::kernel::{Avx2, Avx512Vnni};
-use std::borrow::Cow;
 
 use crate::workspace::{Buffers, Workspace, resize};
 
