@@ -57,7 +57,7 @@ pub struct TestApp {
     judge_url: String,
     role: Tasks,
     neighbours: Tasks,
-    database: ServiceDatabase,
+    pub database: ServiceDatabase,
 }
 
 /// Stubs ingest, agent-registry and webhooks.
