@@ -1,9 +1,9 @@
 //! A client written to the documentation. Its callers record every answer in the journal.
 
-use assay_platform::http_client::client_builder;
 use std::time::Duration;
 
 use anyhow::Result;
+use assay_platform::http_client::client_builder;
 use reqwest::{Client as Http, RequestBuilder, Response, redirect};
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -1,6 +1,7 @@
 //! The complete configuration: the sections of all roles.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use assay_messaging::BusSettings;
@@ -11,7 +12,6 @@ use assay_platform::settings as source;
 use assay_platform::telemetry::TelemetrySettings;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
-use std::time::Duration;
 use url::Url;
 
 /// The reference, built in.

@@ -4,10 +4,10 @@
 //! shared client, other threads would wait for that thread, wake it for each call, and lose the connection when it ends. With
 //! a client per thread, a call stays on its thread.
 
-use assay_platform::http_client::client_builder;
 use std::sync::Arc;
 use std::time::Duration;
 
+use assay_platform::http_client::client_builder;
 use reqwest::Client;
 use thread_local::ThreadLocal;
 

@@ -8,7 +8,7 @@ use assay_platform::db::DatabaseSettings;
 use secrecy::SecretString;
 use serde::Deserialize;
 
-use crate::app::{FileRules, WorkerSettings};
+use crate::app::WorkerSettings;
 
 /// Settings of the export worker role. Every key is described in `config/default.toml`.
 #[derive(Debug, Clone, Deserialize)]
@@ -39,7 +39,7 @@ pub struct Config {
     pub file_retention_days: u32,
     /// Left-over files younger than this are kept, in seconds.
     pub sweep_grace_seconds: u64,
-    /// Interval between maintenance runs, in seconds.
+    /// Interval between maintenance runs, and between sweeps, in seconds.
     pub maintenance_interval_seconds: u64,
 }
 
@@ -59,10 +59,8 @@ impl Config {
         RetentionPeriod::from_stored_days(self.file_retention_days)
     }
 
-    pub(crate) fn file_rules(&self) -> Result<FileRules, InvalidRetentionPeriod> {
-        let sweep_grace = Duration::from_secs(self.sweep_grace_seconds);
-        let sweep_grace_millis = i64::try_from(sweep_grace.as_millis()).unwrap_or(i64::MAX);
-        Ok(FileRules { retention: self.file_retention()?, sweep_grace_millis })
+    pub(crate) fn sweep_grace_millis(&self) -> i64 {
+        i64::try_from(Duration::from_secs(self.sweep_grace_seconds).as_millis()).unwrap_or(i64::MAX)
     }
 
     pub(crate) fn worker_settings(&self) -> Result<WorkerSettings, InvalidRetentionPeriod> {

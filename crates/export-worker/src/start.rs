@@ -16,7 +16,7 @@ use assay_platform::web::{ServerSettings, serve};
 use tokio::sync::Notify;
 use url::Url;
 
-use crate::app::{Worker, run_maintenance, run_worker};
+use crate::app::{Worker, run_maintenance, run_worker, sweep};
 use crate::consume::{ExportRequestedHandler, subscription};
 use crate::metrics;
 use crate::{Config, MIGRATIONS, SCHEMA};
@@ -97,6 +97,8 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     Ok(())
 }
 
+/// Applies retention periods and removes left-over files, in tasks of their own: what fails is retried soon, and listing a
+/// large store is expensive.
 fn spawn_maintenance(
     tasks: &mut Tasks,
     config: &Config,
@@ -104,16 +106,27 @@ fn spawn_maintenance(
     objects: Objects,
     registry: RegistryClient,
 ) -> Result<(), InvalidRetentionPeriod> {
-    const NAME: &str = "export-worker maintenance";
-    let rules = config.file_rules()?;
+    const MAINTENANCE: &str = "export-worker maintenance";
+    const SWEEP: &str = "export-worker sweep";
+    let (retention, grace_millis) = (config.file_retention()?, config.sweep_grace_millis());
     let interval = Duration::from_secs(config.maintenance_interval_seconds.max(1));
-    tasks.spawn(Phase::Relay, NAME, move |stop| {
-        periodically(NAME, interval, stop, move || {
-            let (store, clock) = (store.clone(), clock.clone());
-            let (objects, registry) = (objects.clone(), registry.clone());
+    let (sweep_store, sweep_clock) = (store.clone(), clock.clone());
+    tasks.spawn(Phase::Relay, MAINTENANCE, move |stop| {
+        periodically(MAINTENANCE, interval, stop, move || {
+            let (store, clock, registry) = (store.clone(), clock.clone(), registry.clone());
             async move {
                 clock.verify().await?;
-                run_maintenance(store.as_ref(), &objects, &registry, rules).await
+                run_maintenance(store.as_ref(), &registry, retention).await
+            }
+        })
+    });
+    tasks.spawn(Phase::Relay, SWEEP, move |stop| {
+        periodically(SWEEP, interval, stop, move || {
+            let (store, clock, objects) = (sweep_store.clone(), sweep_clock.clone(), objects.clone());
+            async move {
+                clock.verify().await?;
+                sweep(store.as_ref(), &objects, grace_millis).await;
+                Ok::<_, DatabaseError>(())
             }
         })
     });

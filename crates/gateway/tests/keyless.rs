@@ -4,12 +4,12 @@
 
 mod support;
 
-use assay_platform::http_client::client_builder;
 use std::io::Read;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use assay_contracts::problem::Problem;
+use assay_platform::http_client::client_builder;
 use reqwest::StatusCode;
 use tokio::time::sleep;
 

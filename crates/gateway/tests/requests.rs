@@ -21,11 +21,12 @@ const ID: &str = "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11";
 /// The largest body of operations other than imports.
 const SMALL: usize = 65_536;
 
-fn client() -> Client {
-    client_builder().build().unwrap()
+fn client() -> Result<Client> {
+    Ok(client_builder().build()?)
 }
 
 struct Clients {
+    http: Client,
     gateway: Gateway,
     services: Services,
     key: String,
@@ -42,11 +43,11 @@ impl Clients {
             edit(config);
         })?;
         let key = services.key()?.reveal().to_owned();
-        Ok(Self { gateway, services, key })
+        Ok(Self { http: client()?, gateway, services, key })
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        client().request(method, self.gateway.url(path)).bearer_auth(&self.key)
+        self.http.request(method, self.gateway.url(path)).bearer_auth(&self.key)
     }
 }
 
@@ -91,7 +92,7 @@ async fn head_is_answered_wherever_get_is() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn head_needs_the_same_key_and_is_in_allow() -> Result<()> {
     let clients = Clients::start(|_| ())?;
-    let without_key = client().head(clients.gateway.url("/v1/evaluations/exports")).send().await?;
+    let without_key = client()?.head(clients.gateway.url("/v1/evaluations/exports")).send().await?;
     ensure!(without_key.status() == StatusCode::UNAUTHORIZED, "{without_key:?}");
     for (path, method, allow) in [
         ("/v1/evaluations/exports", Method::DELETE, "GET, HEAD, POST"),

@@ -1,10 +1,10 @@
 //! A single request to the endpoint, and the classification of its errors.
 
-use assay_platform::http_client::client_builder;
 use std::error::Error;
 use std::io;
 use std::time::Duration;
 
+use assay_platform::http_client::client_builder;
 use chrono::{DateTime, Utc};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER};
 use reqwest::{Client, Response, StatusCode};

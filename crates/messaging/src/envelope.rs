@@ -25,7 +25,7 @@ pub struct OutgoingEvent {
     pub(crate) payload: String,
     /// Number of the next delivery attempt, from 1.
     pub(crate) attempt: u32,
-    /// How many earlier deliveries ended with this process. Only on the local bus: a broker counts them itself.
+    /// How many earlier deliveries ended with the process. A broker adds those that it counts itself.
     pub(crate) cut_short: u32,
 }
 
@@ -103,6 +103,11 @@ impl OutgoingEvent {
     /// Id of the event: the key of the inbox.
     pub fn id(&self) -> EventId {
         self.id
+    }
+
+    /// Value of the column `cut_short`.
+    pub(crate) fn stored_cut_short(&self) -> i32 {
+        i32::try_from(self.cut_short).unwrap_or(i32::MAX)
     }
 }
 

@@ -107,7 +107,7 @@ pub(crate) fn describe() {
     describe_gauge!(
         "assay_parked_events",
         Unit::Count,
-        "Events that were taken from the bus and wait for their turn: organizations take turns"
+        "Events that were taken from the bus and wait for their turn: organizations take turns. Counted up to a million"
     );
     describe_gauge!(
         "assay_outbox_oldest_seconds",

@@ -16,8 +16,9 @@ use assay_contracts::ids::OrganizationId;
 use assay_messaging::outbox::Outbox;
 use assay_messaging::parking::{ParkedWork, Parking};
 use assay_messaging::{Bus, Handler, Outcome, OutgoingEvent, Subscription};
-use assay_platform::db::Database;
+use assay_platform::db::{Database, DatabaseError};
 use assay_platform::runtime::{new_id, now};
+use diesel::{RunQueryDsl, sql_query};
 
 use crate::relaying::{TABLES, start_relay};
 use crate::support::{
@@ -51,6 +52,7 @@ async fn small_organization_does_not_wait_for_the_backlog_of_another(
     let all_parked = || async { Ok(parked(&parking).await? >= BACKLOG - 2 * CHUNK) };
     eventually("a backlog", all_parked).await?;
     let first_of_small = accept(&bus, small, 1).await?;
+    eventually("the small organization's event", || is_parked(&database, small)).await?;
     handler.open();
     handler.wait_for_all(&first_of_small).await?;
     let before = handler.deliveries().iter().take_while(|delivery| delivery.organization_id == large).count();
@@ -172,6 +174,20 @@ async fn accept(bus: &Bus, organization_id: OrganizationId, events: usize) -> Re
     let (bus, published) = (bus.clone(), events.clone());
     tokio::spawn(async move { publish_all(&bus, &published).await });
     Ok(events)
+}
+
+async fn is_parked(database: &Database, organization_id: OrganizationId) -> Result<bool> {
+    // The number of changed rows is the number of rows.
+    let statement = format!("UPDATE parked SET claims = claims WHERE organization_id = '{organization_id}'");
+    let rows = match database {
+        Database::Postgres(postgres) => {
+            postgres.write(move |tx| Ok::<_, DatabaseError>(sql_query(statement).execute(tx)?)).await?
+        }
+        Database::Sqlite(sqlite) => {
+            sqlite.write(move |tx| Ok::<_, DatabaseError>(sql_query(statement).execute(tx)?)).await?
+        }
+    };
+    Ok(rows > 0)
 }
 
 async fn parked(parking: &Parking) -> Result<usize> {

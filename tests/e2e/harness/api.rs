@@ -1,9 +1,9 @@
 //! A client of the public API.
 
-use assay_platform::http_client::client_builder;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use assay_platform::http_client::client_builder;
 use reqwest::{Client, Method, RequestBuilder, redirect};
 use serde_json::{Value, json};
 

@@ -1,12 +1,12 @@
 //! Prometheus metrics: counted correctly, and named and described as in `proto-docs/metrics.md`.
 
-use assay_platform::http_client::client_builder;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use assay_contracts::problem::ProblemCode;
+use assay_platform::http_client::client_builder;
 use serde_json::json;
 
 use crate::harness::{PrivateStack, Stack, conversation, until};

@@ -5,12 +5,12 @@ mod servers;
 mod stored_tickets;
 mod tokens;
 
-use assay_platform::http_client::client_builder;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use assay_platform::http_client::client_builder;
 use assay_testkit::launcher::{Instance, Launcher, Settings, set_addresses};
 use reqwest::{Client, Method};
 use serde_json::{Value, json};

@@ -1,6 +1,5 @@
 //! A running role on a fresh database, with a client.
 
-use assay_platform::http_client::client_builder;
 use std::net::TcpListener;
 use std::time::Duration;
 
@@ -13,6 +12,7 @@ use assay_contracts::tenant::{Scope, Scopes, Tenant};
 use assay_messaging::{Bus, BusSettings};
 use assay_platform::auth::{ApiKey, Audience, ServiceClaims, ServiceTokens};
 use assay_platform::db::{Database, DatabaseSettings};
+use assay_platform::http_client::client_builder;
 use assay_platform::runtime::{Readiness, Tasks, now};
 use assay_testkit::{ServiceDatabase, random_name};
 use reqwest::{Client, Response};

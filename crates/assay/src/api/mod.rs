@@ -3,10 +3,10 @@
 
 mod problem;
 
-use assay_platform::http_client::client_builder;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use assay_platform::http_client::client_builder;
 use assay_platform::settings::client_variable;
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};

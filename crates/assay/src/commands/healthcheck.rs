@@ -1,9 +1,9 @@
 //! `assay healthcheck`: for container images without a shell or curl.
 
-use assay_platform::http_client::client_builder;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use assay_platform::http_client::client_builder;
 use url::Url;
 
 pub async fn run(url: Url) -> Result<()> {

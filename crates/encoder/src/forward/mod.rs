@@ -6,6 +6,8 @@ mod arithmetic;
 mod attention;
 mod kernel;
 
+use std::borrow::Cow;
+
 pub(crate) use self::arithmetic::LANES;
 use self::arithmetic::{gelu, normalise_rows, quantise_row};
 use self::attention::{AttentionInput, Span, attend};
@@ -13,8 +15,8 @@ pub use self::kernel::Kernel;
 pub(crate) use self::kernel::{Arithmetic, Matrix, Portable};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use self::kernel::{Avx2, Avx512Vnni};
+
 use crate::workspace::{Buffers, Workspace, resize};
-use std::borrow::Cow;
 
 /// Weights of the transformer, with matrices packed for the arithmetic `A`.
 pub(crate) struct Transformer<A: Arithmetic> {

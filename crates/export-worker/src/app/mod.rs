@@ -17,8 +17,9 @@ use assay_platform::objects::Objects;
 use tokio::sync::Semaphore;
 
 use self::places::Places;
-pub(crate) use self::run_maintenance::{FileRules, run_maintenance};
+pub(crate) use self::run_maintenance::run_maintenance;
 pub(crate) use self::run_worker::run_worker;
+pub(crate) use self::sweep_files::sweep;
 use self::write_permits::WritePermits;
 
 #[derive(Debug, Clone, Copy)]

@@ -1,7 +1,11 @@
 //! Left-over files in the object store.
 
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use assay_contracts::export::{ExportFilters, ExportKind, ExportStatus};
@@ -45,6 +49,40 @@ fn leave_behind(app: &TestApp, id: ExportId, attempts: &[u32]) -> Result<()> {
         put(app, &format!("{}#1", app.key(id, *attempt)))?;
     }
     Ok(())
+}
+
+/// The file of an export of this installation: without one, the files of unknown exports are kept.
+async fn own_file(app: &TestApp) -> Result<String> {
+    let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
+    Ok(app.file(id).await?.object_key)
+}
+
+/// What this process logs.
+struct Log;
+
+static LOG: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+impl Log {
+    fn start() {
+        let log = tracing_subscriber::fmt().with_ansi(false).with_max_level(tracing::Level::WARN);
+        // The tests of one process share it.
+        let _ = log.with_writer(|| Log).try_init();
+    }
+
+    fn text() -> String {
+        String::from_utf8_lossy(&LOG.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+    }
+}
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        LOG.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 async fn files_that_no_export_has_are_removed(app: TestApp) -> Result<()> {
@@ -109,8 +147,9 @@ async fn young_files_are_kept(app: TestApp) -> Result<()> {
     let mut config = app.config()?;
     config.sweep_grace_seconds = 3_600;
     leave_behind(&app, new_id(), &[1])?;
-    let before = stored(&app)?;
     let _worker = app.worker(&config)?;
+    own_file(&app).await?;
+    let before = stored(&app)?;
     for _ in 0..2 {
         app.registry.next_maintenance_run().await?;
     }
@@ -123,7 +162,52 @@ async fn many_files_are_removed_in_portions(app: TestApp) -> Result<()> {
         put(&app, &app.key(new_id(), 1))?;
     }
     let _worker = app.worker(&app.config()?)?;
-    eventually("the removal", || async { Ok(stored(&app)?.is_empty()) }).await
+    let kept = BTreeSet::from([own_file(&app).await?]);
+    eventually("the removal", || async { Ok(stored(&app)? == kept) }).await
+}
+
+/// The worker has an empty database, or the address of other files.
+async fn files_of_another_installation_are_kept(app: TestApp) -> Result<()> {
+    Log::start();
+    let id = new_id();
+    leave_behind(&app, id, &[1, 2])?;
+    let before = stored(&app)?;
+    let _worker = app.worker(&app.config()?)?;
+    let is_logged = |line: &str| line.contains(&id.to_string()) && line.contains("`objects.url`");
+    eventually("the error", || async { Ok(Log::text().lines().any(is_logged)) }).await?;
+    for _ in 0..2 {
+        app.registry.next_maintenance_run().await?;
+    }
+    assert_eq!(stored(&app)?, before);
+    Ok(())
+}
+
+async fn failed_sweep_is_logged_and_retention_goes_on(app: TestApp) -> Result<()> {
+    Log::start();
+    // Not a folder: it cannot be listed.
+    put(&app, "exports")?;
+    let _worker = app.worker(&app.config()?)?;
+    for _ in 0..2 {
+        app.registry.next_maintenance_run().await?;
+    }
+    let text = Log::text();
+    assert!(text.contains("left-over export files are kept"), "{text}");
+    assert!(!text.contains("periodic task failed"), "{text}");
+    Ok(())
+}
+
+async fn empty_folders_are_removed_after_a_while(app: TestApp) -> Result<()> {
+    let gone = new_id();
+    leave_behind(&app, gone, &[1])?;
+    let _worker = app.worker(&app.config()?)?;
+    let kept = BTreeSet::from([own_file(&app).await?]);
+    eventually("the removal", || async { Ok(stored(&app)? == kept) }).await?;
+    let folder = app.files.path().join(format!("exports/{}/{gone}", app.organization_id));
+    assert!(folder.is_dir(), "the folder is young");
+    File::open(&folder)?.set_modified(SystemTime::now() - Duration::from_secs(120))?;
+    eventually("the removal of the folder", || async { Ok(!folder.exists()) }).await?;
+    assert_eq!(stored(&app)?, kept);
+    Ok(())
 }
 
 on_both_databases! { TestApp {
@@ -133,4 +217,7 @@ on_both_databases! { TestApp {
     files_of_open_jobs_are_kept,
     young_files_are_kept,
     many_files_are_removed_in_portions,
+    files_of_another_installation_are_kept,
+    failed_sweep_is_logged_and_retention_goes_on,
+    empty_folders_are_removed_after_a_while,
 } }

@@ -11,7 +11,8 @@ use assay_contracts::problem::{Problem, ProblemCode};
 use assay_contracts::tenant::Scope;
 use assay_platform::db::idempotency::{self, Fingerprint, IdempotencyKey};
 use assay_platform::web::{
-    BodyLimits, Caller, WebError, body_error, page_parameters, query_pairs, read_body, respond_with,
+    BodyLimits, Caller, SMALL_BODY, WebError, body_error, page_parameters, query_pairs, read_body,
+    respond_with,
 };
 
 use super::Services;
@@ -21,7 +22,7 @@ use crate::app::read_export::{find_download, read_export};
 use crate::domain::view::PublicBaseUrl;
 
 /// A body has five short fields.
-const BODY_LIMITS: BodyLimits = BodyLimits { max_bytes: 64 * 1024, deadline: Duration::from_secs(10) };
+const BODY_LIMITS: BodyLimits = BodyLimits { max_bytes: SMALL_BODY, deadline: Duration::from_secs(10) };
 
 /// Queues an export: 201 with the export.
 pub(super) async fn create(

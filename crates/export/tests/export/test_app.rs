@@ -1,6 +1,5 @@
 //! The running role on a fresh database.
 
-use assay_platform::http_client::client_builder;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +16,7 @@ use assay_export::store::{ExportStore, Notifications, WorkStore, export_store, w
 use assay_export::{Config, Dependencies, start};
 use assay_messaging::{Bus, BusSettings};
 use assay_platform::auth::{Audience, ServiceClaims, ServiceTokens, SigningKeys};
+use assay_platform::http_client::client_builder;
 use assay_platform::objects::Objects;
 use assay_platform::runtime::{Readiness, Tasks, new_id, now};
 use reqwest::{Client, Method, RequestBuilder, Response};

@@ -2,25 +2,29 @@
 //!
 //! A grant is used for `gateway.key_cache_seconds`, counted from before its look-up, and then renewed. While the registry does not
 //! answer, the known grant is used for [`MAX_OVERTIME`] longer. A key without a grant waits for one of few places, so that
-//! made-up keys do not hold up renewals. When the registry answers that a key is unknown, expired or revoked, its grant ends at once.
+//! made-up keys do not hold up renewals, and is cached apart from those that had one, so that it does not displace them. When
+//! the registry answers that a key is unknown, expired or revoked, its grant ends at once.
 
+use std::convert::Infallible;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use assay_clients::{ClientError, RegistryClient};
 use assay_contracts::internal::KeyGrant;
 use assay_platform::auth::{ApiKey, ApiKeyHash};
 use assay_platform::runtime::timeout;
-use quick_cache::sync::{Cache, EntryAction, EntryResult};
+use quick_cache::sync::Cache;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
 use crate::metrics;
 
-/// Maximum number of cached keys. The cache evicts keys that were used once before those in use, so made-up keys do not
-/// displace real ones.
+/// Maximum number of cached keys that have or had a grant.
 const CACHE_CAPACITY: usize = 20_000;
+
+/// Maximum number of other cached keys.
+const UNKNOWN_CAPACITY: usize = 4_000;
 
 /// Maximum lifetime of a grant: a revoked key is rejected after this time at the latest, while the registry answers.
 const MAX_LIFETIME: Duration = Duration::from_secs(30);
@@ -40,6 +44,9 @@ const RENEWAL_DEADLINE: Duration = Duration::from_secs(2);
 
 /// Pause after a failed renewal. Meanwhile requests with the key use the known grant without waiting.
 const RENEWAL_PAUSE: Duration = Duration::from_secs(1);
+
+/// Failed renewals are logged as warnings at most this often; the metric counts all of them.
+const WARNING_INTERVAL: Duration = Duration::from_secs(10);
 
 /// How long a key without a grant waits for its place.
 const PLACE_DEADLINE: Duration = Duration::from_secs(1);
@@ -81,66 +88,99 @@ impl ApiKeyCache {
 }
 
 struct ResolvedKeys {
-    cache: Cache<ApiKeyHash, Entry>,
+    /// Keys that have or had a grant. Only a grant makes an entry.
+    granted: Cache<ApiKeyHash, Arc<CachedKey>>,
+    /// Other keys: those that are looked up, and negative answers.
+    unknown: Cache<ApiKeyHash, Arc<CachedKey>>,
     lifetime: Duration,
     places: Semaphore,
+    /// When a failed renewal was last logged as a warning.
+    warned_at: Mutex<Option<Instant>>,
+}
+
+#[derive(Default)]
+struct CachedKey {
+    /// `None` until the first look-up ends.
+    entry: Mutex<Option<Entry>>,
+    /// Held during a look-up: concurrent callers wait for its result.
+    look_up: tokio::sync::Mutex<()>,
 }
 
 #[derive(Clone)]
 struct Entry {
-    resolution: Resolution,
-    answered_at: Instant,
+    outcome: Outcome,
+    /// When its look-up ended.
+    at: Instant,
     /// Until then the entry is used without another look-up.
     used_until: Instant,
-    /// Until then its grant is used when a look-up fails.
-    overtime_until: Instant,
-    /// Whether the last answer of the registry was a grant.
-    was_granted: bool,
+}
+
+#[derive(Clone)]
+enum Outcome {
+    Granted {
+        grant: KeyGrant,
+        /// Until then the grant is used when a look-up fails.
+        overtime_until: Instant,
+    },
+    /// The registry has no valid key.
+    Unknown,
+    Failed {
+        error: Arc<LookUpError>,
+        /// Whether the last answer of the registry was a grant.
+        was_granted: bool,
+    },
 }
 
 impl ResolvedKeys {
     fn new(lifetime: Duration, places: usize) -> Self {
-        let cache = Cache::new(CACHE_CAPACITY);
-        Self { cache, lifetime: lifetime.min(MAX_LIFETIME), places: Semaphore::new(places) }
+        Self {
+            granted: Cache::new(CACHE_CAPACITY),
+            unknown: Cache::new(UNKNOWN_CAPACITY),
+            lifetime: lifetime.min(MAX_LIFETIME),
+            places: Semaphore::new(places),
+            warned_at: Mutex::default(),
+        }
     }
 
-    /// The cached result, or that of a concurrent call for the same key, or else that of `call`.
+    /// The cached result, or that of a concurrent call for the same key, or else that of `call`. When this future is dropped,
+    /// for instance because the client disconnected, a waiting caller goes on with the previous entry.
     async fn get_or_resolve(
         &self,
         hash: ApiKeyHash,
         call: impl Future<Output = Result<Option<KeyGrant>, ClientError>>,
     ) -> Resolution {
         let began = Instant::now();
-        let entry = self.cache.entry_async(&hash, |_, entry| {
-            // An error is shared with those who waited for it, and not cached.
-            let is_used = entry.answered_at >= began || Instant::now() < entry.used_until;
-            if is_used {
-                EntryAction::Retain(entry.resolution.clone())
-            } else {
-                EntryAction::ReplaceWithGuard
-            }
-        });
-        let (guard, previous) = match entry.await {
-            EntryResult::Retained(resolution) => return resolution,
-            EntryResult::Vacant(guard) => (guard, None),
-            EntryResult::Replaced(guard, previous) => (guard, Some(previous)),
-            // Not returned for the actions above.
-            EntryResult::Removed(..) | EntryResult::Timeout => {
-                return self.look_up(None, call).await.resolution;
-            }
-        };
-        // When this future is dropped, for instance because the client disconnected, a waiting caller goes on with the
-        // previous entry. Inserting fails when the entry was evicted meanwhile: then the result is not cached.
-        let abandoned = previous.clone();
-        let guard = OnDrop::new(guard, move |guard| {
-            abandoned.map(|previous| guard.insert(previous));
-        });
-        let entry = self.look_up(previous, call).await;
-        let resolution = entry.resolution.clone();
-        if let Some(guard) = guard.into_inner() {
-            let _ = guard.insert(entry);
+        let key = self.cached(hash);
+        if let Some(resolution) = key.usable(began) {
+            return resolution;
         }
-        resolution
+        let _look_up = key.look_up.lock().await;
+        if let Some(resolution) = key.usable(began) {
+            return resolution;
+        }
+        let previous = key.entry().clone();
+        let entry = self.look_up(previous, call).await;
+        *key.entry() = Some(entry.clone());
+        match entry.outcome {
+            // First the new place, so that a concurrent caller finds the key.
+            Outcome::Granted { .. } => {
+                self.granted.insert(hash, key.clone());
+                self.unknown.remove(&hash);
+            }
+            // Those who wait have the key already.
+            Outcome::Failed { .. } => {
+                self.unknown.remove(&hash);
+            }
+            Outcome::Unknown => {}
+        }
+        entry.resolution()
+    }
+
+    fn cached(&self, hash: ApiKeyHash) -> Arc<CachedKey> {
+        self.granted.get(&hash).unwrap_or_else(|| {
+            let made: Result<_, Infallible> = self.unknown.get_or_insert_with(&hash, || Ok(Arc::default()));
+            made.unwrap_or_else(|never| match never {})
+        })
     }
 
     async fn look_up(
@@ -149,9 +189,8 @@ impl ResolvedKeys {
         call: impl Future<Output = Result<Option<KeyGrant>, ClientError>>,
     ) -> Entry {
         let asked_at = Instant::now();
-        let was_granted = previous.as_ref().is_some_and(|entry| entry.was_granted);
-        let in_overtime =
-            previous.filter(|entry| entry.resolution.is_ok() && asked_at < entry.overtime_until);
+        let was_granted = previous.as_ref().is_some_and(Entry::was_granted);
+        let in_overtime = previous.and_then(|entry| entry.grant_in_overtime(asked_at));
         let deadline = if in_overtime.is_some() { RENEWAL_DEADLINE } else { LOOK_UP_DEADLINE };
         let answer = async {
             let _place = if was_granted { None } else { Some(self.place().await?) };
@@ -160,10 +199,9 @@ impl ResolvedKeys {
         };
         match (answer.await, in_overtime) {
             (Ok(grant), _) => self.answered(grant, asked_at),
-            (Err(error), Some(known)) if Instant::now() < known.overtime_until => {
-                metrics::count_failed_renewal();
-                tracing::warn!(cause = %error, "an API key could not be renewed: its known grant is used");
-                known.paused()
+            (Err(error), Some((grant, overtime_until))) if Instant::now() < overtime_until => {
+                self.report_failed_renewal(&error);
+                Entry::paused(grant, overtime_until)
             }
             (Err(error), _) => Entry::failed(error, was_granted),
         }
@@ -178,52 +216,79 @@ impl ResolvedKeys {
     /// The entry of an answer. Its time is that of the question: the registry may have read the key at once, and the answer
     /// may have taken long.
     fn answered(&self, grant: Option<KeyGrant>, asked_at: Instant) -> Entry {
-        let was_granted = grant.is_some();
-        let lifetime = if was_granted { self.lifetime } else { UNKNOWN_LIFETIME };
-        let overtime = if was_granted { self.lifetime + MAX_OVERTIME } else { Duration::ZERO };
-        Entry {
-            resolution: Ok(grant),
-            answered_at: Instant::now(),
-            used_until: asked_at + lifetime,
-            overtime_until: asked_at + overtime,
-            was_granted,
+        let lifetime = if grant.is_some() { self.lifetime } else { UNKNOWN_LIFETIME };
+        let overtime_until = asked_at + self.lifetime + MAX_OVERTIME;
+        let outcome = grant.map_or(Outcome::Unknown, |grant| Outcome::Granted { grant, overtime_until });
+        Entry { outcome, at: Instant::now(), used_until: asked_at + lifetime }
+    }
+
+    /// An outage concerns every known key, once per [`RENEWAL_PAUSE`].
+    fn report_failed_renewal(&self, error: &LookUpError) {
+        metrics::count_failed_renewal();
+        if self.is_warning_due() {
+            tracing::warn!(cause = %error, "API keys could not be renewed: their known grants are used");
+        } else {
+            tracing::debug!(cause = %error, "an API key could not be renewed: its known grant is used");
         }
+    }
+
+    fn is_warning_due(&self) -> bool {
+        let now = Instant::now();
+        let mut warned_at = self.warned_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = warned_at.is_none_or(|warned_at| now >= warned_at + WARNING_INTERVAL);
+        if is_due {
+            *warned_at = Some(now);
+        }
+        is_due
+    }
+}
+
+impl CachedKey {
+    fn entry(&self) -> MutexGuard<'_, Option<Entry>> {
+        self.entry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a caller since `began` uses without a look-up. An error is shared with those who waited for it, and not cached.
+    fn usable(&self, began: Instant) -> Option<Resolution> {
+        let entry = self.entry();
+        let entry = entry.as_ref()?;
+        (entry.at >= began || Instant::now() < entry.used_until).then(|| entry.resolution())
     }
 }
 
 impl Entry {
     fn failed(error: LookUpError, was_granted: bool) -> Self {
         let now = Instant::now();
-        let resolution = Err(Arc::new(error));
-        Self { resolution, answered_at: now, used_until: now, overtime_until: now, was_granted }
+        Self { outcome: Outcome::Failed { error: Arc::new(error), was_granted }, at: now, used_until: now }
     }
 
-    /// The same grant, used without another look-up for a moment.
-    fn paused(self) -> Self {
-        let now = Instant::now();
-        let used_until = (now + RENEWAL_PAUSE).min(self.overtime_until);
-        Self { answered_at: now, used_until, ..self }
-    }
-}
-
-/// A value that is passed to `then` when it is dropped before it was taken.
-struct OnDrop<T, F: FnOnce(T)>(Option<(T, F)>);
-
-impl<T, F: FnOnce(T)> OnDrop<T, F> {
-    fn new(value: T, then: F) -> Self {
-        Self(Some((value, then)))
-    }
-
-    fn into_inner(mut self) -> Option<T> {
-        self.0.take().map(|(value, _)| value)
-    }
-}
-
-impl<T, F: FnOnce(T)> Drop for OnDrop<T, F> {
-    fn drop(&mut self) {
-        if let Some((value, then)) = self.0.take() {
-            then(value);
+    fn resolution(&self) -> Resolution {
+        match &self.outcome {
+            Outcome::Granted { grant, .. } => Ok(Some(grant.clone())),
+            Outcome::Unknown => Ok(None),
+            Outcome::Failed { error, .. } => Err(error.clone()),
         }
+    }
+
+    const fn was_granted(&self) -> bool {
+        matches!(self.outcome, Outcome::Granted { .. } | Outcome::Failed { was_granted: true, .. })
+    }
+
+    /// The grant that is used when a look-up fails, and until when.
+    fn grant_in_overtime(self, now: Instant) -> Option<(KeyGrant, Instant)> {
+        match self.outcome {
+            Outcome::Granted { grant, overtime_until } if now < overtime_until => {
+                Some((grant, overtime_until))
+            }
+            _ => None,
+        }
+    }
+
+    /// A known grant, used without another look-up for a moment.
+    fn paused(grant: KeyGrant, overtime_until: Instant) -> Self {
+        let now = Instant::now();
+        let used_until = (now + RENEWAL_PAUSE).min(overtime_until);
+        Self { outcome: Outcome::Granted { grant, overtime_until }, at: now, used_until }
     }
 }
 

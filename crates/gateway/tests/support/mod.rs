@@ -4,7 +4,6 @@
 
 pub mod services;
 
-use assay_platform::http_client::client_builder;
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
@@ -12,6 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use assay_gateway::{Config, Dependencies, start};
 use assay_platform::auth::ServiceTokens;
+use assay_platform::http_client::client_builder;
 use assay_platform::runtime::{Readiness, Tasks};
 use reqwest::StatusCode;
 use socket2::{Domain, Socket, Type};

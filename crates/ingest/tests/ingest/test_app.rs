@@ -1,6 +1,5 @@
 //! The running role on a fresh database of either kind, with an HTTP client.
 
-use assay_platform::http_client::client_builder;
 use std::net::TcpListener;
 use std::time::Duration;
 
@@ -11,6 +10,7 @@ use assay_ingest::{Config, Dependencies, MIGRATIONS, SCHEMA, start};
 use assay_messaging::{Bus, BusSettings};
 use assay_platform::auth::{Audience, ServiceClaims, ServiceTokens};
 use assay_platform::db::Database;
+use assay_platform::http_client::client_builder;
 use assay_platform::runtime::{Readiness, Tasks, new_id, now};
 use assay_testkit::ServiceDatabase;
 use reqwest::{Client, Response};

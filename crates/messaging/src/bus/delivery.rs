@@ -28,7 +28,7 @@ pub struct Delivery {
     /// Whether the delivery becomes a dead letter if this attempt fails.
     pub is_last_attempt: bool,
     /// How many earlier deliveries ended with the process or the connection.
-    pub(super) cut_short: u32,
+    pub(crate) cut_short: u32,
     /// Whether the event was parked and returned to the bus after a failure (see `parking`).
     pub(crate) is_returned: bool,
     context: Option<RequestContext>,

@@ -13,6 +13,9 @@ pub trait Connection {
         events: &[OutgoingEvent],
         dispatch: DirectDispatch,
     ) -> Result<(), DatabaseError>;
+
+    #[doc(hidden)]
+    fn enqueue_returned_events(&mut self, events: &[OutgoingEvent]) -> Result<(), DatabaseError>;
 }
 
 /// Writes events in the caller's transaction. After the commit the caller calls [`super::Outbox::dispatch`].
@@ -25,4 +28,13 @@ pub fn enqueue(
     dispatch: DirectDispatch,
 ) -> Result<(), DatabaseError> {
     connection.enqueue_events(events, dispatch)
+}
+
+/// Writes events that return to the bus, with their counts of `cut_short`. One whose earlier return is still in the outbox, pending
+/// or dead, is not written again. After the commit the caller calls [`super::Outbox::wake_for_returned`].
+pub(crate) fn enqueue_returned(
+    connection: &mut impl Connection,
+    events: &[OutgoingEvent],
+) -> Result<(), DatabaseError> {
+    connection.enqueue_returned_events(events)
 }

@@ -14,6 +14,7 @@ mod sqlite;
 mod tests;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use assay_contracts::ids::{EventId, OrganizationId};
 use assay_contracts::time::Timestamp;
@@ -24,6 +25,7 @@ use tokio::sync::Notify;
 pub use self::backlog::{Backlog, BacklogFull, BacklogLimits};
 pub use self::direct_dispatch::DirectDispatch;
 use self::direct_dispatch::DispatchQueue;
+pub(crate) use self::enqueue::enqueue_returned;
 pub use self::enqueue::{Connection, enqueue};
 pub use self::relay::relay;
 use self::rows::{AloneClaim, BatchLimit, Claimed, LEASE_MILLIS, PublishResults};
@@ -50,12 +52,19 @@ pub struct Outbox {
     database: Database,
     committed: Arc<Notify>,
     fast_path: Arc<DispatchQueue>,
+    /// Whether returned events were written: some may have to be published alone.
+    has_returned: Arc<AtomicBool>,
 }
 
 impl Outbox {
     /// The outbox in `database`, whose migrations include [`crate::MIGRATIONS`].
     pub fn new(database: Database) -> Self {
-        Self { database, committed: Arc::new(Notify::new()), fast_path: Arc::default() }
+        Self {
+            database,
+            committed: Arc::new(Notify::new()),
+            fast_path: Arc::default(),
+            has_returned: Arc::default(),
+        }
     }
 
     /// To be called before a transaction that writes events: decides whether they take the fast path, claimed by the relay
@@ -81,6 +90,16 @@ impl Outbox {
     /// Wakes the relay of this process after a commit of new events. Without it they are published at the next poll.
     pub fn wake(&self) {
         self.committed.notify_one();
+    }
+
+    /// [`Self::wake`], after a commit of returned events.
+    pub(crate) fn wake_for_returned(&self) {
+        self.has_returned.store(true, Ordering::Relaxed);
+        self.wake();
+    }
+
+    fn take_returned(&self) -> bool {
+        self.has_returned.swap(false, Ordering::Relaxed)
     }
 
     /// Time at which the oldest pending event was written; for readiness.

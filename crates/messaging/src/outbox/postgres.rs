@@ -30,6 +30,12 @@ const ENQUEUE: &str = "
     SELECT id, topic, organization_id, needs_consumer, payload, $6, $6, $7
     FROM unnest($1, $2, $3, $4, $5) AS new (id, topic, organization_id, needs_consumer, payload)";
 
+const ENQUEUE_RETURNED: &str = "
+    INSERT INTO outbox (id, topic, organization_id, needs_consumer, payload, cut_short, created_at, next_attempt_at, claimed_until)
+    SELECT id, topic, organization_id, needs_consumer, payload, cut_short, $7, $7, 0
+    FROM unnest($1, $2, $3, $4, $5, $6) AS new (id, topic, organization_id, needs_consumer, payload, cut_short) ORDER BY id
+    ON CONFLICT (id) DO NOTHING";
+
 /// The longest due rows up to `$4` bytes of payload, at least one. `octet_length` does not read a payload that is stored
 /// outside its row. An array and not `IN (SELECT …)`, which the planner may evaluate more than once, with other rows each time.
 macro_rules! claim {
@@ -71,6 +77,22 @@ impl enqueue::Connection for Connection {
                 .bind::<Array<sql_types::Text>, _>(column(events, |event| event.payload.as_str()))
                 .bind::<sql_types::BigInt, _>(created_at)
                 .bind::<sql_types::BigInt, _>(dispatch.claimed_until_millis())
+                .execute(self)?;
+        }
+        Ok(())
+    }
+
+    fn enqueue_returned_events(&mut self, events: &[OutgoingEvent]) -> Result<(), DatabaseError> {
+        let created_at = now().as_millis();
+        for events in events.chunks(ROWS_PER_STATEMENT) {
+            static_sql(ENQUEUE_RETURNED)
+                .bind::<Array<sql_types::Uuid>, _>(column(events, |event| event.id.as_uuid()))
+                .bind::<Array<sql_types::Text>, _>(column(events, |event| event.topic.as_str()))
+                .bind::<Array<sql_types::Uuid>, _>(column(events, |event| event.organization_id.as_uuid()))
+                .bind::<Array<sql_types::Bool>, _>(column(events, |event| event.needs_consumer))
+                .bind::<Array<sql_types::Text>, _>(column(events, |event| event.payload.as_str()))
+                .bind::<Array<sql_types::Integer>, _>(column(events, OutgoingEvent::stored_cut_short))
+                .bind::<sql_types::BigInt, _>(created_at)
                 .execute(self)?;
         }
         Ok(())

@@ -54,6 +54,7 @@ async fn publish_all(outbox: Outbox, bus: Bus, stop: CancellationToken) {
     // Until there are no events that must be published alone, nothing is published concurrently.
     let mut has_alone = true;
     while !stop.is_cancelled() {
+        has_alone |= outbox.take_returned();
         let is_limited = has_alone || schedule.in_outage();
         let max_batches = if is_limited { 1 } else { MAX_CONCURRENT_BATCHES };
         outbox.fast_path.set_open(!is_limited);

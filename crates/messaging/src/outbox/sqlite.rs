@@ -25,6 +25,10 @@ const ENQUEUE: &str = "
     INSERT INTO outbox (id, topic, organization_id, needs_consumer, payload, created_at, next_attempt_at, claimed_until)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
 
+const ENQUEUE_RETURNED: &str = "
+    INSERT INTO outbox (id, topic, organization_id, needs_consumer, payload, cut_short, created_at, next_attempt_at, claimed_until)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $7, 0) ON CONFLICT (id) DO NOTHING";
+
 /// The longest due rows up to `$4` bytes of payload, at least one. `octet_length` does not read the payload.
 macro_rules! claim {
     ($which:literal) => {
@@ -61,6 +65,22 @@ impl enqueue::Connection for Connection {
                 .bind::<sql_types::BigInt, _>(created_at)
                 .bind::<sql_types::BigInt, _>(created_at)
                 .bind::<sql_types::BigInt, _>(dispatch.claimed_until_millis())
+                .execute(self)?;
+        }
+        Ok(())
+    }
+
+    fn enqueue_returned_events(&mut self, events: &[OutgoingEvent]) -> Result<(), DatabaseError> {
+        let created_at = now().as_millis();
+        for event in events {
+            static_sql(ENQUEUE_RETURNED)
+                .bind::<sql_types::Text, _>(event.id.to_string())
+                .bind::<sql_types::Text, _>(&event.topic)
+                .bind::<sql_types::Text, _>(event.organization_id.to_string())
+                .bind::<sql_types::Bool, _>(event.needs_consumer)
+                .bind::<sql_types::Text, _>(&event.payload)
+                .bind::<sql_types::Integer, _>(event.stored_cut_short())
+                .bind::<sql_types::BigInt, _>(created_at)
                 .execute(self)?;
         }
         Ok(())

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use async_trait::async_trait;
 
 use super::{InFlightPermit, Parking};
-use crate::bus::{Delivery, Handler, Outcome};
+use crate::bus::{Delivery, Handler, Outcome, cut_short};
 
 /// Lets through to a handler what it can handle at once, and parks all other deliveries.
 struct ParkingHandler {
@@ -26,7 +26,7 @@ impl Parking {
         is_fair.then(|| self.shared.try_start(fresh)).flatten()
     }
 
-    async fn park_deliveries(&self, deliveries: &[&Delivery]) -> Result<(), String> {
+    async fn park_deliveries(&self, deliveries: &[Delivery]) -> Result<(), String> {
         let events = deliveries.iter().map(|delivery| delivery.repeat(false)).collect::<Result<_, _>>();
         let events = events.map_err(|error| error.to_string())?;
         self.park(events).await.map_err(|error| format!("the event was not parked: {error}"))?;
@@ -36,33 +36,50 @@ impl Parking {
     }
 }
 
-#[async_trait]
-impl Handler for ParkingHandler {
-    async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
-        let (returned, fresh): (Vec<&Delivery>, Vec<&Delivery>) =
-            deliveries.iter().partition(|delivery| delivery.is_returned);
-        if fresh.is_empty() {
+impl ParkingHandler {
+    async fn handle_or_park(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
+        if let Some(_in_flight) = self.parking.let_through(deliveries.len()) {
             return self.handler.handle(deliveries).await;
         }
-        if let Some(_in_hand) = self.parking.let_through(fresh.len()) {
-            return self.handler.handle(deliveries).await;
-        }
-        let outcome_of_parked = match self.parking.park_deliveries(&fresh).await {
+        let outcome = match self.parking.park_deliveries(deliveries).await {
             Ok(()) => Outcome::Done,
             Err(reason) => Outcome::Retry { reason },
         };
-        let returned: Vec<Delivery> = returned.into_iter().cloned().collect();
-        let outcomes = if returned.is_empty() { Vec::new() } else { self.handler.handle(&returned).await };
-        let mut outcomes = outcomes.into_iter();
-        let missing = || Outcome::Retry { reason: "the event was not handled".to_owned() };
-        let outcome = |delivery: &Delivery| match delivery.is_returned {
-            true => outcomes.next().unwrap_or_else(missing),
-            false => outcome_of_parked.clone(),
-        };
-        deliveries.iter().map(outcome).collect()
+        vec![outcome; deliveries.len()]
+    }
+
+    /// Handles deliveries chunk by chunk, each as soon as there is room for it.
+    async fn handle_unparked(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
+        let shared = &self.parking.shared;
+        let mut outcomes = Vec::with_capacity(deliveries.len());
+        for chunk in deliveries.chunks(shared.chunk) {
+            let is_alone = chunk.iter().any(|delivery| delivery.cut_short >= cut_short::ALONE);
+            let _in_flight = shared.start(if is_alone { shared.limit() } else { chunk.len() }).await;
+            outcomes.extend(self.handler.handle(chunk).await);
+        }
+        outcomes
+    }
+}
+
+#[async_trait]
+impl Handler for ParkingHandler {
+    async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
+        let mut outcomes = Vec::with_capacity(deliveries.len());
+        for alike in deliveries.chunk_by(|one, next| may_be_parked(one) == may_be_parked(next)) {
+            outcomes.extend(match alike.iter().all(may_be_parked) {
+                true => self.handle_or_park(alike).await,
+                false => self.handle_unparked(alike).await,
+            });
+        }
+        outcomes
     }
 
     async fn give_up(&self, delivery: &Delivery) -> Result<(), String> {
         self.handler.give_up(delivery).await
     }
+}
+
+/// The bus takes events apart that may have ended the process, and retries those that failed: they stay with it.
+fn may_be_parked(delivery: &Delivery) -> bool {
+    !delivery.is_returned && delivery.cut_short == 0
 }

@@ -15,12 +15,12 @@ mod tests;
 mod turns;
 mod worker;
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use assay_contracts::ids::OrganizationId;
 use assay_platform::db::Database;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use uuid::Uuid;
 
 pub use self::worker::ParkedWork;
@@ -38,8 +38,8 @@ pub struct Parking {
 struct Shared {
     /// Most events handled together.
     chunk: usize,
-    /// Events that handlers are working on.
-    in_flight: AtomicUsize,
+    /// A permit for each event that handlers may work on at a time.
+    room: Semaphore,
     /// Whether the table may hold unclaimed events: then no delivery is let through.
     may_hold_unclaimed: AtomicBool,
     /// Wakes a worker: events were parked, or others are done.
@@ -48,7 +48,7 @@ struct Shared {
     last: Mutex<OrganizationId>,
 }
 
-/// Permit to handle some events; released on drop.
+/// Permit to handle some events. On drop it is released, and a worker wakes.
 struct InFlightPermit {
     shared: Arc<Shared>,
     events: usize,
@@ -58,9 +58,10 @@ impl Parking {
     /// Parked events in `database`, whose migrations include [`crate::MIGRATIONS`]. Up to `chunk` events are handled together,
     /// and twice as many at a time in this process.
     pub fn new(database: Database, chunk: usize) -> Self {
+        let chunk = chunk.max(1);
         let shared = Shared {
-            chunk: chunk.max(1),
-            in_flight: AtomicUsize::new(0),
+            chunk,
+            room: Semaphore::new(WORKERS * chunk),
             may_hold_unclaimed: AtomicBool::new(false),
             changed: Notify::new(),
             last: Mutex::new(Uuid::nil().into()),
@@ -72,10 +73,23 @@ impl Parking {
 impl Shared {
     /// A permit to handle so many events, if there is room for them.
     fn try_start(self: &Arc<Self>, events: usize) -> Option<InFlightPermit> {
-        let limit = WORKERS * self.chunk;
-        let take = |in_flight: usize| (in_flight + events <= limit).then_some(in_flight + events);
-        let taken = self.in_flight.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
-        taken.ok().map(|_| InFlightPermit { shared: Arc::clone(self), events })
+        self.room.try_acquire_many(permits(events)).ok()?.forget();
+        Some(InFlightPermit { shared: Arc::clone(self), events })
+    }
+
+    /// A permit to handle so many events, once there is room for them: before any later one.
+    async fn start(self: &Arc<Self>, events: usize) -> InFlightPermit {
+        let events = events.min(self.limit());
+        // It is never closed.
+        if let Ok(taken) = self.room.acquire_many(permits(events)).await {
+            taken.forget();
+        }
+        InFlightPermit { shared: Arc::clone(self), events }
+    }
+
+    /// Most events in flight: with a permit for as many nothing else is handled.
+    fn limit(&self) -> usize {
+        WORKERS * self.chunk
     }
 
     fn last(&self) -> MutexGuard<'_, OrganizationId> {
@@ -84,9 +98,24 @@ impl Shared {
     }
 }
 
+impl InFlightPermit {
+    /// Releases what is not needed for so many events. That wakes nobody: a worker that found nothing would wake itself.
+    fn keep(&mut self, events: usize) {
+        let unused = self.events.saturating_sub(events);
+        self.events -= unused;
+        self.shared.room.add_permits(unused);
+    }
+}
+
 impl Drop for InFlightPermit {
     fn drop(&mut self) {
-        self.shared.in_flight.fetch_sub(self.events, Ordering::Relaxed);
-        self.shared.changed.notify_one();
+        if self.events > 0 {
+            self.shared.room.add_permits(self.events);
+            self.shared.changed.notify_one();
+        }
     }
+}
+
+fn permits(events: usize) -> u32 {
+    u32::try_from(events).unwrap_or(u32::MAX)
 }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::{CLAIMABLE, Connection, Id};
 use crate::envelope::OutgoingEvent;
-use crate::outbox::{self, DirectDispatch};
+use crate::outbox;
 use crate::parking::rows::{Claim, Key, LEASE_MILLIS, MAX_LEASE_MILLIS, ParkedEvent, Settled};
 use crate::parking::turns::take_turns;
 
@@ -139,8 +139,11 @@ pub(in crate::parking) fn settle(
     let returned: Vec<Key> = settled.returned.iter().map(|event| (event.organization_id, event.id)).collect();
     let removed: Vec<Key> = settled.done.iter().chain(&returned).copied().collect();
     diesel::delete(rows_of!(removed)).execute(connection)?;
-    diesel::update(rows_of!(settled.released)).set(parked::claimed_until.eq(0)).execute(connection)?;
-    outbox::enqueue(connection, &settled.returned, DirectDispatch::NONE)
+    // These claims had a result: what is left are those that ended with their process.
+    diesel::update(rows_of!(settled.released))
+        .set((parked::claimed_until.eq(0), parked::claims.eq(parked::claims - 1)))
+        .execute(connection)?;
+    outbox::enqueue_returned(connection, &settled.returned)
 }
 
 pub(in crate::parking) fn count(connection: &mut Connection, limit: usize) -> Result<u64, DatabaseError> {

@@ -1,21 +1,31 @@
 //! Conformance suite of parked events, on both databases.
 
 use std::collections::HashSet;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use anyhow::Result;
-use assay_contracts::event::ConversationAccepted;
+use assay_contracts::event::{ConversationAccepted, Event};
 use assay_contracts::ids::{EventId, OrganizationId};
 use assay_contracts::time::Timestamp;
-use assay_platform::db::{Database, Migrations};
+use assay_platform::db::{Database, DatabaseError, Migrations};
 use assay_platform::runtime::{new_id, now};
+use async_trait::async_trait;
+use diesel::connection::SimpleConnection;
 use futures_util::future::try_join_all;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::Parking;
 use super::rows::{LEASE_MILLIS, MAX_LEASE_MILLIS, ParkedEvent, Settled};
+use super::worker::MAX_FAILURES;
+use super::{ParkedWork, Parking};
+use crate::bus::{Bus, Delivery, Handler, Outcome, Subscription};
 use crate::conformance::on_both_databases;
 use crate::envelope::OutgoingEvent;
-use crate::outbox::Outbox;
+use crate::outbox::{self, Outbox};
+use crate::settings::BusSettings;
 use crate::test_databases;
 
 static MIGRATIONS: [Migrations; 1] = [crate::MIGRATIONS];
@@ -28,7 +38,41 @@ on_both_databases!(
     lease_of_a_clock_running_ahead_counts_as_expired,
     event_is_parked_once,
     settled_events_are_removed_released_or_returned,
+    released_claims_do_not_count,
+    event_that_is_dead_in_the_outbox_is_not_returned_twice,
+    look_without_claimable_events_wakes_no_worker,
+    look_without_room_lets_no_later_delivery_through,
+    delivery_that_was_cut_short_is_handled_alone_and_not_parked,
+    event_that_ended_two_processes_returns_with_its_count,
+    lone_event_that_always_fails_returns_after_many_failures,
+    migration_is_not_reverted_while_events_are_parked,
 );
+
+/// Fails all deliveries or none, and remembers their counts of `cut_short`.
+#[derive(Default)]
+struct Recorder {
+    fails: bool,
+    cut_short: Mutex<Vec<u32>>,
+}
+
+#[async_trait]
+impl Handler for Recorder {
+    async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
+        let mut cut_short = self.cut_short.lock().expect("not poisoned");
+        cut_short.extend(deliveries.iter().map(|delivery| delivery.cut_short));
+        let outcome = match self.fails {
+            true => Outcome::Retry { reason: "always".to_owned() },
+            false => Outcome::Done,
+        };
+        vec![outcome; deliveries.len()]
+    }
+}
+
+impl Recorder {
+    fn seen(&self) -> Vec<u32> {
+        self.cut_short.lock().expect("not poisoned").clone()
+    }
+}
 
 async fn organizations_take_turns_whatever_each_has_parked(database: Database) -> Result<()> {
     let parking = Parking::new(database, 6);
@@ -130,6 +174,187 @@ async fn settled_events_are_removed_released_or_returned(database: Database) -> 
     assert_eq!((status.pending, status.dead), (1, 0), "the returned one waits to be published");
     parking.settle(Settled::default()).await?;
     Ok(())
+}
+
+async fn released_claims_do_not_count(database: Database) -> Result<()> {
+    let parking = Parking::new(database, 1);
+    park(&parking, new_id(), 1).await?;
+    for _ in 0..8 {
+        let claimed = claim(&parking, now(), 1).await?;
+        assert_eq!(claimed[0].earlier_claims, 0, "an outage is not a crash");
+        parking.settle(Settled { released: vec![claimed[0].key()], ..Settled::default() }).await?;
+    }
+    let crashed = now().plus_millis(-2 * LEASE_MILLIS);
+    claim(&parking, crashed, 1).await?;
+    assert_eq!(claim(&parking, now(), 1).await?[0].earlier_claims, 1);
+    Ok(())
+}
+
+async fn event_that_is_dead_in_the_outbox_is_not_returned_twice(database: Database) -> Result<()> {
+    let (parking, outbox) = (Parking::new(database.clone(), 2), Outbox::new(database));
+    let (dead, other) = (event(new_id()), event(new_id()));
+    parking.park(vec![dead.clone()]).await?;
+    parking.settle(Settled { returned: vec![dead.clone()], ..Settled::default() }).await?;
+    let (bus, stop) = (local_bus(Arc::new(Rejecting)).await?, CancellationToken::new());
+    let relay = tokio::spawn(outbox::relay(outbox.clone(), bus, stop.clone()));
+    while outbox.status().await?.dead == 0 {
+        sleep(Duration::from_millis(10)).await;
+    }
+    stop.cancel();
+    relay.await?;
+    parking.park(vec![dead.clone(), other.clone()]).await?;
+    parking.settle(Settled { returned: vec![dead, other], ..Settled::default() }).await?;
+    assert_eq!(parking.count(10).await?, 0);
+    let status = outbox.status().await?;
+    assert_eq!((status.pending, status.dead), (1, 1), "the dead one stays, the other one waits");
+    Ok(())
+}
+
+async fn look_without_claimable_events_wakes_no_worker(database: Database) -> Result<()> {
+    let parking = Parking::new(database, 4);
+    park(&parking, new_id(), 1).await?;
+    assert_eq!(claim(&parking, now(), 1).await?.len(), 1);
+    let work = work(&parking, Arc::new(Recorder::default()))?;
+    let stop = CancellationToken::new();
+    for _ in 0..3 {
+        assert_eq!(parking.handle_chunk(&work, 0, &stop).await, Ok(false));
+        let woken = timeout(Duration::from_millis(50), parking.shared.changed.notified()).await;
+        assert!(woken.is_err(), "it would look again at once, forever");
+    }
+    assert!(parking.shared.try_start(parking.shared.limit()).is_some(), "every permit is released");
+    Ok(())
+}
+
+async fn look_without_room_lets_no_later_delivery_through(database: Database) -> Result<()> {
+    let parking = Parking::new(database, 2);
+    park(&parking, new_id(), 1).await?;
+    let work = work(&parking, Arc::new(Recorder::default()))?;
+    let _in_flight = parking.shared.try_start(3).expect("room");
+    assert_eq!(parking.handle_chunk(&work, 0, &CancellationToken::new()).await, Ok(false));
+    assert!(parking.shared.may_hold_unclaimed.load(Ordering::Relaxed));
+    Ok(())
+}
+
+async fn delivery_that_was_cut_short_is_handled_alone_and_not_parked(database: Database) -> Result<()> {
+    let parking = Parking::new(database, 2);
+    let handler = Arc::new(Recorder::default());
+    let in_front = parking.in_front_of(handler.clone());
+    for (cut_short, beside) in [(1, 3), (2, 1)] {
+        let mut delivery = Delivery::parse(event(new_id()).payload.as_bytes(), 1)?;
+        delivery.cut_short = cut_short;
+        let in_flight = parking.shared.try_start(beside).expect("room");
+        let deliveries = [delivery];
+        let handling = in_front.handle(&deliveries);
+        tokio::pin!(handling);
+        if cut_short == 2 {
+            let early = timeout(Duration::from_millis(50), &mut handling).await;
+            assert!(early.is_err(), "another event is in flight");
+            assert!(parking.shared.try_start(1).is_none(), "nothing else begins before it");
+        }
+        drop((cut_short == 2).then_some(in_flight));
+        assert_eq!(handling.await, [Outcome::Done]);
+    }
+    assert_eq!(handler.seen(), [1, 2]);
+    assert_eq!(parking.count(10).await?, 0);
+    Ok(())
+}
+
+async fn event_that_ended_two_processes_returns_with_its_count(database: Database) -> Result<()> {
+    let (parking, outbox) = (Parking::new(database.clone(), 2), Outbox::new(database));
+    park(&parking, new_id(), 1).await?;
+    for leases in [4, 2] {
+        assert_eq!(claim(&parking, now().plus_millis(-leases * LEASE_MILLIS), 1).await?.len(), 1);
+    }
+    let handler = Arc::new(Recorder::default());
+    let bus = local_bus(parking.in_front_of(handler.clone())).await?;
+    let work =
+        ParkedWork { queue: "parked", handler: handler.clone(), outbox: outbox.clone(), bus: bus.clone() };
+    let stop = CancellationToken::new();
+    let relay = tokio::spawn(outbox::relay(outbox, bus, stop.clone()));
+    // The relay has seen that there is nothing to publish alone.
+    sleep(Duration::from_millis(200)).await;
+    assert_eq!(parking.handle_chunk(&work, 0, &stop).await, Ok(true));
+    while handler.seen().is_empty() {
+        sleep(Duration::from_millis(10)).await;
+    }
+    stop.cancel();
+    relay.await?;
+    assert_eq!((handler.seen(), parking.count(10).await?), (vec![2], 0));
+    Ok(())
+}
+
+async fn lone_event_that_always_fails_returns_after_many_failures(database: Database) -> Result<()> {
+    let (parking, outbox) = (Parking::new(database.clone(), 2), Outbox::new(database));
+    park(&parking, new_id(), 1).await?;
+    let work = work(&parking, Arc::new(Recorder { fails: true, ..Recorder::default() }))?;
+    let stop = CancellationToken::new();
+    for failures in 0..MAX_FAILURES {
+        let handled = parking.handle_chunk(&work, failures, &stop).await;
+        assert_eq!(handled, Err("always".to_owned()), "{failures}");
+    }
+    assert_eq!((parking.count(10).await?, outbox.status().await?.pending), (1, 0));
+    assert_eq!(parking.handle_chunk(&work, MAX_FAILURES, &stop).await, Ok(true));
+    assert_eq!((parking.count(10).await?, outbox.status().await?.pending), (0, 1));
+    Ok(())
+}
+
+async fn migration_is_not_reverted_while_events_are_parked(database: Database) -> Result<()> {
+    let parking = Parking::new(database.clone(), 1);
+    let parked = event(new_id());
+    parking.park(vec![parked.clone()]).await?;
+    let error = revert(&database).await.expect_err("reverted").to_string();
+    assert!(error.contains("parked"), "{error}");
+    assert_eq!(parking.count(10).await?, 1);
+    let done = vec![(parked.organization_id, parked.id)];
+    parking.settle(Settled { done, ..Settled::default() }).await?;
+    revert(&database).await?;
+    assert!(parking.count(10).await.is_err(), "no table");
+    Ok(())
+}
+
+async fn revert(database: &Database) -> Result<(), DatabaseError> {
+    macro_rules! down {
+        ($kind:literal) => {
+            include_str!(concat!("../../migrations/", $kind, "/2026-11-22-120040_parked/down.sql"))
+        };
+    }
+    match database {
+        Database::Postgres(database) => {
+            database.write(|connection| Ok(connection.batch_execute(down!("postgres"))?)).await
+        }
+        Database::Sqlite(database) => {
+            database.write(|connection| Ok(connection.batch_execute(down!("sqlite"))?)).await
+        }
+    }
+}
+
+struct Rejecting;
+
+#[async_trait]
+impl Handler for Rejecting {
+    async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
+        vec![Outcome::Reject { reason: "never".to_owned() }; deliveries.len()]
+    }
+}
+
+/// A local bus with a consumer until the end of the test.
+async fn local_bus(handler: Arc<dyn Handler>) -> Result<Bus> {
+    let bus = Bus::open(&BusSettings::new("local:"))?;
+    let subscription = Subscription {
+        queue: "test.conversation-accepted",
+        topics: &[ConversationAccepted::TOPIC],
+        max_batch: 4,
+        max_in_flight: 4,
+    };
+    let consumed = bus.clone();
+    tokio::spawn(async move { consumed.consume(subscription, handler, CancellationToken::new()).await });
+    tokio::task::yield_now().await;
+    Ok(bus)
+}
+
+fn work(parking: &Parking, handler: Arc<Recorder>) -> Result<ParkedWork> {
+    let outbox = Outbox::new(parking.database.clone());
+    Ok(ParkedWork { queue: "parked", handler, outbox, bus: Bus::open(&BusSettings::new("local:"))? })
 }
 
 /// In ascending order, as the table has them.

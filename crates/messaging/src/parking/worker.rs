@@ -4,18 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use assay_platform::db::DatabaseError;
-use assay_platform::runtime::{now, periodically, timeout};
+use assay_platform::runtime::{now, timeout};
 use assay_platform::telemetry::metrics::is_on;
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use futures_util::future::join_all;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::rows::{Key, LEASE_MILLIS, ParkedEvent, Settled};
 use super::{Parking, WORKERS};
 use crate::backoff::backoff;
-use crate::bus::{Bus, Delivery, Handler, Outcome};
+use crate::bus::{Bus, Delivery, Handler, Outcome, cut_short};
+use crate::envelope::OutgoingEvent;
 use crate::metrics;
 use crate::outbox::Outbox;
 
@@ -23,14 +23,17 @@ use crate::outbox::Outbox;
 const POLL: Duration = Duration::from_millis(500);
 /// While the database or what a handler needs is down.
 const OUTAGE: ExponentialBuilder = backoff(Duration::from_millis(500), Duration::from_secs(5));
-/// An event that was claimed as often without a result is returned to the bus: it may be what ends the process.
-const MAX_CLAIMS: u32 = 5;
+/// After as many failures of all events in a row they are returned to the bus, which counts attempts: the cause may be in the
+/// events after all. That is about five minutes.
+pub(super) const MAX_FAILURES: u32 = 60;
 /// Looks for organizations with unclaimed events, before a worker waits.
 const MAX_LOOKS: usize = 32;
 /// Between two updates of the gauge.
 const GAUGE_INTERVAL: Duration = Duration::from_secs(10);
+/// The pause is at least this many times as long as the count.
+const GAUGE_PAUSE_FACTOR: u32 = 20;
 /// The gauge counts no further.
-const MAX_COUNTED: usize = 10_000_000;
+const MAX_COUNTED: usize = 1_000_000;
 
 /// What handles parked events.
 pub struct ParkedWork {
@@ -38,7 +41,7 @@ pub struct ParkedWork {
     pub queue: &'static str,
     /// Handles them.
     pub handler: Arc<dyn Handler>,
-    /// Takes those that fail back to the bus. Of the same database.
+    /// Takes those that fail back to the bus. Of the same database, and not the one that published them: it may still hold them.
     pub outbox: Outbox,
     /// The bus that they came from.
     pub bus: Bus,
@@ -61,7 +64,7 @@ impl Parking {
     async fn run_worker(&self, work: &ParkedWork, stop: &CancellationToken) {
         let mut pause = Pause::default();
         while !stop.is_cancelled() {
-            match self.handle_chunk(work, stop).await {
+            match self.handle_chunk(work, pause.failures, stop).await {
                 Ok(true) => pause.end(),
                 // Nothing to do, or enough in flight.
                 Ok(false) => {
@@ -73,8 +76,13 @@ impl Parking {
         }
     }
 
-    /// Claims a chunk and handles it; whether there was one.
-    async fn handle_chunk(&self, work: &ParkedWork, stop: &CancellationToken) -> Result<bool, String> {
+    /// Claims a chunk and handles it, after `failures` in a row; whether there was one.
+    pub(super) async fn handle_chunk(
+        &self,
+        work: &ParkedWork,
+        failures: u32,
+        stop: &CancellationToken,
+    ) -> Result<bool, String> {
         let chunk = self.shared.chunk;
         for _ in 0..MAX_LOOKS {
             let last = *self.shared.last();
@@ -84,8 +92,10 @@ impl Parking {
                 return Ok(false);
             };
             let has_more_organizations = organizations.len() >= chunk;
-            let Some(_in_hand) = self.shared.try_start(chunk) else { return Ok(false) };
+            self.shared.may_hold_unclaimed.store(true, Ordering::Relaxed);
+            let Some(mut in_flight) = self.shared.try_start(chunk) else { return Ok(false) };
             let claim = self.claim(organizations, now(), chunk).await.map_err(|error| error.to_string())?;
+            in_flight.keep(claim.events.len());
             *self.shared.last() = claim.last.unwrap_or(last_listed);
             let may_hold_unclaimed = has_more_organizations || claim.events.len() >= chunk;
             self.shared.may_hold_unclaimed.store(may_hold_unclaimed, Ordering::Relaxed);
@@ -93,7 +103,7 @@ impl Parking {
                 if may_hold_unclaimed {
                     self.shared.changed.notify_one();
                 }
-                return self.handle(work, claim.events, stop).await.map(|()| true);
+                return self.handle(work, claim.events, failures, stop).await.map(|()| true);
             }
             // Others handle all events of these organizations.
             if !has_more_organizations {
@@ -108,23 +118,27 @@ impl Parking {
         &self,
         work: &ParkedWork,
         claimed: Vec<ParkedEvent>,
+        failures: u32,
         stop: &CancellationToken,
     ) -> Result<(), String> {
         let mut settled = Settled::default();
-        let (mut deliveries, mut keys, mut cut_short) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut deliveries, mut keys, mut earlier_claims) = (Vec::new(), Vec::new(), Vec::new());
         for parked in claimed {
             match Delivery::parse(parked.event.payload.as_bytes(), 1) {
-                Ok(delivery) if parked.earlier_claims < MAX_CLAIMS => {
+                // It may be what ends the process: the bus has it handled alone.
+                Ok(delivery) if parked.earlier_claims >= cut_short::ALONE => {
+                    settled.give_back(&delivery, parked.earlier_claims);
+                }
+                Ok(delivery) => {
                     keys.push(parked.key());
-                    cut_short.push(parked.earlier_claims);
+                    earlier_claims.push(parked.earlier_claims);
                     deliveries.push(delivery);
                 }
-                Ok(delivery) => settled.give_back(&delivery),
                 // The bus refuses it as a dead letter.
                 Err(_) => settled.returned.push(parked.event),
             }
         }
-        let outcomes = self.invoke_under_lease(work, &mut deliveries, &keys, &cut_short).await;
+        let outcomes = self.invoke_under_lease(work, &mut deliveries, &keys, &earlier_claims).await;
         let has_progress =
             outcomes.iter().any(|outcome| matches!(outcome, Outcome::Done | Outcome::Reject { .. }));
         let mut outage = None;
@@ -133,20 +147,20 @@ impl Parking {
                 Outcome::Done => settled.done.push(key),
                 // All failed: the cause is not in these events.
                 Outcome::Retry { reason } | Outcome::Postpone { reason }
-                    if stop.is_cancelled() || !has_progress =>
+                    if stop.is_cancelled() || (!has_progress && failures < MAX_FAILURES) =>
                 {
                     settled.released.push(key);
                     outage = Some(reason);
                 }
                 Outcome::Retry { .. } | Outcome::Postpone { .. } | Outcome::Reject { .. } => {
-                    settled.give_back(delivery);
+                    settled.give_back(delivery, 0);
                 }
             }
         }
         let has_returned = !settled.returned.is_empty();
         self.settle(settled).await.map_err(|error| error.to_string())?;
         if has_returned {
-            work.outbox.wake();
+            work.outbox.wake_for_returned();
         }
         outage.map_or(Ok(()), Err)
     }
@@ -157,12 +171,12 @@ impl Parking {
         work: &ParkedWork,
         deliveries: &mut [Delivery],
         keys: &[Key],
-        cut_short: &[u32],
+        earlier_claims: &[u32],
     ) -> Vec<Outcome> {
         if deliveries.is_empty() {
             return Vec::new();
         }
-        let handling = work.bus.call_handler(work.queue, &*work.handler, deliveries, cut_short);
+        let handling = work.bus.call_handler(work.queue, &*work.handler, deliveries, earlier_claims);
         tokio::pin!(handling);
         let renewal = Duration::from_millis(LEASE_MILLIS.unsigned_abs() / 3);
         loop {
@@ -178,20 +192,25 @@ impl Parking {
     }
 
     async fn update_gauge(&self, stop: CancellationToken) {
-        if is_on() {
-            periodically("parked events", GAUGE_INTERVAL, stop, || async {
-                metrics::set_parked(self.database.name(), self.count(MAX_COUNTED).await?);
-                Ok::<_, DatabaseError>(())
-            })
-            .await;
+        while is_on() {
+            let started = Instant::now();
+            match stop.run_until_cancelled(self.count(MAX_COUNTED)).await {
+                Some(Ok(parked)) => metrics::set_parked(self.database.name(), parked),
+                Some(Err(error)) => tracing::warn!(%error, "parked events cannot be counted"),
+                None => return,
+            }
+            let pause = GAUGE_INTERVAL.max(started.elapsed() * GAUGE_PAUSE_FACTOR);
+            if stop.run_until_cancelled(sleep(pause)).await.is_none() {
+                return;
+            }
         }
     }
 }
 
 impl Settled {
-    fn give_back(&mut self, delivery: &Delivery) {
+    fn give_back(&mut self, delivery: &Delivery, cut_short: u32) {
         match delivery.repeat(true) {
-            Ok(event) => self.returned.push(event),
+            Ok(event) => self.returned.push(OutgoingEvent { cut_short, ..event }),
             // A bug: it was decoded before. It stays parked.
             Err(error) => {
                 tracing::error!(event_id = %delivery.id, %error, "a parked event cannot be returned")

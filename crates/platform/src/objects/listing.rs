@@ -88,9 +88,41 @@ impl Listing {
 
 /// Removes the file of an unfinished upload.
 pub(super) async fn remove_unfinished(file: PathBuf) -> Result<(), ObjectError> {
-    match blocking(move || std::fs::remove_file(file)).await.map_err(interrupted)? {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(read_failed(error)),
-        _ => Ok(()),
+    let removed = blocking(move || std::fs::remove_file(file)).await.map_err(interrupted)?;
+    unless_missing(removed).map(drop).map_err(read_failed)
+}
+
+/// Removes the empty folders below `folder` that were last changed before `before`.
+pub(super) async fn remove_empty_folders(folder: PathBuf, before: Timestamp) -> Result<(), ObjectError> {
+    blocking(move || remove_empty_below(&folder, before)).await.map_err(interrupted)?.map_err(read_failed)
+}
+
+fn remove_empty_below(folder: &Path, before: Timestamp) -> std::io::Result<()> {
+    let Some(entries) = unless_missing(read_dir(folder))? else { return Ok(()) };
+    for entry in entries {
+        let entry = entry?;
+        let Some(metadata) = unless_missing(entry.metadata())? else { continue };
+        if !metadata.is_dir() {
+            continue;
+        }
+        let path = entry.path();
+        remove_empty_below(&path, before)?;
+        // By its last change before this walk: a folder is removed together with those in it.
+        if timestamp(metadata.modified()?) < before {
+            match std::fs::remove_dir(&path) {
+                Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {}
+                removed => drop(unless_missing(removed)?),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `None` for what was removed meanwhile, or not written yet.
+fn unless_missing<T>(result: std::io::Result<T>) -> std::io::Result<Option<T>> {
+    match result {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        result => result.map(Some),
     }
 }
 
@@ -124,12 +156,8 @@ impl FolderWalk {
     fn next(&mut self, limit: usize) -> std::io::Result<Vec<ListedObject>> {
         while self.files.len() < limit {
             let Some(folder) = self.folders.pop_back() else { break };
-            match read_dir(&folder) {
-                Ok(entries) => entries.into_iter().try_for_each(|entry| self.add(&entry?))?,
-                // Removed meanwhile, or nothing was written yet.
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
+            let entries = unless_missing(read_dir(&folder))?;
+            entries.into_iter().flatten().try_for_each(|entry| self.add(&entry?))?;
         }
         let rest = self.files.split_off(limit.min(self.files.len()));
         Ok(std::mem::replace(&mut self.files, rest))
@@ -137,10 +165,7 @@ impl FolderWalk {
 
     fn add(&mut self, entry: &DirEntry) -> std::io::Result<()> {
         let path = entry.path();
-        let metadata = match entry.metadata() {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-            metadata => metadata?,
-        };
+        let Some(metadata) = unless_missing(entry.metadata())? else { return Ok(()) };
         if metadata.is_dir() {
             self.folders.push_back(path);
         } else if metadata.is_file()

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use assay_contracts::time::Timestamp;
 use bytes::Bytes;
 use futures_util::stream::{BoxStream, StreamExt};
 use object_store::local::LocalFileSystem;
@@ -21,8 +22,8 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use url::Url;
 
 use self::deadlines::{Deadlines, with_deadline};
-use self::listing::remove_unfinished;
 pub use self::listing::{ListedObject, Listing};
+use self::listing::{remove_empty_folders, remove_unfinished};
 pub use self::writer::ObjectWriter;
 
 /// The object store failed. The text is for the log, never for a response.
@@ -169,6 +170,18 @@ impl Objects {
             None => self.delete(&object.key).await,
         }
     }
+
+    /// Removes what deleted files leave on a disk: the empty folders below the folder `prefix` that were last changed before
+    /// `before`. A bucket has no folders.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub async fn remove_empty_folders(&self, prefix: &str, before: Timestamp) -> Result<(), ObjectError> {
+        match &self.folder {
+            Some(folder) => remove_empty_folders(folder.join(prefix), before).await,
+            None => Ok(()),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -266,6 +279,27 @@ mod tests {
         objects.delete_listed(unfinished).await.unwrap();
         objects.delete_listed(unfinished).await.unwrap();
         assert_eq!(listed(&objects, "exports").await, [("exports/1.csv".to_owned(), false)]);
+    }
+
+    #[tokio::test]
+    async fn empty_folders_older_than_the_limit_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let objects = open(folder.path());
+        objects.remove_empty_folders("exports", crate::runtime::now()).await.unwrap();
+        for key in ["exports/a/1/1.csv", "exports/a/2/1.csv", "exports/b/1/1.csv", "other/1/1.csv"] {
+            objects.create(key).await.unwrap().finish().await.unwrap();
+        }
+        for key in ["exports/a/1/1.csv", "exports/b/1/1.csv", "other/1/1.csv"] {
+            objects.delete(key).await.unwrap();
+        }
+        let exists = |path: &str| folder.path().join(path).is_dir();
+        objects.remove_empty_folders("exports", crate::runtime::now().plus_millis(-60_000)).await.unwrap();
+        assert!(exists("exports/a/1") && exists("exports/b/1"), "younger");
+        objects.remove_empty_folders("exports", crate::runtime::now().plus_millis(1)).await.unwrap();
+        assert!(!exists("exports/a/1") && !exists("exports/b"), "empty and old");
+        assert!(exists("other/1"), "beside the prefix");
+        assert_eq!(listed(&objects, "exports").await, [("exports/a/2/1.csv".to_owned(), false)]);
+        objects.create("exports/b/1/1.csv").await.unwrap().finish().await.unwrap();
     }
 
     /// A store that accepts connections and never responds.

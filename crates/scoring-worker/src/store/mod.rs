@@ -94,7 +94,8 @@ pub struct StoredEvaluation {
 #[async_trait]
 pub trait EvaluationStore: Send + Sync {
     /// Stores a batch in one transaction: inbox, evaluations, outbox. Skips events that were handled before and tickets
-    /// that are evaluated already or deleted; an evaluation replaces a failure of [`Self::record_given_up`]. Returns the events
+    /// that are evaluated already or deleted; an evaluation replaces a failure of [`Self::record_given_up`],
+    /// with a later time, whenever each of them began: consumers keep the latest. Returns the events
     /// it enqueued, claimed according to `dispatch`.
     async fn record(
         &self,

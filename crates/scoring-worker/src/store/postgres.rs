@@ -1,6 +1,6 @@
 //! PostgreSQL: ids are `uuid`, a batch is one statement, and the table of evaluations is partitioned.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use assay_contracts::ids::EvaluationId;
 use assay_contracts::time::Timestamp;
@@ -29,21 +29,25 @@ const INSERT: &str = "
     SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8)
     ON CONFLICT (ticket_id) DO UPDATE
        SET id = excluded.id, status = excluded.status, document = excluded.document, error_message = excluded.error_message,
-           scorer_version = excluded.scorer_version, created_at = excluded.created_at, given_up = FALSE
+           scorer_version = excluded.scorer_version, given_up = FALSE,
+           created_at = greatest(excluded.created_at, evaluations.created_at + 1)
      WHERE evaluations.given_up AND excluded.status <> 'failed'
-    RETURNING id";
+    RETURNING id, created_at";
 
 #[derive(QueryableByName)]
 struct Inserted {
     #[diesel(sql_type = SqlUuid)]
     id: Uuid,
+    #[diesel(sql_type = BigInt)]
+    created_at: i64,
 }
 
-/// Inserts evaluations of tickets that have no row or were given up, and returns their ids.
+/// Inserts evaluations of tickets that have no row or were given up, and returns their ids and times: later than those of the
+/// failures that they replace.
 fn insert(
     connection: &mut Connection,
     batch: &[&NewEvaluation],
-) -> Result<HashSet<EvaluationId>, DatabaseError> {
+) -> Result<HashMap<EvaluationId, Timestamp>, DatabaseError> {
     let ids = |of: fn(&NewEvaluation) -> Uuid| batch.iter().map(|new| of(new)).collect::<Vec<_>>();
     let created_at = batch.iter().map(|new| new.evaluated.evaluated_at.as_millis());
     let inserted: Vec<Inserted> = static_sql(INSERT)
@@ -56,7 +60,8 @@ fn insert(
         .bind::<Array<Text>, _>(batch.iter().map(|new| new.scorer_version.as_str()).collect::<Vec<_>>())
         .bind::<Array<BigInt>, _>(created_at.collect::<Vec<_>>())
         .get_results(connection)?;
-    Ok(inserted.into_iter().map(|inserted| inserted.id.into()).collect())
+    let time = |inserted: &Inserted| Timestamp::saturating_from_millis(inserted.created_at);
+    Ok(inserted.iter().map(|inserted| (inserted.id.into(), time(inserted))).collect())
 }
 
 async fn prepare_partitions(database: &Database, now: Timestamp) -> Result<(), DatabaseError> {

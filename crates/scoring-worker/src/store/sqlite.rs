@@ -1,6 +1,6 @@
 //! SQLite: ids are text, there is one writer at a time, and a statement in process is cheap.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use assay_contracts::ids::EvaluationId;
 use assay_contracts::time::Timestamp;
@@ -24,18 +24,27 @@ const INSERT: &str = "
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
     ON CONFLICT (ticket_id) DO UPDATE
        SET id = excluded.id, status = excluded.status, document = excluded.document, error_message = excluded.error_message,
-           scorer_version = excluded.scorer_version, created_at = excluded.created_at, given_up = FALSE
-     WHERE evaluations.given_up AND excluded.status <> 'failed'";
+           scorer_version = excluded.scorer_version, given_up = FALSE,
+           created_at = max(excluded.created_at, evaluations.created_at + 1)
+     WHERE evaluations.given_up AND excluded.status <> 'failed'
+    RETURNING created_at";
 
-/// Inserts evaluations of tickets that have no row or were given up, and returns their ids.
+#[derive(QueryableByName)]
+struct Inserted {
+    #[diesel(sql_type = BigInt)]
+    created_at: i64,
+}
+
+/// Inserts evaluations of tickets that have no row or were given up, and returns their ids and times: later than those of the
+/// failures that they replace.
 fn insert(
     connection: &mut Connection,
     batch: &[&NewEvaluation],
-) -> Result<HashSet<EvaluationId>, DatabaseError> {
-    let mut ids = HashSet::new();
+) -> Result<HashMap<EvaluationId, Timestamp>, DatabaseError> {
+    let mut times = HashMap::new();
     for new in batch {
         let evaluated = &new.evaluated;
-        let inserted = static_sql(INSERT)
+        let inserted: Option<Inserted> = static_sql(INSERT)
             .bind::<IdType, _>(StoredId::of(evaluated.ticket.id))
             .bind::<IdType, _>(StoredId::of(evaluated.evaluation_id))
             .bind::<IdType, _>(StoredId::of(evaluated.organization_id))
@@ -44,10 +53,12 @@ fn insert(
             .bind::<Nullable<Text>, _>(new.error_message())
             .bind::<Text, _>(&new.scorer_version)
             .bind::<BigInt, _>(evaluated.evaluated_at.as_millis())
-            .execute(connection)?;
-        ids.extend((inserted == 1).then_some(evaluated.evaluation_id));
+            .get_result(connection)
+            .optional()?;
+        let time = inserted.map(|inserted| Timestamp::saturating_from_millis(inserted.created_at));
+        times.extend(time.map(|time| (evaluated.evaluation_id, time)));
     }
-    Ok(ids)
+    Ok(times)
 }
 
 /// SQLite has no partitions.

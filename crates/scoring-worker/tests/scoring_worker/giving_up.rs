@@ -2,18 +2,25 @@
 
 use std::sync::atomic::Ordering;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use assay_contracts::event::{ConversationDeleted, EvaluationOutcome};
 use assay_contracts::tenant::Scope;
+use assay_contracts::time::Timestamp;
 use assay_messaging::{OutgoingEvent, PublishError};
+use assay_platform::db::{Database, DatabaseError};
 use assay_platform::runtime::{new_id, now};
+use assay_scoring_worker::SCHEMA;
 use assay_testkit::{eventually, on_both_databases};
+use diesel::prelude::*;
+use diesel::sql_query;
+use diesel::sql_types::BigInt;
 
 use crate::test_app::TestApp;
 use crate::{by_ai, read};
 
 on_both_databases! { TestApp {
     given_up_conversation_is_failed_until_a_retry_evaluates_it,
+    evaluation_is_later_than_the_failure_that_it_replaces,
     conversation_is_not_given_up_before_that_is_recorded,
     evaluated_or_deleted_conversation_is_not_given_up,
 } }
@@ -57,6 +64,38 @@ async fn given_up_conversation_is_failed_until_a_retry_evaluates_it(app: TestApp
     let order = |index: usize| (of_ticket[index].evaluated_at, of_ticket[index].evaluation_id);
     assert!(order(0) < order(1), "exports keep the newer one");
     assert_eq!(of_ticket[0].ticket, of_ticket[1].ticket);
+    Ok(())
+}
+
+/// An evaluation that began before the failure was stamped may be committed after it.
+async fn evaluation_is_later_than_the_failure_that_it_replaces(app: TestApp) -> Result<()> {
+    let app = without_retries(app).await?;
+    let accepted = app.store(&by_ai())?;
+    let event = OutgoingEvent::new(new_id(), now(), &accepted)?;
+    app.ingest.broken.store(true, Ordering::SeqCst);
+    assert!(matches!(app.try_publish(&event).await, Err(PublishError::Rejected { .. })));
+    let failed_at = now().plus_millis(3_600_000);
+    stamp_failures(&app, failed_at).await?;
+    app.ingest.broken.store(false, Ordering::SeqCst);
+    app.publish(&event).await?;
+    eventually("the evaluation", || async { Ok(app.published(accepted.ticket_id)? == 2) }).await?;
+    let received = app.received_evaluations.lock().map_err(|_| anyhow::anyhow!("poisoned"))?;
+    let evaluated = received.iter().rfind(|evaluated| evaluated.ticket.id == accepted.ticket_id);
+    let evaluated = evaluated.context("no evaluation")?;
+    assert!(matches!(&evaluated.outcome, EvaluationOutcome::Evaluated { .. }));
+    assert_eq!(evaluated.evaluated_at, failed_at.plus_millis(1), "exports keep it");
+    Ok(())
+}
+
+/// Sets the time of all failures.
+async fn stamp_failures(app: &TestApp, time: Timestamp) -> Result<()> {
+    let statement = sql_query("UPDATE evaluations SET created_at = $1 WHERE given_up");
+    let statement = statement.bind::<BigInt, _>(time.as_millis());
+    let changed: Result<usize, DatabaseError> = match app.database.open(SCHEMA)? {
+        Database::Postgres(database) => database.write(|connection| Ok(statement.execute(connection)?)).await,
+        Database::Sqlite(database) => database.write(|connection| Ok(statement.execute(connection)?)).await,
+    };
+    ensure!(changed? == 1, "nothing was given up");
     Ok(())
 }
 

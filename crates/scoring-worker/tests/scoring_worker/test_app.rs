@@ -1,6 +1,5 @@
 //! A running role on a fresh database of either kind, with a stub ingest.
 
-use assay_platform::http_client::client_builder;
 use std::collections::{HashMap, HashSet};
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -27,6 +26,7 @@ use assay_messaging::{
     Bus, BusSettings, Delivery, Handler, Outcome, OutgoingEvent, PublishError, Subscription,
 };
 use assay_platform::auth::{Audience, ServiceClaims, ServiceTokens};
+use assay_platform::http_client::client_builder;
 use assay_platform::runtime::{Phase, Readiness, Tasks, new_id, now};
 use assay_scoring_worker::{Config, Dependencies, EvaluationStore, MIGRATIONS, SCHEMA, open_store, start};
 use assay_testkit::ServiceDatabase;
@@ -57,7 +57,7 @@ pub struct TestApp {
     judge_url: String,
     role: Tasks,
     neighbours: Tasks,
-    database: ServiceDatabase,
+    pub database: ServiceDatabase,
 }
 
 /// Stubs ingest, agent-registry and webhooks.

@@ -1,8 +1,8 @@
 //! Errors of the requests about webhooks.
 
-use assay_contracts::json::JsonFault;
 use std::time::Duration;
 
+use assay_contracts::json::JsonFault;
 use assay_platform::auth::UnreadableSecret;
 use assay_platform::db::DatabaseError;
 use assay_platform::runtime::RandomnessUnavailable;

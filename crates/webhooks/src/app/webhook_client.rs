@@ -1,6 +1,5 @@
 //! The HTTP client for webhooks: the only code that calls an address chosen by a user.
 
-use assay_platform::http_client::client_builder;
 use std::error::Error;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,6 +8,7 @@ use assay_contracts::ids::OrganizationId;
 use assay_contracts::time::Timestamp;
 use assay_contracts::webhook::AttemptError;
 use assay_platform::auth::SigningKeys;
+use assay_platform::http_client::client_builder;
 use assay_platform::runtime::{now, timeout};
 use chrono::DateTime;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};

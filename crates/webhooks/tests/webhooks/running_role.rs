@@ -1,6 +1,5 @@
 //! The running role on the database of a [`Fixture`].
 
-use assay_platform::http_client::client_builder;
 use std::net::TcpListener;
 use std::time::Duration;
 
@@ -8,6 +7,7 @@ use anyhow::Result;
 use assay_contracts::tenant::{Scope, Scopes, Tenant};
 use assay_messaging::{Bus, BusSettings};
 use assay_platform::auth::{Audience, ServiceClaims, ServiceTokens};
+use assay_platform::http_client::client_builder;
 use assay_platform::runtime::{Readiness, Tasks, now};
 use assay_webhooks::{Config, Dependencies, start};
 use reqwest::{Client, Response};

@@ -203,3 +203,43 @@ async fn made_up_keys_do_not_displace_a_key_in_use() {
         assert!(!is_called(&keys, hash(0), Ok(Some(grant()))).await);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn made_up_keys_do_not_displace_known_grants() {
+    const KNOWN: usize = 2_000;
+    let keys = keys();
+    for number in 0..KNOWN {
+        is_called(&keys, hash(number), Ok(Some(grant()))).await;
+    }
+    // Every second one is answered; the look-ups of the others fail.
+    for number in KNOWN..KNOWN + 2 * CACHE_CAPACITY {
+        let answer = || async move { if number % 2 == 0 { Ok(None) } else { Err(failure()) } };
+        let hash = hash(number);
+        let _ = tokio::join!(keys.get_or_resolve(hash, answer()), keys.get_or_resolve(hash, answer()));
+    }
+    advance(LIFETIME + MAX_OVERTIME - MOMENT).await;
+    for number in 0..KNOWN {
+        let used = keys.get_or_resolve(hash(number), async { Err(failure()) }).await;
+        assert!(used.is_ok_and(|grant| grant.is_some()), "known key {number}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn outage_is_logged_as_a_warning_now_and_then() {
+    let keys = keys();
+    let mut warnings = 0;
+    for _ in 0..30 {
+        warnings += (0..100).filter(|_| keys.is_warning_due()).count();
+        advance(RENEWAL_PAUSE).await;
+    }
+    assert_eq!(warnings, 3, "in thirty seconds");
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_answers_of_the_registry_are_kept() {
+    let keys = keys();
+    is_called(&keys, hash(1), Ok(Some(grant()))).await;
+    is_called(&keys, hash(2), Ok(None)).await;
+    is_called(&keys, hash(3), Err(failure())).await;
+    assert_eq!((keys.granted.len(), keys.unknown.len()), (1, 1));
+}

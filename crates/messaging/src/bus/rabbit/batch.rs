@@ -42,6 +42,11 @@ pub(super) fn pack<'e>(
     let mut groups = Vec::new();
     let mut open: BTreeMap<(&str, bool), Group<'e>> = BTreeMap::new();
     for (position, event) in events.iter().enumerate() {
+        // The count is that of a message.
+        if event.cut_short > 0 {
+            groups.push(Group::of(event, position));
+            continue;
+        }
         let group = open.entry((&event.topic, event.needs_consumer)).or_default();
         if !group.has_room_for(event, max_events) {
             groups.push(mem::take(group));
@@ -53,6 +58,12 @@ pub(super) fn pack<'e>(
 }
 
 impl<'e> Group<'e> {
+    fn of(event: &'e OutgoingEvent, position: usize) -> Self {
+        let mut group = Self::default();
+        group.add(event, position);
+        group
+    }
+
     fn has_room_for(&self, event: &OutgoingEvent, max_events: usize) -> bool {
         self.events.is_empty()
             || (self.events.len() < max_events && self.bytes + batch_bytes(event) <= MAX_BYTES)
@@ -148,5 +159,33 @@ fn unpack_single(
     UnpackedEvent {
         event,
         original: Original { message_id, kind, attempt, cut_short: 0, cut_short_before: 0, payload },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use assay_contracts::event::ConversationAccepted;
+    use assay_platform::runtime::{new_id, now};
+
+    use super::*;
+
+    #[test]
+    fn event_that_was_cut_short_has_its_count_in_its_own_message() {
+        let accepted =
+            ConversationAccepted { organization_id: new_id(), ticket_id: new_id(), accepted_at: now() };
+        let event = |cut_short| OutgoingEvent {
+            cut_short,
+            ..OutgoingEvent::new(new_id(), now(), &accepted).expect("encodes")
+        };
+        let events = [event(0), event(2), event(0), event(3)];
+        let mut counts: Vec<(usize, u32)> = Vec::new();
+        for (message, positions) in pack(&events, 100, &"events".into()) {
+            let unpacked = unpack(&message.properties, message.payload.to_vec());
+            let found = unpacked.iter().map(|one| one.event.as_ref().expect("parses").cut_short);
+            counts.extend(positions.into_iter().zip(found));
+            assert!(unpacked.len() == 1 || unpacked.iter().all(|one| one.original.cut_short == 0));
+        }
+        counts.sort_unstable();
+        assert_eq!(counts, [(0, 0), (1, 2), (2, 0), (3, 3)]);
     }
 }

@@ -62,14 +62,17 @@ pub(super) struct Failure<'f> {
 }
 
 impl<'m> Message<'m> {
-    /// A single event, for every queue bound to its topic.
+    /// A single event with its count of `cut_short`, for every queue bound to its topic.
     pub(super) fn of_event(event: &'m OutgoingEvent, exchange: &ShortString) -> Self {
         Self {
             exchange: exchange.clone(),
             routing_key: event.topic.as_str().into(),
             mandatory: event.needs_consumer,
             payload: Cow::Borrowed(event.payload.as_bytes()),
-            properties: properties(Some(event.id.to_string().into()), Some(event.topic.as_str().into())),
+            properties: with_cut_short(
+                properties(Some(event.id.to_string().into()), Some(event.topic.as_str().into())),
+                event.cut_short,
+            ),
         }
     }
 
@@ -142,6 +145,15 @@ pub(super) fn integer_header(properties: &BasicProperties, name: &str) -> Option
         AMQPValue::LongUInt(value) => Some(i64::from(*value)),
         _ => None,
     }
+}
+
+fn with_cut_short(properties: BasicProperties, cut_short: u32) -> BasicProperties {
+    if cut_short == 0 {
+        return properties;
+    }
+    let mut headers = FieldTable::default();
+    headers.insert(CUT_SHORT_HEADER.into(), AMQPValue::LongLongInt(i64::from(cut_short)));
+    properties.with_headers(headers)
 }
 
 fn properties(message_id: Option<ShortString>, kind: Option<ShortString>) -> BasicProperties {

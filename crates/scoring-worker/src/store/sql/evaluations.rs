@@ -15,6 +15,9 @@ use super::schema::{evaluations, progress};
 use super::{Connection, insert};
 use crate::store::{CONSUMER, NewEvaluation, StoredEvaluation};
 
+/// A recorded evaluation and its time.
+type Recorded<'e> = (&'e NewEvaluation, Timestamp);
+
 /// Runs inside a transaction.
 pub(super) fn record(
     connection: &mut Connection,
@@ -25,7 +28,8 @@ pub(super) fn record(
     let fresh = inbox::record(connection, CONSUMER, &ids, now())?;
     let batch = new_evaluations(batch, &fresh);
     let inserted = insert(connection, &batch)?;
-    let inserted = batch.into_iter().filter(|new| inserted.contains(&new.evaluated.evaluation_id));
+    let inserted =
+        batch.into_iter().filter_map(|new| Some((new, *inserted.get(&new.evaluated.evaluation_id)?)));
     publish(connection, inserted, dispatch)
 }
 
@@ -51,22 +55,22 @@ pub(super) fn record_given_up(
     if inserted == 0 {
         return Ok(false);
     }
-    publish(connection, [failure].into_iter(), DirectDispatch::NONE)?;
+    publish(connection, [(failure, evaluated.evaluated_at)].into_iter(), DirectDispatch::NONE)?;
     Ok(true)
 }
 
-/// Numbers recorded evaluations and writes their events.
+/// Numbers evaluations, recorded with these times, and writes their events.
 fn publish<'e>(
     connection: &mut Connection,
-    recorded: impl Iterator<Item = &'e NewEvaluation>,
+    recorded: impl Iterator<Item = Recorded<'e>>,
     dispatch: DirectDispatch,
 ) -> Result<Vec<OutgoingEvent>, DatabaseError> {
     let (mut events, mut announced) = (Vec::new(), Vec::new());
     // In lock order.
-    let mut organizations: BTreeMap<OrganizationId, Vec<&NewEvaluation>> = BTreeMap::new();
-    for new in recorded {
+    let mut organizations: BTreeMap<OrganizationId, Vec<Recorded<'_>>> = BTreeMap::new();
+    for (new, time) in recorded {
         announced.extend(new.announced_event.clone());
-        organizations.entry(new.evaluated.organization_id).or_default().push(new);
+        organizations.entry(new.evaluated.organization_id).or_default().push((new, time));
     }
     for (organization_id, evaluations) in organizations {
         let total = add_to_progress(connection, organization_id, evaluations.len())?;
@@ -106,15 +110,12 @@ fn add_to_progress(
 }
 
 /// The events of the inserted evaluations, numbered so that the last one has the sequence `total`.
-fn assign_sequences(
-    evaluations: Vec<&NewEvaluation>,
-    total: i64,
-) -> Result<Vec<OutgoingEvent>, DatabaseError> {
+fn assign_sequences(evaluations: Vec<Recorded<'_>>, total: i64) -> Result<Vec<OutgoingEvent>, DatabaseError> {
     let before = total - i64::try_from(evaluations.len()).unwrap_or(i64::MAX);
-    let events = evaluations.into_iter().zip(before + 1..).map(|(new, sequence)| {
+    let events = evaluations.into_iter().zip(before + 1..).map(|((new, evaluated_at), sequence)| {
         // One evaluation at a time.
-        let evaluated = ConversationEvaluated { sequence, ..new.evaluated.clone() };
-        OutgoingEvent::following(new.context.clone(), new_id(), evaluated.evaluated_at, &evaluated)
+        let evaluated = ConversationEvaluated { sequence, evaluated_at, ..new.evaluated.clone() };
+        OutgoingEvent::following(new.context.clone(), new_id(), evaluated_at, &evaluated)
     });
     // The document was encoded before: this does not fail.
     events.collect::<Result<_, _>>().map_err(|error| DatabaseError::Corrupt(error.to_string()))
