@@ -128,7 +128,8 @@ impl Browser {
     pub async fn back(&mut self) -> Result<()> {
         let history = self.call("Page.getNavigationHistory", json!({})).await?;
         let current = history["currentIndex"].as_u64().context("no history")?;
-        let before = current.checked_sub(1).and_then(|index| usize::try_from(index).ok()).context("no page before")?;
+        let before =
+            current.checked_sub(1).and_then(|index| usize::try_from(index).ok()).context("no page before")?;
         let id = &history["entries"][before]["id"];
         self.call("Page.navigateToHistoryEntry", json!({"entryId": id})).await?;
         let url = serde_json::to_string(&history["entries"][before]["url"])?;
@@ -227,7 +228,8 @@ impl Browser {
     /// The value of an expression of JavaScript for each element of a selector, which it knows as `it`.
     pub async fn all<T: DeserializeOwned>(&mut self, selector: &str, expression: &str) -> Result<Vec<T>> {
         let selector = serde_json::to_string(selector)?;
-        self.evaluate(&format!("[...document.querySelectorAll({selector})].map((it) => ({expression}))")).await
+        self.evaluate(&format!("[...document.querySelectorAll({selector})].map((it) => ({expression}))"))
+            .await
     }
 
     /// Path, query and fragment of the page.
@@ -357,7 +359,9 @@ impl Browser {
             "Runtime.exceptionThrown" => {
                 self.complaints.push(format!("exception: {}", parameters["exceptionDetails"]));
             }
-            "Runtime.consoleAPICalled" if matches!(parameters["type"].as_str(), Some("error" | "warning")) => {
+            "Runtime.consoleAPICalled"
+                if matches!(parameters["type"].as_str(), Some("error" | "warning")) =>
+            {
                 self.complaints.push(format!("console: {}", parameters["args"]));
             }
             "Page.javascriptDialogOpening" => self.complaints.push(format!("dialog: {parameters}")),

@@ -41,7 +41,7 @@ pub fn conversations() -> Result<Vec<Value>> {
 
 fn conversation(at: usize, text: &str, begin: u64) -> Result<Value> {
     let mut lines = text.trim_start_matches("### ").lines();
-    let head: Vec<&str> = lines.next().context("no head")?.split(" | ").collect();
+    let head: Vec<&str> = lines.next().context("no head")?.split('|').map(str::trim).collect();
     let [id, _, subject, ..] = head[..] else { anyhow::bail!("a head without a subject: {head:?}") };
     let (agent, tool) = AGENTS[at % AGENTS.len()];
     let mut messages: Vec<Value> = Vec::new();
@@ -49,7 +49,9 @@ fn conversation(at: usize, text: &str, begin: u64) -> Result<Value> {
     for line in lines.take_while(|line| !line.starts_with("= ")) {
         let Some((code, said)) = line.split_once(": ").filter(|(code, _)| code.len() == 1) else {
             // A further line of the same text.
-            let Some(Value::String(content)) = messages.last_mut().map(|last| &mut last["content"]) else { continue };
+            let Some(Value::String(content)) = messages.last_mut().map(|last| &mut last["content"]) else {
+                continue;
+            };
             content.push('\n');
             content.push_str(line.trim_start());
             continue;

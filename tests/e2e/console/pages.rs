@@ -6,7 +6,8 @@ use serde_json::json;
 
 use super::visit::Visit;
 
-/// A page; the addresses hold ids, so the list is made for a visit.
+/// A page; the addresses hold ids, so the list is made for a visit, once.
+#[derive(Clone)]
 pub struct Page {
     pub name: &'static str,
     pub address: String,
@@ -14,7 +15,14 @@ pub struct Page {
 
 /// The pages, with things on them: a webhook with a message, an export, a key.
 pub async fn pages(visit: &mut Visit) -> Result<Vec<Page>> {
-    let disputed = first_id(visit, "charge=disputed&sort=-confidence").await?;
+    if visit.pages.is_empty() {
+        visit.pages = make(visit).await?;
+    }
+    Ok(visit.pages.clone())
+}
+
+async fn make(visit: &Visit) -> Result<Vec<Page>> {
+    let disputed = first_id(visit, "charge=disputed&language=en&sort=-confidence").await?;
     let handed_over = first_id(visit, "handoff=completed").await?;
     let webhook = json!({"url": "http://127.0.0.1:1024/hook", "events": ["export.completed"], "description": "Data team"});
     let webhook = visit.api.post("/v1/webhooks", &webhook).await?.expect(201)?;
@@ -33,7 +41,10 @@ pub async fn pages(visit: &mut Visit) -> Result<Vec<Page>> {
         ("overview-refused", "/console?from=2026-02-30&to=2026-01-01".to_owned()),
         ("overview-empty", "/console?from=2001-01-01&to=2001-01-02".to_owned()),
         ("conversations", "/console/conversations".to_owned()),
-        ("conversations-filtered", "/console/conversations?charge=disputed&charge=review&sort=axis".to_owned()),
+        (
+            "conversations-filtered",
+            "/console/conversations?charge=disputed&charge=review&sort=axis".to_owned(),
+        ),
         ("conversations-refused", "/console/conversations?axis_min=9&charge=perhaps".to_owned()),
         ("conversations-empty", "/console/conversations?subject=nosuchword".to_owned()),
         ("conversation", format!("/console/conversations/{disputed}?charge=disputed")),
@@ -55,7 +66,8 @@ pub async fn pages(visit: &mut Visit) -> Result<Vec<Page>> {
 
 /// The first conversation of a result.
 pub async fn first_id(visit: &Visit, query: &str) -> Result<String> {
-    let page = visit.api.reply(visit.api.request(Method::GET, &format!("/v1/evaluations?limit=1&{query}"))).await?;
+    let page =
+        visit.api.reply(visit.api.request(Method::GET, &format!("/v1/evaluations?limit=1&{query}"))).await?;
     let page = page.expect(200)?;
     let id = page["data"][0]["ticket"]["id"].as_str();
     Ok(id.with_context(|| format!("no conversation with {query}: {page}"))?.to_owned())

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use super::corpus;
+use super::pages::Page;
 use crate::browser::{self, Browser, Viewer};
 use crate::harness::{Api, Cases, Kind, PrivateStack, Stack, block_on, until};
 
@@ -27,6 +28,8 @@ pub struct Visit {
     pub api: Api,
     /// Of an organization that is new, as after the first start.
     pub new: Stack,
+    /// Every page, once something asked for them.
+    pub pages: Vec<Page>,
     session: Value,
 }
 
@@ -42,7 +45,10 @@ impl Visit {
         let base = self.stack.base_url();
         let output = self
             .stack
-            .registry_command("console", &["link", "--organization", self.stack.organization(), "--url", base])
+            .registry_command(
+                "console",
+                &["link", "--organization", self.stack.organization(), "--url", base],
+            )
             .await?;
         ensure!(output.status.success(), "assay console link: {output:?}");
         Ok(String::from_utf8(output.stdout)?.trim().to_owned())
@@ -54,7 +60,9 @@ impl Visit {
         self.api.evaluation(&id).await?;
         let name = conversation["ticket_id"].as_str().context("no ticket id")?;
         until(&format!("{name} in the list"), async || {
-            let page = self.api.reply(self.api.request(reqwest::Method::GET, "/v1/evaluations").query(&[("external_id", name)]));
+            let page = self.api.reply(
+                self.api.request(reqwest::Method::GET, "/v1/evaluations").query(&[("external_id", name)]),
+            );
             let page = page.await?.expect(200)?;
             Ok((page["total"]["count"] == 1).then_some(()))
         })
@@ -108,7 +116,8 @@ async fn visit(stack: &PrivateStack, program: &Path) -> Result<Visit> {
     let (profile, log) = (own.folder().join("browser"), stack.log("browser"));
     let browser = Browser::start(program, &profile, &log, own.base_url()).await?;
     let api = own.api()?;
-    let mut visit = Visit { browser, api, stack: own, new: (**stack).clone(), session: Value::Null };
+    let mut visit =
+        Visit { browser, api, stack: own, new: (**stack).clone(), pages: Vec::new(), session: Value::Null };
     let link = visit.link().await?;
     visit.browser.open(&link).await?;
     visit.session = visit.browser.cookies().await?;
@@ -131,7 +140,10 @@ async fn fill(api: &Api) -> Result<()> {
     .await
 }
 
-async fn try_rule(visit: &mut Visit, rule: fn(&mut Visit) -> Pin<Box<dyn Future<Output = Result<()>> + '_>>) -> Result<()> {
+async fn try_rule(
+    visit: &mut Visit,
+    rule: fn(&mut Visit) -> Pin<Box<dyn Future<Output = Result<()>> + '_>>,
+) -> Result<()> {
     visit.renew(&Viewer::default()).await?;
     rule(visit).await?;
     let complaints = visit.browser.complaints().await?;

@@ -38,11 +38,17 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
         ensure!(charts.len() == 4, "{} charts", charts.len());
         for chart in &charts {
             agree(chart).with_context(|| format!("{}: {chart:?}", chart.title))?;
-            ensure!(chart.has_canvas == scripts && chart.is_drawing_shown != scripts, "scripts {scripts}: {chart:?}");
+            ensure!(
+                chart.has_canvas == scripts && chart.is_drawing_shown != scripts,
+                "scripts {scripts}: {chart:?}"
+            );
         }
         // Bars and shares stand in tables, or have one beside them.
         let figures: Vec<String> = browser
-            .all("main svg[role=img]", "it.closest('section').querySelector('table') ? '' : it.outerHTML.slice(0, 200)")
+            .all(
+                "main svg[role=img]",
+                "it.closest('section').querySelector('table') ? '' : it.outerHTML.slice(0, 200)",
+            )
             .await?;
         ensure!(figures.iter().all(String::is_empty), "without a table: {figures:?}");
     }
@@ -52,7 +58,10 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
 /// The line has a point for each value of the table, higher where the value is.
 fn agree(chart: &Chart) -> Result<()> {
     ensure!(chart.rows == 28, "a row for each day");
-    ensure!(chart.heights.len() == chart.values.len() && chart.values.len() > 10, "points and values differ in number");
+    ensure!(
+        chart.heights.len() == chart.values.len() && chart.values.len() > 10,
+        "points and values differ in number"
+    );
     ensure!(chart.label.contains("the table below has every value"), "the label does not lead to the table");
     for (at, value) in chart.values.iter().enumerate() {
         for (other_at, other) in chart.values.iter().enumerate() {
@@ -80,6 +89,9 @@ async fn readout(visit: &mut Visit) -> Result<()> {
         .await?;
     let value = value.split(',').next().unwrap_or_default();
     let expected = row.iter().find(|text| !text.is_empty()).with_context(|| format!("no row of {day}"))?;
-    ensure!(value == expected || (expected == "–" && value == "nothing scored"), "{read}, the table has {expected}");
+    ensure!(
+        value == expected || (expected == "–" && value == "nothing scored"),
+        "{read}, the table has {expected}"
+    );
     Ok(())
 }

@@ -69,7 +69,9 @@ async fn texts(visit: &mut Visit, id: &str) -> Result<()> {
     let browser = &mut visit.browser;
     browser.open(&format!("/console/conversations/{id}")).await?;
     let shown = browser.text(".transcript").await?;
-    for text in [SCRIPT, "<mark>a forged quote</mark>", "{{ 7 * 7 }}", "onerror=\"window.pwned = 1\"", "مرحبا", "👩‍👩‍👧‍👦"] {
+    for text in
+        [SCRIPT, "<mark>a forged quote</mark>", "{{ 7 * 7 }}", "onerror=\"window.pwned = 1\"", "مرحبا", "👩‍👩‍👧‍👦"]
+    {
         ensure!(shown.contains(text), "{text} is not shown: {shown:.3000}");
     }
     for name in ["RLO", "PDF", "LRI", "PDI", "ZWSP", "BOM"] {
@@ -100,7 +102,8 @@ pub async fn large(visit: &mut Visit) -> Result<()> {
         browser.open(&format!("/console/conversations/{id}")).await?;
         let bytes = browser.loaded_bytes().await?;
         ensure!(bytes <= MOST_BYTES, "{bytes} bytes");
-        let messages: Vec<String> = browser.all(".transcript > li", "it.querySelector('.cut')?.textContent ?? ''").await?;
+        let messages: Vec<String> =
+            browser.all(".transcript > li", "it.querySelector('.cut')?.textContent ?? ''").await?;
         ensure!(messages.len() == 50, "{} messages", messages.len());
         ensure!(messages.iter().all(|text| text.ends_with("characters more")), "{messages:?}");
         ensure!(visit.needed_width().await? <= width, "it needs {} px", visit.needed_width().await?);

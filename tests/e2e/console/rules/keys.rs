@@ -5,8 +5,7 @@ use anyhow::{Context, Result, ensure};
 use crate::console::pages::first_id;
 use crate::console::visit::Visit;
 
-const ROW: &str =
-    "[...document.querySelectorAll('#rows tbody tr')].findIndex((row) => row.contains(document.activeElement))";
+const ROW: &str = "[...document.querySelectorAll('#rows tbody tr')].findIndex((row) => row.contains(document.activeElement))";
 const QUOTE: &str = "document.activeElement.matches('.transcript .ref') ? document.activeElement.id : ''";
 
 pub async fn run(visit: &mut Visit) -> Result<()> {
@@ -21,7 +20,11 @@ async fn in_the_list(visit: &mut Visit) -> Result<()> {
     browser.open("/console/conversations?charge=disputed").await?;
     for (key, row) in [("j", 0), ("j", 1), ("j", 2), ("k", 1), ("k", 0), ("k", 0)] {
         browser.press(key).await?;
-        ensure!(browser.evaluate::<i64>(ROW).await? == row, "after {key} row {} instead of {row}", browser.evaluate::<i64>(ROW).await?);
+        ensure!(
+            browser.evaluate::<i64>(ROW).await? == row,
+            "after {key} row {} instead of {row}",
+            browser.evaluate::<i64>(ROW).await?
+        );
     }
     browser.press("j").await?;
     let second: Vec<String> = browser.all("#rows tbody tr:nth-child(2)", "it.id.replace('row-', '')").await?;
@@ -105,9 +108,13 @@ async fn while_typing(visit: &mut Visit) -> Result<()> {
         }
         browser.click(field).await?;
         browser.type_text(TYPED).await?;
-        let value: Vec<String> = browser.all(field, "it === document.activeElement ? it.value : 'no focus'").await?;
+        let value: Vec<String> =
+            browser.all(field, "it === document.activeElement ? it.value : 'no focus'").await?;
         ensure!(value == [TYPED], "{page} {field}: {value:?}");
-        ensure!(!browser.has("dialog[open]").await? && browser.address().await? == page, "{page} {field}: a key fired");
+        ensure!(
+            !browser.has("dialog[open]").await? && browser.address().await? == page,
+            "{page} {field}: a key fired"
+        );
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ const LISTS: [(&str, usize); 2] = [
     ("/console/conversations?charge=disputed&charge=review&sort=axis", 21),
     ("/console/conversations?language=de&language=fr&sort=-confidence", 0),
 ];
-const MOST: usize = 12;
+const MOST: usize = 8;
 
 pub async fn run(visit: &mut Visit) -> Result<()> {
     for (list, from) in LISTS {
@@ -48,7 +48,12 @@ async fn walk(visit: &mut Visit, list: &str, ids: &[String], from: usize) -> Res
         }
     }
     let has_next = visit.browser.has("#next").await?;
-    ensure!(has_next == (last + 1 < ids.len()), "number {} of {} has a next one: {has_next}", last + 1, ids.len());
+    ensure!(
+        has_next == (last + 1 < ids.len()),
+        "number {} of {} has a next one: {has_next}",
+        last + 1,
+        ids.len()
+    );
     for at in (from..last).rev() {
         visit.browser.follow("#previous").await?;
         expect(visit, at, ids).await?;

@@ -70,7 +70,8 @@ async fn search(visit: &mut Visit) -> Result<()> {
     browser.press("Enter").await?;
     expect_status(visit).await?;
     let browser = &mut visit.browser;
-    let state: (String, String) = browser.evaluate("[document.activeElement.id, document.activeElement.value]").await?;
+    let state: (String, String) =
+        browser.evaluate("[document.activeElement.id, document.activeElement.value]").await?;
     ensure!(state == ("search".to_owned(), "order".to_owned()), "{state:?}");
     Ok(())
 }

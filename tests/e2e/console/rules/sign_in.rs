@@ -26,7 +26,11 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
     browser.follow("form.who button").await?;
     browser.set_cookies(&session).await?;
     browser.open("/console/keys").await?;
-    ensure!(browser.address().await? == "/console/sign-in?back=%2Fconsole%2Fkeys", "{}", browser.address().await?);
+    ensure!(
+        browser.address().await? == "/console/sign-in?back=%2Fconsole%2Fkeys",
+        "{}",
+        browser.address().await?
+    );
 
     let key = visit.stack.create_key(visit.stack.organization(), &["--scopes", "console"]).await?;
     let browser = &mut visit.browser;

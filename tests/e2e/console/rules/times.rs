@@ -24,7 +24,9 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
     let id = visit.import(&body).await?;
     for (zone, scripts, expected, foot) in ZONES {
         visit.renew(&Viewer { zone, scripts, ..Viewer::default() }).await?;
-        for page in ["/console/conversations?external_id=zones".to_owned(), format!("/console/conversations/{id}")] {
+        for page in
+            ["/console/conversations?external_id=zones".to_owned(), format!("/console/conversations/{id}")]
+        {
             let browser = &mut visit.browser;
             browser.open(&page).await?;
             let times: Vec<(String, String)> =
@@ -37,7 +39,10 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
             let zone_text = browser.text("#zone").await?;
             ensure!(zone_text == foot, "{zone}, scripts {scripts}: {zone_text}");
             let legend = browser.text("footer").await?;
-            ensure!(legend.contains("excellent from 4.5, good from 3.5, mixed from 2.5"), "no legend: {legend}");
+            ensure!(
+                legend.contains("excellent from 4.5, good from 3.5, mixed from 2.5"),
+                "no legend: {legend}"
+            );
         }
     }
     Ok(())

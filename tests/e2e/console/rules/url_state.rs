@@ -36,15 +36,22 @@ async fn moves(visit: &mut Visit) -> Result<()> {
     let browser = &mut visit.browser;
     browser.open("/console/conversations?charge=disputed&charge=review").await?;
     let mut seen: Vec<(String, String)> = vec![(browser.address().await?, browser.evaluate(MAIN).await?)];
-    let steps =
-        [("#sort-axis", "sort=axis"), ("#sort-axis", "sort=-axis"), (".chip a", "sort=-axis"), ("#next-page", "cursor=")];
+    let steps = [
+        ("#sort-axis", "sort=axis"),
+        ("#sort-axis", "sort=-axis"),
+        (".chip a", "sort=-axis"),
+        ("#next-page", "cursor="),
+    ];
     for (selector, part) in steps {
         let last = seen.last().context("no page")?.0.clone();
         browser.click(selector).await?;
         let last_text = serde_json::to_string(&last)?;
         browser.wait_for(&format!("location.pathname + location.search !== {last_text} && !document.querySelector('.htmx-request, .htmx-swapping, .htmx-settling')")).await?;
         let address = browser.address().await?;
-        ensure!(address.contains(part) && address != last, "a click on {selector} led from {last} to {address}");
+        ensure!(
+            address.contains(part) && address != last,
+            "a click on {selector} led from {last} to {address}"
+        );
         let shown: String = browser.evaluate(MAIN).await?;
         browser.reload().await?;
         ensure!(browser.evaluate::<String>(MAIN).await? == shown, "{address} differs after a reload");
@@ -54,7 +61,10 @@ async fn moves(visit: &mut Visit) -> Result<()> {
     for (address, shown) in seen.into_iter().rev() {
         browser.back().await?;
         let shown = serde_json::to_string(&shown)?;
-        browser.wait_for(&format!("{MAIN} === {shown} && document.readyState === 'complete'")).await.with_context(|| format!("back to {address}"))?;
+        browser
+            .wait_for(&format!("{MAIN} === {shown} && document.readyState === 'complete'"))
+            .await
+            .with_context(|| format!("back to {address}"))?;
     }
     Ok(())
 }

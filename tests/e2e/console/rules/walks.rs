@@ -73,7 +73,9 @@ pub async fn without_scripts(visit: &mut Visit) -> Result<()> {
 async fn overview(visit: &mut Visit) -> Result<()> {
     let browser = &mut visit.browser;
     // Charts are drawn by the server; their tables open without scripts.
-    let drawn: Vec<bool> = browser.all(".trend .plot svg", "it.checkVisibility() && it.querySelector('polyline') !== null").await?;
+    let drawn: Vec<bool> = browser
+        .all(".trend .plot svg", "it.checkVisibility() && it.querySelector('polyline') !== null")
+        .await?;
     ensure!(drawn == [true; 4], "{drawn:?}");
     browser.click(".trend details summary").await?;
     ensure!(browser.has(".trend details[open] table").await?, "the table of the chart does not open");
@@ -137,7 +139,10 @@ async fn management(visit: &mut Visit) -> Result<()> {
     let api = visit.stack.api_with(Some(&key))?;
     api.get("/v1/evaluations/exports").await?.expect_status(200)?;
     browser.open("/console/keys").await?;
-    ensure!(!browser.evaluate::<bool>(&format!("document.documentElement.outerHTML.includes('{key}')")).await?, "the key is shown again");
+    ensure!(
+        !browser.evaluate::<bool>(&format!("document.documentElement.outerHTML.includes('{key}')")).await?,
+        "the key is shown again"
+    );
     browser.click("tbody tr:first-child summary").await?;
     browser.follow("tbody tr:first-child button").await?;
     until("the revoked key is refused", async || {
