@@ -15,7 +15,9 @@ use crate::browser::{self, Browser, Viewer};
 use crate::harness::{Api, Cases, Kind, PrivateStack, Stack, block_on, until};
 
 /// Name of a rule, and what tries it.
-pub type Rule = (&'static str, for<'v> fn(&'v mut Visit) -> Pin<Box<dyn Future<Output = Result<()>> + 'v>>);
+pub type Rule = (&'static str, Try);
+
+type Try = for<'v> fn(&'v mut Visit) -> Pin<Box<dyn Future<Output = Result<()>> + 'v>>;
 
 /// The organization whose pages are looked at.
 const ORGANIZATION: &str = "console";
@@ -140,10 +142,7 @@ async fn fill(api: &Api) -> Result<()> {
     .await
 }
 
-async fn try_rule(
-    visit: &mut Visit,
-    rule: fn(&mut Visit) -> Pin<Box<dyn Future<Output = Result<()>> + '_>>,
-) -> Result<()> {
+async fn try_rule(visit: &mut Visit, rule: Try) -> Result<()> {
     visit.renew(&Viewer::default()).await?;
     rule(visit).await?;
     let complaints = visit.browser.complaints().await?;

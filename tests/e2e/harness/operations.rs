@@ -130,8 +130,9 @@ fn routes_in(source: &str) -> Result<Vec<Operation>> {
             ensure!(is_closure, "a route whose path is no text: {:.60}", arguments);
             continue;
         };
-        let is_whole =
-            ["/internal/", "/v1/", "/openapi.json", "/docs", "/console"].iter().any(|begin| path.starts_with(begin));
+        let is_whole = ["/internal/", "/v1/", "/openapi.json", "/docs", "/console"]
+            .iter()
+            .any(|begin| path.starts_with(begin));
         let path = if is_whole { path.to_owned() } else { format!("{}{path}", scope.context("no scope")?) };
         let end = arguments.find(']').context("a resource without its list of routes")?;
         for part in arguments[..end].split("(\"").skip(1) {

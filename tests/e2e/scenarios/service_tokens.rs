@@ -128,7 +128,13 @@ impl Forge {
     fn of_tenant(&self) -> Value {
         edited(
             self.of_service(),
-            &[set("/org", ID), set("/scope", "assess agents tickets exports evaluations:read transcripts:read webhooks console admin")],
+            &[
+                set("/org", ID),
+                set(
+                    "/scope",
+                    "assess agents tickets exports evaluations:read transcripts:read webhooks console admin",
+                ),
+            ],
         )
     }
 

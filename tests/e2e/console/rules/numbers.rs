@@ -17,11 +17,15 @@ struct Number {
     href: String,
     /// Where it stands, for messages.
     place: String,
+    /// The title of its chart, or the head of its column.
+    head: String,
 }
 
 const NUMBERS: &str = r"{
   text: it.textContent.trim(),
   href: it.getAttribute('href'),
+  head: it.closest('.trend')?.querySelector('h2').textContent
+    ?? it.closest('table')?.tHead.rows[0].cells[it.closest('td')?.cellIndex]?.textContent ?? '',
   place: `${it.closest('section')?.querySelector('h2')?.textContent ?? 'coverage'}, ${it.closest('tr')?.textContent ?? ''}`,
 }";
 
@@ -143,12 +147,13 @@ fn adds_up(number: &Number, rows: &Rows) -> Result<()> {
         ensure!(rows.summary.starts_with(&format!("{count} conversation")), "{}", rows.summary);
         return Ok(());
     }
-    // The link of a mean does not say of which score: it is that of one of the four.
     let shown: f64 = text.parse()?;
-    let means: Vec<f64> =
-        [&rows.axis, &rows.ra, &rows.ie, &rows.hs].into_iter().filter_map(|column| mean(column)).collect();
-    // Scores on pages have one decimal or two, means two.
-    ensure!(means.iter().any(|mean| (mean - shown).abs() < 0.006), "the rows have the means {means:?}");
+    let columns = [("AXIS", &rows.axis), ("RA", &rows.ra), ("IE", &rows.ie), ("HS", &rows.hs)];
+    let column = columns.iter().find(|(name, _)| number.head.ends_with(name));
+    let (name, column) = column.with_context(|| format!("a mean of \"{}\"", number.head))?;
+    let mean = mean(column).context("not all rows have scores")?;
+    // Means have two decimals.
+    ensure!((mean - shown).abs() < 0.006, "the rows have the mean {mean} of {name}");
     Ok(())
 }
 
