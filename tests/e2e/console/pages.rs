@@ -4,14 +4,7 @@ use anyhow::{Context, Result};
 use reqwest::Method;
 use serde_json::json;
 
-use super::visit::Visit;
-
-/// A page; the addresses hold ids, so the list is made for a visit, once.
-#[derive(Clone)]
-pub struct Page {
-    pub name: &'static str,
-    pub address: String,
-}
+use super::visit::{Page, Visit};
 
 /// The pages, with things on them: a webhook with a message, an export, a key.
 pub async fn pages(visit: &mut Visit) -> Result<Vec<Page>> {

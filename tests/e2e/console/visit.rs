@@ -10,7 +10,6 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use super::corpus;
-use super::pages::Page;
 use crate::browser::{self, Browser, Viewer};
 use crate::harness::{Api, Cases, Kind, PrivateStack, Stack, block_on, until};
 
@@ -21,6 +20,13 @@ type Try = for<'v> fn(&'v mut Visit) -> Pin<Box<dyn Future<Output = Result<()>> 
 
 /// The organization whose pages are looked at.
 const ORGANIZATION: &str = "console";
+
+/// A page; the addresses hold ids, so the list is made for a visit, once.
+#[derive(Clone)]
+pub struct Page {
+    pub name: &'static str,
+    pub address: String,
+}
 
 /// What every rule has: a signed-in tab of its own, conversations, a client of the API.
 pub struct Visit {
