@@ -1,6 +1,7 @@
 //! A browser as a person uses it: it opens addresses, clicks on what is visible, presses keys, and complains.
 
 mod connection;
+mod heard;
 mod keys;
 mod viewer;
 
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use self::connection::Connection;
+use self::heard::Heard;
 pub use self::viewer::Viewer;
 use crate::harness::LIMIT;
 
@@ -40,9 +42,7 @@ pub struct Browser {
     context: Option<String>,
     base_url: String,
     downloads: PathBuf,
-    finished_downloads: Vec<String>,
-    loaded_bytes: u64,
-    complaints: Vec<String>,
+    heard: Heard,
 }
 
 impl Browser {
@@ -57,9 +57,7 @@ impl Browser {
             context: None,
             base_url: base_url.to_owned(),
             downloads,
-            finished_downloads: Vec::new(),
-            loaded_bytes: 0,
-            complaints: Vec::new(),
+            heard: Heard::default(),
         };
         browser.renew(&Viewer::default()).await?;
         Ok(browser)
@@ -90,7 +88,7 @@ impl Browser {
         });
         self.browser_call("Browser.setDownloadBehavior", behaviour).await?;
         self.read_events();
-        self.complaints.clear();
+        self.heard.complaints.clear();
         self.emulate(viewer).await
     }
 
@@ -110,7 +108,7 @@ impl Browser {
             format!("{}{address}", self.base_url)
         };
         self.evaluate::<Value>(MARK).await?;
-        self.loaded_bytes = 0;
+        self.heard.loaded_bytes = 0;
         let answer = self.call("Page.navigate", json!({"url": url})).await?;
         ensure!(answer["errorText"].is_null(), "{url}: {answer}");
         self.wait_for(IS_LOADED).await.with_context(|| url.clone())
@@ -119,7 +117,7 @@ impl Browser {
     /// Loads the page again.
     pub async fn reload(&mut self) -> Result<()> {
         self.evaluate::<Value>(MARK).await?;
-        self.loaded_bytes = 0;
+        self.heard.loaded_bytes = 0;
         self.call("Page.reload", json!({})).await?;
         self.wait_for(IS_LOADED).await
     }
@@ -139,7 +137,7 @@ impl Browser {
     /// Clicks on an element that leads to another page, and waits until that is loaded.
     pub async fn follow(&mut self, selector: &str) -> Result<()> {
         self.evaluate::<Value>(MARK).await?;
-        self.loaded_bytes = 0;
+        self.heard.loaded_bytes = 0;
         self.click(selector).await?;
         self.wait_for(IS_LOADED).await.with_context(|| format!("after a click on {selector}"))
     }
@@ -284,7 +282,7 @@ impl Browser {
     /// Clicks on an element that leads to a file, and reads the file.
     pub async fn download(&mut self, selector: &str) -> Result<Vec<u8>> {
         self.read_events();
-        self.finished_downloads.clear();
+        self.heard.downloads.clear();
         self.click(selector).await?;
         self.downloaded().await
     }
@@ -292,24 +290,24 @@ impl Browser {
     /// The file that is being downloaded.
     pub async fn downloaded(&mut self) -> Result<Vec<u8>> {
         let deadline = Instant::now() + LIMIT;
-        while self.finished_downloads.is_empty() {
+        while self.heard.downloads.is_empty() {
             let event = self.connection.event(deadline).await?.context("no file was downloaded")?;
-            self.note(&event);
+            self.heard.note(&event);
         }
-        let path = self.finished_downloads.remove(0);
+        let path = self.heard.downloads.remove(0);
         std::fs::read(&path).with_context(|| path.clone())
     }
 
     /// Bytes on the wire, with headers, of the page and its files; those from the cache count nothing.
     pub async fn loaded_bytes(&mut self) -> Result<u64> {
         self.hear().await?;
-        Ok(self.loaded_bytes)
+        Ok(self.heard.loaded_bytes)
     }
 
     /// What the browser complained of since the last call: violations of the policy, faults of scripts, failed loads.
     pub async fn complaints(&mut self) -> Result<Vec<String>> {
         self.hear().await?;
-        Ok(std::mem::take(&mut self.complaints))
+        Ok(std::mem::take(&mut self.heard.complaints))
     }
 
     /// Reads everything that has happened up to now: an answer comes after the events before it.
@@ -322,11 +320,11 @@ impl Browser {
     /// Waits for a complaint with this text, and takes all of them.
     pub async fn complaints_until(&mut self, part: &str) -> Result<Vec<String>> {
         let deadline = Instant::now() + LIMIT;
-        while !self.complaints.iter().any(|text| text.contains(part)) {
+        while !self.heard.complaints.iter().any(|text| text.contains(part)) {
             let Some(event) = self.connection.event(deadline).await? else { break };
-            self.note(&event);
+            self.heard.note(&event);
         }
-        Ok(std::mem::take(&mut self.complaints))
+        Ok(std::mem::take(&mut self.heard.complaints))
     }
 
     async fn browser_call(&mut self, method: &str, parameters: Value) -> Result<Value> {
@@ -341,45 +339,9 @@ impl Browser {
 
     fn read_events(&mut self) {
         while let Some(event) = self.connection.arrived() {
-            self.note(&event);
+            self.heard.note(&event);
         }
     }
-
-    fn note(&mut self, event: &Value) {
-        let parameters = &event["params"];
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        match event["method"].as_str().unwrap_or_default() {
-            "Log.entryAdded" => {
-                let entry = &parameters["entry"];
-                if matches!(entry["level"].as_str(), Some("error" | "warning")) {
-                    self.complaints.push(format!("{} {}", text(&entry["text"]), text(&entry["url"])));
-                }
-            }
-            "Audits.issueAdded" => self.complaints.extend(violation(&parameters["issue"])),
-            "Runtime.exceptionThrown" => {
-                self.complaints.push(format!("exception: {}", parameters["exceptionDetails"]));
-            }
-            "Runtime.consoleAPICalled"
-                if matches!(parameters["type"].as_str(), Some("error" | "warning")) =>
-            {
-                self.complaints.push(format!("console: {}", parameters["args"]));
-            }
-            "Page.javascriptDialogOpening" => self.complaints.push(format!("dialog: {parameters}")),
-            "Network.loadingFinished" => {
-                self.loaded_bytes += parameters["encodedDataLength"].as_u64().unwrap_or_default();
-            }
-            "Browser.downloadProgress" if parameters["state"] == "completed" => {
-                self.finished_downloads.push(text(&parameters["filePath"]));
-            }
-            _ => {}
-        }
-    }
-}
-
-/// A violation of the policy of the page, as text.
-fn violation(issue: &Value) -> Option<String> {
-    let code = issue["code"].as_str().unwrap_or_default();
-    (code == "ContentSecurityPolicyIssue").then(|| format!("violation: {}", issue["details"]))
 }
 
 /// Where the first visible element of a selector can be clicked on; what hides it otherwise.

@@ -41,7 +41,7 @@ pub fn conversations() -> Result<Vec<Value>> {
 
 fn conversation(at: usize, text: &str, begin: u64) -> Result<Value> {
     let mut lines = text.trim_start_matches("### ").lines();
-    let head: Vec<&str> = lines.next().context("no head")?.split(" | ").collect();
+    let head: Vec<&str> = lines.next().context("no head")?.split('|').map(str::trim).collect();
     let [id, _, subject, ..] = head[..] else { anyhow::bail!("a head without a subject: {head:?}") };
     let (agent, tool) = AGENTS[at % AGENTS.len()];
     let mut messages: Vec<Value> = Vec::new();

@@ -4,17 +4,18 @@ use anyhow::{Context, Result};
 use reqwest::Method;
 use serde_json::json;
 
-use super::visit::Visit;
-
-/// A page; the addresses hold ids, so the list is made for a visit.
-pub struct Page {
-    pub name: &'static str,
-    pub address: String,
-}
+use super::visit::{Page, Visit};
 
 /// The pages, with things on them: a webhook with a message, an export, a key.
 pub async fn pages(visit: &mut Visit) -> Result<Vec<Page>> {
-    let disputed = first_id(visit, "charge=disputed&sort=-confidence").await?;
+    if visit.pages.is_empty() {
+        visit.pages = make(visit).await?;
+    }
+    Ok(visit.pages.clone())
+}
+
+async fn make(visit: &Visit) -> Result<Vec<Page>> {
+    let disputed = first_id(visit, "charge=disputed&language=en&sort=-confidence").await?;
     let handed_over = first_id(visit, "handoff=completed").await?;
     let webhook = json!({"url": "http://127.0.0.1:1024/hook", "events": ["export.completed"], "description": "Data team"});
     let webhook = visit.api.post("/v1/webhooks", &webhook).await?.expect(201)?;

@@ -1,6 +1,7 @@
 //! Pictures of every page in both themes and two widths, for people to look at.
 
 use std::fs;
+use std::io::Write;
 
 use anyhow::{Context, Result};
 
@@ -36,7 +37,7 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
         take(visit, &format!("sign-in-{width}-{theme}")).await?;
     }
     visit.browser.complaints().await?;
-    eprintln!("pictures: {}", folder.display());
+    writeln!(std::io::stderr(), "pictures: {}", folder.display())?;
     Ok(())
 }
 

@@ -14,10 +14,19 @@ use crate::browser::{self, Browser, Viewer};
 use crate::harness::{Api, Cases, Kind, PrivateStack, Stack, block_on, until};
 
 /// Name of a rule, and what tries it.
-pub type Rule = (&'static str, for<'v> fn(&'v mut Visit) -> Pin<Box<dyn Future<Output = Result<()>> + 'v>>);
+pub type Rule = (&'static str, Try);
+
+type Try = for<'v> fn(&'v mut Visit) -> Pin<Box<dyn Future<Output = Result<()>> + 'v>>;
 
 /// The organization whose pages are looked at.
 const ORGANIZATION: &str = "console";
+
+/// A page; the addresses hold ids, so the list is made for a visit, once.
+#[derive(Clone)]
+pub struct Page {
+    pub name: &'static str,
+    pub address: String,
+}
 
 /// What every rule has: a signed-in tab of its own, conversations, a client of the API.
 pub struct Visit {
@@ -27,6 +36,8 @@ pub struct Visit {
     pub api: Api,
     /// Of an organization that is new, as after the first start.
     pub new: Stack,
+    /// Every page, once something asked for them.
+    pub pages: Vec<Page>,
     session: Value,
 }
 
@@ -113,7 +124,8 @@ async fn visit(stack: &PrivateStack, program: &Path) -> Result<Visit> {
     let (profile, log) = (own.folder().join("browser"), stack.log("browser"));
     let browser = Browser::start(program, &profile, &log, own.base_url()).await?;
     let api = own.api()?;
-    let mut visit = Visit { browser, api, stack: own, new: (**stack).clone(), session: Value::Null };
+    let mut visit =
+        Visit { browser, api, stack: own, new: (**stack).clone(), pages: Vec::new(), session: Value::Null };
     let link = visit.link().await?;
     visit.browser.open(&link).await?;
     visit.session = visit.browser.cookies().await?;
@@ -136,10 +148,7 @@ async fn fill(api: &Api) -> Result<()> {
     .await
 }
 
-async fn try_rule(
-    visit: &mut Visit,
-    rule: fn(&mut Visit) -> Pin<Box<dyn Future<Output = Result<()>> + '_>>,
-) -> Result<()> {
+async fn try_rule(visit: &mut Visit, rule: Try) -> Result<()> {
     visit.renew(&Viewer::default()).await?;
     rule(visit).await?;
     let complaints = visit.browser.complaints().await?;

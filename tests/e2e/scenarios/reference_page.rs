@@ -11,6 +11,7 @@ use serde_json::Value;
 use tokio::process::Command;
 use tokio::time::timeout;
 
+use crate::browser;
 use crate::harness::Stack;
 
 /// How long the browser may take to show the page.
@@ -27,7 +28,7 @@ pub async fn run(stack: &Stack) -> Result<()> {
     let redirect = api.get("/docs").await?;
     ensure!(redirect.status == 308 && redirect.header("location") == "docs/", "{redirect:?}");
 
-    let Some(browser) = browser() else {
+    let Some(browser) = browser::program() else {
         ensure!(std::env::var_os("CI").is_none(), "no browser: install Debian's package chromium");
         writeln!(std::io::stderr(), "skipped: no browser, install Debian's package chromium")?;
         return Ok(());
@@ -38,14 +39,6 @@ pub async fn run(stack: &Stack) -> Result<()> {
         ensure!(shown.contains(&summary), "the page does not show \"{summary}\": {shown:.2000}");
     }
     Ok(())
-}
-
-/// Chromium as Debian names it, or what it is built into elsewhere.
-fn browser() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    let find =
-        |name| std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file());
-    ["chromium", "google-chrome", "google-chrome-stable"].into_iter().find_map(find)
 }
 
 /// The page after its scripts have run.

@@ -9,6 +9,7 @@ use assay_platform::runtime::now;
 
 use super::Console;
 use super::error::PageError;
+use super::filter_form::FilterForm;
 use super::form::Faults;
 use super::overview_parts::{BandCell, band_cells, charge_bar};
 use super::overview_parts::{

@@ -1,5 +1,6 @@
 //! From the address that `make run` prints to the first disputed quote, with the bundled examples.
 
+use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -50,11 +51,12 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
     ensure!(!target.is_empty(), "the quote is not on the screen");
     let took = began.elapsed();
     ensure!(took <= MOST_TIME, "{} s", took.as_secs());
-    eprintln!(
+    writeln!(
+        std::io::stderr(),
         "{} clicks and {:.1} s from the printed address to \"{target}\"",
         clicks.len(),
         took.as_secs_f32()
-    );
+    )?;
     Ok(())
 }
 

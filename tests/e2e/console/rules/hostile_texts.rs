@@ -27,6 +27,7 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
     let key = ["--name", "<script>window.pwned=1</script>"];
     visit.stack.create_key(visit.stack.organization(), &key).await?;
     let search = "%3Cscript%3Ewindow.pwned%3D1%3C%2Fscript%3E";
+    let word = "y".repeat(700);
     let pages = [
         format!("/console/conversations/{id}"),
         format!("/console/conversations/{id}/messages/3"),
@@ -34,6 +35,9 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
         format!("/console/conversations?subject={search}&source={search}"),
         format!("/console/conversations?axis_min={search}&nosuch={search}&sort={search}"),
         format!("/console/exports?subject={search}"),
+        format!("/console/exports?external_id={word}&source={word}"),
+        format!("/console/conversations?external_id={word}&source={word}"),
+        format!("/console/conversations/{id}?source={word}"),
         "/console?period=all&by=agent".to_owned(),
         format!("/console?from={search}&to=%22%3E{search}"),
         "/console/agents".to_owned(),
@@ -41,22 +45,22 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
         "/console/imports".to_owned(),
         format!("/console/{search}"),
     ];
-    for width in [1440, 360] {
-        for page in &pages {
-            look(visit, page, width).await.with_context(|| format!("{page} at {width} px"))?;
-        }
+    for page in &pages {
+        look(visit, page).await.with_context(|| page.clone())?;
     }
     visit.renew(&Viewer::default()).await?;
     texts(visit, &id).await
 }
 
-async fn look(visit: &mut Visit, page: &str, width: u32) -> Result<()> {
-    visit.renew(&Viewer { width, ..Viewer::default() }).await?;
+async fn look(visit: &mut Visit, page: &str) -> Result<()> {
     visit.browser.open(page).await?;
     let harm: String = visit.browser.evaluate(HARM).await?;
     ensure!(harm == NO_HARM, "{harm}");
-    let needed = visit.needed_width().await?;
-    ensure!(needed <= width, "it needs {needed} px");
+    for width in [360, 1440] {
+        visit.browser.emulate(&Viewer { width, ..Viewer::default() }).await?;
+        let needed = visit.needed_width().await?;
+        ensure!(needed <= width, "it needs {needed} px of {width}");
+    }
     let address = visit.browser.address().await?;
     ensure!(address.starts_with("/console"), "it led to {address}");
     let complaints = visit.browser.complaints().await?;

@@ -10,7 +10,7 @@ const LISTS: [(&str, usize); 2] = [
     ("/console/conversations?charge=disputed&charge=review&sort=axis", 21),
     ("/console/conversations?language=de&language=fr&sort=-confidence", 0),
 ];
-const MOST: usize = 12;
+const MOST: usize = 8;
 
 pub async fn run(visit: &mut Visit) -> Result<()> {
     for (list, from) in LISTS {

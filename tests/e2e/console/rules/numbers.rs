@@ -1,9 +1,11 @@
 //! Rule 2: every number opens the rows that add up to it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
 
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::console::visit::Visit;
 use crate::harness::Cases;
@@ -15,11 +17,15 @@ struct Number {
     href: String,
     /// Where it stands, for messages.
     place: String,
+    /// The title of its chart, or the head of its column.
+    head: String,
 }
 
 const NUMBERS: &str = r"{
   text: it.textContent.trim(),
   href: it.getAttribute('href'),
+  head: it.closest('.trend')?.querySelector('h2').textContent
+    ?? it.closest('table')?.tHead.rows[0].cells[it.closest('td')?.cellIndex]?.textContent ?? '',
   place: `${it.closest('section')?.querySelector('h2')?.textContent ?? 'coverage'}, ${it.closest('tr')?.textContent ?? ''}`,
 }";
 
@@ -35,18 +41,44 @@ struct Rows {
     next: Option<String>,
 }
 
-const ROWS: &str = r"(() => {
-  const column = (label) => [...document.querySelectorAll(`#rows tbody td[data-label=${label}]`)].map((cell) => {
+/// The rows of a page of the list, given as a document.
+const ROWS: &str = r"(page) => {
+  const column = (label) => [...page.querySelectorAll(`#rows tbody td[data-label=${label}]`)].map((cell) => {
     const number = Number.parseFloat(cell.querySelector('b')?.textContent ?? cell.textContent);
     return Number.isNaN(number) ? null : number;
   });
   return {
-    summary: document.querySelector('#summary').textContent,
-    ids: [...document.querySelectorAll('#rows tbody tr')].map((row) => row.id),
+    summary: page.querySelector('#summary').textContent,
+    ids: [...page.querySelectorAll('#rows tbody tr')].map((row) => row.id),
     axis: column('AXIS'), ra: column('RA'), ie: column('IE'), hs: column('HS'),
-    next: document.querySelector('#next-page')?.getAttribute('href') ?? null,
+    next: page.querySelector('#next-page')?.getAttribute('href') ?? null,
   };
-})()";
+}";
+
+/// All rows of a list, from all its pages; pages are read without showing them.
+const LIST: &str = r"async (address, rowsOf) => {
+  let all = null;
+  while (address) {
+    const response = await fetch(address);
+    const rows = rowsOf(new DOMParser().parseFromString(await response.text(), 'text/html'));
+    address = rows.next;
+    if (!all) { all = rows; continue; }
+    for (const name of ['ids', 'axis', 'ra', 'ie', 'hs']) all[name].push(...rows[name]);
+  }
+  return all;
+}";
+
+/// One number of each kind is clicked on.
+const CLICKED: [&str; 8] = [
+    "#coverage a:nth-of-type(2)",
+    ".trend .big a",
+    ".trend tbody a",
+    "#distribution a",
+    "#bands a",
+    "#charges a",
+    "#reasons a",
+    "#groups tbody tr:nth-child(2) td a",
+];
 
 const OVERVIEWS: [&str; 4] = [
     "/console",
@@ -55,71 +87,58 @@ const OVERVIEWS: [&str; 4] = [
     "/console?period=7d&by=agent&of=handoff_smoothness",
 ];
 
-/// Follows every link of the overviews to a list and compares the number with the rows: a count with how many there are, a mean
+/// Reads every list that the overviews lead to and compares the number with the rows: a count with how many there are, a mean
 /// with the mean of theirs.
 pub async fn run(visit: &mut Visit) -> Result<()> {
     let mut lists: BTreeMap<String, Rows> = BTreeMap::new();
     let mut cases = Cases::default();
-    let mut numbers = 0;
+    let mut count = 0;
     for overview in OVERVIEWS {
-        let browser = &mut visit.browser;
-        browser.open(overview).await?;
-        browser
-            .evaluate::<serde_json::Value>(
-                "document.querySelectorAll('details').forEach((it) => it.open = true)",
-            )
-            .await?;
-        let found: Vec<Number> = browser.all("main a[href^='/console/conversations']", NUMBERS).await?;
-        let found: Vec<Number> = found
-            .into_iter()
-            .filter(|link| link.text.starts_with(|first: char| first.is_ascii_digit()))
-            .collect();
-        ensure!(found.len() > 30, "{overview} has {} numbers", found.len());
-        for number in found {
-            let (href, place) =
-                (number.href.clone(), format!("{overview}: {} {}", number.place, number.text));
-            if !lists.contains_key(&href) {
-                let rows = rows(visit, overview, &href).await.with_context(|| place.clone())?;
-                lists.insert(href.clone(), rows);
+        let numbers = numbers(visit, overview).await?;
+        ensure!(numbers.len() > 30, "{overview} has {} numbers", numbers.len());
+        for number in numbers {
+            let place = format!("{overview}: {} {}", number.place, number.text);
+            if !lists.contains_key(&number.href) {
+                let address = serde_json::to_string(&number.href)?;
+                let rows = visit.browser.evaluate(&format!("({LIST})({address}, {ROWS})")).await;
+                lists.insert(number.href.clone(), rows.with_context(|| place.clone())?);
             }
-            cases.check(place, adds_up(&number, &lists[&href]));
-            numbers += 1;
+            cases.check(place, adds_up(&number, &lists[&number.href]));
+            count += 1;
         }
     }
-    eprintln!("{numbers} numbers, {} lists", lists.len());
+    writeln!(std::io::stderr(), "{count} numbers, {} lists", lists.len())?;
+    for selector in CLICKED {
+        cases.check(selector, click(visit, selector).await);
+    }
     cases.finish()
 }
 
-/// The rows of a list, from all its pages. The first one is opened by a click on the number itself.
-async fn rows(visit: &mut Visit, overview: &str, href: &str) -> Result<Rows> {
+/// The links of an overview whose text is a number.
+async fn numbers(visit: &mut Visit, overview: &str) -> Result<Vec<Number>> {
     let browser = &mut visit.browser;
-    if browser.address().await? != overview {
-        browser.open(overview).await?;
-        browser
-            .evaluate::<serde_json::Value>(
-                "document.querySelectorAll('details').forEach((it) => it.open = true)",
-            )
-            .await?;
-    }
-    browser.follow(&format!("main a[href='{href}']")).await?;
-    ensure!(browser.address().await? == href, "it leads to {}", browser.address().await?);
-    let mut rows: Rows = browser.evaluate(ROWS).await?;
-    while let Some(next) = rows.next.take() {
-        browser.open(&next).await?;
-        let more: Rows = browser.evaluate(ROWS).await?;
-        ensure!(!more.ids.is_empty(), "{next} is empty");
-        rows.ids.extend(more.ids);
-        rows.axis.extend(more.axis);
-        rows.ra.extend(more.ra);
-        rows.ie.extend(more.ie);
-        rows.hs.extend(more.hs);
-        rows.next = more.next;
-    }
-    Ok(rows)
+    browser.open(overview).await?;
+    let links: Vec<Number> = browser.all("main a[href^='/console/conversations']", NUMBERS).await?;
+    Ok(links.into_iter().filter(|link| link.text.starts_with(|first: char| first.is_ascii_digit())).collect())
+}
+
+/// Clicks on a number, and counts the rows on the screen.
+async fn click(visit: &mut Visit, selector: &str) -> Result<()> {
+    let browser = &mut visit.browser;
+    browser.open("/console").await?;
+    browser.evaluate::<Value>("document.querySelectorAll('details').forEach((it) => it.open = true)").await?;
+    let number: Vec<Number> = browser.all(selector, NUMBERS).await?;
+    let number = number.into_iter().next().context("no such number")?;
+    browser.follow(selector).await?;
+    let address = browser.address().await?;
+    ensure!(address == number.href, "it leads to {address}");
+    let rows: Rows = browser.evaluate(&format!("({ROWS})(document)")).await?;
+    // More than a page of rows was counted above.
+    if rows.next.is_none() { adds_up(&number, &rows) } else { Ok(()) }
 }
 
 fn adds_up(number: &Number, rows: &Rows) -> Result<()> {
-    let distinct: std::collections::BTreeSet<&String> = rows.ids.iter().collect();
+    let distinct: BTreeSet<&String> = rows.ids.iter().collect();
     ensure!(distinct.len() == rows.ids.len(), "rows are listed twice: {:?}", rows.ids);
     let text = number.text.replace(',', "");
     if !text.contains('.') {
@@ -128,12 +147,13 @@ fn adds_up(number: &Number, rows: &Rows) -> Result<()> {
         ensure!(rows.summary.starts_with(&format!("{count} conversation")), "{}", rows.summary);
         return Ok(());
     }
-    // The link of a mean does not say of which score: it is that of one of the four.
     let shown: f64 = text.parse()?;
-    let means: Vec<f64> =
-        [&rows.axis, &rows.ra, &rows.ie, &rows.hs].into_iter().filter_map(|column| mean(column)).collect();
-    // Scores on pages have one decimal or two, means two.
-    ensure!(means.iter().any(|mean| (mean - shown).abs() < 0.006), "the rows have the means {means:?}");
+    let columns = [("AXIS", &rows.axis), ("RA", &rows.ra), ("IE", &rows.ie), ("HS", &rows.hs)];
+    let column = columns.iter().find(|(name, _)| number.head.ends_with(name));
+    let (name, column) = column.with_context(|| format!("a mean of \"{}\"", number.head))?;
+    let mean = mean(column).context("not all rows have scores")?;
+    // Means have two decimals.
+    ensure!((mean - shown).abs() < 0.006, "the rows have the mean {mean} of {name}");
     Ok(())
 }
 

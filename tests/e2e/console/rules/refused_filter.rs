@@ -13,6 +13,19 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
         visit.renew(&Viewer { scripts, ..Viewer::default() }).await?;
         fill_in(visit, scripts).await?;
     }
+    period(visit).await
+}
+
+/// The days of the overview: also what a date field would not hold.
+async fn period(visit: &mut Visit) -> Result<()> {
+    let browser = &mut visit.browser;
+    browser.open("/console?from=2026-02-30&to=yesterday").await?;
+    let values: Vec<String> = browser.all("#from, #to", "it.value").await?;
+    ensure!(values == ["2026-02-30", "yesterday"], "{values:?}");
+    let said = browser.text("#from-fault").await?;
+    ensure!(said.contains("Give a day"), "{said}");
+    let complaints = browser.complaints().await?;
+    ensure!(complaints.iter().all(|text| text.contains("status of 400")), "{complaints:?}");
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! Rule 7: a page weighs at most 100 kB on the first visit and 30 kB after it, as bytes on the wire.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
+use std::io::Write;
 
 use crate::browser::Viewer;
 use crate::console::pages::pages;
@@ -11,20 +12,30 @@ const NEXT: u64 = 30_000;
 
 pub async fn run(visit: &mut Visit) -> Result<()> {
     let pages = pages(visit).await?;
+    visit.renew(&Viewer::default()).await?;
+    // The overview needs all files that there are: they weigh what the first visit does more than the next.
+    let overview = &pages.first().context("no page")?.address;
+    let first = weigh(visit, overview).await?;
+    let files = first.checked_sub(weigh(visit, overview).await?).context("nothing is cached")?;
+    ensure!(files > 20_000, "the files weigh {files} bytes: they were not measured");
     let mut faults = Vec::new();
-    let mut heaviest = (0, 0);
+    let mut heaviest = (first, 0);
     for page in &pages {
-        visit.renew(&Viewer::default()).await?;
-        let first = weigh(visit, &page.address).await?;
         let next = weigh(visit, &page.address).await?;
+        let first = files + next;
         heaviest = (heaviest.0.max(first), heaviest.1.max(next));
-        ensure!(first > next && next > 500, "{}: {first}, then {next}: nothing was measured", page.name);
+        ensure!(next > 500, "{}: {next} bytes: it was not measured", page.name);
         if first > FIRST || next > NEXT {
-            faults.push(format!("{} weighs {first} bytes, then {next}", page.name));
+            faults.push(format!("{} weighs at most {first} bytes, then {next}", page.name));
         }
     }
     visit.browser.complaints().await?;
-    eprintln!("the heaviest pages: {} bytes on the first visit, {} on the next", heaviest.0, heaviest.1);
+    writeln!(
+        std::io::stderr(),
+        "the heaviest pages: {} bytes on the first visit, {} on the next",
+        heaviest.0,
+        heaviest.1
+    )?;
     ensure!(faults.is_empty(), "{}", faults.join("\n"));
     Ok(())
 }
