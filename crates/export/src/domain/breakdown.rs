@@ -14,6 +14,9 @@ use super::day::{Agent, Day, Row, Texts};
 use super::facets::{self, CodeField, SetField, bit_of, value_of};
 use super::tally::Tally;
 
+/// The groups within a group, by value.
+type Inner = HashMap<Option<String>, Tally>;
+
 /// Most groups of a level.
 const MAX_GROUPS: usize = 200;
 
@@ -98,7 +101,7 @@ impl Groups {
         if self.dimensions.is_empty() {
             return None;
         }
-        let mut outer: HashMap<Option<String>, (Tally, HashMap<Option<String>, Tally>)> = HashMap::new();
+        let mut outer: HashMap<Option<String>, (Tally, Inner)> = HashMap::new();
         for (key, tally) in &self.tallies {
             for value in self.values(0, key[0]) {
                 let group = outer.entry(value).or_default();
