@@ -209,7 +209,7 @@ async fn other_methods_and_media_types_are_refused() -> Result<()> {
     let url = format!("{}/internal/v1/agents", app.address);
     let token = app.token(&for_member(&member, Scope::Agents))?;
     let response = app.http.put(&url).bearer_auth(&token).send().await?;
-    assert_eq!((response.status().as_u16(), response.headers()["allow"].to_str()?), (405, "GET, POST"));
+    assert_eq!((response.status().as_u16(), response.headers()["allow"].to_str()?), (405, "GET, HEAD, POST"));
     let request = app.http.post(&url).bearer_auth(&token).header("content-type", "text/plain");
     assert_eq!(request.body("{}").send().await?.status(), 415);
     Ok(())

@@ -47,10 +47,12 @@ fn created_table(statement: &str) -> Option<String> {
     first_name(rest.strip_prefix("IF NOT EXISTS ").unwrap_or(rest))
 }
 
-/// The table that a statement changes or that it puts an index on.
+/// The table that a statement changes or removes or that it puts an index on.
 fn altered_table(statement: &str) -> Option<String> {
     let rest = if let Some(rest) = statement.strip_prefix("ALTER TABLE ") {
         rest.strip_prefix("IF EXISTS ").unwrap_or(rest).trim_start_matches("ONLY ")
+    } else if let Some(rest) = statement.strip_prefix("DROP TABLE ") {
+        rest
     } else {
         let is_index =
             statement.starts_with("CREATE INDEX ") || statement.starts_with("CREATE UNIQUE INDEX ");
@@ -108,6 +110,7 @@ fn additive_statements_are_allowed() {
     for sql in [
         "CREATE TABLE t (a bigint NOT NULL CHECK (a > 0), b text UNIQUE); CREATE UNIQUE INDEX i ON t (a);",
         "CREATE TABLE t (a bigint); ALTER TABLE t ALTER COLUMN a SET NOT NULL;",
+        "CREATE TABLE t (a bigint CHECK (a = 0)); INSERT INTO t SELECT 1 FROM u; DROP TABLE t;",
         "ALTER TABLE t ADD COLUMN a bigint;",
         "ALTER TABLE t ADD COLUMN type text;",
         "ALTER TABLE t ADD COLUMN a bigint NOT NULL DEFAULT 0;",
@@ -125,6 +128,7 @@ fn additive_statements_are_allowed() {
 fn breaking_statements_are_found() {
     for sql in [
         "DROP TABLE t;",
+        "CREATE TABLE u (a bigint); DROP TABLE t;",
         "drop index i",
         "TRUNCATE t;",
         "ALTER TABLE t DROP COLUMN a;",

@@ -153,7 +153,7 @@ fn varied(mut evaluation: Evaluation, random: &impl Fn(u64) -> u64) -> Evaluatio
     let languages = ["en", "en", "en", "de", "fr", "es"];
     evaluation.language = languages[usize::try_from(random(10) % 6).unwrap_or_default()].to_owned();
     evaluation.flags.retain(|flag| *flag != Flag::PossiblePromptInjection);
-    if random(11) % 2_000 == 0 {
+    if random(11).is_multiple_of(2_000) {
         evaluation.flags.push(Flag::PossiblePromptInjection);
     }
     if let Some(axis) = &mut evaluation.axis {
