@@ -46,18 +46,31 @@ fn value_of(schemas: &Value, schema: &Value, full: bool) -> Value {
         Some("object") => object_of(schemas, schema, full),
         Some("array") => json!([value_of(schemas, &schema["items"], full)]),
         Some("integer") => json!(1_763_600_000_000_i64),
+        Some("number") => schema["minimum"].clone(),
         Some("string") => json!("text"),
         other => panic!("{other:?} in {schema}"),
+    }
+}
+
+/// Filters whose values the schema does not name, and one that does not contradict the others.
+fn filter(name: &str, schema: &Value) -> Option<Value> {
+    let is_list = schema["type"].as_str().or_else(|| schema["type"][0].as_str()) == Some("array");
+    match name {
+        "agent" | "ai_tool" if is_list => Some(json!(["none"])),
+        "language" if is_list => Some(json!(["en"])),
+        "status" if is_list => Some(json!(["scored"])),
+        _ => None,
     }
 }
 
 fn object_of(schemas: &Value, schema: &Value, full: bool) -> Value {
     let required = schema["required"].as_array().cloned().unwrap_or_default();
     let properties = schema["properties"].as_object().unwrap();
-    let fields = properties
-        .iter()
-        .filter(|(name, _)| full || required.contains(&json!(name)))
-        .map(|(name, property)| (name.clone(), value_of(schemas, property, full)));
+    let fields = properties.iter().filter(|(name, _)| full || required.contains(&json!(name))).map(
+        |(name, property)| {
+            (name.clone(), filter(name, property).unwrap_or_else(|| value_of(schemas, property, full)))
+        },
+    );
     Value::Object(Map::from_iter(fields))
 }
 

@@ -23,8 +23,9 @@ use tempfile::TempDir;
 const START_LIMIT: Duration = Duration::from_secs(90);
 
 /// Every process that has a pid file on private servers.
-pub const PROCESSES: [&str; 9] = [
+pub const PROCESSES: [&str; 10] = [
     "agent-registry",
+    "console",
     "export",
     "export-worker",
     "gateway",

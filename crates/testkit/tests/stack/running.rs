@@ -10,8 +10,16 @@ use diesel::{Connection as _, PgConnection, RunQueryDsl as _, connection::Simple
 
 use crate::harness::{PROCESSES, TestStack, kill_and_await_restart, read_variables};
 
-const ROLES: [&str; 7] =
-    ["agent-registry", "ingest", "scoring-worker", "export", "export-worker", "webhooks", "gateway"];
+const ROLES: [&str; 8] = [
+    "agent-registry",
+    "ingest",
+    "scoring-worker",
+    "export",
+    "export-worker",
+    "webhooks",
+    "console",
+    "gateway",
+];
 
 /// Whether a statement succeeds with the database URL of a setting.
 fn allowed(stack: &TestStack, setting: &str, statement: &str) -> Result<bool> {
@@ -42,6 +50,7 @@ fn every_role_gets_all_settings_but_the_stacks_own() -> Result<()> {
     let expected = [
         "ASSAY_BOOTSTRAP_API_KEY",
         "ASSAY_BUS__URL",
+        "ASSAY_CONSOLE__LISTEN",
         "ASSAY_EXPORT_WORKER__DATABASE_URL",
         "ASSAY_EXPORT_WORKER__LISTEN",
         "ASSAY_EXPORT__DATABASE_URL",
@@ -56,6 +65,7 @@ fn every_role_gets_all_settings_but_the_stacks_own() -> Result<()> {
         "ASSAY_SCORING__LISTEN",
         "ASSAY_SECURITY__SERVICE_TOKEN_SECRET",
         "ASSAY_SECURITY__SIGNING_KEYS",
+        "ASSAY_SERVICES__CONSOLE_URL",
         "ASSAY_SERVICES__EXPORT_URL",
         "ASSAY_SERVICES__INGEST_URL",
         "ASSAY_SERVICES__REGISTRY_URL",
