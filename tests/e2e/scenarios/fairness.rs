@@ -89,6 +89,7 @@ async fn wait_for_backlog(load: &Load, tickets: &Tickets, importing: &mut JoinSe
 }
 
 /// `make fairness`.
+#[allow(clippy::disallowed_methods, reason = "a setting of the test, not of the product")]
 pub async fn full(stack: &mut PrivateStack) -> Result<()> {
     let backlog = std::env::var("FAIRNESS_CONVERSATIONS").ok().map(|count| count.parse()).transpose()?;
     let backlog = backlog.unwrap_or(1_000_000);
