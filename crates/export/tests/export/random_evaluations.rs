@@ -1,5 +1,7 @@
 //! Random evaluations and random filters, and what a filter means, written out plainly.
 
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on ends")]
+
 use assay_contracts::conversation::AiTool;
 use assay_contracts::evaluation::{
     AiInvolvement, AiToolUse, AxisBand, Confidence, Evaluation, EvaluationStatus, Named, Score,

@@ -1,5 +1,7 @@
 //! Lists, summaries and files of any filter agree, while evaluations arrive, are deleted and expire.
 
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on ends")]
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
