@@ -1,5 +1,7 @@
 //! The filter language of evaluations: every fault is named, and a canonical query gives the same filters again.
 
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on ends")]
+
 use assay_contracts::evaluation::{AxisBand, ChargeAssessment, Confidence, Score};
 use assay_contracts::evaluations::{
     Comparison, Dimension, EvaluationFilters, FILTER_NAMES, ListQuery, OrNone, ResultStatus, SortKey, Step,

@@ -1,5 +1,7 @@
 //! Parking, on every pair of a database and a bus: organizations take turns, and nothing that fails is lost.
 
+#![allow(clippy::disallowed_methods, reason = "tests spawn what they observe")]
+
 mod support;
 #[path = "../src/test_databases.rs"]
 mod test_databases;

@@ -1,5 +1,7 @@
 //! Conformance suite of parked events, on both databases.
 
+#![allow(clippy::disallowed_methods, reason = "tests spawn what they observe")]
+
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};

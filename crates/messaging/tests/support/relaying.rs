@@ -1,7 +1,5 @@
 //! Shared by the tests of the relay and of the fast path: every pair of a database and a bus, and relays of an outbox.
 
-#![allow(dead_code, reason = "every suite uses a part of it")]
-
 use anyhow::Result;
 use assay_messaging::outbox::{self, DirectDispatch, Outbox, relay};
 use assay_messaging::{Bus, MIGRATIONS, OutgoingEvent};
