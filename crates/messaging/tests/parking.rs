@@ -5,6 +5,7 @@
 mod support;
 #[path = "../src/test_databases.rs"]
 mod test_databases;
+#[allow(dead_code, reason = "this suite uses a part of it")]
 #[path = "support/relaying.rs"]
 #[macro_use]
 mod relaying;
