@@ -145,7 +145,7 @@ def mounted_secrets(spec):
 
 
 def check_authorities(objects, secrets):
-    """A database's address names a certificate of an authority that the pods with the address have; nobody has its key."""
+    """A database's address names a certificate of an authority that the pods with the address have; no pod has its key."""
     for name, (labels, spec, _) in pods(objects).items():
         names, files = mounted_secrets(spec)
         if ("assay-postgres-ca", "ca.key") in files.values():

@@ -75,7 +75,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     Ok(())
 }
 
-/// Registers a readiness check per service. Without agent-registry nobody can sign in; without another service some pages
+/// Registers a readiness check per service. Without agent-registry sign-in is not possible; without another service some pages
 /// say so.
 fn watch_services(services: &Services, tasks: &mut Tasks) {
     let all = [&services.registry, &services.ingest, &services.scoring, &services.export];

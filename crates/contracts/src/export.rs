@@ -54,8 +54,8 @@ pub struct Export {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub evaluations_complete: Option<bool>,
-    /// How many evaluations of the organization had not arrived when the file was written, whatever the filters: at most so many
-    /// rows are missing. Only when `status` is `complete`; absent when they could not be counted.
+    /// How many evaluations of the organization had not arrived when the file was written, whatever the filters: an upper bound
+    /// of the missing rows. Only when `status` is `complete`; absent when they could not be counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = 0)]
     pub missing_evaluations: Option<u64>,

@@ -74,7 +74,7 @@ async fn deliveries_within_the_limit_are_not_parked(database: Database, bus: Bus
         async move { accept(&bus, organization, 2).await }
     };
     let watching = async {
-        eventually("both in hand", || async { Ok(handler.begun() == 2) }).await?;
+        eventually("both in flight", || async { Ok(handler.begun() == 2) }).await?;
         assert_eq!(parked(&parking).await?, 0);
         handler.open();
         anyhow::Ok(())

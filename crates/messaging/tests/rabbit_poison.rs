@@ -159,7 +159,7 @@ async fn innocent_events_survive_many_ends_of_the_process() -> Result<()> {
         || async { Ok(handler.ids().len() + usize::try_from(wire.waiting(DEAD).await?)? >= EVENTS) };
     eventually("all events", settled).await?;
     consumer.stop().await?;
-    // One may have been the only one in hand each time.
+    // One may have been the only one in flight each time.
     assert!(wire.waiting(DEAD).await? <= 1);
     Ok(())
 }

@@ -18,6 +18,6 @@ pub async fn run(command: ConsoleCommand) -> Result<()> {
         |url| url.as_str().trim_end_matches('/').to_owned(),
     );
     writeln!(stdout(), "{}", sign_in_address(&database, organization, &base).await?)?;
-    writeln!(stderr(), "it signs in once, within the hour, whoever has it")?;
+    writeln!(stderr(), "it signs in once, within the hour; keep it secret")?;
     Ok(())
 }

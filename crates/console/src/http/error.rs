@@ -12,7 +12,7 @@ use assay_platform::web::WebError;
 /// Why there is no page.
 #[derive(Debug)]
 pub(crate) enum PageError {
-    /// Nobody is signed in, or no longer.
+    /// There is no session, or it has ended.
     SignedOut,
     /// There is no such page, or the organization has no such thing.
     NotFound,

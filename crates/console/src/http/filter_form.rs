@@ -115,7 +115,7 @@ pub(crate) struct FilterForm {
     pub(crate) hidden: Pairs,
 }
 
-/// The form shows so many agents; more are reached from the page of agents.
+/// Most agents in the form; more are reached from the page of agents.
 const MAX_AGENTS: usize = 30;
 
 impl FilterForm {

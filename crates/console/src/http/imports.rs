@@ -1,4 +1,4 @@
-//! Imports: what became of them, and how to import. What the API refused is known to its caller only: a refused conversation
+//! Imports: counts by status, and how to import. What the API refused is known to its caller only: a refused conversation
 //! is not stored, so there is no list of them.
 
 use actix_web::http::StatusCode;

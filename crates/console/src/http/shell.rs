@@ -27,7 +27,7 @@ pub(crate) struct Shell {
     pub(crate) title: String,
     /// The address of the current section; empty for none.
     pub(crate) section: &'static str,
-    /// `None`: nobody is signed in.
+    /// `None`: without a session.
     pub(crate) organization: Option<String>,
     /// Token of the forms of the session.
     pub(crate) csrf: String,

@@ -108,7 +108,7 @@ async fn attempt(
     let is_link =
         request.query_string().contains("token=") || matches!(credential, Some(Credential::Link(_)));
     let token = RandomToken::generate().map_err(|error| {
-        tracing::error!(cause = %error, "nobody can sign in");
+        tracing::error!(cause = %error, "sign-in is not possible");
         PageError::Internal
     })?;
     let browser = request.headers().get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();

@@ -33,7 +33,7 @@ impl Viewer {
         Ok(Self { claims: claims_of(session.organization_id), session, token })
     }
 
-    /// What forms of this session carry; nobody else can make it.
+    /// Token of the forms of this session, against forged requests.
     pub(crate) fn form_token(&self) -> String {
         self.token.derive(FORM)
     }

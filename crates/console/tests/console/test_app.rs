@@ -49,7 +49,7 @@ impl TestApp {
         Self::with_failures(20).await
     }
 
-    /// A console that allows so many failed sign-ins per minute.
+    /// A console with a limit of failed sign-ins per minute.
     pub async fn with_failures(failed_sign_ins_per_minute: u32) -> Result<Self> {
         let service_database = ServiceDatabase::sqlite(SCHEMA, MIGRATIONS).await?;
         let settings = service_database.settings();

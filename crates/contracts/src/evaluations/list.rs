@@ -172,7 +172,7 @@ pub struct EvaluationPage {
 /// A number of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Total {
-    /// The number, or at least so many.
+    /// The number; a lower bound unless `exact`.
     #[schema(example = 214)]
     pub count: u64,
     /// Whether `count` is all of them. Without it there are more: counting stops at 10,000 where the days' sums do not say it.

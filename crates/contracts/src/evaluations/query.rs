@@ -11,7 +11,7 @@ use crate::validation::{BodyError, FieldError, MAX_NAME_CHARS};
 /// Most values of one parameter.
 pub const MAX_VALUES: usize = 50;
 
-/// The parameters of a query, taken one after the other. What nobody takes is an unknown parameter.
+/// The parameters of a query, read by name. A parameter that is left over is an unknown parameter.
 #[derive(Debug)]
 pub struct QueryReader {
     values: BTreeMap<String, Vec<String>>,
@@ -28,7 +28,7 @@ impl QueryReader {
         Self { values, errors: ValidationErrors::default() }
     }
 
-    /// `value`, unless there was a fault; parameters that nobody took are faults, too.
+    /// `value`, unless there was a fault; parameters that were not read are faults, too.
     ///
     /// # Errors
     /// All faults, at most [`crate::validation::MAX_REPORTED_ERRORS`].

@@ -190,7 +190,7 @@ pub struct Summary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub compared: Option<PeriodSummary>,
-    /// Imports and what became of them; only when nothing but the date is filtered.
+    /// Imports by status; only when nothing but the date is filtered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub coverage: Option<Coverage>,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use assay_contracts::ids::OrganizationId;
 
 pub(super) struct Places {
-    /// More than half of all places: at most one organization has so many.
+    /// More than half of all places: at most one organization can reach it.
     limit: usize,
     held: Arc<Mutex<HashMap<OrganizationId, usize>>>,
 }

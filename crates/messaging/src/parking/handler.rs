@@ -20,7 +20,7 @@ impl Parking {
         Arc::new(ParkingHandler { parking: self.clone(), handler })
     }
 
-    /// Takes so many deliveries in flight, if there is room for all of them and no other event waits for its turn.
+    /// A permit for these deliveries, if there is room for all of them and no other event waits for its turn.
     fn let_through(&self, fresh: usize) -> Option<InFlightPermit> {
         let is_fair = !self.shared.may_hold_unclaimed.load(Ordering::Relaxed);
         is_fair.then(|| self.shared.try_start(fresh)).flatten()

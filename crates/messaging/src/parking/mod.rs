@@ -71,13 +71,13 @@ impl Parking {
 }
 
 impl Shared {
-    /// A permit to handle so many events, if there is room for them.
+    /// A permit to handle `events` events, if there is room for them.
     fn try_start(self: &Arc<Self>, events: usize) -> Option<InFlightPermit> {
         self.room.try_acquire_many(permits(events)).ok()?.forget();
         Some(InFlightPermit { shared: Arc::clone(self), events })
     }
 
-    /// A permit to handle so many events, once there is room for them: before any later one.
+    /// A permit to handle `events` events, once there is room for them; in the order of the calls.
     async fn start(self: &Arc<Self>, events: usize) -> InFlightPermit {
         let events = events.min(self.limit());
         // It is never closed.
@@ -99,7 +99,7 @@ impl Shared {
 }
 
 impl InFlightPermit {
-    /// Releases what is not needed for so many events. That wakes nobody: a worker that found nothing would wake itself.
+    /// Releases what is not needed for `events` events, without waking a worker: one that found nothing would wake itself.
     fn keep(&mut self, events: usize) {
         let unused = self.events.saturating_sub(events);
         self.events -= unused;

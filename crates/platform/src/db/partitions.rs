@@ -3,7 +3,7 @@
 //! id touches one partition.
 //!
 //! Rows of months without a partition (after a clock error, or a time without maintenance) go into the default partition.
-//! PostgreSQL attaches a partition only when the default partition has no row of its range, and nobody may read the table
+//! PostgreSQL attaches a partition only when the default partition has no row of its range, and the table cannot be read
 //! between the move of a row and the attachment. So a month with many such rows gets several partitions, one for each
 //! portion of rows: every move is a short transaction.
 

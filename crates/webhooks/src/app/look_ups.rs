@@ -1,4 +1,4 @@
-//! Look-ups of host names: bounded in number, also those that nobody waits for any more.
+//! Look-ups of host names: bounded in number, including those whose attempt has ended.
 //!
 //! The system's resolver blocks a thread and cannot be interrupted: a name server that does not answer holds it for tens of
 //! seconds, longer than the attempt. So the look-up itself holds its places, and an attempt that gets none before its

@@ -20,7 +20,7 @@ use crate::domain::facets::Facets;
 use crate::store::DayCache;
 use crate::store::conditions::Conditions;
 
-/// Days of columns in one statement: memory for the bytes and the columns of so many.
+/// Days of columns in one statement: bounds the memory for their bytes and columns.
 const DAYS: usize = 64;
 
 /// The columns of a row that days have, too.

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::broker::{Broker, CountGuard};
-use super::delivery_buffer::{BufferedEvent, DeliveryBuffer, Lone};
+use super::delivery_buffer::{AloneDelivery, BufferedEvent, DeliveryBuffer};
 use super::handler_call::{FinishedCall, HandlerCall, InFlightEvents, Storing};
 use crate::backoff::backoff;
 use crate::bus::MAX_IN_FLIGHT_BYTES;
@@ -202,10 +202,10 @@ impl Consumer {
             self.alone.check_at = Instant::now() + ALONE_CHECK;
         }
         if self.alone.has_events && self.calls.is_empty() {
-            match stop.run_until_cancelled(buffer.take_lone()).await? {
-                Ok(Lone::None) => self.alone.has_events = false,
-                Ok(Lone::Event(events)) => self.call(events, buffer, stop),
-                Ok(Lone::CutShort(events)) => {
+            match stop.run_until_cancelled(buffer.take_alone()).await? {
+                Ok(AloneDelivery::None) => self.alone.has_events = false,
+                Ok(AloneDelivery::Event(events)) => self.call(events, buffer, stop),
+                Ok(AloneDelivery::CutShort(events)) => {
                     self.calls.push(Box::pin(self.storing(buffer, stop).run(events)));
                 }
                 Err(reason) => return Some(Err(reason)),

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::batch::unpack;
 use super::broker::Broker;
-use super::failed_deliveries::{Fate, SettledEvent};
+use super::failed_deliveries::{DeliveryResult, SettledEvent};
 use super::message::{self, Original};
 use super::prefetch_window::PrefetchWindow;
 use super::session::Session;
@@ -32,7 +32,7 @@ pub(super) struct DeliveryBuffer {
 }
 
 /// The next event of the queue of events that are handled alone.
-pub(super) enum Lone {
+pub(super) enum AloneDelivery {
     None,
     /// To be handled now.
     Event(Vec<BufferedEvent>),
@@ -55,8 +55,8 @@ impl BufferedEvent {
     }
 }
 
-fn settled(events: Vec<BufferedEvent>, fate: impl Fn() -> Fate) -> Vec<SettledEvent> {
-    let settle = |BufferedEvent { tag, original, .. }| SettledEvent { tag, original, fate: fate() };
+fn settled(events: Vec<BufferedEvent>, result: impl Fn() -> DeliveryResult) -> Vec<SettledEvent> {
+    let settle = |BufferedEvent { tag, original, .. }| SettledEvent { tag, original, result: result() };
     events.into_iter().map(settle).collect()
 }
 
@@ -103,15 +103,15 @@ impl DeliveryBuffer {
     }
 
     /// The next event that is handled alone.
-    pub(super) async fn take_lone(&self) -> Result<Lone, String> {
-        let Some(delivery) = self.session.get_alone().await? else { return Ok(Lone::None) };
+    pub(super) async fn take_alone(&self) -> Result<AloneDelivery, String> {
+        let Some(delivery) = self.session.get_alone().await? else { return Ok(AloneDelivery::None) };
         let was_alone = message::delivery_count(&delivery.properties) > 0;
         let events = self.unpack(delivery);
         let can_wait = |event: &BufferedEvent| event.original.cut_short < cut_short::MAX;
         if was_alone && events.iter().all(can_wait) {
-            return Ok(Lone::CutShort(settled(events, || Fate::Delayed)));
+            return Ok(AloneDelivery::CutShort(settled(events, || DeliveryResult::HandleLater)));
         }
-        Ok(Lone::Event(events))
+        Ok(AloneDelivery::Event(events))
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -150,7 +150,7 @@ impl DeliveryBuffer {
         for delivery in deliveries {
             let events = self.unpack(delivery.map_err(|error| error.to_string())?);
             if events.iter().any(|event| event.original.cut_short >= cut_short::ALONE) {
-                self.suspects.extend(settled(events, || Fate::TakenApart));
+                self.suspects.extend(settled(events, || DeliveryResult::HandleAlone));
             } else {
                 self.events.extend(events);
             }

@@ -12,17 +12,17 @@ use crate::bus::delivery::Outcome;
 pub(super) struct SettledEvent {
     pub(super) tag: u64,
     pub(super) original: Original,
-    pub(super) fate: Fate,
+    pub(super) result: DeliveryResult,
 }
 
 /// What follows for a delivered event.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum DeliveryResult {
     Handled(Outcome),
     /// Not handled: its deliveries ended with the process or the connection, and it is handled alone next.
-    TakenApart,
+    HandleAlone,
     /// Not handled: a delivery alone ended in that way; it is handled again after a delay.
-    Delayed,
+    HandleLater,
 }
 
 /// Events that are done or stored elsewhere, and those that could not be stored.
@@ -57,7 +57,7 @@ pub(super) async fn store_failures(
     let mut stored =
         StoredFailures { completed: Vec::with_capacity(handled.len()), not_stored: Vec::new(), error: None };
     for event in handled {
-        let is_done = event.fate == Fate::Handled(Outcome::Done);
+        let is_done = event.result == DeliveryResult::Handled(Outcome::Done);
         let result = if is_done { Some(Ok(())) } else { sent.next() };
         match result {
             Some(Ok(())) => stored.completed.push(event.tag),
@@ -103,21 +103,25 @@ impl Broker {
             let queue = self.retry_queue(queue, after);
             Some(Next { queue, attempt, cut_short, reason, is_dead: false })
         };
-        match &event.fate {
-            Fate::Handled(Outcome::Done) => None,
-            Fate::Handled(Outcome::Reject { reason }) => dead(reason.clone()),
-            Fate::Handled(Outcome::Retry { reason }) if attempt >= max_attempts => {
+        match &event.result {
+            DeliveryResult::Handled(Outcome::Done) => None,
+            DeliveryResult::Handled(Outcome::Reject { reason }) => dead(reason.clone()),
+            DeliveryResult::Handled(Outcome::Retry { reason }) if attempt >= max_attempts => {
                 dead(format!("attempt {attempt} of {max_attempts}: {reason}"))
             }
-            Fate::Handled(Outcome::Retry { reason }) => retry(attempt, attempt + 1, 0, reason.clone()),
-            Fate::Handled(Outcome::Postpone { reason }) => retry(attempt, attempt, cut_short, reason.clone()),
-            Fate::Delayed => retry(
+            DeliveryResult::Handled(Outcome::Retry { reason }) => {
+                retry(attempt, attempt + 1, 0, reason.clone())
+            }
+            DeliveryResult::Handled(Outcome::Postpone { reason }) => {
+                retry(attempt, attempt, cut_short, reason.clone())
+            }
+            DeliveryResult::HandleLater => retry(
                 cut_short.saturating_sub(cut_short::ALONE),
                 attempt,
                 cut_short,
                 cut_short::reason(cut_short),
             ),
-            Fate::TakenApart => Some(Next {
+            DeliveryResult::HandleAlone => Some(Next {
                 queue: self.names.alone_queue(queue),
                 attempt,
                 // Of deliveries that were not alone other events may have been the cause.

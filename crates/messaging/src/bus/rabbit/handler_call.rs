@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::broker::Broker;
 use super::delivery_buffer::BufferedEvent;
-use super::failed_deliveries::{Fate, SettledEvent, store_failures};
+use super::failed_deliveries::{DeliveryResult, SettledEvent, store_failures};
 use super::session::Session;
 use crate::backoff::backoff;
 use crate::bus::delivery::{Handler, Outcome};
@@ -114,8 +114,8 @@ async fn invoke_readable(
             }
             Err(error) => {
                 metrics::count_dead(in_flight.queue());
-                let fate = Fate::Handled(Outcome::Reject { reason: error.to_string() });
-                handled.push(SettledEvent { tag, original, fate });
+                let result = DeliveryResult::Handled(Outcome::Reject { reason: error.to_string() });
+                handled.push(SettledEvent { tag, original, result });
             }
         }
     }
@@ -123,8 +123,8 @@ async fn invoke_readable(
         let outcomes = invoke::invoke(handler, &mut deliveries, in_flight, max_attempts).await;
         let outcomes = readable.into_iter().zip(outcomes);
         handled.extend(outcomes.map(|((tag, original), outcome)| {
-            let fate = Fate::Handled(outcome);
-            SettledEvent { tag, original, fate }
+            let result = DeliveryResult::Handled(outcome);
+            SettledEvent { tag, original, result }
         }));
     }
     handled
