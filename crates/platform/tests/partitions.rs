@@ -91,6 +91,9 @@ const STRAYS: &str = "
     SELECT (lpad(to_hex(1810857600000 + n), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid, repeat('x', 300)
       FROM generate_series(1, 200000) n";
 
+const UUIDV7_AT: &str = "CREATE FUNCTION uuidv7_at(bigint) RETURNS uuid LANGUAGE sql AS $$ \
+    SELECT (lpad(to_hex($1), 12, '0') || '7000' || substr(md5(random()::text), 1, 16))::uuid $$";
+
 /// A clock that was six months ahead left many rows.
 async fn with_strays() -> Result<(ServiceDatabase, Postgres)> {
     let database = ServiceDatabase::postgres(SCHEMA, &NO_MIGRATIONS).await?;
@@ -137,12 +140,7 @@ async fn stray_rows_move_in_portions_beside_writers() -> Result<()> {
         }
         Ok::<_, anyhow::Error>((written, longest))
     };
-    execute(
-        &postgres,
-        "CREATE FUNCTION uuidv7_at(bigint) RETURNS uuid LANGUAGE sql AS $$ \
-         SELECT (lpad(to_hex($1), 12, '0') || '7000' || substr(md5(random()::text), 1, 16))::uuid $$",
-    )
-    .await?;
+    execute(&postgres, UUIDV7_AT).await?;
     let (moved, wrote) = tokio::join!(moving, writing);
     moved?;
     let (written, longest) = wrote?;
@@ -173,6 +171,105 @@ async fn partly_moved_month_is_completed_without_rows() -> Result<()> {
     execute(&postgres, STRAYS).await?;
     assert_eq!(number(&postgres, "SELECT count(*) FROM things_default").await?, 0);
     Ok(())
+}
+
+/// The default partition has many rows of 2027-05, and further ones of `other`.
+async fn with_large_default(other: &str) -> Result<(ServiceDatabase, Postgres)> {
+    let rows = number_of_large_rows();
+    let database = ServiceDatabase::postgres(SCHEMA, &NO_MIGRATIONS).await?;
+    let Database::Postgres(postgres) = database.open(SCHEMA)? else { anyhow::bail!("not PostgreSQL") };
+    execute(&postgres, DEFINITION).await?;
+    execute(&postgres, "ALTER TABLE things ADD note text NOT NULL DEFAULT ''").await?;
+    let strays = "INSERT INTO things (id, note) SELECT uuidv7_at(MILLIS + n), repeat(md5(n::text), 48) \
+                  FROM generate_series(1, ROWS) n";
+    let strays = strays.replace("ROWS", &rows.to_string()).replace("MILLIS", &AHEAD.as_millis().to_string());
+    execute(&postgres, UUIDV7_AT).await?;
+    execute(&postgres, &strays).await?;
+    execute(&postgres, other).await?;
+    Ok((database, postgres))
+}
+
+/// More than 128 MiB.
+#[allow(clippy::disallowed_methods, reason = "a larger run is asked for by the environment")]
+fn number_of_large_rows() -> i64 {
+    std::env::var("LARGE_DEFAULT_ROWS").ok().and_then(|rows| rows.parse().ok()).unwrap_or(100_000)
+}
+
+const PARTITIONS_OF_STRAYS: &str = "SELECT count(DISTINCT tableoid) FROM things WHERE note <> ''";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn large_default_becomes_a_partition_beside_writers() -> Result<()> {
+    let (_database, postgres) = with_large_default("SELECT 1").await?;
+    let is_done = AtomicBool::new(false);
+    let moving = async {
+        let began = Instant::now();
+        let moved = maintain_partitions(&postgres, TABLE, NOW, 3).await;
+        is_done.store(true, Ordering::Relaxed);
+        println!("attached in {:?}", began.elapsed());
+        moved
+    };
+    let writing = async {
+        let (mut written, mut longest) = (0, Duration::ZERO);
+        while !is_done.load(Ordering::Relaxed) {
+            // Of the present and of the wrong clock, which has gone on: without a partition, until there is one.
+            for millis in [NOW.as_millis(), AHEAD.as_millis() + 1_000_000_000] {
+                let began = Instant::now();
+                execute(&postgres, &format!("INSERT INTO things VALUES (uuidv7_at({millis}))")).await?;
+                longest = longest.max(began.elapsed());
+                written += 1;
+            }
+        }
+        Ok::<_, anyhow::Error>((written, longest))
+    };
+    let (moved, wrote) = tokio::join!(moving, writing);
+    moved?;
+    let (written, longest) = wrote?;
+    println!("{written} rows written meanwhile, the slowest took {longest:?}");
+    assert!(written > 10 && longest < Duration::from_secs(1), "{written} {longest:?}");
+    let rows = number_of_large_rows() + written;
+    assert_eq!(number(&postgres, "SELECT count(DISTINCT id) FROM things").await?, rows);
+    assert_eq!(number(&postgres, PARTITIONS_OF_STRAYS).await?, 1, "no row has moved");
+    assert_eq!(number(&postgres, "SELECT count(*) FROM things_default").await?, 0);
+    let constraints = "SELECT count(*) FROM pg_constraint WHERE conname = 'things_range'";
+    assert_eq!(number(&postgres, constraints).await?, 0);
+    // Later months go on where its range ends.
+    for months in 1..6 {
+        maintain_partitions(&postgres, TABLE, AHEAD.plus_millis(months * 30 * 86_400_000), 3).await?;
+    }
+    let later =
+        "INSERT INTO things SELECT uuidv7_at(MILLIS + n * 86400000::bigint) FROM generate_series(0, 200) n";
+    execute(&postgres, &later.replace("MILLIS", &AHEAD.as_millis().to_string())).await?;
+    assert_eq!(number(&postgres, "SELECT count(*) FROM things_default").await?, 0);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn few_rows_of_another_gap_move_from_a_large_default() -> Result<()> {
+    let others = "INSERT INTO things SELECT uuidv7_at(1600000000000 + n) FROM generate_series(1, 10) n; \
+                  CREATE TABLE things_2026_11 PARTITION OF things \
+                  FOR VALUES FROM ('01a19467-e800-0000-0000-000000000000') TO ('01a22ee6-b000-0000-0000-000000000000')";
+    let (_database, postgres) = with_large_default(others).await?;
+    maintain_partitions(&postgres, TABLE, NOW, 3).await?;
+    assert_eq!(number(&postgres, PARTITIONS_OF_STRAYS).await?, 1, "no row of the large part has moved");
+    assert_eq!(number(&postgres, "SELECT count(*) FROM things_2020_09").await?, 10);
+    assert_eq!(number(&postgres, "SELECT count(*) FROM things_default").await?, 0);
+    assert_eq!(number(&postgres, "SELECT count(*) FROM things").await?, number_of_large_rows() + 10);
+    Ok(())
+}
+
+/// A process was killed while it attached the default partition.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn constraint_that_a_killed_process_left_is_dropped() -> Result<()> {
+    let database = ServiceDatabase::postgres(SCHEMA, &NO_MIGRATIONS).await?;
+    let Database::Postgres(postgres) = database.open(SCHEMA)? else { anyhow::bail!("not PostgreSQL") };
+    let range = "ALTER TABLE things_default ADD CONSTRAINT things_range CHECK (id < uuidv7_at(0)) NOT VALID";
+    for statement in [DEFINITION, UUIDV7_AT, range] {
+        execute(&postgres, statement).await?;
+    }
+    let insert = "INSERT INTO things VALUES (uuidv7_at(1600000000000))";
+    assert!(execute(&postgres, insert).await.is_err());
+    prepare_partitions(&postgres, TABLE, NOW).await?;
+    execute(&postgres, insert).await
 }
 
 #[derive(diesel::QueryableByName)]

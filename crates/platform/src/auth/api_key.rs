@@ -1,11 +1,9 @@
 //! API keys: `asy_` + 32 random bytes in base62 + a checksum of six characters, which lets secret scanners find leaked keys
 //! without false positives. Only the SHA-256 of a key is ever stored; with 256 random bits no slower hash is needed.
 
-use std::fmt;
-
 use secrecy::{ExposeSecret, SecretString};
-use sha2::{Digest, Sha256};
 
+use super::secret_hash::secret_hash;
 use crate::runtime::{RandomnessUnavailable, random_bytes};
 
 const PREFIX: &str = "asy_";
@@ -41,9 +39,10 @@ pub enum InvalidBootstrapKey {
     Mistyped,
 }
 
-/// SHA-256 of an API key, used for storage and lookup.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ApiKeyHash([u8; 32]);
+secret_hash! {
+    /// SHA-256 of an API key, used for storage and lookup.
+    ApiKeyHash
+}
 
 impl ApiKey {
     /// A new random key.
@@ -83,9 +82,14 @@ impl ApiKey {
     /// Whether the key begins like generated ones but was not generated: its length or its checksum is wrong. No such key is stored
     /// anywhere, so it need not be looked up.
     pub fn is_mistyped(&self) -> bool {
-        let Some(digits) = self.reveal().strip_prefix(PREFIX) else { return false };
-        let Some((secret, checksum)) = digits.split_at_checked(SECRET_DIGITS) else { return true };
-        checksum_of(secret) != checksum
+        self.reveal().starts_with(PREFIX) && !self.is_generated()
+    }
+
+    /// Whether the key has the form of generated ones, with the right checksum: then its 256 random bits cannot be guessed.
+    pub fn is_generated(&self) -> bool {
+        let digits = self.reveal().strip_prefix(PREFIX);
+        let parts = digits.and_then(|digits| digits.split_at_checked(SECRET_DIGITS));
+        parts.is_some_and(|(secret, checksum)| checksum_of(secret) == checksum)
     }
 
     /// The key in plain text, to be shown once.
@@ -95,28 +99,7 @@ impl ApiKey {
 
     /// The hash for storage and lookup.
     pub fn hash(&self) -> ApiKeyHash {
-        ApiKeyHash(Sha256::digest(self.reveal().as_bytes()).into())
-    }
-}
-
-impl ApiKeyHash {
-    /// The 32 bytes, for storage.
-    pub const fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
-    }
-
-    /// Decodes the hexadecimal form that services exchange.
-    pub fn from_hex(text: &str) -> Option<Self> {
-        let mut hash = [0; 32];
-        hex::decode_to_slice(text, &mut hash).ok()?;
-        Some(Self(hash))
-    }
-}
-
-/// Lower-case hexadecimal.
-impl fmt::Display for ApiKeyHash {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&hex::encode(self.0))
+        ApiKeyHash::of(self.reveal())
     }
 }
 
@@ -163,8 +146,8 @@ mod tests {
     #[test]
     fn hash_round_trips_through_hexadecimal() {
         let hash = ApiKey::generate().unwrap().hash();
-        assert!(ApiKeyHash::from_hex(&hash.to_string()) == Some(hash));
-        assert!(ApiKeyHash::from_hex("abc").is_none());
+        assert_eq!(ApiKeyHash::from_hex(&hash.to_string()), Some(hash));
+        assert_eq!(ApiKeyHash::from_hex("abc"), None);
     }
 
     #[test]
@@ -182,7 +165,7 @@ mod tests {
     #[test]
     fn mistyped_key_is_known_by_its_checksum() {
         let key = ApiKey::generate().unwrap();
-        assert!(!key.is_mistyped());
+        assert!(!key.is_mistyped() && key.is_generated());
         let text = key.reveal();
         let (beginning, last) = text.split_at(text.len() - 1);
         let other = if last == "a" { "b" } else { "a" };
@@ -195,7 +178,8 @@ mod tests {
             umlauts,
             "asy_a-key-that-an-operator-made-up".to_owned(),
         ] {
-            assert!(ApiKey::parse(&mistyped).unwrap().is_mistyped(), "{mistyped}");
+            let parsed = ApiKey::parse(&mistyped).unwrap();
+            assert!(parsed.is_mistyped() && !parsed.is_generated(), "{mistyped}");
             assert_eq!(ApiKey::parse_bootstrap(&mistyped).err(), Some(InvalidBootstrapKey::Mistyped));
         }
         for bootstrap in [text, "a-key-that-an-operator-made-up--", "ASY_a-key-that-an-operator-made-up"] {

@@ -5,6 +5,7 @@ mod claims;
 mod encryption;
 mod hs256;
 mod random_token;
+mod secret_hash;
 mod service_token;
 mod signature;
 mod token_cache;

@@ -1,13 +1,13 @@
 //! Random tokens of the console: of one-time addresses and of sessions. 32 random bytes in base64url; only their SHA-256 is
 //! stored and sent to agent-registry.
 
-use std::fmt;
-
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hmac::Mac;
 use secrecy::{ExposeSecret, SecretString};
-use sha2::{Digest, Sha256};
 
+use super::secret_hash::secret_hash;
+use super::signature::mac;
 use crate::runtime::{RandomnessUnavailable, random_bytes};
 
 const BYTES: usize = 32;
@@ -16,9 +16,10 @@ const BYTES: usize = 32;
 #[derive(Clone)]
 pub struct RandomToken(SecretString);
 
-/// SHA-256 of a token, used for storage and look-up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct TokenHash([u8; 32]);
+secret_hash! {
+    /// SHA-256 of a token, used for storage and look-up.
+    TokenHash
+}
 
 impl RandomToken {
     /// A new token.
@@ -42,37 +43,18 @@ impl RandomToken {
 
     /// The hash for storage and look-up.
     pub fn hash(&self) -> TokenHash {
-        TokenHash(Sha256::digest(self.reveal().as_bytes()).into())
+        TokenHash::of(self.reveal())
     }
 
-    /// A value that only the holder of the token can make, for one purpose: the forms of a session carry one.
+    /// A value that only the holder of the token can make, for one purpose: forms carry one.
     pub fn derive(&self, purpose: &str) -> String {
-        let digest = Sha256::new_with_prefix(purpose.as_bytes())
-            .chain_update([0])
-            .chain_update(self.reveal().as_bytes())
-            .finalize();
-        URL_SAFE_NO_PAD.encode(digest)
-    }
-}
-
-impl TokenHash {
-    /// The 32 bytes, for storage.
-    pub const fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
+        URL_SAFE_NO_PAD.encode(mac(&self.0, purpose, &[]).finalize().into_bytes())
     }
 
-    /// Decodes the hexadecimal form that services exchange.
-    pub fn from_hex(text: &str) -> Option<Self> {
-        let mut hash = [0; 32];
-        hex::decode_to_slice(text, &mut hash).ok()?;
-        Some(Self(hash))
-    }
-}
-
-/// Lower-case hexadecimal.
-impl fmt::Display for TokenHash {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&hex::encode(self.0))
+    /// Whether `value` is that of [`Self::derive`], in constant time.
+    pub fn has_derived(&self, purpose: &str, value: &str) -> bool {
+        let value = URL_SAFE_NO_PAD.decode(value).ok();
+        value.is_some_and(|value| mac(&self.0, purpose, &[]).verify_slice(&value).is_ok())
     }
 }
 
@@ -98,5 +80,16 @@ mod tests {
         assert_ne!(one.derive("form"), one.derive("link"));
         assert_ne!(one.derive("form"), other.derive("form"));
         assert_ne!(one.derive("form"), one.reveal());
+    }
+
+    #[test]
+    fn derived_value_is_known_to_its_token_alone() {
+        let (one, other) = (RandomToken::generate().unwrap(), RandomToken::generate().unwrap());
+        let value = one.derive("form");
+        assert!(one.has_derived("form", &value));
+        assert!(!one.has_derived("link", &value) && !other.has_derived("form", &value));
+        for wrong in ["", one.reveal(), &value[1..], &format!("{value}A")] {
+            assert!(!one.has_derived("form", wrong), "{wrong}");
+        }
     }
 }

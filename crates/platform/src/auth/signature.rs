@@ -103,7 +103,8 @@ impl SigningKeys {
     }
 }
 
-fn mac(secret: &SecretString, purpose: &str, content: &[u8]) -> Hmac<Sha256> {
+/// The code of `content` for one `purpose`.
+pub(super) fn mac(secret: &SecretString, purpose: &str, content: &[u8]) -> Hmac<Sha256> {
     #[allow(clippy::expect_used, reason = "HMAC accepts every key length (RFC 2104, section 3)")]
     let mut mac = Hmac::<Sha256>::new_from_slice(secret.expose_secret().as_bytes()).expect("any key length");
     mac.update(&(purpose.len() as u64).to_be_bytes());

@@ -6,17 +6,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use assay_contracts::time::Timestamp;
-use diesel::RunQueryDsl as _;
-use diesel::pg::PgConnection;
-use diesel::sql_types::BigInt;
 use metrics::gauge;
 use tokio_util::sync::CancellationToken;
 
 use super::clock_skew::ClockSkew;
-use super::{Database, DatabaseError, Postgres};
+use super::{Database, DatabaseError};
 use crate::runtime::{Phase, Tasks, now};
 
 /// Pause between two comparisons.
@@ -25,7 +22,7 @@ const INTERVAL: Duration = Duration::from_secs(30);
 /// Pause until the next comparison while the database cannot be reached.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-type Now = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+pub(super) type Now = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// The clock of this process, compared with that of a database. Clones share state. SQLite is on the same machine: there is
 /// nothing to compare.
@@ -52,7 +49,7 @@ pub fn watch_clock_by(
     now: impl Fn() -> Timestamp + Send + Sync + 'static,
 ) -> Clock {
     let clock = Clock { database: database.clone(), now: Arc::new(now), is_off: Arc::default() };
-    if let Database::Postgres(_) = database {
+    if database.has_a_clock() {
         let checked = clock.clone();
         tasks.readiness().register_degrading(format!("{name} clock"), move || {
             let is_trusted = checked.is_trusted();
@@ -108,9 +105,9 @@ impl Clock {
     }
 
     async fn compare(&self) -> Result<Option<ClockSkew>, DatabaseError> {
-        let Database::Postgres(postgres) = &self.database else { return Ok(None) };
-        let skew = measure(postgres, self.now.clone()).await?;
-        gauge!("assay_clock_skew_seconds", "database" => postgres.name()).set(skew.millis() as f64 / 1_000.0);
+        let Some(skew) = self.database.measure_clock(self.now.clone()).await? else { return Ok(None) };
+        gauge!("assay_clock_skew_seconds", "database" => self.database.name())
+            .set(skew.millis() as f64 / 1_000.0);
         let was_off = self.is_off.swap(!skew.is_tolerable(), Ordering::Relaxed);
         if was_off && skew.is_tolerable() {
             tracing::info!("the clock of this process agrees with the database's again");
@@ -119,22 +116,4 @@ impl Clock {
         }
         Ok(Some(skew))
     }
-}
-
-#[derive(diesel::QueryableByName)]
-struct Moment {
-    #[diesel(sql_type = BigInt)]
-    millis: i64,
-}
-
-async fn measure(postgres: &Postgres, now: Now) -> Result<ClockSkew, DatabaseError> {
-    const CLOCK: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS millis";
-    let schema = postgres.name();
-    let measure = move |connection: &mut PgConnection| {
-        let (began, timer) = (now(), Instant::now());
-        let theirs: Moment = diesel::sql_query(CLOCK).get_result(connection)?;
-        let theirs = Timestamp::saturating_from_millis(theirs.millis);
-        Ok(ClockSkew::measured(schema, began, timer.elapsed(), theirs))
-    };
-    postgres.run(measure).await
 }

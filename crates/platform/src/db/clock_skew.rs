@@ -24,6 +24,7 @@ pub struct ClockSkew {
 
 impl ClockSkew {
     /// `theirs` was read during a query of the length `round_trip`, which began at `began` by our clock.
+    #[cfg_attr(not(feature = "distributed"), expect(dead_code, reason = "SQLite has no clock"))]
     pub(super) fn measured(
         schema: &'static str,
         began: Timestamp,

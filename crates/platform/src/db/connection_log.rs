@@ -1,10 +1,12 @@
 //! The log of failed attempts to connect. The pool tries twice a second: each cause is logged once, until another one or a
 //! connection.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use diesel::r2d2::event::AcquireEvent;
 use diesel::r2d2::{Error, HandleError, HandleEvent};
+
+use crate::runtime::LockExt as _;
 
 /// Logs for one pool. Clones share state.
 #[derive(Clone, Debug)]
@@ -25,8 +27,7 @@ impl ConnectionLog {
     }
 
     fn replace_last(&self, cause: Option<String>) -> Option<String> {
-        // No code path panics while it holds the lock.
-        std::mem::replace(&mut *self.last.lock().unwrap_or_else(PoisonError::into_inner), cause)
+        std::mem::replace(&mut *self.last.locked(), cause)
     }
 }
 

@@ -1,7 +1,7 @@
 //! A connection pool: permits to use a connection, validation of idle connections, and detection of hung calls.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use diesel::connection::SimpleConnection;
@@ -13,6 +13,7 @@ use tokio::time::timeout_at;
 use super::connection_log::ConnectionLog;
 use super::metrics::{InUseGuard, PoolMetrics};
 use super::{CONNECTION_DEADLINE, DatabaseError};
+use crate::runtime::LockExt as _;
 
 type Manager = ConnectionManager<PgConnection>;
 
@@ -169,8 +170,7 @@ impl Drop for ConnectionPermit {
 }
 
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    // No code path panics while it holds the lock.
-    state.lock().unwrap_or_else(PoisonError::into_inner)
+    state.locked()
 }
 
 #[derive(Debug)]

@@ -37,6 +37,13 @@ pub enum DatabaseError {
     /// The blocking task panicked or the runtime is shutting down.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
+    /// The address is PostgreSQL's, which this build does not have.
+    #[cfg(not(feature = "distributed"))]
+    #[error("the database_url of `{schema}` is PostgreSQL's, {}", crate::NOT_IN_THIS_BUILD)]
+    NoPostgres {
+        /// The schema that the address was configured for.
+        schema: &'static str,
+    },
     /// The address demands TLS, which this build does not have.
     #[error(
         "the database_url of `{schema}` demands TLS ({demand}), which this build of Assay does not have: use the image, or \

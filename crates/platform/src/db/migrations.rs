@@ -1,15 +1,20 @@
 //! Migrations: embedded in the executable, each in a transaction, applied under a lock. How to write and operate them:
 //! `proto-docs/migrations.md`.
 
+#[cfg(feature = "distributed")]
 use diesel::connection::SimpleConnection;
 use diesel::migration::MigrationSource;
+#[cfg(feature = "distributed")]
 use diesel::pg::{Pg, PgConnection};
+#[cfg(feature = "distributed")]
 use diesel::prelude::*;
+#[cfg(feature = "distributed")]
 use diesel::sql_types::Text;
 use diesel::sqlite::{Sqlite, SqliteConnection};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness};
 
 use super::DatabaseError;
+#[cfg(feature = "distributed")]
 use super::connections::STATEMENT_TIMEOUT;
 
 /// Migrations of one crate, for both kinds of database.
@@ -24,10 +29,12 @@ pub struct Migrations {
 pub use diesel_migrations::embed_migrations as embed;
 
 /// `lock_timeout` of a migration: it fails, and is rolled back, when a table stays locked for longer.
+#[cfg(feature = "distributed")]
 const TABLE_LOCK_SECONDS: u32 = 10;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
+#[cfg(feature = "distributed")]
 pub(super) fn apply_postgres(
     connection: &mut PgConnection,
     schema: &'static str,
@@ -50,6 +57,7 @@ pub(super) fn apply_postgres(
     Ok(applied)
 }
 
+#[cfg(feature = "distributed")]
 fn apply_postgres_locked(
     connection: &mut PgConnection,
     schema: &'static str,
@@ -93,6 +101,7 @@ pub(super) fn apply_sqlite(
     Ok(applied)
 }
 
+#[cfg(feature = "distributed")]
 pub(super) fn pending_postgres(
     connection: &mut PgConnection,
     schema: &'static str,

@@ -6,18 +6,23 @@
 
 mod clock;
 mod clock_skew;
+#[cfg(feature = "distributed")]
 mod connection_log;
+#[cfg(feature = "distributed")]
 mod connections;
 mod error;
 pub mod idempotency;
 mod metrics;
 mod migrations;
+#[cfg(feature = "distributed")]
 mod partitions;
+#[cfg(feature = "distributed")]
 mod postgres;
 mod readiness;
 mod sqlite;
 mod static_sql;
 mod stored_id;
+#[cfg(feature = "distributed")]
 mod tls;
 
 use std::time::Duration;
@@ -29,9 +34,11 @@ pub use self::clock::{Clock, watch_clock, watch_clock_by};
 pub use self::clock_skew::ClockSkew;
 pub use self::error::DatabaseError;
 pub use self::migrations::{Migrations, embed};
+#[cfg(feature = "distributed")]
 pub use self::partitions::{
     PartitionedTable, ensure_monthly_partitions, maintain_partitions, move_portion, prepare_partitions,
 };
+#[cfg(feature = "distributed")]
 pub use self::postgres::Postgres;
 pub use self::readiness::register_readiness;
 pub use self::sqlite::Sqlite;
@@ -55,6 +62,7 @@ pub struct DatabaseSettings {
 #[derive(Clone)]
 pub enum Database {
     /// PostgreSQL.
+    #[cfg(feature = "distributed")]
     Postgres(Postgres),
     /// SQLite.
     Sqlite(Sqlite),
@@ -65,11 +73,14 @@ impl Database {
     /// On PostgreSQL every connection works in `schema`.
     ///
     /// # Errors
-    /// When the address has an unknown scheme, or demands TLS of a build without it.
+    /// When the address has an unknown scheme, or demands PostgreSQL or TLS of a build without it.
     pub fn open(settings: &DatabaseSettings, schema: &'static str) -> Result<Self, DatabaseError> {
         let url = settings.database_url.expose_secret();
         let size = settings.database_pool_size;
         match url.split_once(':') {
+            #[cfg(not(feature = "distributed"))]
+            Some(("postgres" | "postgresql", _)) => Err(DatabaseError::NoPostgres { schema }),
+            #[cfg(feature = "distributed")]
             Some(("postgres" | "postgresql", _)) => {
                 tls::check(url, schema)?;
                 Ok(Self::Postgres(Postgres::open(url, schema, size)))
@@ -82,8 +93,27 @@ impl Database {
     /// Label in metrics: the schema of its service.
     pub fn name(&self) -> &'static str {
         match self {
+            #[cfg(feature = "distributed")]
             Self::Postgres(postgres) => postgres.name(),
             Self::Sqlite(sqlite) => sqlite.name(),
+        }
+    }
+
+    /// Whether it is on a server, with a clock of its own.
+    fn has_a_clock(&self) -> bool {
+        match self {
+            #[cfg(feature = "distributed")]
+            Self::Postgres(_) => true,
+            Self::Sqlite(_) => false,
+        }
+    }
+
+    /// Compares the clock of its server, if there is one, with `now`.
+    async fn measure_clock(&self, _now: clock::Now) -> Result<Option<ClockSkew>, DatabaseError> {
+        match self {
+            #[cfg(feature = "distributed")]
+            Self::Postgres(postgres) => postgres.measure_clock(_now).await.map(Some),
+            Self::Sqlite(_) => Ok(None),
         }
     }
 
@@ -93,6 +123,7 @@ impl Database {
     /// When the database does not respond.
     pub async fn ping(&self) -> Result<(), DatabaseError> {
         match self {
+            #[cfg(feature = "distributed")]
             Self::Postgres(postgres) => postgres.ping().await,
             Self::Sqlite(sqlite) => sqlite.ping().await,
         }
@@ -104,6 +135,7 @@ impl Database {
     /// When the database cannot be reached or a migration fails; the next call continues after the last applied one.
     pub async fn migrate(&self, migrations: &'static [Migrations]) -> Result<Vec<String>, DatabaseError> {
         match self {
+            #[cfg(feature = "distributed")]
             Self::Postgres(postgres) => postgres.migrate(migrations).await,
             Self::Sqlite(sqlite) => sqlite.migrate(migrations).await,
         }
@@ -118,6 +150,7 @@ impl Database {
         migrations: &'static [Migrations],
     ) -> Result<Vec<String>, DatabaseError> {
         match self {
+            #[cfg(feature = "distributed")]
             Self::Postgres(postgres) => postgres.pending_migrations(migrations).await,
             Self::Sqlite(sqlite) => sqlite.pending_migrations(migrations).await,
         }

@@ -5,7 +5,11 @@
 //! Rows of months without a partition (after a clock error, or a time without maintenance) go into the default partition.
 //! PostgreSQL attaches a partition only when the default partition has no row of its range, and the table cannot be read
 //! between the move of a row and the attachment. So a month with many such rows gets several partitions, one for each
-//! portion of rows: every move is a short transaction.
+//! portion of rows: every move is a short transaction. To attach one PostgreSQL reads what is left in the default partition, under
+//! an exclusive lock: a large one is not moved, but becomes a partition itself ([`large_default`]).
+
+mod bounds;
+mod large_default;
 
 use std::time::Duration;
 
@@ -17,6 +21,8 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Nullable, Text, Uuid as SqlUuid};
 use uuid::Uuid;
 
+use self::bounds::{IdRange, gaps};
+use self::large_default::{LargeDefault, attach_large_default, drop_abandoned_range};
 use super::{DatabaseError, Postgres};
 
 /// Most rows and bytes that one transaction moves out of the default partition: it locks the table for less than a second.
@@ -35,10 +41,6 @@ pub struct PartitionedTable {
     pub key: &'static str,
 }
 
-/// Ids from the first up to and without the second.
-#[derive(Debug, Clone, Copy)]
-struct IdRange(Uuid, Uuid);
-
 /// Prepares `table` for writes at `now`: creates the partitions of the current and the next month. While there are rows in
 /// the default partition that is left to [`maintain_partitions`], and the default partition takes further rows.
 ///
@@ -49,7 +51,12 @@ pub async fn prepare_partitions(
     table: PartitionedTable,
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
-    database.run(move |connection| ensure_monthly_partitions(connection, table, now, 0..=1)).await
+    database
+        .run(move |connection| {
+            drop_abandoned_range(connection, table)?;
+            ensure_monthly_partitions(connection, table, now, 0..=1)
+        })
+        .await
 }
 
 /// Creates the missing partitions of `table` from the month before `now` to `months_ahead`, after rows in the default
@@ -64,8 +71,16 @@ pub async fn maintain_partitions(
     months_ahead: i32,
 ) -> Result<(), DatabaseError> {
     prepare_partitions(database, table, now).await?;
-    // Without a deadline for the call: each transaction has its own statement timeout.
-    while database.run_long(move |connection| move_portion(connection, table)).await? {
+    // Without a deadline for the calls: each transaction has its own statement timeout.
+    loop {
+        match database.run_long(move |connection| attach_large_default(connection, table, now)).await? {
+            LargeDefault::Attached => continue,
+            LargeDefault::Busy => return Ok(()),
+            LargeDefault::Kept => {}
+        }
+        if !database.run_long(move |connection| move_portion(connection, table)).await? {
+            break;
+        }
         tokio::time::sleep(PORTION_PAUSE).await;
     }
     let months = -1..=months_ahead;
@@ -98,23 +113,25 @@ fn ensure_partition(
     table: PartitionedTable,
     month: NaiveDate,
 ) -> Result<(), DatabaseError> {
-    let partition = name_of(table, month);
-    if exists(connection, &partition)? {
+    if missing_of(connection, table, month)?.is_empty() {
         return Ok(());
     }
     connection.transaction(|connection| {
         lock_creation(connection, table)?;
-        if exists(connection, &partition)? || lowest_in_default(connection, table)?.is_some() {
+        if lowest_in_default(connection, table)?.is_some() {
             return Ok(());
         }
-        let (_, rest) = parts_of(connection, table, month)?;
-        Ok(connection.batch_execute(&creation(table, &partition, rest))?)
+        for range in missing_of(connection, table, month)? {
+            let partition = free_name(connection, &name_of(table, month), false)?;
+            connection.batch_execute(&creation(table, &partition, range))?;
+        }
+        Ok(())
     })
 }
 
-/// Moves the lowest rows of the default partition, at most [`PORTION_ROWS`], into a new partition: in one transaction, with
-/// a longer statement timeout. The last portion of a month takes the rest of its range. False when the default partition is
-/// empty.
+/// Moves rows of the default partition, the lowest of a gap between partitions and at most [`PORTION_ROWS`], into a new
+/// partition: in one transaction, with a longer statement timeout. The last portion of a month takes the rest of its range.
+/// False when the default partition is empty.
 ///
 /// # Errors
 /// As [`ensure_monthly_partitions`].
@@ -122,17 +139,75 @@ pub fn move_portion(connection: &mut PgConnection, table: PartitionedTable) -> R
     connection.transaction(|connection| {
         lock_creation(connection, table)?;
         connection.batch_execute("SET LOCAL statement_timeout = '60s'")?;
-        let Some(lowest) = lowest_in_default(connection, table)? else { return Ok(false) };
+        let Some((lowest, gap)) = next_strays(connection, table)? else { return Ok(false) };
         let month = month_of(lowest);
-        let (parts, rest) = parts_of(connection, table, month)?;
-        let (partition, range) = match end_of_portion(connection, table, rest)? {
-            Some(end) => (format!("{}_{}", name_of(table, month), parts + 1), IdRange(rest.0, end)),
-            None => (name_of(table, month), rest),
-        };
+        let rest = gap.within(range_of(month));
+        let end = end_of_portion(connection, table, rest)?;
+        let partition = free_name(connection, &name_of(table, month), end.is_some())?;
+        let range = end.map_or(rest, |end| IdRange(rest.0, end));
         connection.batch_execute(&creation(table, &partition, range))?;
         tracing::info!(partition, "rows of the default partition moved into a partition of their own");
         Ok(true)
     })
+}
+
+/// The lowest row of the gap with the fewest rows: those beside the rows of a large default partition, which is not moved.
+fn next_strays(
+    connection: &mut PgConnection,
+    table: PartitionedTable,
+) -> Result<Option<(Uuid, IdRange)>, DatabaseError> {
+    let PartitionedTable { name, key } = table;
+    let count = format!(
+        "SELECT count(*) AS number, (array_agg(id ORDER BY id))[1] AS lowest FROM \
+         (SELECT {key} AS id FROM {name}_default WHERE {key} >= $1 AND {key} < $2 ORDER BY {key} LIMIT {PORTION_ROWS}) AS found"
+    );
+    let mut fewest: Option<(i64, Uuid, IdRange)> = None;
+    for gap in gaps(connection, table)? {
+        let strays: Strays = diesel::sql_query(&count)
+            .bind::<SqlUuid, _>(gap.0)
+            .bind::<SqlUuid, _>(gap.1)
+            .get_result(connection)?;
+        if let Some(lowest) = strays.lowest
+            && fewest.is_none_or(|(number, ..)| strays.number < number)
+        {
+            fewest = Some((strays.number, lowest, gap));
+        }
+    }
+    Ok(fewest.map(|(_, lowest, gap)| (lowest, gap)))
+}
+
+#[derive(QueryableByName)]
+struct Strays {
+    #[diesel(sql_type = BigInt)]
+    number: i64,
+    #[diesel(sql_type = Nullable<SqlUuid>)]
+    lowest: Option<Uuid>,
+}
+
+/// The ids of `month` that no partition covers.
+fn missing_of(
+    connection: &mut PgConnection,
+    table: PartitionedTable,
+    month: NaiveDate,
+) -> Result<Vec<IdRange>, DatabaseError> {
+    let gaps = gaps(connection, table)?;
+    let missing = gaps.into_iter().map(|gap| gap.within(range_of(month)));
+    Ok(missing.filter(|range| !range.is_empty()).collect())
+}
+
+/// `own` for the rest of a range, a numbered one for a portion, or where there is such a table already.
+fn free_name(connection: &mut PgConnection, own: &str, is_portion: bool) -> Result<String, DatabaseError> {
+    if !is_portion && !exists(connection, own)? {
+        return Ok(own.to_owned());
+    }
+    let mut number = 1;
+    loop {
+        let numbered = format!("{own}_{number}");
+        if !exists(connection, &numbered)? {
+            return Ok(numbered);
+        }
+        number += 1;
+    }
 }
 
 /// All other queries queue behind a pending table lock: hence the short wait. It is longer than PostgreSQL's
@@ -191,32 +266,6 @@ fn end_of_portion(
     Ok(end.get_result::<Id>(connection).optional()?.map(|end| end.id))
 }
 
-#[derive(QueryableByName)]
-struct Parts {
-    #[diesel(sql_type = BigInt)]
-    number: i64,
-    #[diesel(sql_type = Nullable<SqlUuid>)]
-    covered: Option<Uuid>,
-}
-
-/// The number of partitions that earlier portions of `month` made, and the ids of the month that they do not cover.
-fn parts_of(
-    connection: &mut PgConnection,
-    table: PartitionedTable,
-    month: NaiveDate,
-) -> QueryResult<(i64, IdRange)> {
-    const PARTS: &str = "
-        SELECT count(*) AS number,
-               max(substring(pg_get_expr(relpartbound, oid) FROM 'TO \\(''([0-9a-f-]+)''\\)'))::uuid AS covered
-          FROM pg_class
-         WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND relispartition
-           AND starts_with(relname, $1)";
-    let names = format!("{}_", name_of(table, month));
-    let parts: Parts = diesel::sql_query(PARTS).bind::<Text, _>(names).get_result(connection)?;
-    let from = parts.covered.unwrap_or_else(|| lowest_id_of(month));
-    Ok((parts.number, IdRange(from, lowest_id_of(month + Months::new(1)))))
-}
-
 /// Attaching does not lock out readers, and a query planned before it would look for a moved row in the default partition:
 /// hence the exclusive lock on the table, for a short time.
 fn creation(table: PartitionedTable, partition: &str, IdRange(from, to): IdRange) -> String {
@@ -232,6 +281,10 @@ fn creation(table: PartitionedTable, partition: &str, IdRange(from, to): IdRange
 
 fn name_of(table: PartitionedTable, month: NaiveDate) -> String {
     format!("{}_{}_{:02}", table.name, month.year(), month.month())
+}
+
+fn range_of(month: NaiveDate) -> IdRange {
+    IdRange(lowest_id_of(month), lowest_id_of(month + Months::new(1)))
 }
 
 /// The month of an id.

@@ -1,17 +1,21 @@
 //! PostgreSQL: production.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use diesel::Connection;
+use assay_contracts::time::Timestamp;
 use diesel::connection::SimpleConnection;
 use diesel::pg::PgConnection;
+use diesel::sql_types::BigInt;
+use diesel::{Connection, RunQueryDsl as _};
 use futures_util::future::BoxFuture;
 
+use super::clock::Now;
+use super::clock_skew::ClockSkew;
 use super::connections::{ConnectionPermit, Connections};
 use super::metrics::PoolMetrics;
 use super::{CONNECTION_DEADLINE, DatabaseError, Migrations, migrations};
-use crate::runtime::{Erased, blocking, restore, spawn_and_wait, timeout};
+use crate::runtime::{Erased, LockExt as _, blocking, restore, spawn_and_wait, timeout};
 
 /// Deadline of a call. A hung server (frozen, or behind a network that drops packets) keeps the blocking thread, which
 /// cannot be interrupted; the caller returns without it.
@@ -51,6 +55,12 @@ struct Returned {
     result: Erased,
 }
 
+#[derive(diesel::QueryableByName)]
+struct Moment {
+    #[diesel(sql_type = BigInt)]
+    millis: i64,
+}
+
 impl Postgres {
     pub(super) fn open(url: &str, schema: &'static str, size: u32) -> Self {
         let url = with_network_timeouts(url);
@@ -62,6 +72,19 @@ impl Postgres {
 
     pub(super) fn name(&self) -> &'static str {
         self.shared.schema
+    }
+
+    /// Compares the server's clock with `now`.
+    pub(super) async fn measure_clock(&self, now: Now) -> Result<ClockSkew, DatabaseError> {
+        const CLOCK: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS millis";
+        let schema = self.name();
+        let measure = move |connection: &mut PgConnection| {
+            let (began, timer) = (now(), Instant::now());
+            let theirs: Moment = diesel::sql_query(CLOCK).get_result(connection)?;
+            let theirs = Timestamp::saturating_from_millis(theirs.millis);
+            Ok(ClockSkew::measured(schema, began, timer.elapsed(), theirs))
+        };
+        self.run(measure).await
     }
 
     /// Runs `work` with a connection on a blocking thread. It should take milliseconds: after eight seconds the caller
@@ -220,8 +243,7 @@ impl Postgres {
     }
 
     fn pools(&self) -> std::sync::MutexGuard<'_, Pools> {
-        // No code path panics while it holds the lock.
-        self.shared.pools.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.pools.locked()
     }
 
     pub(super) async fn ping(&self) -> Result<(), DatabaseError> {

@@ -5,6 +5,7 @@
 
 mod deadlines;
 mod listing;
+#[cfg(feature = "distributed")]
 mod s3;
 mod writer;
 
@@ -87,21 +88,25 @@ impl Objects {
     {
         let refuse = |reason: String| ObjectError::Address { url: url.to_owned(), reason };
         let parsed = Url::parse(url).map_err(|error| refuse(error.to_string()))?;
-        let mut on_disk = None;
-        let store: Arc<dyn ObjectStore> = match parsed.scheme() {
+        let (store, folder): (Arc<dyn ObjectStore>, _) = match parsed.scheme() {
             "file" => {
                 let folder = parsed.to_file_path().map_err(|()| refuse("not an absolute path".to_owned()))?;
                 std::fs::create_dir_all(&folder).map_err(|error| refuse(error.to_string()))?;
                 let disk =
                     LocalFileSystem::new_with_prefix(&folder).map_err(|error| refuse(error.to_string()))?;
-                on_disk = Some(folder);
                 // A completed export must survive power loss.
-                Arc::new(disk.with_fsync(true))
+                (Arc::new(disk.with_fsync(true)), Some(folder))
             }
-            "s3" => Arc::new(s3::open(&parsed, options).map_err(refuse)?),
+            #[cfg(feature = "distributed")]
+            "s3" => (Arc::new(s3::open(&parsed, options).map_err(refuse)?), None),
+            #[cfg(not(feature = "distributed"))]
+            "s3" => {
+                drop(options);
+                return Err(refuse(format!("it is an S3 address, {}", crate::NOT_IN_THIS_BUILD)));
+            }
             other => return Err(refuse(format!("unknown scheme `{other}`"))),
         };
-        Ok(Self { store, folder: on_disk, deadlines: Deadlines::default() })
+        Ok(Self { store, folder, deadlines: Deadlines::default() })
     }
 
     /// Starts writing a file. Nothing appears under `key` before [`ObjectWriter::finish`].

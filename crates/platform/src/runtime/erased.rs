@@ -5,6 +5,7 @@
 use std::any::Any;
 
 use futures_util::future::BoxFuture;
+use tokio::runtime::Handle;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 
@@ -35,12 +36,20 @@ pub(super) fn spawn_and_wait(
     })
 }
 
+/// On the threads of `runtime`, or else of the caller's runtime.
 #[allow(clippy::disallowed_methods, reason = "the one place that may spawn")]
 pub(super) fn blocking(
+    runtime: Option<&Handle>,
     work: Box<dyn FnOnce() -> Erased + Send>,
 ) -> BoxFuture<'static, Result<Erased, Interrupted>> {
+    let runtime = runtime.cloned();
     Box::pin(async move {
         let span = tracing::Span::current();
-        Ok(tokio::task::spawn_blocking(move || span.in_scope(work)).await?)
+        let work = move || span.in_scope(work);
+        let task = match runtime {
+            Some(runtime) => runtime.spawn_blocking(work),
+            None => tokio::task::spawn_blocking(work),
+        };
+        Ok(task.await?)
     })
 }

@@ -1,7 +1,9 @@
 //! Tasks, time, ids and randomness: the only access of the code to the runtime and the operating system.
 
+mod background_threads;
 mod context;
 mod erased;
+mod locked;
 mod periodic;
 mod readiness;
 mod runtime_handle;
@@ -13,8 +15,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use assay_contracts::time::Timestamp;
 use uuid::Uuid;
 
+pub use self::background_threads::BackgroundThreads;
 pub use self::context::RequestContext;
 pub(crate) use self::erased::{Erased, restore};
+pub use self::locked::LockExt;
 pub use self::periodic::periodically;
 pub use self::readiness::{CheckOutcome, Readiness, ReadinessReport};
 pub use self::runtime_handle::{AbortOnDrop, RuntimeHandle};
@@ -80,5 +84,5 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    erased::blocking(Box::new(move || Box::new(work()))).await.map(restore)
+    erased::blocking(None, Box::new(move || Box::new(work()))).await.map(restore)
 }

@@ -5,14 +5,19 @@
 //! starts them.
 
 pub mod metrics;
+#[cfg(feature = "distributed")]
+pub mod traces;
+#[cfg(not(feature = "distributed"))]
+#[path = "no_traces.rs"]
 pub mod traces;
 
 use std::net::{SocketAddr, TcpListener};
 
-use opentelemetry_sdk::trace::SdkTracerProvider;
 use serde::Deserialize;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::format::FmtSpan;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use self::metrics::Metrics;
 use crate::settings::no_color;
@@ -23,7 +28,7 @@ use crate::settings::no_color;
 pub struct TelemetrySettings {
     /// `text` or `json`.
     pub format: LogFormat,
-    /// Log filter: `info`, or directives such as `info,assay_ingest=debug`.
+    /// Log filter: a level, or levels by target such as `info,assay_ingest=debug`.
     pub filter: String,
     /// Listen address of `/metrics`. Empty: metrics are off.
     pub metrics_listen: String,
@@ -79,7 +84,7 @@ pub enum TelemetryError {
 /// Telemetry of this process.
 pub struct Telemetry {
     metrics: Option<(TcpListener, Metrics)>,
-    traces: Option<SdkTracerProvider>,
+    traces: Option<traces::Provider>,
 }
 
 /// Sets up the telemetry of this process; `service` is its name in traces, logs go to standard error. Called once by the
@@ -110,17 +115,16 @@ impl Telemetry {
 }
 
 fn start_log(settings: &TelemetrySettings) -> Result<(), TelemetryError> {
-    let filter = EnvFilter::try_new(&settings.filter).map_err(|error| TelemetryError::Filter {
+    // Levels by target: filters of fields of spans would need a regex engine, and are not used.
+    let filter: Targets = settings.filter.parse().map_err(|error| TelemetryError::Filter {
         filter: settings.filter.clone(),
-        reason: error.to_string(),
+        reason: ToString::to_string(&error),
     })?;
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_span_events(FmtSpan::NONE)
-        .with_writer(std::io::stderr);
+    let log = tracing_subscriber::registry().with(filter);
+    let lines = tracing_subscriber::fmt::layer().with_span_events(FmtSpan::NONE).with_writer(std::io::stderr);
     let result = match settings.format {
-        LogFormat::Text => builder.with_ansi(use_color()).try_init(),
-        LogFormat::Json => builder.json().flatten_event(true).with_current_span(true).try_init(),
+        LogFormat::Text => log.with(lines.with_ansi(use_color())).try_init(),
+        LogFormat::Json => log.with(lines.json().flatten_event(true).with_current_span(true)).try_init(),
     };
     result.map_err(|_| TelemetryError::AlreadySet)
 }

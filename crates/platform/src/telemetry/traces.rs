@@ -97,11 +97,13 @@ fn remote_parent(traceparent: &str) -> Option<Context> {
     context.is_valid().then(|| Context::new().with_remote_span_context(context))
 }
 
+pub(super) type Provider = SdkTracerProvider;
+
 /// Starts the background export of spans, if a collector is configured.
 pub(super) fn start(
     settings: &TelemetrySettings,
     service: &'static str,
-) -> Result<Option<SdkTracerProvider>, TelemetryError> {
+) -> Result<Option<Provider>, TelemetryError> {
     if !(0.0..=1.0).contains(&settings.trace_sample_ratio) {
         return Err(TelemetryError::SampleRatio);
     }
@@ -142,7 +144,7 @@ fn traces_address(endpoint: &str) -> Result<String, String> {
     }
 }
 
-pub(super) async fn shutdown(provider: SdkTracerProvider) {
+pub(super) async fn shutdown(provider: Provider) {
     let flushed = blocking(move || provider.shutdown_with_timeout(SHUTDOWN_DEADLINE)).await;
     if !matches!(flushed, Ok(Ok(()))) {
         tracing::warn!("the last traces could not be sent");

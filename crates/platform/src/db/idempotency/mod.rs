@@ -9,6 +9,7 @@
 //! The table lives in the service's own schema: list [`MIGRATIONS`] among the service's migrations.
 
 mod key;
+#[cfg(feature = "distributed")]
 mod postgres;
 mod sqlite;
 
