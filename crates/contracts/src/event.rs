@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::evaluation::Evaluation;
+use crate::evaluations::ItemAgent;
 use crate::export::ExportKind;
 use crate::ids::{AgentId, EvaluationId, ExportId, OrganizationId, TicketId};
 use crate::time::Timestamp;
@@ -107,6 +108,13 @@ pub struct AgentFacts {
     pub external_id: String,
     /// Display name.
     pub name: String,
+}
+
+impl From<AgentFacts> for ItemAgent {
+    fn from(agent: AgentFacts) -> Self {
+        let AgentFacts { id, external_id, name } = agent;
+        Self { id, external_id, name }
+    }
 }
 
 /// The result of an evaluation.

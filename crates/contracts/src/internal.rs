@@ -10,6 +10,9 @@ use crate::retention::RetentionPeriod;
 use crate::tenant::Scopes;
 use crate::time::Timestamp;
 
+/// Export → gateway: a header of the response with a file, the id of the organization that owns it. A download has no key.
+pub const FILE_OWNER_HEADER: &str = "x-assay-organization";
+
 /// Gateway → agent-registry: the organization of an API key. The key itself is never sent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ResolveKey {
@@ -197,6 +200,9 @@ pub struct Progress {
 pub struct TicketCount {
     /// The number.
     pub count: u64,
+    /// The first ticket that was counted, when there are too many to count all: the newest ones are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<TicketId>,
 }
 
 /// Header that carries the public base address (scheme and authority) from the gateway to the export service, which

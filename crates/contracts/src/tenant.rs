@@ -100,6 +100,16 @@ impl Scopes {
         Self(Scope::ALL.into_iter().filter(is_default).collect())
     }
 
+    /// Those that `other` lacks.
+    pub fn without(&self, other: &Self) -> Self {
+        Self(self.0.difference(&other.0).copied().collect())
+    }
+
+    /// Whether the set has none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Whether the set contains `scope`.
     pub fn allows(&self, scope: Scope) -> bool {
         self.0.contains(&scope)

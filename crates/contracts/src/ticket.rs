@@ -6,6 +6,10 @@ use utoipa::ToSchema;
 use crate::ids::TicketId;
 use crate::time::Timestamp;
 
+/// Most characters of a subject in transcripts, events, lists and files: a subject may be as large as a body. `GET
+/// /v1/tickets/{id}` has all of it.
+pub const MAX_SUBJECT_CHARS: usize = 1_000;
+
 /// Response to an accepted import (202): it is durable and will be evaluated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ImportReceipt {

@@ -5,10 +5,11 @@ use std::{
     fs,
     net::{Ipv4Addr, TcpListener},
     ops::Range,
-    sync::{Mutex, PoisonError},
+    sync::Mutex,
 };
 
 use anyhow::{Context as _, Result};
+use assay_platform::runtime::LockExt as _;
 
 use crate::random;
 
@@ -30,7 +31,7 @@ static HANDED_OUT: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
 /// When no port can be bound at all.
 pub fn free_port() -> Result<u16> {
     let candidates = range_of_servers();
-    let mut handed_out = HANDED_OUT.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut handed_out = HANDED_OUT.locked();
     for attempt in 0..2 * ATTEMPTS {
         let candidate = match &candidates {
             Some(range) if attempt < ATTEMPTS => {

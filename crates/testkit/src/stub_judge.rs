@@ -3,11 +3,12 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use assay_platform::runtime::LockExt as _;
 use serde_json::{Value, json};
 
 /// Poll interval of a held connection for the end of the stub.
@@ -127,7 +128,7 @@ impl Drop for StubJudge {
 
 impl Shared {
     fn questions(&self) -> MutexGuard<'_, Vec<Question>> {
-        self.questions.lock().unwrap_or_else(PoisonError::into_inner)
+        self.questions.locked()
     }
 
     fn serve(&self, mut connection: TcpStream) -> Result<()> {

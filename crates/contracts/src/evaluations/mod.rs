@@ -5,6 +5,7 @@
 //! page, so every filter has one canonical query ([`EvaluationFilters::to_query`]).
 
 mod body;
+mod count;
 mod filters;
 mod item;
 mod list;
@@ -15,6 +16,7 @@ mod summary;
 mod transcript;
 
 pub use self::body::{FILTER_NAMES, read_filters};
+pub use self::count::CountQuery;
 pub use self::filters::{EvaluationFilters, ResultStatus, ScoreFilter};
 pub use self::item::{EvaluationItem, ItemAgent, ItemEvaluation, ItemScores, ItemTicket};
 pub use self::list::{

@@ -178,7 +178,8 @@ pub struct Summary {
     pub distributions: Distributions,
     /// Reasons of the charge's assessment, most frequent first; a conversation can have several.
     pub charge_reasons: Vec<ReasonCount>,
-    /// The parts of the period in order; only with `step`.
+    /// The parts of the period in order; only with `step`. Where the filter leaves an end open they are several weeks long rather
+    /// than more than 800.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub series: Option<Vec<SeriesPoint>>,
@@ -337,7 +338,7 @@ pub struct Breakdown {
     pub by: Vec<BreakdownDimension>,
     /// Groups with most evaluations first.
     pub groups: Vec<Group>,
-    /// Whether there are more groups than are listed.
+    /// Whether there are more groups than are listed: the largest are, or none where there are too many values to count them.
     pub truncated: bool,
 }
 
@@ -373,6 +374,14 @@ pub struct Coverage {
     pub not_applicable: u64,
     /// Not evaluated for good.
     pub failed: u64,
-    /// Not evaluated yet.
+    /// Not evaluated yet, of the imports of the last seven days; of more than 10,000 of these the newest are looked at.
     pub pending: u64,
+}
+
+impl Coverage {
+    /// With the imports that wait, which a summary does not know.
+    #[must_use]
+    pub fn with_pending(self, pending: u64) -> Self {
+        Self { pending: self.pending + pending, imported: self.imported + pending, ..self }
+    }
 }

@@ -1,4 +1,4 @@
-//! The transcript of a ticket, as it was imported.
+//! The transcript of a ticket: its items as they were imported, and its attributes.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -34,7 +34,7 @@ pub struct TicketTranscript<M = Vec<Message>> {
     pub messages: M,
 }
 
-/// The transcript of a ticket, as it was imported.
+/// The transcript of a ticket: its items as they were imported.
 // The wire form of `TicketTranscript`.
 #[derive(ToSchema)]
 #[schema(as = TicketTranscript)]
@@ -50,7 +50,7 @@ pub struct TranscriptDocument {
     /// Account within the source; absent when the import named none.
     #[schema(nullable = false)]
     source_account_id: Option<String>,
-    /// Subject; empty when the import had none.
+    /// Subject, its first 1,000 characters and `…` when it is longer; empty when the import had none.
     subject: String,
     /// Timestamp of the first message, epoch milliseconds.
     started_at: i64,

@@ -58,7 +58,7 @@ impl NewWebhook {
 pub struct WebhookChange {
     /// Where messages are posted.
     pub url: Option<String>,
-    /// Description given by the caller.
+    /// Description given by the caller; an empty one removes it.
     pub description: Option<String>,
     /// Subscribed event types.
     pub events: Option<BTreeSet<WebhookEvent>>,
@@ -84,7 +84,10 @@ impl WebhookChange {
                     None
                 }
             });
-            let description = object.optional_name("description");
+            let description = object.take("description").and_then(|value| match value {
+                Tree::String(text) if text.is_empty() => Some(String::new()),
+                value => object.name_of("description", value),
+            });
             let events = object.take("events").and_then(|value| events(&mut object, value));
             let threshold = object.take("axis_low_score_below");
             let axis_low_score_below = threshold.and_then(|value| score(&mut object, &value));
@@ -176,8 +179,8 @@ pub struct WebhookChangeRequest {
     /// Where messages are posted.
     #[schema(min_length = 1, max_length = 2048, format = "uri")]
     url: Option<String>,
-    /// Description given by the caller.
-    #[schema(min_length = 1, max_length = 1024)]
+    /// Description given by the caller; an empty one removes it.
+    #[schema(max_length = 1024)]
     description: Option<String>,
     /// Subscribed event types.
     #[schema(min_items = 1, example = json!(["evaluation.completed"]))]
@@ -216,7 +219,9 @@ mod tests {
         assert_eq!(WebhookChange::parse(b"{}").unwrap(), WebhookChange::default());
         let change = WebhookChange::parse(br#"{"enabled": false}"#).unwrap();
         assert_eq!(change, WebhookChange { enabled: Some(false), ..WebhookChange::default() });
-        for body in [r#"{"enabled": "yes"}"#, r#"{"events": []}"#, r#"{"url": 1}"#] {
+        let change = WebhookChange::parse(br#"{"description": ""}"#).unwrap();
+        assert_eq!(change.description.as_deref(), Some(""), "an empty description removes it");
+        for body in [r#"{"description": 1}"#, r#"{"enabled": "yes"}"#, r#"{"events": []}"#, r#"{"url": 1}"#] {
             assert!(WebhookChange::parse(body.as_bytes()).is_err(), "{body}");
         }
     }

@@ -6,6 +6,10 @@ pub enum BusError {
     /// `bus.url` is neither RabbitMQ's nor the local bus's.
     #[error("bus.url must begin with amqp://, amqps:// or be local:")]
     UnknownScheme,
+    /// `bus.url` is RabbitMQ's, which this build does not have.
+    #[cfg(not(feature = "distributed"))]
+    #[error("bus.url is RabbitMQ's, {}", assay_platform::NOT_IN_THIS_BUILD)]
+    NoRabbit,
     /// `bus.url` cannot be parsed. The message does not repeat it, because it holds a password.
     #[error("bus.url cannot be parsed: {0}")]
     InvalidUrl(String),

@@ -1,9 +1,10 @@
 //! Batches that handlers are working on: without their ages a consumer that hangs looks like an idle one.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use assay_platform::runtime::LockExt as _;
 use tokio::time::Instant;
 
 /// The start times of all batches in flight, by queue. Clones share one state.
@@ -55,7 +56,7 @@ impl Drop for InFlightGuard {
 
 fn lock(state: &Mutex<InFlightState>) -> MutexGuard<'_, InFlightState> {
     // Nothing panics while the lock is held.
-    state.lock().unwrap_or_else(PoisonError::into_inner)
+    state.locked()
 }
 
 #[cfg(test)]

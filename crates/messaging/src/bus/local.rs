@@ -3,8 +3,9 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use assay_platform::runtime::LockExt as _;
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
@@ -203,5 +204,5 @@ async fn handle_batch(
 
 /// The map is only changed by single calls that do not panic.
 fn lock(queues: &Mutex<QueuesByName>) -> MutexGuard<'_, QueuesByName> {
-    queues.lock().unwrap_or_else(PoisonError::into_inner)
+    queues.locked()
 }

@@ -1,6 +1,7 @@
 //! The inbox: handled events of each consumer, recorded in the transaction of its work. Redelivered events are recognised,
 //! so that the work takes effect exactly once.
 
+#[cfg(feature = "distributed")]
 mod postgres;
 mod sqlite;
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! Backlog limits of an outbox: while the bus is down the table grows, and the disk is finite.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::time::Timestamp;
 use assay_platform::db::DatabaseError;
-use assay_platform::runtime::now;
+use assay_platform::runtime::{LockExt as _, now};
 use futures_util::future::BoxFuture;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -187,7 +187,7 @@ impl Backlog {
 
     fn draining(&self) -> MutexGuard<'_, Vec<OrganizationId>> {
         // Nothing panics while the lock is held.
-        self.snapshot.draining.lock().unwrap_or_else(PoisonError::into_inner)
+        self.snapshot.draining.locked()
     }
 
     fn record(&self, oldest: Option<Timestamp>, events: u64) {

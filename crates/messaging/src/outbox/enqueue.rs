@@ -2,17 +2,14 @@
 
 use assay_platform::db::DatabaseError;
 
-use super::direct_dispatch::DirectDispatch;
+use super::fast_path::FastPathClaim;
 use crate::envelope::OutgoingEvent;
 
 /// A connection to either database, so that the statements of a service can be written once for both.
 pub trait Connection {
     #[doc(hidden)]
-    fn enqueue_events(
-        &mut self,
-        events: &[OutgoingEvent],
-        dispatch: DirectDispatch,
-    ) -> Result<(), DatabaseError>;
+    fn enqueue_events(&mut self, events: &[OutgoingEvent], claim: FastPathClaim)
+    -> Result<(), DatabaseError>;
 
     #[doc(hidden)]
     fn enqueue_returned_events(&mut self, events: &[OutgoingEvent]) -> Result<(), DatabaseError>;
@@ -25,9 +22,9 @@ pub trait Connection {
 pub fn enqueue(
     connection: &mut impl Connection,
     events: &[OutgoingEvent],
-    dispatch: DirectDispatch,
+    claim: FastPathClaim,
 ) -> Result<(), DatabaseError> {
-    connection.enqueue_events(events, dispatch)
+    connection.enqueue_events(events, claim)
 }
 
 /// Writes events that return to the bus, with their counts of `cut_short`. One whose earlier return is still in the outbox, pending

@@ -2,10 +2,11 @@
 //! confirmed the event: an outage of the bus only makes the table grow.
 
 mod backlog;
-mod direct_dispatch;
 mod enqueue;
+mod fast_path;
 mod gauges;
 mod poll_schedule;
+#[cfg(feature = "distributed")]
 mod postgres;
 mod relay;
 mod rows;
@@ -23,10 +24,10 @@ use assay_platform::runtime::now;
 use tokio::sync::Notify;
 
 pub use self::backlog::{Backlog, BacklogFull, BacklogLimits};
-pub use self::direct_dispatch::DirectDispatch;
-use self::direct_dispatch::DispatchQueue;
 pub(crate) use self::enqueue::enqueue_returned;
 pub use self::enqueue::{Connection, enqueue};
+use self::fast_path::DispatchQueue;
+pub use self::fast_path::FastPathClaim;
 pub use self::relay::relay;
 use self::rows::{AloneClaim, BatchLimit, Claimed, LEASE_MILLIS, PublishResults};
 pub use self::rows::{DeadEvent, OutboxStatus};
@@ -36,6 +37,7 @@ use crate::envelope::OutgoingEvent;
 macro_rules! on_database {
     ($outbox:ident, $access:ident, $statement:ident $(, $argument:expr)*) => {
         match &$outbox.database {
+            #[cfg(feature = "distributed")]
             Database::Postgres(database) => {
                 database.run(move |connection| postgres::$statement(connection $(, $argument)*)).await
             }
@@ -70,18 +72,18 @@ impl Outbox {
     /// To be called before a transaction that writes events: decides whether they take the fast path, claimed by the relay
     /// of this process. The caller must call [`Self::dispatch`] after the commit; otherwise the events stay blocked until
     /// the lease expires.
-    pub fn direct_dispatch(&self) -> DirectDispatch {
+    pub fn claim_fast_path(&self) -> FastPathClaim {
         if self.fast_path.has_room() {
-            DirectDispatch::until(now().plus_millis(LEASE_MILLIS))
+            FastPathClaim::until(now().plus_millis(LEASE_MILLIS))
         } else {
-            DirectDispatch::NONE
+            FastPathClaim::NONE
         }
     }
 
-    /// To be called after the commit: passes the events to the relay of this process. With [`DirectDispatch::NONE`] the
+    /// To be called after the commit: passes the events to the relay of this process. With [`FastPathClaim::NONE`] the
     /// same as [`Self::wake`].
-    pub fn dispatch(&self, dispatch: DirectDispatch, events: Vec<OutgoingEvent>) {
-        match dispatch.claimed_until() {
+    pub fn dispatch(&self, claim: FastPathClaim, events: Vec<OutgoingEvent>) {
+        match claim.claimed_until() {
             Some(claimed_until) => self.fast_path.push(events, now(), claimed_until),
             None => self.wake(),
         }

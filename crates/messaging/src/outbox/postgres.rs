@@ -13,8 +13,8 @@ use diesel::sql_types::{self, Array};
 use uuid::Uuid;
 
 pub(super) use self::statements::*;
-use super::direct_dispatch::DirectDispatch;
 use super::enqueue;
+use super::fast_path::FastPathClaim;
 use crate::envelope::OutgoingEvent;
 
 type Connection = PgConnection;
@@ -65,7 +65,7 @@ impl enqueue::Connection for Connection {
     fn enqueue_events(
         &mut self,
         events: &[OutgoingEvent],
-        dispatch: DirectDispatch,
+        claim: FastPathClaim,
     ) -> Result<(), DatabaseError> {
         let created_at = now().as_millis();
         for events in events.chunks(ROWS_PER_STATEMENT) {
@@ -76,7 +76,7 @@ impl enqueue::Connection for Connection {
                 .bind::<Array<sql_types::Bool>, _>(column(events, |event| event.needs_consumer))
                 .bind::<Array<sql_types::Text>, _>(column(events, |event| event.payload.as_str()))
                 .bind::<sql_types::BigInt, _>(created_at)
-                .bind::<sql_types::BigInt, _>(dispatch.claimed_until_millis())
+                .bind::<sql_types::BigInt, _>(claim.claimed_until_millis())
                 .execute(self)?;
         }
         Ok(())

@@ -34,6 +34,8 @@ const UNROUTABLE_DELAY_MILLIS: (i64, i64) = (1_000, 10_000);
 /// Between attempts to record results.
 const RECORD_RETRY: ExponentialBuilder = backoff(Duration::from_millis(100), Duration::from_secs(2));
 const RECORD_ATTEMPTS: u32 = 5;
+/// From a look for events that are published alone to the next one, at least and at most; in between others are published concurrently.
+const ALONE_WAIT_MILLIS: [i64; 2] = [1_000, 30_000];
 /// Claims during shutdown. A larger backlog is left to the next start, or to other relays.
 const FLUSH_BATCHES: usize = 4;
 /// From the stop to the end of the relay: well within the time that a process has for its shutdown.
@@ -51,15 +53,19 @@ pub fn relay(outbox: Outbox, bus: Bus, stop: CancellationToken) -> BoxFuture<'st
 async fn publish_all(outbox: Outbox, bus: Bus, stop: CancellationToken) {
     let mut schedule = PollSchedule::default();
     let mut publishing = FuturesUnordered::new();
-    // Until there are no events that must be published alone, nothing is published concurrently.
-    let mut has_alone = true;
+    // While an event that must be published alone is due, nothing is published beside it. At the start there may be some.
+    let mut alone_due = Some(Timestamp::MIN);
     while !stop.is_cancelled() {
-        has_alone |= outbox.take_returned();
+        if outbox.take_returned() {
+            alone_due = Some(Timestamp::MIN);
+        }
+        let has_alone = alone_due.is_some_and(|due| due <= now());
         let is_limited = has_alone || schedule.in_outage();
         let max_batches = if is_limited { 1 } else { MAX_CONCURRENT_BATCHES };
         outbox.fast_path.set_open(!is_limited);
         if publishing.len() < max_batches && schedule.is_due() {
-            match claim(&outbox, &mut schedule, &mut has_alone).await {
+            let alone_due = has_alone.then_some(&mut alone_due);
+            match claim(&outbox, &mut schedule, alone_due).await {
                 Ok(claimed) if claimed.is_empty() => schedule.idle(),
                 Ok(claimed) => publishing.push(publish(&outbox, &bus, &stop, claimed)),
                 Err(error) => schedule.record_failure(&error.to_string()),
@@ -133,20 +139,24 @@ async fn flush(outbox: &Outbox, bus: &Bus, stop: &CancellationToken) {
     }
 }
 
-/// Rows to publish together. While `has_alone`, rows that are published alone come first.
+/// Rows to publish together. A row that is published alone comes first, when one is due: `alone_due` is when the next one is.
 async fn claim(
     outbox: &Outbox,
     schedule: &mut PollSchedule,
-    has_alone: &mut bool,
+    alone_due: Option<&mut Option<Timestamp>>,
 ) -> Result<Vec<Claimed>, DatabaseError> {
     if schedule.take_clock_check() {
         outbox.repair_clock_skew(now()).await?;
     }
-    if *has_alone {
-        match outbox.claim_alone(now()).await? {
+    if let Some(alone_due) = alone_due {
+        *alone_due = match outbox.claim_alone(now()).await? {
             AloneClaim::Due(claimed) => return Ok(claimed),
-            AloneClaim::Waiting => {}
-            AloneClaim::None => *has_alone = false,
+            // Another process may have claimed the first one, or its time be changed.
+            AloneClaim::Waiting(due) => {
+                let [soon, late] = ALONE_WAIT_MILLIS.map(|wait| now().plus_millis(wait));
+                Some(due.clamp(soon, late))
+            }
+            AloneClaim::None => None,
         }
     }
     let claimed = outbox.claim(now(), BatchLimit::CLAIM).await?;

@@ -76,8 +76,8 @@ pub(super) struct Claimed {
 pub(super) enum AloneClaim {
     /// One row.
     Due(Vec<Claimed>),
-    /// There are such rows, and none is due.
-    Waiting,
+    /// There are such rows, and the first of them is due then.
+    Waiting(Timestamp),
     None,
 }
 

@@ -12,8 +12,8 @@ use diesel::sqlite::SqliteConnection;
 
 use self::statements::outbox;
 pub(super) use self::statements::*;
-use super::direct_dispatch::DirectDispatch;
 use super::enqueue;
+use super::fast_path::FastPathClaim;
 use crate::envelope::OutgoingEvent;
 
 type Connection = SqliteConnection;
@@ -52,7 +52,7 @@ impl enqueue::Connection for Connection {
     fn enqueue_events(
         &mut self,
         events: &[OutgoingEvent],
-        dispatch: DirectDispatch,
+        claim: FastPathClaim,
     ) -> Result<(), DatabaseError> {
         let created_at = now().as_millis();
         for event in events {
@@ -64,7 +64,7 @@ impl enqueue::Connection for Connection {
                 .bind::<sql_types::Text, _>(&event.payload)
                 .bind::<sql_types::BigInt, _>(created_at)
                 .bind::<sql_types::BigInt, _>(created_at)
-                .bind::<sql_types::BigInt, _>(dispatch.claimed_until_millis())
+                .bind::<sql_types::BigInt, _>(claim.claimed_until_millis())
                 .execute(self)?;
         }
         Ok(())

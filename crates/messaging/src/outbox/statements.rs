@@ -5,7 +5,7 @@ use assay_contracts::ids::{EventId, OrganizationId};
 use assay_contracts::time::Timestamp;
 use assay_platform::db::{DatabaseError, StoredId, static_sql};
 use diesel::Connection as _;
-use diesel::dsl::{count_star, exists, min};
+use diesel::dsl::{count_star, min};
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 
@@ -69,9 +69,14 @@ pub(in crate::outbox) fn claim_alone(
     if !claimed.is_empty() {
         return Ok(AloneClaim::Due(claimed));
     }
-    let any = outbox::table.filter(outbox::dead_at.is_null()).filter(outbox::cut_short.ge(ALONE));
-    let is_waiting: bool = diesel::select(exists(any)).get_result(connection)?;
-    Ok(if is_waiting { AloneClaim::Waiting } else { AloneClaim::None })
+    let first: Option<i64> = outbox::table
+        .filter(outbox::dead_at.is_null())
+        .filter(outbox::cut_short.ge(ALONE))
+        .order((outbox::next_attempt_at, outbox::id))
+        .select(outbox::next_attempt_at)
+        .first(connection)
+        .optional()?;
+    Ok(first.map_or(AloneClaim::None, |due| AloneClaim::Waiting(Timestamp::saturating_from_millis(due))))
 }
 
 fn claim_by(

@@ -13,7 +13,7 @@ use diesel::Connection;
 use futures_util::future::try_join_all;
 
 use super::rows::{BatchLimit, LEASE_MILLIS, MAX_SCHEDULE_MILLIS, Postponed, PublishResults};
-use super::{DirectDispatch, Outbox};
+use super::{FastPathClaim, Outbox};
 use crate::conformance::on_both_databases;
 use crate::envelope::OutgoingEvent;
 use crate::outbox;
@@ -55,7 +55,7 @@ async fn rolled_back_events_are_not_claimed(database: Database) -> Result<()> {
             postgres
                 .run(move |connection| {
                     connection.transaction(|connection| {
-                        outbox::enqueue(connection, &events, DirectDispatch::NONE)?;
+                        outbox::enqueue(connection, &events, FastPathClaim::NONE)?;
                         Err(abort())
                     })
                 })
@@ -64,7 +64,7 @@ async fn rolled_back_events_are_not_claimed(database: Database) -> Result<()> {
         Database::Sqlite(sqlite) => {
             sqlite
                 .write(move |connection| {
-                    outbox::enqueue(connection, &events, DirectDispatch::NONE)?;
+                    outbox::enqueue(connection, &events, FastPathClaim::NONE)?;
                     Err(abort())
                 })
                 .await
@@ -290,10 +290,10 @@ fn postponed(event: &OutgoingEvent, next_attempt_at: Timestamp, counts_attempt: 
 async fn enqueue(database: &Database, events: Vec<OutgoingEvent>) -> Result<(), DatabaseError> {
     match database {
         Database::Postgres(postgres) => {
-            postgres.run(move |connection| outbox::enqueue(connection, &events, DirectDispatch::NONE)).await
+            postgres.run(move |connection| outbox::enqueue(connection, &events, FastPathClaim::NONE)).await
         }
         Database::Sqlite(sqlite) => {
-            sqlite.write(move |connection| outbox::enqueue(connection, &events, DirectDispatch::NONE)).await
+            sqlite.write(move |connection| outbox::enqueue(connection, &events, FastPathClaim::NONE)).await
         }
     }
 }

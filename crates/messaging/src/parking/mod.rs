@@ -6,6 +6,7 @@
 //! the bus, which has the retries and the dead letters; it is not parked a second time.
 
 mod handler;
+#[cfg(feature = "distributed")]
 mod postgres;
 mod rows;
 mod sqlite;
@@ -16,10 +17,11 @@ mod turns;
 mod worker;
 
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use assay_contracts::ids::OrganizationId;
 use assay_platform::db::Database;
+use assay_platform::runtime::LockExt as _;
 use tokio::sync::{Notify, Semaphore};
 use uuid::Uuid;
 
@@ -94,7 +96,7 @@ impl Shared {
 
     fn last(&self) -> MutexGuard<'_, OrganizationId> {
         // Nothing panics while the lock is held.
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+        self.last.locked()
     }
 }
 

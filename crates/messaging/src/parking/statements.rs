@@ -139,7 +139,7 @@ pub(in crate::parking) fn settle(
     let returned: Vec<Key> = settled.returned.iter().map(|event| (event.organization_id, event.id)).collect();
     let removed: Vec<Key> = settled.done.iter().chain(&returned).copied().collect();
     diesel::delete(rows_of!(removed)).execute(connection)?;
-    // These claims had a result: what is left are those that ended with their process.
+    // A released claim is not counted, so `claims` counts only claims that ended with their process.
     diesel::update(rows_of!(settled.released))
         .set((parked::claimed_until.eq(0), parked::claims.eq(parked::claims - 1)))
         .execute(connection)?;
@@ -175,6 +175,7 @@ struct ParkedRow {
 
 impl From<ParkedRow> for ParkedEvent {
     fn from(row: ParkedRow) -> Self {
+        // Only events that were neither returned nor cut short are parked (`may_be_parked`).
         let event = OutgoingEvent {
             id: EventId::from(row.event_id.0),
             topic: row.topic,

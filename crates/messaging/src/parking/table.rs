@@ -4,14 +4,17 @@ use assay_contracts::ids::OrganizationId;
 use assay_contracts::time::Timestamp;
 use assay_platform::db::{Database, DatabaseError};
 
+#[cfg(feature = "distributed")]
+use super::postgres;
 use super::rows::{Claim, Key, Settled};
-use super::{Parking, postgres, sqlite};
+use super::{Parking, sqlite};
 use crate::envelope::OutgoingEvent;
 
 /// Runs a statement in a transaction (`write`) or without one (`read`).
 macro_rules! on_database {
     ($parking:ident, $access:ident, $statement:ident $(, $argument:expr)*) => {
         match &$parking.database {
+            #[cfg(feature = "distributed")]
             Database::Postgres(database) => {
                 database.$access(move |connection| postgres::$statement(connection $(, $argument)*)).await
             }

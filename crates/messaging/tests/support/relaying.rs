@@ -1,7 +1,7 @@
 //! Shared by the tests of the relay and of the fast path: every pair of a database and a bus, and relays of an outbox.
 
 use anyhow::Result;
-use assay_messaging::outbox::{self, DirectDispatch, Outbox, relay};
+use assay_messaging::outbox::{self, FastPathClaim, Outbox, relay};
 use assay_messaging::{Bus, MIGRATIONS, OutgoingEvent};
 use assay_platform::db::{Database, DatabaseError, Migrations};
 use tokio_util::sync::CancellationToken;
@@ -43,21 +43,21 @@ pub async fn run_stopped_relay(outbox: &Outbox, bus: &Bus) {
 }
 
 pub async fn enqueue(database: &Database, events: &[OutgoingEvent]) -> Result<(), DatabaseError> {
-    enqueue_for(database, events, DirectDispatch::NONE).await
+    enqueue_for(database, events, FastPathClaim::NONE).await
 }
 
 pub async fn enqueue_for(
     database: &Database,
     events: &[OutgoingEvent],
-    dispatch: DirectDispatch,
+    claim: FastPathClaim,
 ) -> Result<(), DatabaseError> {
     let events = events.to_vec();
     match database {
         Database::Postgres(postgres) => {
-            postgres.run(move |connection| outbox::enqueue(connection, &events, dispatch)).await
+            postgres.run(move |connection| outbox::enqueue(connection, &events, claim)).await
         }
         Database::Sqlite(sqlite) => {
-            sqlite.write(move |connection| outbox::enqueue(connection, &events, dispatch)).await
+            sqlite.write(move |connection| outbox::enqueue(connection, &events, claim)).await
         }
     }
 }

@@ -13,6 +13,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, anyhow};
+use assay_platform::runtime::LockExt as _;
 use nix::{
     errno::Errno,
     sys::{
@@ -50,7 +51,7 @@ struct Shared {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Option<ExitStatus>> {
-        self.exit.lock().unwrap_or_else(PoisonError::into_inner)
+        self.exit.locked()
     }
 }
 

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use super::{
     GRACE,
     folder::{StackFolder, StackLock},
-    ledger::{Ledger, SUPERVISOR},
+    pid_files::{PidFiles, SUPERVISOR},
     unit::{Phase, stop_signal},
 };
 use crate::{identity::ProcessIdentity, postgres, process::Signal, rabbit, wait::wait_for};
@@ -29,28 +29,28 @@ pub fn down(folder: &Path) -> Result<Vec<String>> {
         return Ok(Vec::new());
     }
     let folder = StackFolder::open(folder)?;
-    let ledger = Ledger::new(folder.clone());
+    let pid_files = PidFiles::new(folder.clone());
     let mut stopped = Vec::new();
     // Held until the end, so that no stack can be started here meanwhile.
-    let _lock = take_lock(&folder, &ledger, &mut stopped)?;
-    let names = ledger.names()?;
+    let _lock = take_lock(&folder, &pid_files, &mut stopped)?;
+    let names = pid_files.names()?;
     for phase in Phase::ALL {
         let members = names.iter().filter(|name| *name != SUPERVISOR && Phase::of(name) == phase);
-        stopped.extend(stop_all(&ledger, members)?);
+        stopped.extend(stop_all(&pid_files, members)?);
     }
     clear_leftovers(&folder)?;
     for name in &names {
-        ledger.remove(name)?;
+        pid_files.remove(name)?;
     }
     Ok(stopped)
 }
 
 /// Stops a running supervisor and takes the lock that it releases.
-fn take_lock(folder: &StackFolder, ledger: &Ledger, stopped: &mut Vec<String>) -> Result<StackLock> {
+fn take_lock(folder: &StackFolder, pid_files: &PidFiles, stopped: &mut Vec<String>) -> Result<StackLock> {
     if let Some(lock) = folder.try_lock()? {
         return Ok(lock);
     }
-    let Some(supervisor) = ledger.living(SUPERVISOR)? else {
+    let Some(supervisor) = pid_files.living(SUPERVISOR)? else {
         bail!(
             "a process that is not recorded holds the lock of {}: try again in a moment",
             folder.path().display()
@@ -65,10 +65,10 @@ fn take_lock(folder: &StackFolder, ledger: &Ledger, stopped: &mut Vec<String>) -
 }
 
 /// Stops the members of a phase together; returns the names of those that ran.
-fn stop_all<'a>(ledger: &Ledger, names: impl Iterator<Item = &'a String>) -> Result<Vec<String>> {
+fn stop_all<'a>(pid_files: &PidFiles, names: impl Iterator<Item = &'a String>) -> Result<Vec<String>> {
     let mut running = Vec::new();
     for name in names {
-        if let Some(process) = ledger.living(name)? {
+        if let Some(process) = pid_files.living(name)? {
             process.signal(stop_signal(name))?;
             running.push((name, process));
         }

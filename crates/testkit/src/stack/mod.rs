@@ -18,7 +18,7 @@ mod environment;
 mod folder;
 mod gateway_address;
 mod key;
-mod ledger;
+mod pid_files;
 mod provision;
 mod readiness;
 mod secrets;

@@ -14,7 +14,7 @@ use std::{
 use anyhow::{Result, bail};
 
 use super::{
-    ledger::Ledger,
+    pid_files::PidFiles,
     unit::{Phase, State, Unit, stop_signal},
 };
 use crate::{
@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Time limit for leftover processes to end.
-const CLEAR_LIMIT: Duration = Duration::from_secs(10);
+const CLEAN_UP_LIMIT: Duration = Duration::from_secs(10);
 
 /// Poll interval for conditions.
 const TICK: Duration = Duration::from_millis(50);
@@ -53,7 +53,7 @@ impl Error for StopRequested {}
 #[derive(Debug)]
 pub(super) struct Supervisor {
     units: Vec<Unit>,
-    ledger: Ledger,
+    pid_files: PidFiles,
     events: Receiver<Event>,
     reporter: Sender<Event>,
     grace: Duration,
@@ -62,12 +62,12 @@ pub(super) struct Supervisor {
 impl Supervisor {
     /// `grace` is how long a process may take to stop before it is killed.
     pub(super) fn new(
-        ledger: Ledger,
+        pid_files: PidFiles,
         events: Receiver<Event>,
         reporter: Sender<Event>,
         grace: Duration,
     ) -> Self {
-        Self { units: Vec::new(), ledger, events, reporter, grace }
+        Self { units: Vec::new(), pid_files, events, reporter, grace }
     }
 
     /// Starts a process and restarts it whenever it ends.
@@ -83,7 +83,7 @@ impl Supervisor {
     /// Runs a process to its end. A stop signal stops it.
     pub(super) fn run_to_end(&mut self, spec: &ProcessSpec) -> Result<ExitStatus> {
         let process = Process::spawn(spec)?;
-        self.ledger.record(spec.name(), process.pid())?;
+        self.pid_files.record(spec.name(), process.pid())?;
         let outcome = loop {
             if let Some(status) = process.exit_status() {
                 break Ok(status);
@@ -93,7 +93,7 @@ impl Supervisor {
                 break Err(error);
             }
         };
-        self.ledger.remove(spec.name())?;
+        self.pid_files.remove(spec.name())?;
         outcome
     }
 
@@ -166,13 +166,13 @@ impl Supervisor {
         Ok(())
     }
 
-    /// The end of a process that was dropped because it could not be recorded may be reported when its successor is
-    /// already running.
+    /// Schedules the restart of a unit whose process ended. Ignores a late report about an earlier process: its successor may be
+    /// running already.
     fn handle_exit(&mut self, name: &str, exit: Exit) {
         let is_current = |unit: &Unit| unit.process().is_some_and(|process| process.pid() == exit.pid);
         let mut units = self.units.iter_mut();
         let Some(unit) = units.find(|unit| unit.name() == name && is_current(unit)) else { return };
-        let wait = unit.retry();
+        let wait = unit.schedule_restart();
         let log = unit.spec.log().map(|path| path.display().to_string());
         tracing::warn!(process = name, status = %exit.status, restart_in = ?wait, log, "a process ended and will be restarted");
     }
@@ -180,14 +180,14 @@ impl Supervisor {
     fn restart(&mut self, position: usize) {
         if let Err(error) = self.try_start(position) {
             let unit = &mut self.units[position];
-            let wait = unit.retry();
+            let wait = unit.schedule_restart();
             tracing::error!(process = unit.name(), error = %format!("{error:#}"), retry_in = ?wait, "cannot restart a process");
         }
     }
 
     fn try_start(&mut self, position: usize) -> Result<()> {
         let unit = &mut self.units[position];
-        if !unit.is_clear()? {
+        if !unit.clean_up()? {
             unit.recheck_soon();
             return Ok(());
         }
@@ -201,7 +201,7 @@ impl Supervisor {
         let pid = process.pid();
         unit.run(process);
         tracing::info!(process = unit.name(), pid, "started");
-        self.ledger.record(unit.name(), pid)
+        self.pid_files.record(unit.name(), pid)
     }
 
     fn signal_phase(&self, phase: Phase, mode: StopMode) {
@@ -227,11 +227,11 @@ impl Supervisor {
             }
             // Dropping a process kills and reaps it.
             unit.state = State::Stopped;
-            let cleared = || Ok(unit.is_clear()?.then_some(()));
-            if let Err(error) = wait_for("leftover processes to end", CLEAR_LIMIT, cleared) {
+            let cleared = || Ok(unit.clean_up()?.then_some(()));
+            if let Err(error) = wait_for("leftover processes to end", CLEAN_UP_LIMIT, cleared) {
                 tracing::warn!(process = unit.name(), error = %format!("{error:#}"), "processes stay behind");
             }
-            if let Err(error) = self.ledger.remove(unit.name()) {
+            if let Err(error) = self.pid_files.remove(unit.name()) {
                 tracing::warn!(process = unit.name(), error = %format!("{error:#}"), "its pid file stays behind");
             }
         }
@@ -258,9 +258,9 @@ mod tests {
     #[test]
     fn late_exit_of_a_predecessor_does_not_affect_the_successor() {
         let folder = tempfile::tempdir().unwrap();
-        let ledger = Ledger::new(StackFolder::create(folder.path()).unwrap());
+        let pid_files = PidFiles::new(StackFolder::create(folder.path()).unwrap());
         let (reporter, events) = mpsc::channel();
-        let mut supervisor = Supervisor::new(ledger, events, reporter.clone(), Duration::ZERO);
+        let mut supervisor = Supervisor::new(pid_files, events, reporter.clone(), Duration::ZERO);
         let sleeper = ProcessSpec::new("ingest", "/bin/sleep", Output::File("/dev/null".into()));
         supervisor.start(Unit::new(sleeper.arguments(["600"]))).unwrap();
         let pid = supervisor.pid_of("ingest").unwrap();

@@ -96,8 +96,8 @@ impl Unit {
         self.spec.name()
     }
 
-    /// Whether nothing is left of an earlier run. Call it only while the process does not run.
-    pub(super) fn is_clear(&self) -> Result<bool> {
+    /// Signals left-over processes; true when none is left. Call it only while the process does not run.
+    pub(super) fn clean_up(&self) -> Result<bool> {
         (self.clean_up)()
     }
 
@@ -117,7 +117,7 @@ impl Unit {
     }
 
     /// Schedules the next start and returns the delay.
-    pub(super) fn retry(&mut self) -> Duration {
+    pub(super) fn schedule_restart(&mut self) -> Duration {
         let lifetime = match &self.state {
             State::Running { since, .. } => since.elapsed(),
             State::Waiting { .. } | State::Stopped => Duration::ZERO,

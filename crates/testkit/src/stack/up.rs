@@ -15,7 +15,7 @@ use super::{
     environment,
     folder::StackFolder,
     gateway_address::GatewayAddress,
-    ledger::{Ledger, SUPERVISOR},
+    pid_files::{PidFiles, SUPERVISOR},
     provision, readiness,
     secrets::Secrets,
     settings::StackSettings,
@@ -63,18 +63,18 @@ pub fn up(settings: &StackSettings, options: &UpOptions) -> Result<()> {
             folder.path().display()
         );
     };
-    let ledger = Ledger::new(folder.clone());
-    ledger.refuse_leftovers()?;
+    let pid_files = PidFiles::new(folder.clone());
+    pid_files.refuse_leftovers()?;
     let gateway = GatewayAddress::claim(&settings.gateway_listen)?;
-    ledger.record(SUPERVISOR, std::process::id())?;
+    pid_files.record(SUPERVISOR, std::process::id())?;
     // `key` must not use the addresses of the last run.
     variables::remove(&folder.environment())?;
 
-    let mut supervisor = Supervisor::new(ledger.clone(), events, reporter, options.grace);
+    let mut supervisor = Supervisor::new(pid_files.clone(), events, reporter, options.grace);
     let stack = Stack { assay, folder, settings, gateway, ready_within: options.ready_within };
     let outcome = stack.start(&mut supervisor).and_then(|()| supervisor.supervise());
     supervisor.stop();
-    ledger.remove(SUPERVISOR)?;
+    pid_files.remove(SUPERVISOR)?;
     match outcome {
         Err(error) if !error.is::<StopRequested>() => Err(error),
         _ => Ok(()),

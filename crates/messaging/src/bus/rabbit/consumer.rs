@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::broker::{Broker, CountGuard};
 use super::delivery_buffer::{AloneDelivery, BufferedEvent, DeliveryBuffer};
-use super::handler_call::{FinishedCall, HandlerCall, InFlightEvents, Storing};
+use super::handler_call::{FailureStore, FinishedCall, HandlerCall, InFlightEvents};
 use crate::backoff::backoff;
 use crate::bus::MAX_IN_FLIGHT_BYTES;
 use crate::bus::delivery::{Handler, Subscription};
@@ -115,7 +115,7 @@ impl Consumer {
                     None => break SessionEnd::Stopped,
                 }
             }
-            match self.finish_calls_until_checked(&mut buffer, stop).await {
+            match self.serve_alone_queue(&mut buffer, stop).await {
                 Some(Ok(())) => {}
                 Some(Err(reason)) => break SessionEnd::Lost(reason),
                 None => break SessionEnd::Stopped,
@@ -148,13 +148,13 @@ impl Consumer {
         end
     }
 
-    /// Moves suspects to the queue of events that are handled alone, and calls the handler with buffered events: up to
-    /// `max_in_flight`, or with one of that queue and nothing else.
+    /// Moves events that were cut short twice to the queue of events that are handled alone, and calls the handler with buffered
+    /// events: up to `max_in_flight`, or with one of that queue and nothing else.
     fn dispatch(&mut self, buffer: &mut DeliveryBuffer, stop: &CancellationToken) {
-        let suspects = buffer.take_suspects();
-        if !suspects.is_empty() {
+        let cut_short_twice = buffer.take_cut_short_twice();
+        if !cut_short_twice.is_empty() {
             self.alone.has_events = true;
-            self.calls.push(Box::pin(self.storing(buffer, stop).run(suspects)));
+            self.calls.push(Box::pin(self.failure_store(buffer, stop).store(cut_short_twice)));
         }
         let max_in_flight = self.subscription.max_in_flight.max(1);
         while !self.alone.has_events
@@ -172,12 +172,16 @@ impl Consumer {
         let added = InFlightEvents::of(&events);
         self.in_flight.events += added.events;
         self.in_flight.bytes += added.bytes;
-        let call = HandlerCall { handler: self.handler.clone(), events, storing: self.storing(buffer, stop) };
+        let call = HandlerCall {
+            handler: self.handler.clone(),
+            events,
+            failure_store: self.failure_store(buffer, stop),
+        };
         self.calls.push(Box::pin(call.run()));
     }
 
-    fn storing(&self, buffer: &DeliveryBuffer, stop: &CancellationToken) -> Storing {
-        Storing {
+    fn failure_store(&self, buffer: &DeliveryBuffer, stop: &CancellationToken) -> FailureStore {
+        FailureStore {
             broker: self.broker.clone(),
             queue: self.subscription.queue,
             session: buffer.session().clone(),
@@ -187,7 +191,7 @@ impl Consumer {
 
     /// Looks whether events wait to be handled alone, and calls the handler with the next one once all other calls have
     /// ended. `None` when `stop` was cancelled first.
-    async fn finish_calls_until_checked(
+    async fn serve_alone_queue(
         &mut self,
         buffer: &mut DeliveryBuffer,
         stop: &CancellationToken,
@@ -206,7 +210,7 @@ impl Consumer {
                 Ok(AloneDelivery::None) => self.alone.has_events = false,
                 Ok(AloneDelivery::Event(events)) => self.call(events, buffer, stop),
                 Ok(AloneDelivery::CutShort(events)) => {
-                    self.calls.push(Box::pin(self.storing(buffer, stop).run(events)));
+                    self.calls.push(Box::pin(self.failure_store(buffer, stop).store(events)));
                 }
                 Err(reason) => return Some(Err(reason)),
             }
@@ -214,7 +218,7 @@ impl Consumer {
         Some(Ok(()))
     }
 
-    /// Acknowledges completed events. Fails for a session that is over, which the next session ignores.
+    /// Acks completed events. An error of an earlier session's call does not end the current session.
     async fn finish_call(&mut self, finished: FinishedCall) -> Result<(), String> {
         self.in_flight.events -= finished.in_flight.events;
         self.in_flight.bytes -= finished.in_flight.bytes;

@@ -27,7 +27,7 @@ pub(super) struct DeliveryBuffer {
     messages: ReadyChunks<lapin::Consumer>,
     events: VecDeque<BufferedEvent>,
     /// Events that may have ended the process or the connection before.
-    suspects: Vec<SettledEvent>,
+    cut_short_twice: Vec<SettledEvent>,
     window: PrefetchWindow,
 }
 
@@ -70,7 +70,7 @@ impl DeliveryBuffer {
             session: Arc::new(session),
             messages,
             events: VecDeque::new(),
-            suspects: Vec::new(),
+            cut_short_twice: Vec::new(),
             window,
         })
     }
@@ -98,8 +98,8 @@ impl DeliveryBuffer {
         self.events.drain(..count.min(self.events.len())).collect()
     }
 
-    pub(super) fn take_suspects(&mut self) -> Vec<SettledEvent> {
-        mem::take(&mut self.suspects)
+    pub(super) fn take_cut_short_twice(&mut self) -> Vec<SettledEvent> {
+        mem::take(&mut self.cut_short_twice)
     }
 
     /// The next event that is handled alone.
@@ -150,7 +150,7 @@ impl DeliveryBuffer {
         for delivery in deliveries {
             let events = self.unpack(delivery.map_err(|error| error.to_string())?);
             if events.iter().any(|event| event.original.cut_short >= cut_short::ALONE) {
-                self.suspects.extend(settled(events, || DeliveryResult::HandleAlone));
+                self.cut_short_twice.extend(settled(events, || DeliveryResult::HandleAlone));
             } else {
                 self.events.extend(events);
             }

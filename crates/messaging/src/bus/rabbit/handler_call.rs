@@ -25,11 +25,11 @@ const STORE_RETRY: ExponentialBuilder = backoff(Duration::from_millis(250), Dura
 pub(super) struct HandlerCall {
     pub(super) handler: Arc<dyn Handler>,
     pub(super) events: Vec<BufferedEvent>,
-    pub(super) storing: Storing,
+    pub(super) failure_store: FailureStore,
 }
 
 /// Stores events that are not done, for as long as the session lives.
-pub(super) struct Storing {
+pub(super) struct FailureStore {
     pub(super) broker: Arc<Broker>,
     pub(super) queue: &'static str,
     pub(super) session: Arc<Session>,
@@ -63,17 +63,17 @@ impl HandlerCall {
     /// Calls the handler, then stores failed deliveries.
     pub(super) async fn run(self) -> FinishedCall {
         let in_flight = InFlightEvents::of(&self.events);
-        let Storing { broker, queue, .. } = &self.storing;
+        let FailureStore { broker, queue, .. } = &self.failure_store;
         let guard = broker.in_flight.begin(queue);
         let max_attempts = broker.retries.max_attempts;
         let handled = invoke_readable(&*self.handler, self.events, guard, max_attempts).await;
-        FinishedCall { in_flight, ..self.storing.run(handled).await }
+        FinishedCall { in_flight, ..self.failure_store.store(handled).await }
     }
 }
 
-impl Storing {
+impl FailureStore {
     /// Stores events that were not handled or failed.
-    pub(super) async fn run(self, mut events: Vec<SettledEvent>) -> FinishedCall {
+    pub(super) async fn store(self, mut events: Vec<SettledEvent>) -> FinishedCall {
         let mut completed = Vec::with_capacity(events.len());
         let mut error = None;
         for (failures, delay) in (1..).zip(STORE_RETRY.build()) {

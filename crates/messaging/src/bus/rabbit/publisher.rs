@@ -1,10 +1,10 @@
 //! Publishing with confirms. A message is sent when the broker has confirmed it and has not returned it.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use assay_platform::runtime::{AbortOnDrop, RuntimeHandle};
+use assay_platform::runtime::{AbortOnDrop, LockExt as _, RuntimeHandle};
 use futures_util::future::join_all;
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
 use lapin::protocol::{AMQPErrorKind, AMQPSoftError};
@@ -139,7 +139,7 @@ impl Publisher {
 
     fn connect_in_background(&self) {
         // Nothing panics while the lock is held.
-        let mut background = self.background.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut background = self.background.locked();
         if background.as_ref().is_none_or(AbortOnDrop::is_finished) {
             let link = Arc::clone(&self.link);
             *background = Some(self.runtime.spawn(async move {
@@ -218,7 +218,7 @@ impl Link {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, LinkState> {
         // Nothing panics while the lock is held.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.locked()
     }
 }
 

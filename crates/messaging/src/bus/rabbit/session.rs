@@ -1,9 +1,10 @@
 //! One connection of a consumer, from the declaration of its queues to the first error.
 
 use std::future::Future;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
+use assay_platform::runtime::LockExt as _;
 use lapin::options::{
     BasicAckOptions, BasicCancelOptions, BasicConsumeOptions, BasicGetOptions, BasicNackOptions,
     BasicQosOptions, QueueDeclareOptions,
@@ -125,7 +126,7 @@ impl Session {
 
     fn lock_outstanding(&self) -> MutexGuard<'_, Outstanding> {
         // Nothing panics while the lock is held.
-        self.outstanding.lock().unwrap_or_else(PoisonError::into_inner)
+        self.outstanding.locked()
     }
 }
 

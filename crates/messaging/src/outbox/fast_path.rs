@@ -7,9 +7,10 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use assay_contracts::time::Timestamp;
+use assay_platform::runtime::LockExt as _;
 use tokio::sync::Notify;
 
 use super::rows::{BatchLimit, Claimed, LEASE_MILLIS};
@@ -23,11 +24,11 @@ const MIN_LEASE_LEFT_MILLIS: i64 = LEASE_MILLIS / 2;
 
 /// Whether the events of a transaction take the fast path, and until when the relay of this process has claimed them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DirectDispatch {
+pub struct FastPathClaim {
     claimed_until: Option<Timestamp>,
 }
 
-impl DirectDispatch {
+impl FastPathClaim {
     /// No fast path: any relay may claim the events.
     pub const NONE: Self = Self { claimed_until: None };
 
@@ -108,7 +109,7 @@ impl DispatchQueue {
 
     fn queued(&self) -> MutexGuard<'_, Queued> {
         // Nothing panics while the lock is held.
-        self.queued.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queued.locked()
     }
 }
 

@@ -12,11 +12,11 @@ pub(super) const SUPERVISOR: &str = "supervisor";
 
 /// The records of one stack.
 #[derive(Clone, Debug)]
-pub(super) struct Ledger {
+pub(super) struct PidFiles {
     folder: StackFolder,
 }
 
-impl Ledger {
+impl PidFiles {
     pub(super) fn new(folder: StackFolder) -> Self {
         Self { folder }
     }
@@ -101,16 +101,16 @@ mod tests {
     fn recorded_process_is_found_until_removed() {
         let folder = tempfile::tempdir().unwrap();
         let stack = StackFolder::create(folder.path()).unwrap();
-        let ledger = Ledger::new(stack.clone());
-        ledger.record("ingest", std::process::id()).unwrap();
-        assert_eq!(ledger.living("ingest").unwrap().unwrap().pid(), std::process::id());
+        let pid_files = PidFiles::new(stack.clone());
+        pid_files.record("ingest", std::process::id()).unwrap();
+        assert_eq!(pid_files.living("ingest").unwrap().unwrap().pid(), std::process::id());
         assert_eq!(
             fs::read_to_string(stack.pid_file("ingest")).unwrap().trim(),
             std::process::id().to_string()
         );
-        assert!(ledger.refuse_leftovers().is_err());
-        ledger.remove("ingest").unwrap();
-        assert!(ledger.names().unwrap().is_empty());
+        assert!(pid_files.refuse_leftovers().is_err());
+        pid_files.remove("ingest").unwrap();
+        assert!(pid_files.names().unwrap().is_empty());
         assert!(!stack.pid_file("ingest").exists());
     }
 
@@ -120,8 +120,8 @@ mod tests {
         let stack = StackFolder::create(folder.path()).unwrap();
         let text = format!("{} 1 some-earlier-boot\n", std::process::id());
         fs::write(stack.processes().join("ingest"), text).unwrap();
-        let ledger = Ledger::new(stack);
-        assert_eq!(ledger.living("ingest").unwrap(), None);
-        ledger.refuse_leftovers().unwrap();
+        let pid_files = PidFiles::new(stack);
+        assert_eq!(pid_files.living("ingest").unwrap(), None);
+        pid_files.refuse_leftovers().unwrap();
     }
 }

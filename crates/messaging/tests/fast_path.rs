@@ -10,9 +10,10 @@ mod relaying;
 mod test_databases;
 
 use anyhow::Result;
-use assay_messaging::outbox::{DirectDispatch, Outbox};
+use assay_messaging::outbox::{FastPathClaim, Outbox};
 use assay_messaging::{Bus, OutgoingEvent};
-use assay_platform::db::Database;
+use assay_platform::db::{Database, DatabaseError};
+use diesel::RunQueryDsl as _;
 
 use relaying::{TABLES, enqueue, enqueue_for, run_stopped_relay, start_relay};
 use support::{
@@ -24,6 +25,7 @@ on_every_stack!(
     dispatched_events_are_published_once,
     claimed_events_without_dispatch_wait_for_their_lease,
     fast_path_is_closed_without_a_relay,
+    event_that_waits_to_be_alone_leaves_the_fast_path_open,
 );
 
 async fn dispatched_events_are_published_once(database: Database, bus: Bus) -> Result<()> {
@@ -33,10 +35,10 @@ async fn dispatched_events_are_published_once(database: Database, bus: Bus) -> R
     connected(&bus).await?;
     let outbox = Outbox::new(database.clone());
     let relay = start_relay(&outbox, &bus);
-    let dispatch = open_fast_path(&outbox).await?;
+    let claim = open_fast_path(&outbox).await?;
     let events: Vec<OutgoingEvent> = (0..600).map(|_| accepted()).collect();
-    enqueue_for(&database, &events, dispatch).await?;
-    outbox.dispatch(dispatch, events.clone());
+    enqueue_for(&database, &events, claim).await?;
+    outbox.dispatch(claim, events.clone());
     handler.wait_for_all(&events).await?;
     eventually("an empty outbox", || async { Ok(outbox.status().await?.pending == 0) }).await?;
     relay.stop().await?;
@@ -50,9 +52,9 @@ async fn claimed_events_without_dispatch_wait_for_their_lease(database: Database
     let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
     let outbox = Outbox::new(database.clone());
     let relay = start_relay(&outbox, &bus);
-    let dispatch = open_fast_path(&outbox).await?;
+    let claim = open_fast_path(&outbox).await?;
     let (forgotten, other) = (accepted(), accepted());
-    enqueue_for(&database, std::slice::from_ref(&forgotten), dispatch).await?;
+    enqueue_for(&database, std::slice::from_ref(&forgotten), claim).await?;
     enqueue(&database, std::slice::from_ref(&other)).await?;
     outbox.wake();
     handler.wait_for_all(std::slice::from_ref(&other)).await?;
@@ -66,11 +68,46 @@ async fn claimed_events_without_dispatch_wait_for_their_lease(database: Database
 
 async fn fast_path_is_closed_without_a_relay(database: Database, bus: Bus) -> Result<()> {
     let outbox = Outbox::new(database.clone());
-    assert_eq!(outbox.direct_dispatch(), DirectDispatch::NONE);
+    assert_eq!(outbox.claim_fast_path(), FastPathClaim::NONE);
     let relay = start_relay(&outbox, &bus);
     open_fast_path(&outbox).await?;
     relay.stop().await?;
-    assert_eq!(outbox.direct_dispatch(), DirectDispatch::NONE);
+    assert_eq!(outbox.claim_fast_path(), FastPathClaim::NONE);
+    Ok(())
+}
+
+/// It ended processes twice, and its next attempt is a minute ahead.
+async fn event_that_waits_to_be_alone_leaves_the_fast_path_open(database: Database, bus: Bus) -> Result<()> {
+    let handler = Scripted::done();
+    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    connected(&bus).await?;
+    let (alone, other) = (accepted(), accepted());
+    enqueue(&database, std::slice::from_ref(&alone)).await?;
+    let due = assay_platform::runtime::now().plus_millis(60_000).as_millis();
+    set(&database, format!("cut_short = 2, next_attempt_at = {due}")).await?;
+    let outbox = Outbox::new(database.clone());
+    let relay = start_relay(&outbox, &bus);
+    let claim = open_fast_path(&outbox).await?;
+    enqueue_for(&database, std::slice::from_ref(&other), claim).await?;
+    outbox.dispatch(claim, vec![other.clone()]);
+    handler.wait_for_all(&[other]).await?;
+    assert!(!handler.ids().contains(&alone.id()), "it was published before its time");
+    set(&database, "next_attempt_at = 0".to_owned()).await?;
+    // The relay looks again when the attempt was due.
+    relay.stop().await?;
+    let relay = start_relay(&outbox, &bus);
+    handler.wait_for_all(&[alone]).await?;
+    relay.stop().await?;
+    consumer.stop().await
+}
+
+async fn set(database: &Database, assignments: String) -> Result<()> {
+    let update = diesel::sql_query(format!("UPDATE outbox SET {assignments}"));
+    let updated: Result<usize, DatabaseError> = match database {
+        Database::Postgres(postgres) => postgres.run(move |connection| Ok(update.execute(connection)?)).await,
+        Database::Sqlite(sqlite) => sqlite.write(move |connection| Ok(update.execute(connection)?)).await,
+    };
+    updated?;
     Ok(())
 }
 
@@ -83,12 +120,12 @@ async fn events_dispatched_in_an_outage_are_released() -> Result<()> {
     let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
     publish(&bus, &accepted()).await?;
     let relay = start_relay(&outbox, &bus);
-    let dispatch = open_fast_path(&outbox).await?;
+    let claim = open_fast_path(&outbox).await?;
     proxy.cut();
     eventually("the outage to be noticed", || async { Ok(bus.ping().await.is_err()) }).await?;
     let events: Vec<OutgoingEvent> = (0..300).map(|_| accepted()).collect();
-    enqueue_for(&fresh.database, &events, dispatch).await?;
-    outbox.dispatch(dispatch, events.clone());
+    enqueue_for(&fresh.database, &events, claim).await?;
+    outbox.dispatch(claim, events.clone());
     relay.stop().await?;
     // Another relay claims them at once.
     proxy.heal();
@@ -99,10 +136,10 @@ async fn events_dispatched_in_an_outage_are_released() -> Result<()> {
 }
 
 /// Waits until the relay has opened the fast path.
-async fn open_fast_path(outbox: &Outbox) -> Result<DirectDispatch> {
+async fn open_fast_path(outbox: &Outbox) -> Result<FastPathClaim> {
     eventually("the relay to open the fast path", || async {
-        Ok(outbox.direct_dispatch() != DirectDispatch::NONE)
+        Ok(outbox.claim_fast_path() != FastPathClaim::NONE)
     })
     .await?;
-    Ok(outbox.direct_dispatch())
+    Ok(outbox.claim_fast_path())
 }

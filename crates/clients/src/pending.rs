@@ -1,0 +1,36 @@
+//! Imports that are not evaluated yet: known to no service alone.
+
+use assay_contracts::evaluations::{EvaluationFilters, encode_query};
+use assay_contracts::ids::TicketId;
+use assay_contracts::internal::TicketCount;
+use assay_platform::auth::ServiceClaims;
+use assay_platform::runtime::now;
+
+use crate::error::ClientError;
+use crate::service::Service;
+
+/// How long an import may be pending. Older ones without an evaluation were given up.
+const PENDING_MILLIS: i64 = 7 * 24 * 60 * 60 * 1_000;
+
+/// The pending imports of a period: the recent tickets of ingest without those that export has. Of very many imports only the
+/// newest count: they are evaluated about in their order.
+///
+/// # Errors
+/// [`ClientError`] when one of the two cannot be asked.
+pub async fn count_pending(
+    ingest: &Service,
+    export: &Service,
+    claims: &ServiceClaims,
+    period: &EvaluationFilters,
+) -> Result<u64, ClientError> {
+    let query =
+        |since: TicketId| encode_query(period.to_pairs().into_iter().chain([("since", since.to_string())]));
+    let since = TicketId::min_at(now().plus_millis(-PENDING_MILLIS));
+    // In this order, so that an evaluation in between is counted as made.
+    let path = format!("/internal/v1/tickets?{}", query(since));
+    let imported: TicketCount = ingest.get_json(claims, &path).await?;
+    let query = query(imported.since.unwrap_or(since));
+    let evaluated: TicketCount =
+        export.get_json(claims, &format!("/internal/v1/evaluations/count?{query}")).await?;
+    Ok(imported.count.saturating_sub(evaluated.count))
+}
