@@ -13,9 +13,11 @@ use assay_platform::db::{self, Database, DatabaseError};
 use assay_platform::objects::Objects;
 use assay_platform::runtime::{Phase, Tasks, now, periodically};
 use assay_platform::web::{ServiceAuth, serve};
+use tokio::sync::Mutex;
 use url::Url;
 
-use crate::app::refresh_days::refresh_days;
+use crate::app::reading_places::ReadingPlaces;
+use crate::app::refresh_days::{FailedDays, refresh_days};
 use crate::app::run_maintenance::run_maintenance;
 use crate::app::set_target_sequences::set_target_sequences;
 use crate::consume::{
@@ -127,6 +129,7 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
         store,
         evaluations,
         days,
+        reading_places: ReadingPlaces::default(),
         outbox,
         keys: signing_keys,
         objects,
@@ -153,10 +156,11 @@ fn spawn_target_updates(tasks: &mut Tasks, store: Arc<dyn ExportStore>, scoring:
 
 fn spawn_day_refresh(tasks: &mut Tasks, store: Arc<dyn EvaluationStore>) {
     const NAME: &str = "export days";
+    let failed = Arc::new(Mutex::new(FailedDays::default()));
     tasks.spawn(Phase::Relay, NAME, move |stop| {
         periodically(NAME, DAY_REFRESH_INTERVAL, stop, move || {
-            let store = store.clone();
-            async move { refresh_days(store.as_ref(), now()).await }
+            let (store, failed) = (store.clone(), failed.clone());
+            async move { refresh_days(store.as_ref(), &mut *failed.lock().await, now()).await }
         })
     });
 }

@@ -2,9 +2,10 @@
 //! half of those that wait, so that the others always find one.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use assay_contracts::ids::OrganizationId;
+use assay_platform::runtime::LockExt as _;
 
 pub(super) struct Places {
     /// More than half of all places: at most one organization can reach it.
@@ -51,7 +52,7 @@ impl Drop for Place {
 }
 
 fn lock(held: &Mutex<HashMap<OrganizationId, usize>>) -> MutexGuard<'_, HashMap<OrganizationId, usize>> {
-    held.lock().unwrap_or_else(PoisonError::into_inner)
+    held.locked()
 }
 
 #[cfg(test)]

@@ -74,6 +74,8 @@ impl Worker {
             (Ok(_), Some(Interruption::LeaseLost)) => self.remove(&claim.object_key()).await,
             (Err(error), None) => self.record_failure(claim, error).await,
             (Err(_), Some(Interruption::Stopping)) => {
+                // A claim of another slot may be under way, and would take the released job. None follows: this worker stops.
+                let _turn = self.claims.acquire().await;
                 tracing::info!("export released: this worker stops");
                 log_if_not_updated(self.store.release(claim, now()).await, "release");
             }

@@ -60,6 +60,10 @@ impl Worker {
     ) -> Result<Option<(Claim, Place)>, DatabaseError> {
         let turn = stop.run_until_cancelled(self.claims.acquire()).await;
         let Some(Ok(_turn)) = turn else { return Ok(None) };
+        // The turn may have come with the stop, and after the release of a job.
+        if stop.is_cancelled() {
+            return Ok(None);
+        }
         let now = now();
         let terms = ClaimTerms {
             owner: new_id(),

@@ -5,12 +5,13 @@
 //! file of its job meanwhile is known, and the files of open jobs are left alone until the job ends. A job that has ended gets
 //! no other file.
 //!
-//! Files of exports that the table does not have are removed only beside one of an export that it has: with the files or the
-//! database of another installation, nothing is removed.
+//! Files of exports that the table does not have (after the database was restored) are removed only where it has another
+//! export of the same organization. The ids of organizations are unique, so the files of another installation are kept, whoever
+//! writes beside them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use assay_contracts::ids::ExportId;
+use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_contracts::time::Timestamp;
 use assay_export::domain::file_key::{self, FileKey};
 use assay_export::store::{FileUse, WorkStore};
@@ -54,7 +55,6 @@ pub(crate) async fn sweep(store: &dyn WorkStore, objects: &Objects, grace_millis
 /// # Errors
 /// The first error.
 async fn sweep_files(store: &dyn WorkStore, objects: &Objects, before: Timestamp) -> Result<(), SweepError> {
-    let is_ours = has_file_of_an_export(store, objects).await?;
     let mut is_reported = false;
     let mut listing = objects.list(file_key::PREFIX);
     let mut failure = Ok(());
@@ -64,54 +64,48 @@ async fn sweep_files(store: &dyn WorkStore, objects: &Objects, before: Timestamp
             return failure;
         }
         let old: Vec<_> = keyed(listed).into_iter().filter(|(_, object)| object.modified < before).collect();
-        let uses = uses_of(store, &old).await?;
-        for (id, object) in old {
-            if !is_ours && !uses.contains_key(&id) {
+        if old.is_empty() {
+            continue;
+        }
+        let uses = store.file_uses(old.iter().map(|(key, _)| key.export_id).collect()).await?;
+        let ours = ours(store, &old, &uses).await?;
+        for (key, object) in old {
+            let file_use = uses.get(&key.export_id);
+            if file_use.is_none() && !ours.contains(&key.organization_id) {
                 if !is_reported {
                     is_reported = true;
                     tracing::error!(
                         key = %object.key,
-                        "export files are kept: none below `objects.url` is of an export in the database of \
-                         `export_worker.database_url`; check that both settings are of this installation"
+                        "export files are kept: the database of `export_worker.database_url` knows neither their exports nor \
+                         their organizations; check that `objects.url` is of this installation"
                     );
                 }
                 continue;
             }
-            let Some(reason) = left_over(&uses, id, &object) else { continue };
+            let Some(reason) = left_over(file_use, &object) else { continue };
             failure = failure.and(remove(objects, object, reason).await);
         }
     }
 }
 
-/// Whether any file of the store is of an export in the table. If none is, the store or the database may be that of another
-/// installation, or the database is new.
-async fn has_file_of_an_export(store: &dyn WorkStore, objects: &Objects) -> Result<bool, SweepError> {
-    let mut listing = objects.list(file_key::PREFIX);
-    loop {
-        let listed = listing.next(PORTION).await.map_err(SweepError::Listing)?;
-        if listed.is_empty() {
-            return Ok(false);
-        }
-        if !uses_of(store, &keyed(listed)).await?.is_empty() {
-            return Ok(true);
-        }
-    }
-}
-
 /// The files with the keys of exports.
-fn keyed(listed: Vec<ListedObject>) -> Vec<(ExportId, ListedObject)> {
-    let keyed = |object: ListedObject| Some((FileKey::parse(&object.key)?.export_id, object));
+fn keyed(listed: Vec<ListedObject>) -> Vec<(FileKey, ListedObject)> {
+    let keyed = |object: ListedObject| Some((FileKey::parse(&object.key)?, object));
     listed.into_iter().filter_map(keyed).collect()
 }
 
-async fn uses_of(
+/// The organizations of files of unknown exports that have other exports in the table.
+async fn ours(
     store: &dyn WorkStore,
-    files: &[(ExportId, ListedObject)],
-) -> Result<BTreeMap<ExportId, FileUse>, DatabaseError> {
-    if files.is_empty() {
-        return Ok(BTreeMap::new());
+    files: &[(FileKey, ListedObject)],
+    uses: &BTreeMap<ExportId, FileUse>,
+) -> Result<BTreeSet<OrganizationId>, DatabaseError> {
+    let unknown = files.iter().filter(|(key, _)| !uses.contains_key(&key.export_id));
+    let organizations: BTreeSet<OrganizationId> = unknown.map(|(key, _)| key.organization_id).collect();
+    if organizations.is_empty() {
+        return Ok(BTreeSet::new());
     }
-    store.file_uses(files.iter().map(|(id, _)| *id).collect()).await
+    store.with_jobs(organizations).await
 }
 
 async fn remove(objects: &Objects, object: ListedObject, reason: SweptFile) -> Result<(), SweepError> {
@@ -130,8 +124,8 @@ async fn remove(objects: &Objects, object: ListedObject, reason: SweptFile) -> R
 }
 
 /// Why no job has this file; `None` if one has it, or may have it.
-fn left_over(uses: &BTreeMap<ExportId, FileUse>, id: ExportId, object: &ListedObject) -> Option<SweptFile> {
-    match uses.get(&id) {
+fn left_over(file_use: Option<&FileUse>, object: &ListedObject) -> Option<SweptFile> {
+    match file_use {
         Some(FileUse::Open) => None,
         _ if object.is_unfinished() => Some(SweptFile::Unfinished),
         Some(FileUse::File { object_key }) => (*object_key != object.key).then_some(SweptFile::Attempt),

@@ -2,9 +2,10 @@
 //! longest: the many exports of one organization do not hold up those of the others.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use assay_contracts::ids::OrganizationId;
+use assay_platform::runtime::LockExt as _;
 use tokio::sync::oneshot::{Sender, channel};
 
 pub(super) struct WritePermits {
@@ -53,7 +54,7 @@ impl WritePermits {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.locked()
     }
 }
 

@@ -1,5 +1,7 @@
 //! Interrupted jobs. A lock on the table of rows delays a worker as a large file would.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use assay_contracts::export::{ExportFilters, ExportKind, ExportStatus};
 use assay_testkit::eventually;
@@ -8,21 +10,30 @@ use diesel::connection::{Connection as _, SimpleConnection as _};
 use secrecy::ExposeSecret as _;
 
 use crate::test_app::{TestApp, file_of, stop};
-use crate::test_database::execute;
+use crate::test_database::{execute, number};
 
 /// A lease that tests can wait for, with three heartbeats. Only a machine that stalls for all of it fails the tests.
 const SHORT_LEASE: u32 = 6_000;
 
-/// Blocks every reader of the rows until it is dropped.
+/// A lock on the table of rows, which blocks its readers until it is dropped.
 struct Lock {
     _connection: PgConnection,
 }
 
 impl Lock {
     fn take(app: &TestApp) -> Result<Self> {
+        Self::by(app, "LOCK TABLE export.evaluation_rows IN ACCESS EXCLUSIVE MODE")
+    }
+
+    /// Blocks every claim instead.
+    fn of_claims(app: &TestApp) -> Result<Self> {
+        Self::by(app, "SELECT pg_advisory_xact_lock(hashtextextended('assay export claims', 0))")
+    }
+
+    fn by(app: &TestApp, statement: &str) -> Result<Self> {
         let mut connection =
             PgConnection::establish(app.test_database.settings().database_url.expose_secret())?;
-        connection.batch_execute("BEGIN; LOCK TABLE export.evaluation_rows IN ACCESS EXCLUSIVE MODE")?;
+        connection.batch_execute(&format!("BEGIN; {statement}"))?;
         Ok(Self { _connection: connection })
     }
 }
@@ -42,6 +53,33 @@ async fn stopping_worker_releases_its_job() -> Result<()> {
     let _successor = app.worker(&app.config()?)?;
     assert_eq!(app.content(id).await?, file_of(ExportKind::Axis, []));
     assert!(!app.has_file(&app.key(id, 1)).await?);
+    Ok(())
+}
+
+/// A claim of the other slot that was under way when the worker stopped.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stopping_worker_does_not_claim_its_own_job_again() -> Result<()> {
+    let app = TestApp::on_postgres().await?;
+    let rows = Lock::take(&app)?;
+    let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
+    let worker = app.worker(&app.config()?)?;
+    app.status_becomes(id, ExportStatus::Running).await?;
+    let claims = Lock::of_claims(&app)?;
+    eventually("a claim under way", || async {
+        let waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted \
+                       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+        Ok(number(&app.test_database.database, waiting).await? > 0)
+    })
+    .await?;
+    let (stopped, ()) = tokio::join!(stop(worker), async {
+        // Long enough for a release that does not wait for the claim.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        drop(claims);
+    });
+    stopped?;
+    drop(rows);
+    assert_eq!(app.job(id).await?.status(), ExportStatus::Running);
+    assert_eq!((app.column(id, "attempts").await?, app.column(id, "hand_backs").await?), (1, 1));
     Ok(())
 }
 

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use assay_contracts::export::{ExportFilters, ExportKind, ExportStatus};
-use assay_contracts::ids::ExportId;
-use assay_platform::runtime::new_id;
+use assay_contracts::ids::{ExportId, OrganizationId};
+use assay_platform::runtime::{LockExt as _, new_id};
 use assay_testkit::{eventually, on_both_databases};
 
 use crate::samples::{STARTED, evaluated};
@@ -51,7 +51,7 @@ fn leave_behind(app: &TestApp, id: ExportId, attempts: &[u32]) -> Result<()> {
     Ok(())
 }
 
-/// The file of an export of this installation: without one, the files of unknown exports are kept.
+/// The file of an export of this organization: without one, the files of its unknown exports are kept.
 async fn own_file(app: &TestApp) -> Result<String> {
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
     Ok(app.file(id).await?.object_key)
@@ -70,13 +70,13 @@ impl Log {
     }
 
     fn text() -> String {
-        String::from_utf8_lossy(&LOG.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+        String::from_utf8_lossy(&LOG.locked()).into_owned()
     }
 }
 
 impl Write for Log {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        LOG.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        LOG.locked().extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -182,6 +182,27 @@ async fn files_of_another_installation_are_kept(app: TestApp) -> Result<()> {
     Ok(())
 }
 
+/// The worker has the address of another installation's files, and has already written its own beside them.
+async fn foreign_files_are_kept_beside_own_exports(app: TestApp) -> Result<()> {
+    Log::start();
+    let (organization, id): (OrganizationId, ExportId) = (new_id(), new_id());
+    let keys = [1, 2].map(|attempt| format!("exports/{organization}/{id}/{attempt}.csv"));
+    let foreign = keys.iter().flat_map(|key| [key.clone(), format!("{key}#1")]);
+    let foreign = foreign.map(|key| put(&app, &key)).collect::<Result<BTreeSet<_>>>()?;
+    let _worker = app.worker(&app.config()?)?;
+    let own = own_file(&app).await?;
+    leave_behind(&app, new_id(), &[1])?;
+    let kept: BTreeSet<String> = foreign.into_iter().chain([own]).collect();
+    eventually("the removal of our left-over files", || async { Ok(stored(&app)? == kept) }).await?;
+    for _ in 0..2 {
+        app.registry.next_maintenance_run().await?;
+    }
+    assert_eq!(stored(&app)?, kept);
+    let is_logged = |line: &str| line.contains(&organization.to_string()) && line.contains("`objects.url`");
+    assert!(Log::text().lines().any(is_logged));
+    Ok(())
+}
+
 async fn failed_sweep_is_logged_and_retention_goes_on(app: TestApp) -> Result<()> {
     Log::start();
     // Not a folder: it cannot be listed.
@@ -218,6 +239,7 @@ on_both_databases! { TestApp {
     young_files_are_kept,
     many_files_are_removed_in_portions,
     files_of_another_installation_are_kept,
+    foreign_files_are_kept_beside_own_exports,
     failed_sweep_is_logged_and_retention_goes_on,
     empty_folders_are_removed_after_a_while,
 } }

@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use assay_contracts::ids::{ExportId, OrganizationId};
+use assay_platform::runtime::LockExt as _;
 
 /// An organization's share of all downloads.
 const ORGANIZATION_SHARE: usize = 2;
@@ -95,7 +96,7 @@ impl Drop for DownloadPermit {
 }
 
 fn lock(running: &Mutex<Running>) -> MutexGuard<'_, Running> {
-    running.lock().unwrap_or_else(PoisonError::into_inner)
+    running.locked()
 }
 
 fn decrement<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: K) {

@@ -1,9 +1,9 @@
 //! The place of a ticket in a list: `GET /v1/tickets/{id}/neighbours`.
 
-use assay_contracts::evaluations::{MAX_COUNTED, Neighbours, NeighboursQuery};
+use assay_contracts::evaluations::{MAX_COUNTED, Neighbours, NeighboursQuery, Total};
 use assay_contracts::ids::TicketId;
 
-use super::list_evaluations::{ListEvaluationsError, Reading, count_list, position};
+use super::list_evaluations::{ListEvaluationsError, Reading, count_list, list, position};
 use crate::store::ListSelection;
 
 #[derive(Debug, thiserror::Error)]
@@ -31,20 +31,30 @@ pub(crate) async fn find_neighbours(
         sort,
         after: Some(position(&facts, sort)),
         backwards: false,
-        values: None,
+        ranks: None,
     };
     let backwards = ListSelection { backwards: true, ..forwards.clone() };
-    let (next, previous, before, total) = tokio::try_join!(
-        async { Ok(reading.store.list(forwards.clone(), 1).await?) },
-        async { Ok(reading.store.list(backwards.clone(), 1).await?) },
-        async { Ok::<_, ListEvaluationsError>(reading.store.count(backwards.clone(), MAX_COUNTED).await?) },
-        count_list(&reading, &forwards.filters, sort),
+    let total = count_list(&reading, &forwards.filters).await?;
+    let (next, previous, before) = tokio::try_join!(
+        nearest(&reading, forwards, total),
+        nearest(&reading, backwards.clone(), total),
+        async { Ok::<_, ListEvaluationsError>(reading.store.count(backwards, MAX_COUNTED).await?) },
     )?;
     Ok(Neighbours {
-        previous: previous.first().map(|facts| facts.ticket.ticket_id),
-        next: next.first().map(|facts| facts.ticket.ticket_id),
+        previous,
+        next,
         included,
         position: (included && before < MAX_COUNTED).then_some(before + 1),
-        total: total.0,
+        total,
     })
+}
+
+/// The first ticket of a part of the list.
+async fn nearest(
+    reading: &Reading<'_>,
+    selection: ListSelection,
+    total: Total,
+) -> Result<Option<TicketId>, ListEvaluationsError> {
+    let (_, found) = list(reading, selection, Some(total), 1).await?;
+    Ok(found.first().map(|facts| facts.ticket.ticket_id))
 }

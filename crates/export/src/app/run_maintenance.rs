@@ -68,13 +68,14 @@ async fn prune_tombstones(store: &dyn ExportStore, now: Timestamp) -> Result<(),
     Ok(())
 }
 
-/// Exports must not wait forever for an evaluation whose event is a dead letter.
+/// Exports must not wait forever for an evaluation whose event is a dead letter. While that can be retried, it counts as missing;
+/// later its event is refused, and nothing can be done about the count.
 async fn skip_missing_sequences(store: &dyn ExportStore, now: Timestamp) -> Result<(), DatabaseError> {
     for skipped in store.skip_missing_sequences(now.plus_millis(-SEQUENCE_GAP_TIMEOUT_MILLIS)).await? {
         let (organization_id, (first, last)) = (skipped.organization_id, skipped.sequences);
         tracing::error!(%organization_id, first, last, "evaluations never arrived: exports no longer wait for them; look for dead letters");
     }
-    Ok(())
+    store.forget_skipped_sequences(None, now.plus_millis(-TOMBSTONE_RETENTION_MILLIS)).await
 }
 
 /// Removes rows beyond the retention period. scoring-worker applies the same rule to its evaluations.
@@ -86,7 +87,7 @@ async fn remove_expired_rows(
     for retention in registry.retention().await? {
         let Some(kept_since) = retention.evaluations.cutoff(now) else { continue };
         let (organization_id, before) = (retention.organization_id, TicketId::min_at(kept_since));
-        store.forget_skipped_sequences(organization_id, kept_since).await?;
+        store.forget_skipped_sequences(Some(organization_id), kept_since).await?;
         let mut count = 0;
         loop {
             let removed = store.remove_rows_older_than(organization_id, before, ROWS).await?;

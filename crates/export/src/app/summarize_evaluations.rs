@@ -1,7 +1,5 @@
 //! Summarizes evaluations: `GET /v1/evaluations/summary`.
 
-use std::sync::Arc;
-
 use assay_contracts::evaluations::{
     Coverage, EvaluationFilters, Measures, PeriodSummary, Summary, SummaryQuery,
 };
@@ -32,6 +30,7 @@ pub(crate) async fn summarize_evaluations(
     query: SummaryQuery,
 ) -> Result<Summary, SummarizeError> {
     let compared = query.compared_filters();
+    let place = reading.places.take(reading.organization_id).await?;
     let days = read_days(&reading, &query.filters).await?;
     let compared_days = match &compared {
         Some(filters) => Some(read_days(&reading, filters).await?),
@@ -44,6 +43,7 @@ pub(crate) async fn summarize_evaluations(
             summary.compared = Some(summarize_compared(&query, filters, &days)?);
         }
         summary.coverage = query.filters.is_period_only().then(|| coverage(&summary.totals));
+        drop((days, place));
         Ok(summary)
     })
     .await?
@@ -61,7 +61,7 @@ pub(crate) async fn count_evaluations(
 fn summarize_compared(
     query: &SummaryQuery,
     filters: EvaluationFilters,
-    days: &Arc<Days>,
+    days: &Days,
 ) -> Result<PeriodSummary, TooManyParts> {
     let query = SummaryQuery { filters, step: query.step, by: Vec::new(), compare: None };
     let Summary { period, totals, series, .. } = summarize(&query, days)?;

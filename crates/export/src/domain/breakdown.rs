@@ -19,6 +19,11 @@ type Inner = HashMap<Option<String>, Tally>;
 
 /// Most groups of a level.
 const MAX_GROUPS: usize = 200;
+/// Most groups of a breakdown, those within groups included.
+const MAX_ALL_GROUPS: usize = 2_000;
+/// Most different values, or pairs of them, that are counted. With more a breakdown has no groups: which are the largest is not
+/// known.
+const MAX_COUNTED: usize = 20_000;
 
 /// Where a dimension's value is in a row.
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +50,8 @@ pub struct Groups {
     numbers: HashMap<[u64; 2], usize>,
     last: Option<([u64; 2], usize)>,
     tallies: Vec<([u64; 2], Tally)>,
+    /// There are more values than are counted, or some that days lack.
+    is_incomplete: bool,
     /// The latest display names of agents by id.
     names: HashMap<String, String>,
 }
@@ -53,7 +60,14 @@ impl Groups {
     pub fn new(by: &[Dimension]) -> Self {
         let dimensions =
             by.iter().map(|dimension| (*dimension, place_of(*dimension), Interned::default())).collect();
-        Self { dimensions, numbers: HashMap::new(), last: None, tallies: Vec::new(), names: HashMap::new() }
+        Self {
+            dimensions,
+            numbers: HashMap::new(),
+            last: None,
+            tallies: Vec::new(),
+            is_incomplete: false,
+            names: HashMap::new(),
+        }
     }
 
     /// Must be called before the rows of a day are added; days come in ascending order.
@@ -62,9 +76,10 @@ impl Groups {
             if !matches!(place, Place::Texts) {
                 continue;
             }
+            self.is_incomplete |= *dimension != Dimension::Language && day.lacks_texts();
             interned.begin_day(day.texts.iter().map(|texts| list_of(*dimension, texts)));
             if *dimension == Dimension::Agent {
-                let agents = day.texts.iter().flat_map(|texts| &texts.agents);
+                let agents = day.texts.iter().flat_map(Texts::agents);
                 self.names.extend(agents.map(|Agent { id, name }| (id.clone(), name.clone())));
             }
         }
@@ -72,7 +87,7 @@ impl Groups {
 
     #[inline]
     pub fn add(&mut self, row: &Row) {
-        if self.dimensions.is_empty() {
+        if self.dimensions.is_empty() || self.is_incomplete {
             return;
         }
         let mut key = [0; 2];
@@ -92,6 +107,10 @@ impl Groups {
                 self.tallies.len() - 1
             }),
         };
+        if self.tallies.len() > MAX_COUNTED {
+            self.is_incomplete = true;
+            return;
+        }
         self.last = Some((key, number));
         self.tallies[number].1.add(row);
     }
@@ -100,6 +119,10 @@ impl Groups {
     pub fn finish(self) -> Option<Breakdown> {
         if self.dimensions.is_empty() {
             return None;
+        }
+        let by = self.dimensions.iter().map(|(dimension, ..)| *dimension).collect();
+        if self.is_incomplete {
+            return Some(Breakdown { by, groups: Vec::new(), truncated: true });
         }
         let mut outer: HashMap<Option<String>, (Tally, Inner)> = HashMap::new();
         for (key, tally) in &self.tallies {
@@ -120,12 +143,14 @@ impl Groups {
             self.group(0, value, &tally, inner)
         });
         let groups: Vec<Group> = groups.collect();
-        let groups = largest(groups, &mut truncated);
-        Some(Breakdown {
-            by: self.dimensions.iter().map(|(dimension, ..)| *dimension).collect(),
-            groups,
-            truncated,
-        })
+        let mut groups = largest(groups, &mut truncated);
+        let mut left = MAX_ALL_GROUPS - groups.len();
+        for group in &mut groups {
+            truncated |= group.groups.len() > left;
+            group.groups.truncate(left);
+            left -= group.groups.len();
+        }
+        Some(Breakdown { by, groups, truncated })
     }
 
     fn group(&self, level: usize, value: Option<String>, tally: &Tally, groups: Vec<Group>) -> Group {
@@ -198,8 +223,8 @@ fn place_of(dimension: Dimension) -> Place {
 
 fn list_of(dimension: Dimension, texts: &Texts) -> Vec<String> {
     match dimension {
-        Dimension::Agent => texts.agents.iter().map(|agent| agent.id.clone()).collect(),
-        Dimension::Source => vec![texts.source.clone()],
+        Dimension::Agent => texts.agents().iter().map(|agent| agent.id.clone()).collect(),
+        Dimension::Source => texts.origin.iter().map(|origin| origin.source.clone()).collect(),
         Dimension::Language => texts.language.iter().cloned().collect(),
         _ => Vec::new(),
     }
@@ -223,4 +248,51 @@ fn largest(mut groups: Vec<Group>, truncated: &mut bool) -> Vec<Group> {
     *truncated |= groups.len() > MAX_GROUPS;
     groups.truncate(MAX_GROUPS);
     groups
+}
+
+#[cfg(test)]
+mod tests {
+    use assay_contracts::time::Timestamp;
+
+    use super::super::day::{DayBuilder, PackedScores};
+    use super::super::facets::Facets;
+    use super::*;
+
+    /// The breakdown of one row for each pair of a source and a language.
+    fn breakdown(sources: u32, languages: u32, by: &[Dimension]) -> Breakdown {
+        let mut groups = Groups::new(by);
+        // Few sources a day, so that each day has room for its texts.
+        for first in (0..sources).step_by(100) {
+            let mut day = DayBuilder::default();
+            for source in first..(first + 100).min(sources) {
+                for language in 0..languages {
+                    let texts = Texts::new(format!("s{source}"), Some(format!("l{language}")), &[]);
+                    day.push(Timestamp::MIN, Facets::default(), PackedScores::default(), &texts);
+                }
+            }
+            let day = day.finish();
+            assert!(!day.lacks_texts());
+            groups.begin_day(&day);
+            day.rows().for_each(|row| groups.add(&row));
+        }
+        groups.finish().unwrap()
+    }
+
+    #[test]
+    fn breakdown_has_a_limit_over_both_levels() {
+        let found = breakdown(180, 20, &[Dimension::Source, Dimension::Language]);
+        let within: usize = found.groups.iter().map(|group| group.groups.len()).sum();
+        assert_eq!((found.groups.len(), within, found.truncated), (180, MAX_ALL_GROUPS - 180, true));
+        assert!(found.groups.iter().all(|group| group.measures.count == 20));
+        let found = breakdown(50, 20, &[Dimension::Source, Dimension::Language]);
+        let within: usize = found.groups.iter().map(|group| group.groups.len()).sum();
+        assert_eq!((found.groups.len(), within, found.truncated), (50, 1_000, false));
+    }
+
+    #[test]
+    fn breakdown_of_too_many_values_has_no_groups() {
+        let found = breakdown(21_000, 1, &[Dimension::Source]);
+        assert_eq!((found.groups.len(), found.truncated), (0, true));
+        assert_eq!(breakdown(19_000, 1, &[Dimension::Source]).groups.len(), MAX_GROUPS);
+    }
 }

@@ -26,11 +26,24 @@ pub fn start_of(day: i64) -> i64 {
     day.saturating_mul(DAY_MILLIS)
 }
 
+/// Bytes of different texts that any day may have, and the further ones for each of its evaluations: sources are the callers'
+/// texts, and a day whose evaluations all had their own would need much more memory than its columns.
+const FREE_TEXT_BYTES: usize = 256 * 1_024;
+const TEXT_BYTES_PER_ROW: usize = 64;
+
 /// Texts that evaluations of a day share.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Texts {
-    pub source: String,
     pub language: Option<String>,
+    /// `None` where the day has too many different ones: see [`Day::lacks_texts`].
+    #[serde(flatten)]
+    pub origin: Option<Origin>,
+}
+
+/// Where a conversation came from, and who took part.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Origin {
+    pub source: String,
     /// Sorted by id.
     pub agents: Vec<Agent>,
 }
@@ -113,7 +126,19 @@ impl Texts {
             agents.iter().map(|agent| Agent { id: agent.id.to_string(), name: agent.name.clone() }).collect();
         agents.sort_unstable();
         agents.dedup_by(|one, other| one.id == other.id);
-        Self { source, language, agents }
+        Self { language, origin: Some(Origin { source, agents }) }
+    }
+
+    /// The registered agents, as far as they are known.
+    pub fn agents(&self) -> &[Agent] {
+        self.origin.as_ref().map_or(&[], |origin| &origin.agents)
+    }
+
+    /// Bytes in memory, about.
+    fn weight(&self) -> usize {
+        let source = self.origin.as_ref().map_or(0, |origin| origin.source.len());
+        let agents = self.agents().iter().map(|agent| 64 + agent.id.len() + agent.name.len());
+        128 + source + agents.sum::<usize>()
     }
 }
 
@@ -138,10 +163,15 @@ impl Day {
         })
     }
 
+    /// Whether sources and agents of some evaluations are not known: the day has too many different ones. Filters by them need
+    /// rows.
+    pub fn lacks_texts(&self) -> bool {
+        self.texts.iter().any(|texts| texts.origin.is_none())
+    }
+
     /// Bytes in memory, about.
     pub fn weight(&self) -> u64 {
-        let texts: usize =
-            self.texts.iter().map(|texts| 128 + texts.source.len() + 128 * texts.agents.len()).sum();
+        let texts: usize = self.texts.iter().map(Texts::weight).sum();
         u64::try_from(256 + self.len() * ROW_BYTES + texts).unwrap_or(u64::MAX)
     }
 
@@ -199,21 +229,35 @@ impl Day {
 pub struct DayBuilder {
     day: Day,
     places: HashMap<Texts, u32>,
+    text_bytes: usize,
 }
 
 impl DayBuilder {
-    pub fn push(&mut self, started_at: Timestamp, facets: Facets, scores: PackedScores, texts: Texts) {
-        let next = u32::try_from(self.day.texts.len()).unwrap_or(u32::MAX);
-        let place = *self.places.entry(texts).or_insert_with_key(|texts| {
-            self.day.texts.push(texts.clone());
-            next
-        });
+    pub fn push(&mut self, started_at: Timestamp, facets: Facets, scores: PackedScores, texts: &Texts) {
+        let place = self.place_of(texts);
         let offset = started_at.as_millis().rem_euclid(DAY_MILLIS);
         self.day.offsets.push(u32::try_from(offset).unwrap_or_default());
         self.day.codes.push(facets.codes);
         self.day.sets.push(facets.sets);
         self.day.scores.push(scores.0);
         self.day.places.push(place);
+    }
+
+    /// The place of texts; those that would need too much memory become texts without an origin.
+    fn place_of(&mut self, texts: &Texts) -> u32 {
+        if let Some(place) = self.places.get(texts) {
+            return *place;
+        }
+        let allowed = FREE_TEXT_BYTES + TEXT_BYTES_PER_ROW * self.day.len();
+        let weight = texts.weight();
+        if texts.origin.is_some() && self.text_bytes + weight > allowed {
+            return self.place_of(&Texts { language: texts.language.clone(), origin: None });
+        }
+        let place = u32::try_from(self.day.texts.len()).unwrap_or(u32::MAX);
+        self.text_bytes += weight;
+        self.day.texts.push(texts.clone());
+        self.places.insert(texts.clone(), place);
+        place
     }
 
     pub fn finish(self) -> Day {
@@ -240,7 +284,7 @@ mod tests {
             let packed = PackedScores::of((number > 0).then_some(&scores));
             assert_eq!(packed.unpack(), (number > 0).then_some(scores));
             let moment = Timestamp::saturating_from_millis(3 * DAY_MILLIS + i64::from(number));
-            builder.push(moment, facets, packed, texts(if number % 2 == 0 { "a" } else { "b" }));
+            builder.push(moment, facets, packed, &texts(if number % 2 == 0 { "a" } else { "b" }));
         }
         builder.finish()
     }
@@ -251,6 +295,20 @@ mod tests {
         assert_eq!((day.len(), day.texts.len(), day.rows().nth(4).unwrap().offset), (5, 2, 4));
         assert_eq!(Day::from_bytes(&day.to_bytes().unwrap()), Ok(day));
         assert_eq!(Day::from_bytes(&Day::default().to_bytes().unwrap()), Ok(Day::default()));
+    }
+
+    #[test]
+    fn texts_of_a_day_stay_in_proportion_to_its_rows() {
+        let mut builder = DayBuilder::default();
+        for number in 0..20_000 {
+            let texts = Texts::new(format!("{number:01024}"), Some("en".to_owned()), &[]);
+            builder.push(Timestamp::MIN, Facets::default(), PackedScores::default(), &texts);
+        }
+        let day = builder.finish();
+        let rows = 20_000 * u64::try_from(ROW_BYTES + TEXT_BYTES_PER_ROW).unwrap();
+        assert!(day.weight() < rows + 2 * u64::try_from(FREE_TEXT_BYTES).unwrap(), "{}", day.weight());
+        assert_eq!((day.len(), day.lacks_texts()), (20_000, true));
+        assert_eq!(Day::from_bytes(&day.to_bytes().unwrap()), Ok(day));
     }
 
     #[test]

@@ -4,15 +4,13 @@ use assay_contracts::evaluation::{Confidence, Score};
 use assay_contracts::evaluations::{
     EvaluationItem, ItemAgent, ItemEvaluation, ItemScores, ItemTicket, ResultStatus, words_of,
 };
-use assay_contracts::event::{AgentFacts, ConversationEvaluated};
+use assay_contracts::event::ConversationEvaluated;
 use assay_contracts::ids::{AgentId, EvaluationId, OrganizationId, TicketId};
+use assay_contracts::ticket::MAX_SUBJECT_CHARS;
 use assay_contracts::time::Timestamp;
 
 use super::csv::Facts;
 use super::facets::{self, Facets};
-
-/// Lists show and search so much of a subject: it has no limit of its own.
-pub const MAX_SUBJECT_CHARS: usize = 1_000;
 
 /// The ticket: stays as it is, whichever evaluation is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +79,7 @@ impl EvaluationFacts {
                     .flat_map(|subject| subject.chars())
                     .take(MAX_SUBJECT_CHARS)
                     .collect(),
-                agents: ticket.agents.iter().map(item_agent).collect(),
+                agents: ticket.agents.iter().cloned().map(ItemAgent::from).collect(),
             },
             evaluation: EvaluationColumns {
                 evaluation_id: event.evaluation_id,
@@ -168,10 +166,6 @@ impl Scores {
             confidence: Confidence::from_hundredths(i64::from(confidence?))?,
         })
     }
-}
-
-fn item_agent(agent: &AgentFacts) -> ItemAgent {
-    ItemAgent { id: agent.id, external_id: agent.external_id.clone(), name: agent.name.clone() }
 }
 
 fn scores(facts: &Facts<'_>) -> Option<Scores> {

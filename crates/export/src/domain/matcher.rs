@@ -3,7 +3,7 @@
 use assay_contracts::evaluation::{Named, Score};
 use assay_contracts::evaluations::{EvaluationFilters, OrNone, ScoreFilter};
 
-use super::day::{Row, Texts, start_of};
+use super::day::{Origin, Row, Texts, start_of};
 use super::facets::{self, CodeField, SetField, bit_of, code_of};
 
 /// Filters, compiled. Those of external ids and of words need rows: see [`needs_rows`].
@@ -33,6 +33,11 @@ pub struct DayMatcher<'m> {
 /// Whether the filters compare texts that columns of days do not have.
 pub fn needs_rows(filters: &EvaluationFilters) -> bool {
     !filters.external_id.is_empty() || !filters.subject.is_empty() || filters.search.is_some()
+}
+
+/// Whether the filters compare what days with too many different texts lack: see [`super::day::Day::lacks_texts`].
+pub fn filters_origin(filters: &EvaluationFilters) -> bool {
+    !filters.source.is_empty() || !filters.agent.is_empty()
 }
 
 impl Matcher {
@@ -101,7 +106,7 @@ impl Matcher {
         }
     }
 
-    /// Whether every evaluation matches but for its date.
+    /// The filter for the rows of one day, whose texts are compared once.
     pub fn for_day<'m>(&'m self, day: i64, texts: &[Texts]) -> DayMatcher<'m> {
         let (from, to) = self.bounds;
         let start = start_of(day);
@@ -112,12 +117,16 @@ impl Matcher {
         }
     }
 
+    /// A row without an origin matches filters by it: days with such rows are read for these filters row by row, with the
+    /// conditions of the store (see [`filters_origin`]).
     fn matches_texts(&self, texts: &Texts) -> bool {
-        let by_agent = (self.agents.is_empty() && !self.without_agents)
-            || (self.without_agents && texts.agents.is_empty())
-            || texts.agents.iter().any(|agent| self.agents.contains(&agent.id));
-        by_agent
-            && (self.sources.is_empty() || self.sources.contains(&texts.source))
+        let by_origin = texts.origin.as_ref().is_none_or(|Origin { source, agents }| {
+            let by_agent = (self.agents.is_empty() && !self.without_agents)
+                || (self.without_agents && agents.is_empty())
+                || agents.iter().any(|agent| self.agents.contains(&agent.id));
+            by_agent && (self.sources.is_empty() || self.sources.contains(source))
+        });
+        by_origin
             && (self.languages.is_empty()
                 || texts.language.as_ref().is_some_and(|language| self.languages.contains(language)))
     }

@@ -4,21 +4,27 @@ use std::sync::Arc;
 
 use assay_contracts::evaluation::{ChargeReason, Score};
 use assay_contracts::evaluations::{
-    ChargeCounts, DAY_MILLIS, DistributionStep, Distributions, MAX_POINTS, Period, ReasonCount, SeriesPoint,
-    Step, Summary, SummaryQuery,
+    ChargeCounts, DAY_MILLIS, DistributionStep, Distributions, EvaluationFilters, MAX_POINTS, Period,
+    ReasonCount, SeriesPoint, Step, Summary, SummaryQuery,
 };
 use assay_contracts::time::Timestamp;
 
 use super::breakdown::Groups;
 use super::day::{Day, Row, day_of, start_of};
 use super::facets::{self, bit_of};
-use super::matcher::Matcher;
+use super::matcher::{Matcher, filters_origin};
 use super::tally::Tally;
 
 /// A day's number and its evaluations, in ascending order.
 pub type Days = [(i64, Arc<Day>)];
 
-/// The period has more parts than [`MAX_POINTS`].
+/// Whether the filters compare texts that one of the days lacks: they need rows, as those of
+/// [`needs_rows`](super::matcher::needs_rows) always do.
+pub fn lack_texts(days: &Days, filters: &EvaluationFilters) -> bool {
+    filters_origin(filters) && days.iter().any(|(_, day)| day.lacks_texts())
+}
+
+/// The caller's period has more parts than [`MAX_POINTS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the period has more than {MAX_POINTS} parts: narrow it with `from` and `to`, or use `week`")]
 pub struct TooManyParts;
@@ -40,14 +46,12 @@ struct Counts {
 /// [`TooManyParts`].
 pub fn summarize(query: &SummaryQuery, days: &Days) -> Result<Summary, TooManyParts> {
     let period = period_of(query, days);
-    let parts = match query.step {
-        Some(step) => Some(parts_of(period, step)?),
-        None => None,
-    };
+    let is_open = query.filters.from.zip(query.filters.to).is_none();
+    let length = query.step.map_or(Ok(1), |step| part_days(period, step, is_open))?;
+    let parts = query.step.map(|_| parts_of(period, length));
     let matcher = Matcher::new(&query.filters);
     let mut groups = Groups::new(&query.by);
     let mut counts = Counts::new(parts.as_ref().map_or(0, Vec::len));
-    let length = step_days(query.step);
     let first = day_of(period.from);
     for (day, columns) in days {
         let rows = matcher.for_day(*day, &columns.texts);
@@ -80,21 +84,27 @@ pub fn summarize(query: &SummaryQuery, days: &Days) -> Result<Summary, TooManyPa
     })
 }
 
-/// Number of evaluations that match, and how many of them have each score in tenths of the score with `number`.
-pub fn count(matcher: &Matcher, days: &Days, mut each: impl FnMut(&Row)) -> u64 {
-    let mut count = 0;
-    for (day, columns) in days {
+/// Number of evaluations that match.
+pub fn count(filters: &EvaluationFilters, days: &Days) -> u64 {
+    let matcher = Matcher::new(filters);
+    let of_day = |(day, columns): &(i64, Arc<Day>)| {
         let rows = matcher.for_day(*day, &columns.texts);
-        for row in columns.rows().filter(|row| rows.matches(row)) {
-            count += 1;
-            each(&row);
-        }
-    }
-    count
+        columns.rows().filter(|row| rows.matches(row)).count()
+    };
+    u64::try_from(days.iter().map(of_day).sum::<usize>()).unwrap_or(u64::MAX)
 }
 
-fn step_days(step: Option<Step>) -> i64 {
-    if step == Some(Step::Week) { 7 } else { 1 }
+/// Days of a part. A period of the caller has the parts that were asked for; one that is open at an end, and as long as the
+/// evaluations make it, has longer parts, of whole weeks, where there would be too many.
+fn part_days(period: Period, step: Step, is_open: bool) -> Result<i64, TooManyParts> {
+    let first = start_of(day_of(period.from));
+    let length = period.to.as_millis() - first;
+    let asked = if step == Step::Week { 7 } else { 1 };
+    let fits = |days: &i64| length <= MAX_POINTS * days * DAY_MILLIS;
+    if is_open {
+        return Ok([asked].into_iter().chain((1..).map(|weeks| 7 * weeks)).find(fits).unwrap_or(asked));
+    }
+    if fits(&asked) { Ok(asked) } else { Err(TooManyParts) }
 }
 
 /// The period of the filter; an open end is that of the days.
@@ -106,13 +116,10 @@ fn period_of(query: &SummaryQuery, days: &Days) -> Period {
     Period { from, to }
 }
 
-/// The parts of a period: days or weeks of UTC from its first day, cut at its ends.
-fn parts_of(period: Period, step: Step) -> Result<Vec<Period>, TooManyParts> {
-    let length = step_days(Some(step)) * DAY_MILLIS;
+/// The parts of a period, from its first day of UTC, cut at its ends.
+fn parts_of(period: Period, days: i64) -> Vec<Period> {
+    let length = days * DAY_MILLIS;
     let first = start_of(day_of(period.from));
-    if period.to.as_millis() - first > MAX_POINTS * length {
-        return Err(TooManyParts);
-    }
     let starts =
         (0..).map(|number| first + number * length).take_while(|start| *start < period.to.as_millis());
     let moment = Timestamp::saturating_from_millis;
@@ -120,7 +127,7 @@ fn parts_of(period: Period, step: Step) -> Result<Vec<Period>, TooManyParts> {
         from: moment(start).max(period.from),
         to: moment(start + length).min(period.to),
     };
-    Ok(starts.map(part).collect())
+    starts.map(part).collect()
 }
 
 impl Counts {
@@ -182,4 +189,56 @@ fn distribution(tenths: &[u64; 64]) -> Vec<DistributionStep> {
         DistributionStep { min: score(min), max: score(max), count }
     };
     (0..8).map(step).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::day::{DayBuilder, PackedScores, Texts};
+    use super::super::facets::Facets;
+    use super::*;
+
+    /// One evaluation on each of these days.
+    fn days(days: &[i64]) -> Vec<(i64, Arc<Day>)> {
+        let day = |day: i64| {
+            let mut builder = DayBuilder::default();
+            let texts = Texts::new("custom".to_owned(), None, &[]);
+            let moment = Timestamp::saturating_from_millis(start_of(day));
+            builder.push(moment, Facets::default(), PackedScores::default(), &texts);
+            (day, Arc::new(builder.finish()))
+        };
+        days.iter().map(|number| day(*number)).collect()
+    }
+
+    #[test]
+    fn open_period_has_longer_parts_where_there_would_be_too_many() {
+        // One conversation of 1970, and one of 2026.
+        let days = days(&[0, 20_500]);
+        for (step, from) in [(Step::Day, None), (Step::Week, None), (Step::Week, Some(Timestamp::MIN))] {
+            let filters = EvaluationFilters { from, ..EvaluationFilters::default() };
+            let query = SummaryQuery { filters, step: Some(step), ..SummaryQuery::default() };
+            let summary = summarize(&query, &days).unwrap();
+            let series = summary.series.unwrap();
+            assert!((700..=800).contains(&series.len()), "{}", series.len());
+            assert_eq!(series.iter().map(|point| point.measures.count).sum::<u64>(), 2);
+            assert_eq!((series[0].measures.count, series.last().unwrap().measures.count), (1, 1));
+            let lengths = series.iter().rev().skip(1).map(|point| {
+                let Period { from, to } = point.period;
+                to.millis_since(from) / DAY_MILLIS
+            });
+            assert!(lengths.into_iter().all(|days| days == 28), "{:?}", series[0].period);
+            assert!(series.windows(2).all(|pair| pair[0].period.to == pair[1].period.from));
+        }
+    }
+
+    #[test]
+    fn period_of_the_caller_keeps_its_parts() {
+        let of = |days: i64, step| {
+            let to = Some(Timestamp::saturating_from_millis(start_of(days)));
+            let filters = EvaluationFilters { from: Some(Timestamp::MIN), to, ..Default::default() };
+            let query = SummaryQuery { filters, step: Some(step), ..SummaryQuery::default() };
+            summarize(&query, &[]).map(|summary| summary.series.unwrap().len())
+        };
+        assert_eq!((of(800, Step::Day), of(801, Step::Day)), (Ok(800), Err(TooManyParts)));
+        assert_eq!((of(5_600, Step::Week), of(5_601, Step::Week)), (Ok(800), Err(TooManyParts)));
+    }
 }

@@ -2,7 +2,6 @@
 //! filter. A closed value's term is exact. A text's term is a hash of its organization and the text: conditions with one also
 //! compare the text.
 
-use assay_contracts::evaluation::Score;
 use assay_contracts::evaluations::words_of;
 use assay_contracts::ids::{AgentId, OrganizationId};
 
@@ -50,10 +49,10 @@ pub fn terms_of(facts: &EvaluationFacts) -> Vec<i32> {
     }
     if let Some(scores) = &evaluation.scores {
         terms.extend([
-            score_term(AXIS, scores.axis),
-            score_term(RESOLUTION_ACCURACY, scores.resolution_accuracy),
-            score_term(INTERACTION_EFFORT, scores.interaction_effort),
-            score_term(HANDOFF_SMOOTHNESS, scores.handoff_smoothness),
+            tenths_term(AXIS, scores.axis.tenths()),
+            tenths_term(RESOLUTION_ACCURACY, scores.resolution_accuracy.tenths()),
+            tenths_term(INTERACTION_EFFORT, scores.interaction_effort.tenths()),
+            tenths_term(HANDOFF_SMOOTHNESS, scores.handoff_smoothness.tenths()),
             confidence_term(scores.confidence.hundredths()),
         ]);
     }
@@ -84,12 +83,8 @@ pub fn empty_term(field: SetField) -> i32 {
     field.number * STRIDE
 }
 
-pub fn score_term(field: i32, score: Score) -> i32 {
-    field * STRIDE + i32::from(score.tenths())
-}
-
-pub fn tenths_term(field: i32, tenths: u32) -> i32 {
-    field * STRIDE + i32::try_from(tenths).unwrap_or_default()
+pub fn tenths_term(field: i32, tenths: u8) -> i32 {
+    field * STRIDE + i32::from(tenths)
 }
 
 pub fn confidence_term(hundredths: u8) -> i32 {

@@ -10,6 +10,7 @@ use actix_web::http::header::{
 };
 use actix_web::web::{Bytes, Data, Path};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
+use assay_contracts::internal::FILE_OWNER_HEADER;
 use assay_contracts::problem::ProblemCode;
 use assay_platform::objects::ObjectError;
 use assay_platform::web::{WebError, query_pairs};
@@ -96,7 +97,8 @@ fn describe_file(response: &mut HttpResponseBuilder, file: &FoundFile) {
         .insert_header((ACCEPT_RANGES, "bytes"))
         .insert_header((ETAG, file.view.entity_tag()))
         .insert_header((CACHE_CONTROL, CACHE_POLICY))
-        .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"));
+        .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .insert_header((FILE_OWNER_HEADER, file.owner.organization_id.to_string()));
     if let Some(digest) = file.view.repr_digest() {
         response.insert_header((REPR_DIGEST, digest));
     }

@@ -2,9 +2,7 @@
 
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse};
-use assay_contracts::evaluations::{
-    EvaluationFilters, ListQuery, NeighboursQuery, QueryReader, SummaryQuery,
-};
+use assay_contracts::evaluations::{CountQuery, ListQuery, NeighboursQuery, SummaryQuery};
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::internal::TicketCount;
 use assay_contracts::problem::ProblemCode;
@@ -44,17 +42,9 @@ pub(super) async fn count(
     request: HttpRequest,
 ) -> Result<Json<TicketCount>, WebError> {
     let organization_id = caller.tenant(Scope::EvaluationsRead)?.organization_id;
-    let mut query = QueryReader::new(all_query_pairs(&request));
-    let since = query.parsed("since", "must be a ticket id", |text| text.parse().ok());
-    let period = EvaluationFilters {
-        from: query.moment("from"),
-        to: query.moment("to"),
-        ..EvaluationFilters::default()
-    };
-    let (period, since) = query.finish((period, since)).map_err(invalid_query)?;
-    let since = since.ok_or_else(|| invalid_parameter("since", "is required"))?;
+    let CountQuery { period, since } = CountQuery::parse(all_query_pairs(&request)).map_err(invalid_query)?;
     let count = count_evaluations(reading(&services, organization_id), period, since).await?;
-    Ok(Json(TicketCount { count }))
+    Ok(Json(TicketCount { count, since: None }))
 }
 
 pub(super) async fn find_neighbours(
@@ -69,7 +59,8 @@ pub(super) async fn find_neighbours(
 }
 
 fn reading(services: &Services, organization_id: OrganizationId) -> Reading<'_> {
-    Reading { store: services.evaluations.as_ref(), days: &services.days, organization_id }
+    let Services { evaluations, days, reading_places, .. } = services;
+    Reading { store: evaluations.as_ref(), days, places: reading_places, organization_id }
 }
 
 impl From<ListEvaluationsError> for WebError {

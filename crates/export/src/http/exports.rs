@@ -21,7 +21,7 @@ use crate::app::list_exports::{ListExports, list_exports};
 use crate::app::read_export::{find_download, read_export};
 use crate::domain::view::PublicBaseUrl;
 
-/// A body has five short fields.
+/// A body has filters, with some values each.
 const BODY_LIMITS: BodyLimits = BodyLimits { max_bytes: SMALL_BODY, deadline: Duration::from_secs(10) };
 
 /// Queues an export: 201 with the export.

@@ -5,13 +5,15 @@
 use assay_contracts::evaluation::Named;
 use assay_contracts::evaluations::{EvaluationFilters, OrNone, words_of};
 use assay_contracts::ids::OrganizationId;
+use assay_contracts::time::Timestamp;
 
+use crate::domain::day::start_of;
 use crate::domain::facets::{self, CodeField, SetField, bit_of, code_of};
 use crate::domain::matcher::allowed_tenths;
 use crate::domain::terms::{self, TextKind, bit_term, code_term, empty_term, tenths_term, text_term};
 
-/// Number of values of a score beyond which terms would find more rows than they leave out.
-const MANY_TENTHS: usize = 20;
+/// Number of values of a score beyond which their terms would find more rows than they leave out.
+pub(super) const MANY_TERMS: usize = 20;
 
 /// What the two databases write differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +22,20 @@ pub(super) enum Dialect {
     Postgres,
     Sqlite,
 }
+
+/// The columns of a table that a period compares.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PeriodColumns {
+    organization_id: &'static str,
+    date: &'static str,
+}
+
+/// Of `evaluation_facts` with the alias `facts`.
+pub(super) const FACTS: PeriodColumns =
+    PeriodColumns { organization_id: "facts.organization_id", date: "facts.started_at" };
+/// Of `evaluation_rows` with the alias `lines`.
+pub(super) const LINES: PeriodColumns =
+    PeriodColumns { organization_id: "lines.organization_id", date: "lines.conversation_started_at" };
 
 /// Conditions joined by `AND`, or a statement made of them, with the texts of its placeholders `$1`, `$2`, …
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,17 +52,36 @@ struct Builder {
 }
 
 impl Conditions {
-    /// The organization and the period alone, on a table with this alias.
-    pub(super) fn of_period(organization: OrganizationId, filters: &EvaluationFilters, alias: &str) -> Self {
-        let mut parts = vec![format!("{alias}.organization_id = '{organization}'")];
-        parts.extend(filters.from.map(|from| format!("{alias}.started_at >= {}", from.as_millis())));
-        parts.extend(filters.to.map(|to| format!("{alias}.started_at < {}", to.as_millis())));
+    /// The organization and the period alone.
+    pub(super) fn of_period(
+        organization: OrganizationId,
+        filters: &EvaluationFilters,
+        columns: PeriodColumns,
+    ) -> Self {
+        let (from, to) = (filters.from.map(Timestamp::as_millis), filters.to.map(Timestamp::as_millis));
+        Self::between(organization, (from, to), columns)
+    }
+
+    /// All rows of these days, both included, of `evaluation_facts`.
+    pub(super) fn of_days(organization: OrganizationId, (first, last): (i64, i64)) -> Self {
+        Self::between(organization, (Some(start_of(first)), Some(start_of(last + 1))), FACTS)
+    }
+
+    fn between(
+        organization: OrganizationId,
+        (from, to): (Option<i64>, Option<i64>),
+        columns: PeriodColumns,
+    ) -> Self {
+        let PeriodColumns { organization_id, date } = columns;
+        let mut parts = vec![format!("{organization_id} = '{organization}'")];
+        parts.extend(from.map(|from| format!("{date} >= {from}")));
+        parts.extend(to.map(|to| format!("{date} < {to}")));
         Self { sql: parts.join(" AND "), texts: Vec::new() }
     }
 
     /// All filters, on `evaluation_facts` with the alias `facts`.
     pub(super) fn of(organization: OrganizationId, filters: &EvaluationFilters, dialect: Dialect) -> Self {
-        let period = Self::of_period(organization, filters, "facts");
+        let period = Self::of_period(organization, filters, FACTS);
         let mut builder = Builder { dialect, organization, parts: vec![period.sql], texts: Vec::new() };
         builder.codes(facets::STATUS, &filters.status);
         builder.codes(facets::INVOLVEMENT, &filters.involvement);
@@ -146,10 +181,10 @@ impl Builder {
             terms::HANDOFF_SMOOTHNESS,
         ]) {
             let Some(allowed) = allowed_tenths(score) else { continue };
-            let tenths: Vec<u32> = (10..=50).filter(|tenths| allowed >> tenths & 1 == 1).collect();
+            let tenths: Vec<u8> = (10..=50).filter(|tenths| allowed >> tenths & 1 == 1).collect();
             if tenths.is_empty() {
                 self.parts.push("1 = 0".to_owned());
-            } else if self.dialect == Dialect::Postgres && tenths.len() <= MANY_TENTHS {
+            } else if self.dialect == Dialect::Postgres && tenths.len() <= MANY_TERMS {
                 let terms: Vec<i32> = tenths.iter().map(|tenths| tenths_term(field, *tenths)).collect();
                 self.parts.push(any_term(&terms));
             } else {
@@ -167,7 +202,7 @@ impl Builder {
         self.parts.push(format!("facts.confidence BETWEEN {min} AND {max}"));
         let mut steps: Vec<i32> = (min..=max).map(terms::confidence_term).collect();
         steps.dedup();
-        if self.dialect == Dialect::Postgres && steps.len() <= MANY_TENTHS / 2 {
+        if self.dialect == Dialect::Postgres && steps.len() <= MANY_TERMS / 2 {
             self.parts.push(any_term(&steps));
         }
     }

@@ -4,14 +4,17 @@
 use std::sync::Arc;
 
 use assay_contracts::ids::OrganizationId;
-use quick_cache::Weighter;
-use quick_cache::sync::Cache;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 use uuid::Uuid;
 
 use crate::domain::day::Day;
 
 /// Entries that the cache is dimensioned for: days of 1,000 evaluations.
 const TYPICAL_DAY_BYTES: u64 = 24 * 1_024;
+
+/// A day larger than its part of the cache would never be kept; by default there are four parts for each processor.
+const SHARDS: usize = 2;
 
 type Key = (OrganizationId, i64, Uuid);
 
@@ -30,7 +33,21 @@ impl Weighter<Key, Arc<Day>> for ByBytes {
 impl DayCache {
     pub fn new(bytes: u64) -> Self {
         let entries = usize::try_from(bytes / TYPICAL_DAY_BYTES).unwrap_or(usize::MAX).max(16);
-        Self(Cache::with_weighter(entries, bytes, ByBytes))
+        let options = OptionsBuilder::new()
+            .estimated_items_capacity(entries)
+            .weight_capacity(bytes)
+            .shards(SHARDS)
+            .build();
+        Self(match options {
+            Ok(options) => Cache::with_options(
+                options,
+                ByBytes,
+                DefaultHashBuilder::default(),
+                DefaultLifecycle::default(),
+            ),
+            // Only without one of the capacities.
+            Err(_) => Cache::with_weighter(entries, bytes, ByBytes),
+        })
     }
 
     pub(super) fn get(&self, organization_id: OrganizationId, day: i64, version: Uuid) -> Option<Arc<Day>> {
@@ -39,5 +56,30 @@ impl DayCache {
 
     pub(super) fn put(&self, organization_id: OrganizationId, day: i64, version: Uuid, columns: Arc<Day>) {
         self.0.insert((organization_id, day, version), columns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use assay_contracts::time::Timestamp;
+    use assay_platform::runtime::new_id;
+
+    use super::*;
+    use crate::domain::day::{DayBuilder, PackedScores, Texts};
+    use crate::domain::facets::Facets;
+
+    #[test]
+    fn day_of_a_third_of_the_cache_is_kept() {
+        let mut builder = DayBuilder::default();
+        for _ in 0..100_000 {
+            let texts = Texts::new("custom".to_owned(), None, &[]);
+            builder.push(Timestamp::MIN, Facets::default(), PackedScores::default(), &texts);
+        }
+        let day = Arc::new(builder.finish());
+        // Large enough that it would be divided for each processor.
+        let cache = DayCache::new(3 * day.weight());
+        let (organization, version): (OrganizationId, Uuid) = (new_id(), new_id());
+        cache.put(organization, 7, version, day.clone());
+        assert_eq!(cache.get(organization, 7, version), Some(day));
     }
 }

@@ -1,5 +1,6 @@
 //! The store of lists and summaries.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use assay_contracts::evaluations::{EvaluationFilters, Sort};
@@ -11,6 +12,7 @@ use async_trait::async_trait;
 use super::DayCache;
 use crate::domain::day::Day;
 use crate::domain::evaluation_facts::EvaluationFacts;
+use crate::domain::ranking::Rank;
 
 /// A place in a list: the sort key's value (`None` comes last), the conversation's date and the ticket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,8 +32,49 @@ pub struct ListSelection {
     pub after: Option<ListPosition>,
     /// From the end of the list: rows before `after`, the nearest first.
     pub backwards: bool,
-    /// Only rows with one of these values of the sort key.
-    pub values: Option<Vec<i64>>,
+    /// Only rows with these ranks, which may be more than the list needs.
+    pub ranks: Option<Arc<RankRange>>,
+}
+
+/// The ranks of a part of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RankRange {
+    /// When the conversations started, in milliseconds.
+    pub moments: BTreeSet<i64>,
+    /// The last one.
+    pub last: Rank,
+}
+
+impl ListPosition {
+    /// The rank of its row.
+    pub fn rank(&self, sort: Sort) -> Rank {
+        // Values of sort keys are below 128.
+        let value = self.value.and_then(|value| u8::try_from(value).ok());
+        Rank::new(sort, value, self.started_at.as_millis())
+    }
+}
+
+impl RankRange {
+    /// `None` without ranks.
+    pub fn of(ranks: &[Rank]) -> Option<Self> {
+        let last = *ranks.last()?;
+        Some(Self { moments: ranks.iter().map(|rank| rank.started_at()).collect(), last })
+    }
+}
+
+/// The days of a period with their evaluations, in ascending order.
+#[derive(Debug)]
+pub struct FoundDays {
+    pub days: Vec<(i64, Arc<Day>)>,
+    /// `false`: the days that changed are left out, because they have too many rows.
+    pub is_complete: bool,
+}
+
+/// A day whose columns lack a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MarkedDay {
+    pub organization_id: OrganizationId,
+    pub day: i64,
 }
 
 #[async_trait]
@@ -51,13 +94,15 @@ pub trait EvaluationStore: Send + Sync {
         filters: EvaluationFilters,
     ) -> Result<Option<(EvaluationFacts, bool)>, DatabaseError>;
 
-    /// The days with evaluations between two days, both included, in ascending order, as of one moment.
+    /// The days with evaluations between two days, both included, as of one moment. Days that changed are read from their rows,
+    /// unless there are more than `max_changed_rows`, or a day that no columns were made of yet: the number of its rows is unknown.
     async fn days(
         &self,
         organization_id: OrganizationId,
         between: (i64, i64),
+        max_changed_rows: Option<u64>,
         cache: Arc<DayCache>,
-    ) -> Result<Vec<(i64, Arc<Day>)>, DatabaseError>;
+    ) -> Result<FoundDays, DatabaseError>;
 
     /// The days of the rows that the filters select.
     async fn selected_days(
@@ -74,6 +119,13 @@ pub trait EvaluationStore: Send + Sync {
         since: TicketId,
     ) -> Result<u64, DatabaseError>;
 
-    /// Puts the rows of one day with marks, not refreshed since `before`, into columns. `false` when there is none.
-    async fn refresh_day(&self, before: Timestamp, now: Timestamp) -> Result<bool, DatabaseError>;
+    /// The day with the oldest mark that was not refreshed since `before` and is none of `except`.
+    async fn next_marked_day(
+        &self,
+        before: Timestamp,
+        except: Vec<MarkedDay>,
+    ) -> Result<Option<MarkedDay>, DatabaseError>;
+
+    /// Puts the rows of a day with marks into columns.
+    async fn refresh_day(&self, marked: MarkedDay, now: Timestamp) -> Result<(), DatabaseError>;
 }

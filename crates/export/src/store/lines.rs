@@ -8,7 +8,7 @@ use diesel::sql_types::{SmallInt, Text};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use super::Selection;
-use super::conditions::{Conditions, Dialect};
+use super::conditions::{Conditions, Dialect, LINES};
 use crate::domain::csv::{self, UnknownColumns};
 
 /// Chunk size. A longer line is a chunk of its own.
@@ -44,12 +44,11 @@ pub(super) fn select_lines(selection: &Selection, dialect: Dialect) -> Condition
     };
     let (filters, organization) = (&selection.filters, selection.organization_id);
     if filters.is_period_only() {
-        let Conditions { sql, texts } = Conditions::of_period(organization, filters, "lines");
+        let Conditions { sql, texts } = Conditions::of_period(organization, filters, LINES);
         return Conditions {
             sql: format!(
                 "SELECT lines.columns_version, lines.{line} AS line FROM evaluation_rows lines
-                  WHERE {} ORDER BY lines.conversation_started_at, lines.ticket_id",
-                sql.replace("lines.started_at", "lines.conversation_started_at")
+                  WHERE {sql} ORDER BY lines.conversation_started_at, lines.ticket_id"
             ),
             texts,
         };

@@ -6,10 +6,11 @@ mod day_cache;
 mod evaluations;
 mod lines;
 mod notifications;
+#[cfg(feature = "distributed")]
 mod postgres;
 mod sqlite;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use assay_contracts::export::{ExportFilters, ExportKind};
@@ -23,7 +24,7 @@ use assay_platform::web::cursor::Position;
 use async_trait::async_trait;
 
 pub use self::day_cache::DayCache;
-pub use self::evaluations::{EvaluationStore, ListPosition, ListSelection};
+pub use self::evaluations::{EvaluationStore, FoundDays, ListPosition, ListSelection, MarkedDay, RankRange};
 pub use self::lines::{LineSink, SnapshotError, line_channel};
 pub use self::notifications::Notifications;
 use crate::domain::evaluation_row::EvaluationRow;
@@ -159,10 +160,10 @@ pub trait ExportStore: Send + Sync {
     /// returns the skipped ranges.
     async fn skip_missing_sequences(&self, limit: Timestamp) -> Result<Vec<SkippedSequences>, DatabaseError>;
 
-    /// Forgets the skipped sequences of an organization whose evaluations are older than `before`, the retention period.
+    /// Forgets the skipped sequences of an organization, or of all, whose evaluations are older than `before`.
     async fn forget_skipped_sequences(
         &self,
-        organization_id: OrganizationId,
+        organization_id: Option<OrganizationId>,
         before: Timestamp,
     ) -> Result<(), DatabaseError>;
 
@@ -226,6 +227,12 @@ pub trait WorkStore: Send + Sync {
     /// What the files of these jobs are for; a job that does not exist is left out.
     async fn file_uses(&self, ids: Vec<ExportId>) -> Result<BTreeMap<ExportId, FileUse>, DatabaseError>;
 
+    /// Which of these organizations have a job.
+    async fn with_jobs(
+        &self,
+        organizations: BTreeSet<OrganizationId>,
+    ) -> Result<BTreeSet<OrganizationId>, DatabaseError>;
+
     /// Sends the selected lines to `sink`, ordered by conversation date and ticket id, as one consistent snapshot; returns
     /// their number. Ends early when the receiver is dropped.
     async fn copy_lines(&self, selection: Selection, sink: LineSink) -> Result<u64, SnapshotError>;
@@ -233,6 +240,7 @@ pub trait WorkStore: Send + Sync {
 
 pub fn export_store(database: &Database) -> Arc<dyn ExportStore> {
     match database {
+        #[cfg(feature = "distributed")]
         Database::Postgres(postgres) => {
             Arc::new(postgres::SqlStore::new(postgres.clone(), Notifications::Off))
         }
@@ -242,6 +250,7 @@ pub fn export_store(database: &Database) -> Arc<dyn ExportStore> {
 
 pub fn evaluation_store(database: &Database) -> Arc<dyn EvaluationStore> {
     match database {
+        #[cfg(feature = "distributed")]
         Database::Postgres(postgres) => {
             Arc::new(postgres::SqlStore::new(postgres.clone(), Notifications::Off))
         }
@@ -251,6 +260,7 @@ pub fn evaluation_store(database: &Database) -> Arc<dyn EvaluationStore> {
 
 pub fn work_store(database: &Database, notifications: Notifications) -> Arc<dyn WorkStore> {
     match database {
+        #[cfg(feature = "distributed")]
         Database::Postgres(postgres) => Arc::new(postgres::SqlStore::new(postgres.clone(), notifications)),
         Database::Sqlite(sqlite) => Arc::new(sqlite::SqlStore::new(sqlite.clone(), notifications)),
     }

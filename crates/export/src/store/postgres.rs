@@ -24,6 +24,8 @@ type Backend = diesel::pg::Pg;
 type Database = assay_platform::db::Postgres;
 /// Column type of ids.
 type Id = diesel::sql_types::Uuid;
+/// A result of any length is read without holding all of it.
+type RowByRow = PgRowByRowLoadingMode;
 
 #[path = "sql/mod.rs"]
 mod sql;
@@ -155,9 +157,6 @@ fn insert_facts(connection: &mut Connection, facts: &[FactsValues]) -> Result<()
     Ok(())
 }
 
-/// One process at a time puts days into columns: a slower one would overwrite newer columns with older ones.
-const LOCK_DAYS: &str = "SELECT pg_advisory_xact_lock(hashtext('export evaluation_days'))";
-
 /// Runs `read` in one snapshot.
 async fn read_snapshot<T: Send + 'static>(
     database: &Database,
@@ -196,7 +195,7 @@ async fn copy_lines(
 /// Returns the number of lines: 0 at the end.
 fn fetch(connection: &mut Connection, kind: ExportKind, sink: &mut LineSink) -> Result<u32, SnapshotError> {
     let mut count = 0;
-    for line in sql_query(FETCH).load_iter::<SelectedLine, PgRowByRowLoadingMode>(connection)? {
+    for line in sql_query(FETCH).load_iter::<SelectedLine, RowByRow>(connection)? {
         let SelectedLine { columns_version, line } = line?;
         sink.push(kind, columns_version, &line)?;
         count += 1;

@@ -22,9 +22,14 @@ type Backend = diesel::sqlite::Sqlite;
 type Database = assay_platform::db::Sqlite;
 /// Column type of ids.
 type Id = Text;
+/// SQLite has no other: it makes rows as they are read.
+type RowByRow = DefaultLoadingMode;
 
 #[path = "sql/mod.rs"]
-#[expect(clippy::duplicate_mod, reason = "one text of statements, compiled for both databases")]
+#[cfg_attr(
+    feature = "distributed",
+    expect(clippy::duplicate_mod, reason = "one text of statements, compiled for both databases")
+)]
 mod sql;
 
 pub(super) use self::sql::SqlStore;
@@ -115,9 +120,6 @@ fn insert_facts(connection: &mut Connection, facts: &[FactsValues]) -> Result<()
     Ok(())
 }
 
-/// There is one writer.
-const LOCK_DAYS: &str = "SELECT 1";
-
 /// Runs `read` in one snapshot.
 async fn read_snapshot<T: Send + 'static>(
     database: &Database,
@@ -144,7 +146,7 @@ async fn copy_lines(
             let lines = texts
                 .into_iter()
                 .fold(query, |query, text| query.bind::<Text, _>(text))
-                .load_iter::<SelectedLine, DefaultLoadingMode>(connection)?;
+                .load_iter::<SelectedLine, RowByRow>(connection)?;
             for line in lines {
                 let SelectedLine { columns_version, line } = line?;
                 sink.push(selection.kind, columns_version, &line)?;

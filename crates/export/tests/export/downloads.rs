@@ -1,7 +1,8 @@
 //! `/v1/downloads/{id}`: signed downloads.
 
 use anyhow::{Context as _, Result};
-use assay_contracts::ids::ExportId;
+use assay_contracts::ids::{ExportId, OrganizationId};
+use assay_contracts::internal::FILE_OWNER_HEADER;
 use assay_export::domain::download_address::{LIFETIME_MILLIS, sign};
 use assay_platform::runtime::{new_id, now};
 use assay_testkit::on_both_databases;
@@ -26,7 +27,8 @@ fn id_of(address: &str) -> Result<ExportId> {
 }
 
 async fn download_has_the_headers_for_browsers(app: TestApp) -> Result<()> {
-    let address = app.downloadable(new_id(), CONTENT).await?;
+    let organization: OrganizationId = new_id();
+    let address = app.downloadable(organization, CONTENT).await?;
     let name = format!("attachment; filename=\"assay-axis-{}.csv\"", id_of(&address)?);
     let got = get(&app, &address, &[]).await?;
     let described = app.http.head(&address).send().await?;
@@ -39,6 +41,8 @@ async fn download_has_the_headers_for_browsers(app: TestApp) -> Result<()> {
             ("accept-ranges", "bytes"),
             ("cache-control", "private, no-store"),
             ("x-content-type-options", "nosniff"),
+            // For the gateway, which does not pass it on.
+            (FILE_OWNER_HEADER, &organization.to_string()),
         ];
         for (name, value) in expected {
             assert_eq!(header(response, name).as_deref(), Some(value), "{name}");

@@ -1,11 +1,14 @@
 //! Integration tests of the role over HTTP, the bus and its stores, on both databases.
 
 mod consumer;
+mod copied_facts;
 mod creating;
 mod csv_lines;
+mod days;
 mod downloads;
 mod list_order;
 mod listing;
+mod lists;
 mod maintenance;
 mod open_exports;
 mod random_evaluations;

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use assay_contracts::event::ExportRequested;
 use assay_contracts::export::{ExportKind, NewExport};
-use assay_contracts::ids::ExportId;
+use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_contracts::time::Timestamp;
 use assay_export::domain::job::Job;
 use assay_export::store::{Creation, Notifications, export_store, work_store};
@@ -83,6 +83,25 @@ async fn file_that_cannot_be_removed_does_not_keep_others(prepared: PreparedData
     eventually("the removal of the other", || is_removed(stuck)).await
 }
 
+/// After 90 days the event of an evaluation is refused: it cannot arrive any more.
+async fn skipped_sequences_are_forgotten_after_90_days(prepared: PreparedDatabase) -> Result<()> {
+    const DAY_MILLIS: i64 = 24 * 60 * 60 * 1_000;
+    let organization: OrganizationId = new_id();
+    for (sequence, days) in [(1, 91), (3, 89)] {
+        let older_than = now().plus_millis(-days * DAY_MILLIS).as_millis();
+        let insert = format!(
+            "INSERT INTO skipped_sequences (organization_id, first, last, older_than)
+             VALUES ('{organization}', {sequence}, {sequence}, {older_than})"
+        );
+        execute(&prepared.test_database.database, insert).await?;
+    }
+    let app = prepared.start()?;
+    eventually("the expiry", || async {
+        Ok(number(&app.test_database.database, "SELECT min(first) FROM skipped_sequences").await? == 3)
+    })
+    .await
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn inbox_is_pruned_although_partitions_fail() -> Result<()> {
     let prepared = PreparedDatabase::on_postgres().await?;
@@ -113,6 +132,7 @@ mod removing {
         expired_files_are_removed,
         expired_files_are_removed_although_other_steps_fail,
         file_that_cannot_be_removed_does_not_keep_others,
+        skipped_sequences_are_forgotten_after_90_days,
     } }
 }
 

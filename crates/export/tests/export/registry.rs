@@ -2,13 +2,13 @@
 
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use actix_web::HttpResponse;
 use actix_web::web::{Data, get};
 use anyhow::Result;
 use assay_contracts::internal::{OrganizationRetention, RetentionPage};
-use assay_platform::runtime::{Phase, Tasks};
+use assay_platform::runtime::{LockExt as _, Phase, Tasks};
 use assay_platform::web::{ServerSettings, resource, serve};
 use assay_testkit::eventually;
 use url::Url;
@@ -37,7 +37,7 @@ impl Registry {
 
     /// Sets the answer.
     pub fn set_retention(&self, retention: Option<Vec<OrganizationRetention>>) {
-        *self.retention.lock().unwrap_or_else(PoisonError::into_inner) = retention;
+        *self.retention.locked() = retention;
     }
 
     /// Waits until a maintenance run that started after this call has ended: runs do not overlap.
@@ -50,7 +50,7 @@ impl Registry {
 
 async fn retention(registry: Data<Registry>) -> HttpResponse {
     registry.calls.fetch_add(1, Ordering::SeqCst);
-    let retention = registry.retention.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let retention = registry.retention.locked().clone();
     match retention {
         Some(organizations) => HttpResponse::Ok().json(RetentionPage { organizations, next: None }),
         None => HttpResponse::ServiceUnavailable().finish(),

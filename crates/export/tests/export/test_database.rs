@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow};
 use assay_export::{MIGRATIONS, SCHEMA};
-use assay_platform::db::{Database, DatabaseSettings};
+use assay_platform::db::{Database, DatabaseError, DatabaseSettings};
 use assay_testkit::ServiceDatabase;
 
 /// A migrated database.
@@ -31,17 +31,25 @@ impl TestDatabase {
 
 /// Executes a statement; returns the number of affected rows.
 pub async fn execute(database: &Database, statement: impl Into<String>) -> Result<usize> {
-    use diesel::RunQueryDsl as _;
+    use diesel::connection::SimpleConnection as _;
+    use diesel::{Connection as _, PgConnection, RunQueryDsl as _};
     let query = diesel::sql_query(statement.into());
     let run = match database {
         Database::Postgres(postgres) => {
-            postgres.run(move |connection| query.execute(connection).map_err(Into::into)).await
+            // A busy machine takes longer for large statements than the limit of the role.
+            let run = move |connection: &mut PgConnection| {
+                connection.transaction(|connection| -> Result<usize, DatabaseError> {
+                    connection.batch_execute("SET LOCAL statement_timeout = '60s'")?;
+                    Ok(query.execute(connection)?)
+                })
+            };
+            postgres.run_long(run).await
         }
         Database::Sqlite(sqlite) => {
             sqlite.write(move |connection| query.execute(connection).map_err(Into::into)).await
         }
     };
-    run.map_err(|error: assay_platform::db::DatabaseError| error.into())
+    run.map_err(|error: DatabaseError| error.into())
 }
 
 #[derive(diesel::QueryableByName)]
@@ -62,5 +70,5 @@ pub async fn number(database: &Database, expression: &str) -> Result<i64> {
             sqlite.read(move |connection| query.get_result::<Number>(connection).map_err(Into::into)).await
         }
     };
-    Ok(run.map_err(|error: assay_platform::db::DatabaseError| anyhow!(error))?.number)
+    Ok(run.map_err(|error: DatabaseError| anyhow!(error))?.number)
 }

@@ -58,16 +58,18 @@ CREATE TABLE stale_days (
     marked_at       bigint NOT NULL
 );
 CREATE INDEX stale_days_key ON stale_days (organization_id, day);
+-- The oldest mark first: an import of years leaves a million of them.
+CREATE INDEX stale_days_oldest ON stale_days (marked_at, day);
 
 -- The filters of an export beyond `from` and `to`, as a query.
 ALTER TABLE exports ADD COLUMN filters text;
 
--- Rows of earlier builds have no facts. They are dropped with their exports' read model: nothing was released with them, and
--- scoring-worker publishes an evaluation once. Keeping them would make lists and exports disagree.
+-- Rows of earlier builds have no facts, so that lists and exports would disagree; scoring-worker publishes an evaluation once, and
+-- nothing was released with them. Their database is refused. Only the message of an error is logged, not its hint.
 DO $$
 BEGIN
     IF EXISTS (SELECT FROM evaluation_rows WHERE deleted_at IS NULL) THEN
-        RAISE EXCEPTION 'evaluation_rows holds evaluations of a build before 0.1: this migration cannot list them'
-            USING HINT = 'Start with an empty schema export, or restore the events of scoring-worker.';
+        RAISE EXCEPTION 'evaluation_rows holds evaluations of a build before 0.1.0, which cannot be listed: export what you need '
+            'with that build, then start with empty databases of all services';
     END IF;
 END $$;

@@ -52,6 +52,8 @@ CREATE TABLE stale_days (
     marked_at       BIGINT NOT NULL
 );
 CREATE INDEX stale_days_key ON stale_days (organization_id, day);
+-- The oldest mark first: an import of years leaves a million of them.
+CREATE INDEX stale_days_oldest ON stale_days (marked_at, day);
 
 -- The filters of an export beyond `from` and `to`, as a query.
 ALTER TABLE exports ADD COLUMN filters TEXT;
@@ -59,7 +61,7 @@ ALTER TABLE exports ADD COLUMN filters TEXT;
 -- Rows of earlier builds have no facts, so that lists and exports would disagree; nothing was released with them. Their
 -- database is refused with this name.
 CREATE TABLE refused (
-    found INTEGER CONSTRAINT evaluations_of_a_build_before_0_1_cannot_be_listed_start_with_an_empty_database CHECK (found = 0)
+    found INTEGER CONSTRAINT evaluations_of_a_build_before_0_1_0_cannot_be_listed_export_what_you_need_with_that_build_then_start_with_empty_databases_of_all_services CHECK (found = 0)
 );
 INSERT INTO refused SELECT 1 FROM evaluation_rows WHERE deleted_at IS NULL LIMIT 1;
 DROP TABLE refused;

@@ -1,54 +1,30 @@
 //! Days in columns: reading them as of one moment, and making them again after changes.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use assay_contracts::evaluations::{EvaluationFilters, ItemAgent};
+use assay_contracts::evaluations::EvaluationFilters;
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::time::Timestamp;
 use assay_platform::db::{DatabaseError, StoredId};
 use assay_platform::runtime::new_id;
 use diesel::prelude::*;
 use diesel::sql_query;
-use diesel::sql_types::{BigInt, Binary, Integer, Nullable, SmallInt, Text};
+use diesel::sql_types::{BigInt, Binary, Text};
 use uuid::Uuid;
 
-use super::{Connection, DIALECT, Id, LOCK_DAYS};
+use super::facts_records::{DAY_COLUMNS, DayRecord, parsed_agents};
+use super::{Connection, DIALECT, Id, RowByRow, serialize};
 use crate::domain::day::{Day, DayBuilder, PackedScores, Texts, day_of, start_of};
-use crate::domain::evaluation_facts::Scores;
-use crate::domain::facets::Facets;
-use crate::store::DayCache;
 use crate::store::conditions::Conditions;
+use crate::store::{DayCache, FoundDays, MarkedDay};
 
 /// Days of columns in one statement: bounds the memory for their bytes and columns.
 const DAYS: usize = 64;
 
-/// The columns of a row that days have, too.
-#[derive(QueryableByName)]
-struct ColumnsRecord {
-    #[diesel(sql_type = BigInt)]
-    started_at: i64,
-    #[diesel(sql_type = Integer)]
-    codes: i32,
-    #[diesel(sql_type = BigInt)]
-    sets: i64,
-    #[diesel(sql_type = Nullable<SmallInt>)]
-    axis: Option<i16>,
-    #[diesel(sql_type = Nullable<SmallInt>)]
-    resolution_accuracy: Option<i16>,
-    #[diesel(sql_type = Nullable<SmallInt>)]
-    interaction_effort: Option<i16>,
-    #[diesel(sql_type = Nullable<SmallInt>)]
-    handoff_smoothness: Option<i16>,
-    #[diesel(sql_type = Nullable<SmallInt>)]
-    confidence: Option<i16>,
-    #[diesel(sql_type = Nullable<Text>)]
-    language: Option<String>,
-    #[diesel(sql_type = Text)]
-    source: String,
-    #[diesel(sql_type = Text)]
-    agents: String,
-}
+/// Texts that are remembered while rows are read.
+const MAX_KNOWN_TEXTS: usize = 1_000;
 
 #[derive(QueryableByName)]
 struct DayNumber {
@@ -62,6 +38,8 @@ struct DayVersion {
     day: i64,
     #[diesel(sql_type = Id)]
     version: StoredId,
+    #[diesel(sql_type = BigInt)]
+    rows: i64,
 }
 
 #[derive(QueryableByName)]
@@ -73,7 +51,7 @@ struct DayBytes {
 }
 
 #[derive(QueryableByName)]
-struct Marked {
+struct MarkedRecord {
     #[diesel(sql_type = Id)]
     organization_id: StoredId,
     #[diesel(sql_type = BigInt)]
@@ -85,17 +63,42 @@ pub(super) fn days(
     connection: &mut Connection,
     organization: OrganizationId,
     (first, last): (i64, i64),
+    max_changed_rows: Option<u64>,
     cache: &DayCache,
-) -> Result<Vec<(i64, Arc<Day>)>, DatabaseError> {
+) -> Result<FoundDays, DatabaseError> {
     let of = format!("organization_id = '{organization}' AND day BETWEEN {first} AND {last}");
     let stale: Vec<DayNumber> =
         sql_query(format!("SELECT DISTINCT day FROM stale_days WHERE {of} ORDER BY day")).load(connection)?;
     let stale: BTreeSet<i64> = stale.into_iter().map(|record| record.day).collect();
     let versions: Vec<DayVersion> =
-        sql_query(format!("SELECT day, version FROM evaluation_days WHERE {of}")).load(connection)?;
+        sql_query(format!("SELECT day, version, rows FROM evaluation_days WHERE {of}")).load(connection)?;
+    let reads_stale = max_changed_rows.is_none_or(|max| changed_rows(&stale, &versions) <= max);
+    let fresh = versions.into_iter().filter(|record| !stale.contains(&record.day));
+    let mut days = columns_of(connection, organization, fresh, cache)?;
+    if reads_stale {
+        days.extend(read_changed(connection, organization, &stale)?);
+    }
+    let days = days.into_iter().filter(|(_, columns)| !columns.is_empty()).collect();
+    Ok(FoundDays { days, is_complete: reads_stale })
+}
+
+/// Rows of the days with marks, as of when their columns were made; no limit suffices where a day has none yet.
+fn changed_rows(stale: &BTreeSet<i64>, versions: &[DayVersion]) -> u64 {
+    let known = versions.iter().filter(|record| stale.contains(&record.day));
+    let (days, rows) =
+        known.fold((0, 0), |(days, rows), record| (days + 1, rows + record.rows.unsigned_abs()));
+    if days == stale.len() { rows } else { u64::MAX }
+}
+
+fn columns_of(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    versions: impl Iterator<Item = DayVersion>,
+    cache: &DayCache,
+) -> Result<BTreeMap<i64, Arc<Day>>, DatabaseError> {
     let mut days = BTreeMap::new();
     let mut unknown: Vec<(i64, Uuid)> = Vec::new();
-    for DayVersion { day, version } in versions.into_iter().filter(|record| !stale.contains(&record.day)) {
+    for DayVersion { day, version, .. } in versions {
         match cache.get(organization, day, version.0) {
             Some(columns) => {
                 days.insert(day, columns);
@@ -111,15 +114,7 @@ pub(super) fn days(
             days.insert(day, columns);
         }
     }
-    for (first, last) in runs(&stale) {
-        let period = format!(
-            "facts.organization_id = '{organization}' AND facts.started_at >= {} AND facts.started_at < {}",
-            start_of(first),
-            start_of(last + 1)
-        );
-        days.extend(read_rows(connection, Conditions { sql: period, texts: Vec::new() })?);
-    }
-    Ok(days.into_iter().filter(|(_, columns)| !columns.is_empty()).collect())
+    Ok(days)
 }
 
 pub(super) fn selected_days(
@@ -130,42 +125,52 @@ pub(super) fn selected_days(
     Ok(read_rows(connection, Conditions::of(organization, filters, DIALECT))?.into_iter().collect())
 }
 
-/// Makes the columns of one marked day.
-pub(super) fn refresh(
+/// A day with more rows takes longer to make, so it is made less often.
+pub(super) fn next_marked(
     connection: &mut Connection,
     before: Timestamp,
-    now: Timestamp,
-) -> Result<bool, DatabaseError> {
-    sql_query(LOCK_DAYS).execute(connection)?;
-    // A day with more rows takes longer, so it is made less often.
-    let marked = sql_query(format!(
+    except: &[MarkedDay],
+) -> Result<Option<MarkedDay>, DatabaseError> {
+    let others = except.iter().map(|MarkedDay { organization_id, day }| {
+        format!("AND NOT (stale.organization_id = '{organization_id}' AND stale.day = {day})")
+    });
+    let oldest = sql_query(format!(
         "SELECT stale.organization_id, stale.day FROM stale_days stale
          WHERE NOT EXISTS (SELECT 1 FROM evaluation_days days
                            WHERE days.organization_id = stale.organization_id AND days.day = stale.day
                              AND days.refreshed_at + days.rows / 10 > {})
+           {}
          ORDER BY stale.marked_at, stale.day LIMIT 1",
-        before.as_millis()
+        before.as_millis(),
+        others.collect::<Vec<_>>().join(" ")
     ));
-    let Some(Marked { organization_id, day }) = marked.get_result(connection).optional()? else {
-        return Ok(false);
-    };
-    let organization = OrganizationId::from(organization_id.0);
-    let of = format!("organization_id = '{organization}' AND day = {day}");
+    let found: Option<MarkedRecord> = oldest.get_result(connection).optional()?;
+    Ok(found.map(|found| MarkedDay { organization_id: found.organization_id.0.into(), day: found.day }))
+}
+
+/// Makes the columns of a marked day.
+pub(super) fn refresh(
+    connection: &mut Connection,
+    marked: MarkedDay,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    // One process at a time: a slower one would overwrite newer columns with older ones.
+    serialize(connection, "assay evaluation days")?;
+    let MarkedDay { organization_id, day } = marked;
+    let of = format!("organization_id = '{organization_id}' AND day = {day}");
     // The marks first: what is committed after this statement keeps its own mark.
-    sql_query(format!("DELETE FROM stale_days WHERE {of}")).execute(connection)?;
-    let period = format!(
-        "facts.organization_id = '{organization}' AND facts.started_at >= {} AND facts.started_at < {}",
-        start_of(day),
-        start_of(day + 1)
-    );
-    let columns = read_rows(connection, Conditions { sql: period, texts: Vec::new() })?.remove(&day);
-    match columns {
-        Some(columns) => store(connection, organization, day, &columns, now)?,
+    if sql_query(format!("DELETE FROM stale_days WHERE {of}")).execute(connection)? == 0 {
+        // Another process was faster.
+        return Ok(());
+    }
+    let conditions = Conditions::of_days(organization_id, (day, day));
+    match read_rows(connection, conditions)?.remove(&day) {
+        Some(columns) => store(connection, organization_id, day, &columns, now),
         None => {
             sql_query(format!("DELETE FROM evaluation_days WHERE {of}")).execute(connection)?;
+            Ok(())
         }
     }
-    Ok(true)
 }
 
 fn store(
@@ -211,47 +216,73 @@ fn read_columns(
     found.into_iter().map(decode).collect()
 }
 
+/// The columns of days that changed: one statement, because an import of the past changes hundreds of days at a time.
+fn read_changed(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    days: &BTreeSet<i64>,
+) -> Result<BTreeMap<i64, Arc<Day>>, DatabaseError> {
+    if days.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let ranges =
+        runs(days).into_iter().map(|(first, last)| format!("({},{})", start_of(first), start_of(last + 1)));
+    let ranges = ranges.collect::<Vec<_>>().join(",");
+    let statement = format!(
+        "WITH ranges (first, last) AS (VALUES {ranges})
+         SELECT {DAY_COLUMNS} FROM ranges JOIN evaluation_facts facts
+             ON facts.organization_id = '{organization}' AND facts.started_at >= ranges.first
+                AND facts.started_at < ranges.last"
+    );
+    collect_rows(connection, statement, Vec::new())
+}
+
 /// The columns of the rows that satisfy conditions, by day.
 fn read_rows(
     connection: &mut Connection,
     conditions: Conditions,
 ) -> Result<BTreeMap<i64, Arc<Day>>, DatabaseError> {
-    let query = sql_query(format!(
-        "SELECT facts.started_at, facts.codes, facts.sets, facts.axis, facts.resolution_accuracy,
-                facts.interaction_effort, facts.handoff_smoothness, facts.confidence, facts.language, facts.source,
-                facts.agents
-           FROM evaluation_facts facts WHERE {}",
-        conditions.sql
-    ))
-    .into_boxed::<super::Backend>();
-    let query = conditions.texts.into_iter().fold(query, |query, text| query.bind::<Text, _>(text));
+    let statement = format!("SELECT {DAY_COLUMNS} FROM evaluation_facts facts WHERE {}", conditions.sql);
+    collect_rows(connection, statement, conditions.texts)
+}
+
+fn collect_rows(
+    connection: &mut Connection,
+    statement: String,
+    texts: Vec<String>,
+) -> Result<BTreeMap<i64, Arc<Day>>, DatabaseError> {
+    let query = sql_query(statement).into_boxed::<super::Backend>();
+    let query = texts.into_iter().fold(query, |query, text| query.bind::<Text, _>(text));
     let mut builders: BTreeMap<i64, DayBuilder> = BTreeMap::new();
-    let mut agents: HashMap<String, Vec<ItemAgent>> = HashMap::new();
-    for record in query.load::<ColumnsRecord>(connection)? {
-        let scores = PackedScores::of(record.scores().as_ref());
-        let facets = Facets::from_stored(record.codes, record.sets);
-        if !agents.contains_key(&record.agents) {
-            let parsed = serde_json::from_str(&record.agents)
-                .map_err(|error| DatabaseError::Corrupt(format!("agents of an evaluation: {error}")))?;
-            agents.insert(record.agents.clone(), parsed);
-        }
-        let found = agents.get(&record.agents).map(Vec::as_slice).unwrap_or_default();
+    let mut known = KnownTexts::default();
+    // Up to millions of rows: none is kept.
+    for record in query.load_iter::<DayRecord, RowByRow>(connection)? {
+        let record = record?;
         let started_at = Timestamp::saturating_from_millis(record.started_at);
-        let texts = Texts::new(record.source, record.language, found);
+        let (facets, scores) = (record.facets(), PackedScores::of(record.scores().as_ref()));
+        let texts = known.of(record)?;
         builders.entry(day_of(started_at)).or_default().push(started_at, facets, scores, texts);
     }
     Ok(builders.into_iter().map(|(day, builder)| (day, Arc::new(builder.finish()))).collect())
 }
 
-impl ColumnsRecord {
-    fn scores(&self) -> Option<Scores> {
-        Scores::from_stored([
-            self.axis,
-            self.resolution_accuracy,
-            self.interaction_effort,
-            self.handoff_smoothness,
-            self.confidence,
-        ])
+/// The latest texts by the columns that they are made of: most rows repeat them.
+#[derive(Default)]
+struct KnownTexts(HashMap<(String, Option<String>, String), Texts>);
+
+impl KnownTexts {
+    fn of(&mut self, record: DayRecord) -> Result<&Texts, DatabaseError> {
+        if self.0.len() >= MAX_KNOWN_TEXTS {
+            self.0.clear();
+        }
+        Ok(match self.0.entry((record.source, record.language, record.agents)) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                let (source, language, agents) = place.key();
+                let texts = Texts::new(source.clone(), language.clone(), &parsed_agents(agents)?);
+                place.insert(texts)
+            }
+        })
     }
 }
 

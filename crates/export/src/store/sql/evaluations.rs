@@ -5,68 +5,22 @@ use std::sync::Arc;
 use assay_contracts::evaluations::{EvaluationFilters, Sort, SortKey};
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
-use assay_platform::db::{DatabaseError, StoredId};
+use assay_platform::db::DatabaseError;
 use async_trait::async_trait;
 use diesel::prelude::*;
 use diesel::sql_query;
-use diesel::sql_types::{BigInt, Bool, Integer, Nullable, SmallInt, Text};
+use diesel::sql_types::{BigInt, Bool, Text};
 
-use super::{Backend, Connection, DIALECT, Id, SqlStore, days, read_snapshot};
+use super::facts_records::{DAY_COLUMNS, FactsRecord, ROW_COLUMNS};
+use super::{Backend, Connection, DIALECT, SqlStore, days, read_snapshot};
 use crate::domain::day::Day;
-use crate::domain::evaluation_facts::{EvaluationColumns, EvaluationFacts, Scores, TicketColumns};
-use crate::domain::facets::{self, Facets};
-use crate::domain::terms;
-use crate::store::conditions::{Conditions, Dialect, any_term, code_of_field};
-use crate::store::{DayCache, EvaluationStore, ListPosition, ListSelection};
+use crate::domain::evaluation_facts::EvaluationFacts;
+use crate::domain::facets;
+use crate::domain::ranking::Rank;
+use crate::store::conditions::{Conditions, FACTS, code_of_field};
+use crate::store::{DayCache, EvaluationStore, FoundDays, ListPosition, ListSelection, MarkedDay, RankRange};
 
-const COLUMNS: &str = "facts.ticket_id, facts.organization_id, facts.started_at, facts.ended_at, facts.imported_at,
-    facts.external_id, facts.source, facts.source_account_id, facts.subject, facts.agents, facts.evaluation_id,
-    facts.evaluated_at, facts.codes, facts.sets, facts.axis, facts.resolution_accuracy, facts.interaction_effort,
-    facts.handoff_smoothness, facts.confidence, facts.language";
-
-#[derive(QueryableByName)]
-struct FactsRecord {
-    #[diesel(sql_type = Id)]
-    ticket_id: StoredId,
-    #[diesel(sql_type = Id)]
-    organization_id: StoredId,
-    #[diesel(sql_type = BigInt)]
-    started_at: i64,
-    #[diesel(sql_type = BigInt)]
-    ended_at: i64,
-    #[diesel(sql_type = BigInt)]
-    imported_at: i64,
-    #[diesel(sql_type = Text)]
-    external_id: String,
-    #[diesel(sql_type = Text)]
-    source: String,
-    #[diesel(sql_type = Nullable<Text>)]
-    source_account_id: Option<String>,
-    #[diesel(sql_type = Text)]
-    subject: String,
-    #[diesel(sql_type = Text)]
-    agents: String,
-    #[diesel(sql_type = Id)]
-    evaluation_id: StoredId,
-    #[diesel(sql_type = BigInt)]
-    evaluated_at: i64,
-    #[diesel(sql_type = Integer)]
-    codes: i32,
-    #[diesel(sql_type = BigInt)]
-    sets: i64,
-    #[diesel(sql_type = Nullable<SmallInt>)]
-    axis: Option<i16>,
-    #[diesel(sql_type = Nullable<SmallInt>)]
-    resolution_accuracy: Option<i16>,
-    #[diesel(sql_type = Nullable<SmallInt>)]
-    interaction_effort: Option<i16>,
-    #[diesel(sql_type = Nullable<SmallInt>)]
-    handoff_smoothness: Option<i16>,
-    #[diesel(sql_type = Nullable<SmallInt>)]
-    confidence: Option<i16>,
-    #[diesel(sql_type = Nullable<Text>)]
-    language: Option<String>,
-}
+const NEWEST_FIRST: &str = "facts.started_at DESC, facts.ticket_id DESC";
 
 #[derive(QueryableByName)]
 struct Count {
@@ -107,9 +61,12 @@ impl EvaluationStore for SqlStore {
         &self,
         organization_id: OrganizationId,
         between: (i64, i64),
+        max_changed_rows: Option<u64>,
         cache: Arc<DayCache>,
-    ) -> Result<Vec<(i64, Arc<Day>)>, DatabaseError> {
-        let read = move |connection: &mut _| days::days(connection, organization_id, between, &cache);
+    ) -> Result<FoundDays, DatabaseError> {
+        let read = move |connection: &mut _| {
+            days::days(connection, organization_id, between, max_changed_rows, &cache)
+        };
         read_snapshot(&self.database, read).await
     }
 
@@ -128,13 +85,21 @@ impl EvaluationStore for SqlStore {
         since: TicketId,
     ) -> Result<u64, DatabaseError> {
         let since = format!("facts.ticket_id >= '{since}'");
-        let Conditions { sql, .. } = Conditions::of_period(organization_id, &filters, "facts").and(&since);
+        let Conditions { sql, .. } = Conditions::of_period(organization_id, &filters, FACTS).and(&since);
         let statement = format!("SELECT count(*) AS count FROM evaluation_facts facts WHERE {sql}");
         self.database.read(move |connection| counted(sql_query(statement).get_result(connection))).await
     }
 
-    async fn refresh_day(&self, before: Timestamp, now: Timestamp) -> Result<bool, DatabaseError> {
-        self.database.write(move |connection| days::refresh(connection, before, now)).await
+    async fn next_marked_day(
+        &self,
+        before: Timestamp,
+        except: Vec<MarkedDay>,
+    ) -> Result<Option<MarkedDay>, DatabaseError> {
+        self.database.read(move |connection| days::next_marked(connection, before, &except)).await
+    }
+
+    async fn refresh_day(&self, marked: MarkedDay, now: Timestamp) -> Result<(), DatabaseError> {
+        self.database.write(move |connection| days::refresh(connection, marked, now)).await
     }
 }
 
@@ -143,14 +108,38 @@ fn list(
     selection: &ListSelection,
     limit: u32,
 ) -> Result<Vec<EvaluationFacts>, DatabaseError> {
+    let is_behind_values = selection.after.is_some_and(|after| after.value.is_none());
+    // All rows behind one without a value have none: the index of the list has their order.
+    let order = match selection.sort.key {
+        SortKey::StartedAt => order(selection.sort, selection.backwards),
+        _ if is_behind_values && !selection.backwards => NEWEST_FIRST.to_owned(),
+        _ => order(selection.sort, selection.backwards),
+    };
     let Conditions { sql, texts } = conditions(selection);
-    let order = order(selection.sort, selection.backwards);
-    let query = sql_query(format!(
-        "SELECT {COLUMNS} FROM evaluation_facts facts WHERE {sql} ORDER BY {order} LIMIT {limit}"
-    ))
-    .into_boxed::<Backend>();
+    let statement = match &selection.ranks {
+        None => select("evaluation_facts facts", &sql, &order, limit),
+        Some(ranks) => {
+            let RankRange { moments, last } = ranks.as_ref();
+            let moments = moments.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
+            let sql = format!("{sql} AND {}", not_behind(selection.sort, selection.backwards, *last));
+            // Materialized: the index of the list finds some rows for each moment, those of the filters many more.
+            format!(
+                "WITH facts AS MATERIALIZED (SELECT * FROM evaluation_facts
+                  WHERE organization_id = '{}' AND started_at IN ({moments})) {}",
+                selection.organization_id,
+                select("facts", &sql, &order, limit)
+            )
+        }
+    };
+    let query = sql_query(statement).into_boxed::<Backend>();
     let query = texts.into_iter().fold(query, |query, text| query.bind::<Text, _>(text));
     query.load::<FactsRecord>(connection)?.into_iter().map(EvaluationFacts::try_from).collect()
+}
+
+fn select(table: &str, conditions: &str, order: &str, limit: u32) -> String {
+    format!(
+        "SELECT {ROW_COLUMNS}, {DAY_COLUMNS} FROM {table} WHERE {conditions} ORDER BY {order} LIMIT {limit}"
+    )
 }
 
 fn count(connection: &mut Connection, selection: &ListSelection, limit: u64) -> Result<u64, DatabaseError> {
@@ -173,7 +162,7 @@ fn find(
     filters: &EvaluationFilters,
 ) -> Result<Option<(EvaluationFacts, bool)>, DatabaseError> {
     let statement = format!(
-        "SELECT {COLUMNS} FROM evaluation_facts facts
+        "SELECT {ROW_COLUMNS}, {DAY_COLUMNS} FROM evaluation_facts facts
           WHERE facts.ticket_id = '{ticket}' AND facts.organization_id = '{organization}'"
     );
     let found: Option<FactsRecord> = sql_query(statement).get_result(connection).optional()?;
@@ -189,10 +178,6 @@ fn find(
 
 fn conditions(selection: &ListSelection) -> Conditions {
     let all = Conditions::of(selection.organization_id, &selection.filters, DIALECT);
-    let all = match &selection.values {
-        Some(values) => all.and(&with_values(selection.sort.key, values)),
-        None => all,
-    };
     match &selection.after {
         Some(place) => all.and(&beyond(selection.sort, selection.backwards, place)),
         None => all,
@@ -250,61 +235,22 @@ fn beyond(sort: Sort, backwards: bool, place: &ListPosition) -> String {
     }
 }
 
-/// Rows with one of these values of the sort key.
-fn with_values(key: SortKey, values: &[i64]) -> String {
-    let list = values.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
-    let condition = format!("{} IN ({list})", value(key));
-    let field = match key {
-        _ if DIALECT == Dialect::Sqlite => return condition,
-        SortKey::Axis => terms::AXIS,
-        SortKey::ResolutionAccuracy => terms::RESOLUTION_ACCURACY,
-        SortKey::InteractionEffort => terms::INTERACTION_EFFORT,
-        SortKey::HandoffSmoothness => terms::HANDOFF_SMOOTHNESS,
-        SortKey::Confidence => {
-            let steps = values.iter().filter_map(|value| u8::try_from(*value).ok());
-            let steps: Vec<i32> = steps.map(terms::confidence_term).collect();
-            return format!("{condition} AND {}", any_term(&steps));
+/// The rows up to a rank; from the end of the list if `backwards`.
+fn not_behind(sort: Sort, backwards: bool, last: Rank) -> String {
+    let newest_first = sort.key != SortKey::StartedAt || sort.descending;
+    let newer = if newest_first != backwards { ">=" } else { "<=" };
+    let date = format!("facts.started_at {newer} {}", last.started_at());
+    if sort.key == SortKey::StartedAt {
+        return date;
+    }
+    let column = value(sort.key);
+    match last.value(sort) {
+        Some(value) => {
+            let before = if sort.descending == backwards { "<" } else { ">" };
+            let without_value = if backwards { format!(" OR {column} IS NULL") } else { String::new() };
+            format!("({column} {before} {value} OR ({column} = {value} AND {date}){without_value})")
         }
-        SortKey::StartedAt | SortKey::Charge => return condition,
-    };
-    let tenths = values.iter().filter_map(|value| u32::try_from(*value).ok());
-    any_term(&tenths.map(|tenths| terms::tenths_term(field, tenths)).collect::<Vec<_>>())
-}
-
-impl TryFrom<FactsRecord> for EvaluationFacts {
-    type Error = DatabaseError;
-
-    fn try_from(record: FactsRecord) -> Result<Self, DatabaseError> {
-        let moment = Timestamp::saturating_from_millis;
-        let agents = serde_json::from_str(&record.agents).map_err(|error| {
-            DatabaseError::Corrupt(format!("agents of the evaluation of {}: {error}", record.ticket_id.0))
-        })?;
-        Ok(Self {
-            ticket: TicketColumns {
-                organization_id: record.organization_id.0.into(),
-                ticket_id: record.ticket_id.0.into(),
-                started_at: moment(record.started_at),
-                ended_at: moment(record.ended_at),
-                imported_at: moment(record.imported_at),
-                external_id: record.external_id,
-                source: record.source,
-                source_account_id: record.source_account_id,
-                subject: record.subject,
-                agents,
-            },
-            evaluation: EvaluationColumns {
-                evaluation_id: record.evaluation_id.0.into(),
-                evaluated_at: moment(record.evaluated_at),
-                facets: Facets::from_stored(record.codes, record.sets),
-                scores: Scores::from_stored([
-                    record.axis,
-                    record.resolution_accuracy,
-                    record.interaction_effort,
-                    record.handoff_smoothness,
-                    record.confidence,
-                ]),
-                language: record.language,
-            },
-        })
+        None if backwards => format!("({column} IS NULL AND {date})"),
+        None => format!("({column} IS NOT NULL OR {date})"),
     }
 }

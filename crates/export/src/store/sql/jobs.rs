@@ -1,10 +1,10 @@
 //! Creates and reads jobs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_contracts::time::Timestamp;
-use assay_messaging::outbox::{self, DirectDispatch};
+use assay_messaging::outbox::{self, FastPathClaim};
 use assay_platform::db::{DatabaseError, StoredId, idempotency};
 use assay_platform::web::cursor::Position;
 use diesel::dsl::sql;
@@ -49,7 +49,7 @@ pub(super) fn create(connection: &mut Connection, creation: &Creation) -> Result
         return Err(NotCreated::TooManyOpen);
     }
     insert(connection, creation)?;
-    outbox::enqueue(connection, std::slice::from_ref(&creation.event), DirectDispatch::NONE)?;
+    outbox::enqueue(connection, std::slice::from_ref(&creation.event), FastPathClaim::NONE)?;
     Ok(Created::New)
 }
 
@@ -172,6 +172,19 @@ pub(super) fn file_uses(
         (id.0.into(), file_use)
     };
     Ok(found.into_iter().map(file_use).collect())
+}
+
+pub(super) fn organizations_with_jobs(
+    connection: &mut Connection,
+    organizations: &BTreeSet<OrganizationId>,
+) -> Result<BTreeSet<OrganizationId>, DatabaseError> {
+    let organizations: Vec<StoredId> = organizations.iter().map(|id| StoredId::of(*id)).collect();
+    let found: Vec<StoredId> = exports::table
+        .filter(exports::organization_id.eq_any(organizations))
+        .select(exports::organization_id)
+        .distinct()
+        .load(connection)?;
+    Ok(found.into_iter().map(|id| id.0.into()).collect())
 }
 
 fn insert(connection: &mut Connection, creation: &Creation) -> Result<(), DatabaseError> {

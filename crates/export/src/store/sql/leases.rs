@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use assay_contracts::time::Timestamp;
-use assay_messaging::outbox::{self, DirectDispatch};
+use assay_messaging::outbox::{self, FastPathClaim};
 use assay_platform::db::{DatabaseError, StoredId, static_sql};
 use diesel::dsl::sql;
 use diesel::prelude::*;
@@ -105,7 +105,7 @@ pub(super) fn complete(
         .execute(connection)?;
     if changed == 1 {
         let event = notifications.complete(claim, file, now)?;
-        outbox::enqueue(connection, event.as_slice(), DirectDispatch::NONE)?;
+        outbox::enqueue(connection, event.as_slice(), FastPathClaim::NONE)?;
         return Ok(true);
     }
     // The commit may have succeeded although its response was lost. That is not a lost lease: the file must not be removed.
@@ -136,7 +136,7 @@ pub(super) fn fail(
         .execute(connection)?;
     if changed == 1 {
         let event = notifications.failed(claim, message, now)?;
-        outbox::enqueue(connection, event.as_slice(), DirectDispatch::NONE)?;
+        outbox::enqueue(connection, event.as_slice(), FastPathClaim::NONE)?;
     }
     Ok(changed == 1)
 }
@@ -184,7 +184,7 @@ pub(super) fn fail_exhausted(
         .get_results(connection)?;
     let count = failed.len();
     let events = notifications.all_failed(failed, message, now)?;
-    outbox::enqueue(connection, &events, DirectDispatch::NONE)?;
+    outbox::enqueue(connection, &events, FastPathClaim::NONE)?;
     Ok(count)
 }
 

@@ -4,6 +4,7 @@
 mod days;
 mod evaluations;
 mod facts;
+mod facts_records;
 mod jobs;
 mod leases;
 mod record;
@@ -12,7 +13,7 @@ mod rows;
 mod schema;
 mod sequences;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use assay_contracts::ids::{ExportId, OrganizationId, TicketId};
@@ -25,7 +26,7 @@ use async_trait::async_trait;
 
 pub(in crate::store) use self::facts::{FactsValues, TicketRecord};
 use super::{
-    Backend, Connection, DIALECT, Database, Id, LOCK_DAYS, PRUNE_TOMBSTONES, REMOVE_OLDER, ROWS, SKIP_LOCKED,
+    Backend, Connection, DIALECT, Database, Id, PRUNE_TOMBSTONES, REMOVE_OLDER, ROWS, RowByRow, SKIP_LOCKED,
     copy_lines, ensure_partitions, greatest, insert_facts, read_snapshot, serialize, upsert_rows,
 };
 use crate::domain::evaluation_row::EvaluationRow;
@@ -131,7 +132,7 @@ impl ExportStore for SqlStore {
 
     async fn forget_skipped_sequences(
         &self,
-        organization_id: OrganizationId,
+        organization_id: Option<OrganizationId>,
         before: Timestamp,
     ) -> Result<(), DatabaseError> {
         self.database
@@ -231,6 +232,13 @@ impl WorkStore for SqlStore {
 
     async fn file_uses(&self, ids: Vec<ExportId>) -> Result<BTreeMap<ExportId, FileUse>, DatabaseError> {
         self.database.read(move |connection| jobs::file_uses(connection, &ids)).await
+    }
+
+    async fn with_jobs(
+        &self,
+        organizations: BTreeSet<OrganizationId>,
+    ) -> Result<BTreeSet<OrganizationId>, DatabaseError> {
+        self.database.read(move |connection| jobs::organizations_with_jobs(connection, &organizations)).await
     }
 
     async fn copy_lines(&self, selection: Selection, sink: LineSink) -> Result<u64, SnapshotError> {

@@ -60,13 +60,17 @@ pub(super) fn missing(connection: &mut Connection, id: ExportId) -> Result<Optio
 
 pub(super) fn forget_skipped(
     connection: &mut Connection,
-    organization_id: OrganizationId,
+    organization_id: Option<OrganizationId>,
     before: Timestamp,
 ) -> Result<(), DatabaseError> {
-    diesel::delete(skipped_sequences::table)
-        .filter(skipped_sequences::organization_id.eq(StoredId::of(organization_id)))
-        .filter(skipped_sequences::older_than.lt(before.as_millis()))
-        .execute(connection)?;
+    let old =
+        diesel::delete(skipped_sequences::table).filter(skipped_sequences::older_than.lt(before.as_millis()));
+    match organization_id {
+        Some(id) => {
+            old.filter(skipped_sequences::organization_id.eq(StoredId::of(id))).execute(connection)?
+        }
+        None => old.execute(connection)?,
+    };
     Ok(())
 }
 

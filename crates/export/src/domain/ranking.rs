@@ -1,0 +1,208 @@
+//! The rows of a page, found in columns of days: which moments its conversations started at. The page is then read by the index of
+//! dates, however many rows the filters select or share a value of the sort key.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use assay_contracts::evaluations::{EvaluationFilters, Sort, SortKey};
+
+use super::day::start_of;
+use super::matcher::Matcher;
+use super::sort_value::sort_value;
+use super::summary::Days;
+
+/// The place of a row in a list: the smaller, the earlier; the other way round in the list by date from the oldest on. Rows without a
+/// value come last, those of one value by date, the newest first. Conversations that started in the same millisecond share a rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank {
+    value: u8,
+    date: Reverse<i64>,
+}
+
+/// The first rows of a list behind a rank.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ranking {
+    /// Rows of the whole list.
+    pub total: u64,
+    /// The ranks in order, one for each row.
+    pub ranks: Vec<Rank>,
+    /// There are no rows behind these.
+    pub is_end: bool,
+}
+
+/// The rank of a row without a value.
+const WITHOUT_VALUE: u8 = u8::MAX;
+
+/// Above all values of sort keys.
+const MAX_VALUE: u8 = 127;
+
+impl Rank {
+    /// Of a row with this value of the sort key.
+    pub fn new(sort: Sort, value: Option<u8>, started_at: i64) -> Self {
+        let value = value.map_or(WITHOUT_VALUE, |value| compared(sort, value));
+        Self { value, date: Reverse(started_at) }
+    }
+
+    /// The value of the sort key.
+    pub fn value(self, sort: Sort) -> Option<u8> {
+        (self.value != WITHOUT_VALUE).then(|| compared(sort, self.value))
+    }
+
+    /// The rank in the list from its end.
+    fn mirrored(self) -> Self {
+        Self { value: u8::MAX - self.value, date: Reverse(self.date.0.saturating_neg()) }
+    }
+
+    /// When the conversation started, in milliseconds.
+    pub const fn started_at(self) -> i64 {
+        self.date.0
+    }
+}
+
+/// A value as it is compared, and the other way round.
+fn compared(sort: Sort, value: u8) -> u8 {
+    if sort.descending { MAX_VALUE.saturating_sub(value) } else { value }
+}
+
+/// Counts the rows that the filters select, and finds the first `wanted` of them from `after` on; `backwards`, those before it, the
+/// nearest first. Rows with the rank of `after` come beside these, because its ticket decides on which side of it they lie.
+///
+/// Filters that compare texts which columns lack are not applied.
+pub fn rank(
+    days: &Days,
+    filters: &EvaluationFilters,
+    sort: Sort,
+    after: Option<Rank>,
+    backwards: bool,
+    wanted: usize,
+) -> Ranking {
+    // By date, ranks are newest first.
+    let oldest_first = sort.key == SortKey::StartedAt && !sort.descending;
+    let directed = |rank: Rank| if backwards != oldest_first { rank.mirrored() } else { rank };
+    let after = after.map(directed);
+    let matcher = Matcher::new(filters);
+    let (mut total, mut equal) = (0, Vec::new());
+    // The last of the best rows on top.
+    let mut best: BinaryHeap<Rank> = BinaryHeap::with_capacity(wanted + 1);
+    // The newest day first: of the rows of one value only the newest are kept.
+    for (day, columns) in days.iter().rev() {
+        let (rows, start) = (matcher.for_day(*day, &columns.texts), start_of(*day));
+        for row in columns.rows().filter(|row| rows.matches(row)) {
+            total += 1;
+            let value = sort_value(sort.key, row.facets, row.scores);
+            let rank = directed(Rank::new(sort, value, start + i64::from(row.offset)));
+            if after.is_some_and(|after| rank <= after) {
+                equal.extend(after.filter(|after| *after == rank));
+            } else if best.len() < wanted {
+                best.push(rank);
+            } else if let Some(mut last) = best.peek_mut()
+                && rank < *last
+            {
+                *last = rank;
+            }
+        }
+    }
+    let is_end = best.len() < wanted;
+    let mut ranks = equal;
+    ranks.extend(best.into_sorted_vec());
+    ranks.iter_mut().for_each(|rank| *rank = directed(*rank));
+    Ranking { total, ranks, is_end }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use assay_contracts::evaluation::{Confidence, Score};
+    use assay_contracts::evaluations::DAY_MILLIS;
+    use assay_contracts::time::Timestamp;
+
+    use super::super::day::{Day, DayBuilder, PackedScores, Texts};
+    use super::super::evaluation_facts::Scores;
+    use super::super::facets::Facets;
+    use super::*;
+
+    const AXIS: Sort = Sort { key: SortKey::Axis, descending: false };
+
+    fn day(day: i64, rows: &[(i64, Option<i64>)]) -> (i64, Arc<Day>) {
+        let texts = Texts::new("zendesk".to_owned(), None, &[]);
+        let mut builder = DayBuilder::default();
+        for (offset, tenths) in rows {
+            let score = |tenths| Score::from_tenths(tenths).unwrap();
+            let scores = tenths.map(|tenths| Scores {
+                axis: score(tenths),
+                resolution_accuracy: score(30),
+                interaction_effort: score(30),
+                handoff_smoothness: score(30),
+                confidence: Confidence::from_hundredths(50).unwrap(),
+            });
+            let started_at = Timestamp::saturating_from_millis(day * DAY_MILLIS + offset);
+            builder.push(started_at, Facets::default(), PackedScores::of(scores.as_ref()), &texts);
+        }
+        (day, Arc::new(builder.finish()))
+    }
+
+    fn ranked(days: &Days, sort: Sort, after: Option<Rank>, wanted: usize) -> Vec<(u8, i64)> {
+        let Ranking { total, ranks, .. } =
+            rank(days, &EvaluationFilters::default(), sort, after, false, wanted);
+        assert_eq!(total, days.iter().map(|(_, day)| day.len() as u64).sum::<u64>());
+        ranks.into_iter().map(|rank| (rank.value, rank.started_at())).collect()
+    }
+
+    #[test]
+    fn rows_of_one_value_come_newest_first_and_those_without_a_value_last() {
+        let days = [day(0, &[(5, Some(20)), (7, None), (6, Some(10))]), day(1, &[(3, Some(20)), (1, None)])];
+        let later = DAY_MILLIS;
+        let all = [(10, 6), (20, later + 3), (20, 5), (255, later + 1), (255, 7)];
+        assert_eq!(ranked(&days, AXIS, None, 9), all);
+        for wanted in 0..5 {
+            assert_eq!(ranked(&days, AXIS, None, wanted), all[..wanted]);
+        }
+        let descending = Sort { descending: true, ..AXIS };
+        assert_eq!(
+            ranked(&days, descending, None, 4),
+            [(107, later + 3), (107, 5), (117, 6), (255, later + 1)]
+        );
+        let last = rank(&days, &EvaluationFilters::default(), descending, None, false, 4);
+        assert_eq!((last.ranks[0].value(descending), last.ranks[3].value(descending)), (Some(20), None));
+        assert!(!last.is_end);
+        assert!(rank(&days, &EvaluationFilters::default(), descending, None, false, 6).is_end);
+    }
+
+    #[test]
+    fn rows_with_the_rank_of_the_place_are_added_to_those_behind_it() {
+        let days = [day(0, &[(5, Some(20)), (5, Some(20)), (4, Some(20)), (9, Some(20)), (1, Some(30))])];
+        let after = Some(Rank::new(AXIS, Some(20), 5));
+        assert_eq!(ranked(&days, AXIS, after, 1), [(20, 5), (20, 5), (20, 4)]);
+        assert_eq!(ranked(&days, AXIS, after, 9), [(20, 5), (20, 5), (20, 4), (30, 1)]);
+    }
+
+    #[test]
+    fn backwards_the_nearest_rows_before_the_place_come_first() {
+        let days = [day(0, &[(5, Some(20)), (7, None), (6, Some(10))]), day(1, &[(3, Some(20)), (1, None)])];
+        let before = |value, started_at, wanted| {
+            let after = Some(Rank::new(AXIS, value, started_at));
+            let found = rank(&days, &EvaluationFilters::default(), AXIS, after, true, wanted);
+            found.ranks.into_iter().map(|rank| (rank.value(AXIS), rank.started_at())).collect::<Vec<_>>()
+        };
+        assert_eq!(before(None, 7, 2), [(None, 7), (None, DAY_MILLIS + 1), (Some(20), 5)]);
+        assert_eq!(before(Some(20), 5, 9), [(Some(20), 5), (Some(20), DAY_MILLIS + 3), (Some(10), 6)]);
+    }
+
+    #[test]
+    fn lists_by_date_have_both_directions() {
+        let days = [day(0, &[(5, Some(20)), (7, None), (6, Some(10))]), day(1, &[(3, Some(20))])];
+        let dates = |descending: bool, after: Option<i64>, backwards: bool| {
+            let sort = Sort { key: SortKey::StartedAt, descending };
+            let after = after.map(|started_at| Rank::new(sort, None, started_at));
+            let found = rank(&days, &EvaluationFilters::default(), sort, after, backwards, 2);
+            found.ranks.into_iter().map(Rank::started_at).collect::<Vec<_>>()
+        };
+        assert_eq!(dates(true, None, false), [DAY_MILLIS + 3, 7]);
+        assert_eq!(dates(true, Some(7), false), [7, 6, 5]);
+        assert_eq!(dates(true, Some(5), true), [5, 6, 7]);
+        assert_eq!(dates(false, None, false), [5, 6]);
+        assert_eq!(dates(false, Some(6), false), [6, 7, DAY_MILLIS + 3]);
+        assert_eq!(dates(false, Some(7), true), [7, 6, 5]);
+    }
+}

@@ -1,0 +1,205 @@
+//! Days in columns: what they cost, and what keeps them from being made.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, ensure};
+use assay_contracts::evaluation::Score;
+use assay_contracts::evaluations::{Dimension, EvaluationFilters, Sort, SortKey, SummaryQuery};
+use assay_contracts::event::ConversationEvaluated;
+use assay_contracts::ids::TicketId;
+use assay_contracts::time::Timestamp;
+use assay_export::MIGRATIONS;
+use assay_export::domain::evaluation_row::EvaluationRow;
+use assay_export::domain::ranking::Rank;
+use assay_export::store::{ListSelection, RankRange};
+use assay_platform::db::Database;
+use assay_platform::runtime::{new_id, now};
+use assay_testkit::{eventually, on_both_databases};
+
+use crate::copied_facts::copy_facts;
+use crate::random_evaluations::Random;
+use crate::read_model::{ReadModel, refresh};
+use crate::samples::{STARTED, changed, evaluated};
+use crate::test_app::TestApp;
+use crate::test_database::{execute, number};
+
+async fn record(model: &ReadModel, events: &[ConversationEvaluated]) -> Result<()> {
+    let rows: Vec<_> = events.iter().map(|event| EvaluationRow::of(new_id(), event)).collect();
+    Ok(model.exports.record_rows(Arc::new(rows), now()).await?)
+}
+
+/// A summary of very many rows that no columns have needs a fraction of their size.
+async fn rows_are_read_without_holding_them(model: ReadModel) -> Result<()> {
+    let event = evaluated(model.organization_id, STARTED);
+    record(&model, std::slice::from_ref(&event)).await?;
+    let database = &model.test_database.database;
+    if matches!(database, Database::Postgres(_)) {
+        // Takes most of the time of the copies.
+        execute(database, "DROP INDEX evaluation_facts_terms").await?;
+    }
+    copy_facts(database, event.ticket.id, 100_000).await?;
+    // The greatest use of memory from here on.
+    std::fs::write("/proc/self/clear_refs", "5")?;
+    let before = memory("VmRSS")?;
+    let days = model.evaluations.selected_days(model.organization_id, EvaluationFilters::default()).await?;
+    let used = memory("VmHWM")?.saturating_sub(before);
+    ensure!(days.len() == 1 && days[0].1.len() == 100_001, "another number of rows");
+    ensure!(used < 20 << 20, "{} MB for 100,000 rows, whose columns have 3", used >> 20);
+    Ok(())
+}
+
+/// A figure of this process, in bytes.
+fn memory(name: &str) -> Result<u64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).context("no such figure")?;
+    let kilobytes: String = line.chars().filter(char::is_ascii_digit).collect();
+    Ok(kilobytes.parse::<u64>()? * 1_024)
+}
+
+/// Sources are texts of the caller: each row of a day may have its own.
+async fn day_with_a_source_for_each_row_stays_exact(model: ReadModel) -> Result<()> {
+    let mut random = Random(29);
+    let events: Vec<ConversationEvaluated> = (0..1_000)
+        .map(|place| {
+            let mut event = random.event(model.organization_id);
+            event.ticket.started_at = STARTED;
+            event.ticket.source = format!("{:01000}", place / 2);
+            event
+        })
+        .collect();
+    for batch in events.chunks(100) {
+        record(&model, batch).await?;
+    }
+    refresh(model.evaluations.as_ref(), 10).await?;
+    let database = &model.test_database.database;
+    ensure!(number(database, "SELECT count(*) FROM stale_days").await? == 0, "the day has columns");
+    let bytes = number(database, "SELECT CAST(max(length(packed)) AS BIGINT) FROM evaluation_days").await?;
+    ensure!(bytes < 500_000, "{bytes} bytes for a thousand rows");
+    let summary = |filters: EvaluationFilters, by: &[Dimension]| {
+        model.summary(SummaryQuery { filters, by: by.to_vec(), step: None, compare: None })
+    };
+    let all = summary(EvaluationFilters::default(), &[Dimension::Language]).await?;
+    let groups = all.breakdown.unwrap();
+    let in_groups: u64 = groups.groups.iter().map(|group| group.measures.count).sum();
+    assert_eq!((all.totals.count, in_groups, groups.truncated), (1_000, 1_000, false));
+    // What the day does not know is left out, not counted wrongly.
+    for by in [Dimension::Source, Dimension::Agent] {
+        let breakdown = summary(EvaluationFilters::default(), &[by]).await?.breakdown.unwrap();
+        assert_eq!((breakdown.groups.len(), breakdown.truncated), (0, true));
+    }
+    for place in [0, 250, 499] {
+        let source = vec![format!("{place:01000}")];
+        let filters = EvaluationFilters { source, ..EvaluationFilters::default() };
+        let listed = model.list(&filters, Sort::default()).await?.len();
+        let found = summary(filters, &[Dimension::Source]).await?;
+        assert_eq!((found.totals.count, listed), (2, 2), "{place}");
+        assert_eq!(found.breakdown.unwrap().groups[0].measures.count, 2);
+    }
+    let agents = EvaluationFilters::parse([("agent", "none")]).unwrap();
+    let listed = model.list(&agents, Sort::default()).await?.len() as u64;
+    assert_eq!(summary(agents, &[]).await?.totals.count, listed);
+    Ok(())
+}
+
+/// Rows that were evaluated again since the columns were read do not push others off the page.
+async fn page_by_rank_has_no_rows_behind_its_last_one(model: ReadModel) -> Result<()> {
+    let of = |tenths: i64, date: Timestamp| {
+        changed(evaluated(model.organization_id, date), |evaluation| {
+            evaluation.axis.as_mut().unwrap().score = Score::from_tenths(tenths).unwrap();
+        })
+    };
+    let older = STARTED.plus_millis(-1);
+    record(&model, &[of(10, STARTED), of(20, older), of(30, STARTED), of(30, older), of(40, STARTED)])
+        .await?;
+    let listed = async |descending: bool, value: u8, moments: &[Timestamp]| {
+        let sort = Sort { key: SortKey::Axis, descending };
+        let ranks = RankRange {
+            moments: moments.iter().map(|moment| moment.as_millis()).collect(),
+            last: Rank::new(sort, Some(value), STARTED.as_millis()),
+        };
+        let selection = ListSelection {
+            organization_id: model.organization_id,
+            filters: EvaluationFilters::default(),
+            sort,
+            after: None,
+            backwards: false,
+            ranks: Some(Arc::new(ranks)),
+        };
+        let rows = model.evaluations.list(selection, 10).await?;
+        let axis = rows.iter().map(|row| row.evaluation.scores.map_or(0, |scores| scores.axis.tenths()));
+        anyhow::Ok(axis.collect::<Vec<_>>())
+    };
+    assert_eq!(listed(false, 30, &[STARTED]).await?, [10, 30]);
+    assert_eq!(listed(false, 30, &[STARTED, older]).await?, [10, 20, 30], "the other row of 30 is older");
+    assert_eq!(listed(true, 30, &[STARTED, older]).await?, [40, 30]);
+    assert_eq!(listed(true, 10, &[older]).await?, [30, 20]);
+    Ok(())
+}
+
+on_both_databases! { ReadModel {
+    rows_are_read_without_holding_them,
+    day_with_a_source_for_each_row_stays_exact,
+    page_by_rank_has_no_rows_behind_its_last_one,
+} }
+
+/// The oldest mark is that of a day which cannot be read.
+async fn damaged_day_does_not_keep_others_from_being_made(app: TestApp) -> Result<()> {
+    let organization = new_id();
+    let [damaged, sound] =
+        [STARTED.plus_millis(-86_400_000), STARTED].map(|date| evaluated(organization, date));
+    let rows = [&damaged, &sound].map(|event| EvaluationRow::of(new_id(), event));
+    app.exports.record_rows(Arc::new(rows.to_vec()), now()).await?;
+    let database = &app.test_database.database;
+    let marks = "SELECT count(*) FROM stale_days";
+    eventually("the days to be made", async || Ok(number(database, marks).await? == 0)).await?;
+    let ticket = damaged.ticket.id;
+    execute(database, format!("UPDATE evaluation_facts SET agents = 'no JSON' WHERE ticket_id = '{ticket}'"))
+        .await?;
+    execute(database, "INSERT INTO stale_days SELECT organization_id, day, day FROM evaluation_days").await?;
+    execute(database, "UPDATE evaluation_days SET refreshed_at = 0").await?;
+    eventually("the days to be made", async || Ok(number(database, marks).await? == 1)).await?;
+    let left = number(database, "SELECT day FROM stale_days").await?;
+    assert_eq!(left, damaged.ticket.started_at.as_millis() / 86_400_000);
+    Ok(())
+}
+
+/// A database with evaluations of before the facts is refused, with what to do in the message.
+async fn evaluations_without_facts_are_refused(app: TestApp) -> Result<()> {
+    let database = &app.test_database.database;
+    for statement in
+        include_str!("../../migrations/postgres/2026-11-22-160000_evaluation_facts/down.sql").split(';')
+    {
+        if !statement.trim().is_empty() {
+            execute(database, statement).await?;
+        }
+    }
+    execute(database, "DELETE FROM __diesel_schema_migrations WHERE version = '20261122160000'").await?;
+    let ticket: TicketId = new_id();
+    execute(
+        database,
+        format!(
+            "INSERT INTO evaluation_rows (ticket_id, organization_id, conversation_started_at, evaluated_at,
+                     evaluation_id, columns_version, axis_line, audit_line)
+                 VALUES ('{ticket}', '{ticket}', 1, 1, '{ticket}', 1, '', '')"
+        ),
+    )
+    .await?;
+    let refused = database.migrate(MIGRATIONS).await.unwrap_err().to_string().replace('_', " ");
+    for part in ["before 0", "cannot be listed", "start with empty databases of all services"] {
+        assert!(refused.contains(part), "{refused}");
+    }
+    execute(database, "DELETE FROM evaluation_rows").await?;
+    assert_eq!(database.migrate(MIGRATIONS).await?.len(), 1);
+    Ok(())
+}
+
+mod roles {
+    use super::*;
+
+    on_both_databases! { TestApp {
+        damaged_day_does_not_keep_others_from_being_made,
+        evaluations_without_facts_are_refused,
+    } }
+}

@@ -1,0 +1,304 @@
+//! `GET /internal/v1/evaluations` and a ticket's neighbours: pages, cursors, totals and `ETag`s.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use anyhow::Result;
+use assay_contracts::evaluations::{
+    EvaluationFilters, EvaluationItem, EvaluationPage, Neighbours, Sort, SortKey, Summary, encode_query,
+};
+use assay_contracts::event::ConversationEvaluated;
+use assay_contracts::ids::{OrganizationId, TicketId};
+use assay_contracts::tenant::Scope;
+use assay_export::domain::evaluation_facts::EvaluationFacts;
+use assay_export::domain::evaluation_row::EvaluationRow;
+use assay_export::domain::removal::DeletedRow;
+use assay_platform::auth::Audience;
+use assay_platform::runtime::{new_id, now};
+use assay_testkit::{eventually, on_both_databases};
+use reqwest::Response;
+
+use crate::copied_facts::copy_facts;
+use crate::list_order::{compare, ids};
+use crate::random_evaluations::{Random, satisfies};
+use crate::samples::{STARTED, evaluated};
+use crate::test_app::{TestApp, claims, header, problem};
+use crate::test_database::{execute, number};
+
+async fn get(app: &TestApp, organization: OrganizationId, path: &str, known: &str) -> Result<Response> {
+    let claims = claims(organization, Scope::EvaluationsRead);
+    let token = app.tokens.issue(Audience::Export, &claims, now())?;
+    let request = app.http.get(format!("{}/internal/v1/evaluations{path}", app.address)).bearer_auth(token);
+    Ok(request.header("if-none-match", known).send().await?)
+}
+
+async fn page(app: &TestApp, organization: OrganizationId, query: &str) -> Result<EvaluationPage> {
+    Ok(get(app, organization, &format!("?{query}"), "\"-\"").await?.error_for_status()?.json().await?)
+}
+
+async fn record(app: &TestApp, events: &[ConversationEvaluated]) -> Result<()> {
+    let rows: Vec<_> = events.iter().map(|event| EvaluationRow::of(new_id(), event)).collect();
+    Ok(app.exports.record_rows(Arc::new(rows), now()).await?)
+}
+
+fn items(events: &[ConversationEvaluated]) -> Vec<EvaluationItem> {
+    events.iter().map(|event| EvaluationFacts::of(event).into_item()).collect()
+}
+
+fn sorts() -> impl Iterator<Item = Sort> {
+    let keys = SortKey::ALL.iter().copied();
+    keys.flat_map(|key| [true, false].map(|descending| Sort { key, descending }))
+}
+
+fn query(filters: &EvaluationFilters, sort: Sort, more: &[(&'static str, &str)]) -> String {
+    let more = more.iter().map(|(name, value)| (*name, (*value).to_owned()));
+    encode_query(filters.to_pairs().into_iter().chain([("sort", sort.to_string())]).chain(more))
+}
+
+async fn pages_of_any_order_hold_every_row_once(app: TestApp) -> Result<()> {
+    let (organization, mut random) = (new_id(), Random(3));
+    let events: Vec<_> = (0..60).map(|_| random.event(organization)).collect();
+    record(&app, &events).await?;
+    let rows = items(&events);
+    let all = EvaluationFilters::default();
+    let words = EvaluationFilters { search: Some("late".to_owned()), ..EvaluationFilters::default() };
+    let french = EvaluationFilters { language: vec!["fr".to_owned()], ..EvaluationFilters::default() };
+    for (sort, filters) in sorts().flat_map(|sort| [&all, &words, &french].map(|filters| (sort, filters))) {
+        let mut expected: Vec<EvaluationItem> =
+            rows.iter().filter(|row| satisfies(row, filters)).cloned().collect();
+        expected.sort_by(|one, other| compare(one, other, sort));
+        let (mut found, mut cursor): (Vec<EvaluationItem>, _) = (Vec::new(), None::<String>);
+        loop {
+            let more: Vec<_> =
+                [("limit", "7")].into_iter().chain(cursor.iter().map(|it| ("cursor", it.as_str()))).collect();
+            let page = page(&app, organization, &query(filters, sort, &more)).await?;
+            assert_eq!((page.total.count, page.total.exact), (expected.len() as u64, true), "{sort}");
+            assert_eq!(page.page_info.has_next_page, page.page_info.next_cursor.is_some());
+            found.extend(page.data);
+            cursor = page.page_info.next_cursor;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!(ids(&found), ids(&expected), "{sort} {}", filters.to_query());
+        assert_eq!(found, expected, "{sort}");
+    }
+    Ok(())
+}
+
+/// So many that their values are estimated from those of all rows, among which theirs are rare at one end.
+async fn pages_of_many_found_words_keep_their_order(app: TestApp) -> Result<()> {
+    let (organization, mut random) = (new_id(), Random(31));
+    let events: Vec<_> = (0..1_800)
+        .map(|number| {
+            let mut event = random.event(organization);
+            event.ticket.subject = Some("late delivery".to_owned());
+            let low =
+                |row: &EvaluationItem| row.evaluation.scores.is_some_and(|scores| scores.axis.tenths() < 14);
+            if number % 4 == 0 || low(&EvaluationFacts::of(&event).into_item()) {
+                event.ticket.subject = Some("other".to_owned());
+            }
+            event
+        })
+        .collect();
+    for batch in events.chunks(300) {
+        record(&app, batch).await?;
+    }
+    let filters = EvaluationFilters { search: Some("late".to_owned()), ..EvaluationFilters::default() };
+    for sort in sorts() {
+        let mut expected: Vec<EvaluationItem> =
+            items(&events).into_iter().filter(|row| satisfies(row, &filters)).collect();
+        assert!(expected.len() > 1_000, "{}", expected.len());
+        expected.sort_by(|one, other| compare(one, other, sort));
+        let (mut found, mut cursor) = (Vec::new(), None::<String>);
+        for _ in 0..6 {
+            let limit = if found.is_empty() { "3" } else { "90" };
+            let after = cursor.iter().map(|it| ("cursor", it.as_str()));
+            let more: Vec<_> = [("limit", limit)].into_iter().chain(after).collect();
+            let page = page(&app, organization, &query(&filters, sort, &more)).await?;
+            assert_eq!((page.total.count, page.total.exact), (expected.len() as u64, true));
+            found.extend(ids(&page.data));
+            cursor = page.page_info.next_cursor;
+        }
+        assert_eq!(found, ids(&expected)[..453], "{sort}");
+    }
+    Ok(())
+}
+
+async fn pages_neither_skip_nor_repeat_while_rows_change(app: TestApp) -> Result<()> {
+    let mut random = Random(11);
+    for sort in sorts() {
+        let organization = new_id();
+        let events: Vec<_> = (0..40).map(|_| random.event(organization)).collect();
+        record(&app, &events).await?;
+        let mut kept: BTreeMap<TicketId, EvaluationItem> =
+            items(&events).into_iter().map(|row| (row.ticket.id, row)).collect();
+        let (mut seen, mut cursor) = (Vec::new(), None::<String>);
+        loop {
+            let more: Vec<_> =
+                [("limit", "6")].into_iter().chain(cursor.iter().map(|it| ("cursor", it.as_str()))).collect();
+            let page = page(&app, organization, &query(&EvaluationFilters::default(), sort, &more)).await?;
+            assert_eq!(page.total.count, 40, "as counted for the first page");
+            seen.extend(ids(&page.data));
+            cursor = page.page_info.next_cursor;
+            if cursor.is_none() {
+                break;
+            }
+            let new = random.event(organization);
+            record(&app, &[new]).await?;
+            let gone = random.choose(&kept.keys().copied().collect::<Vec<_>>());
+            kept.remove(&gone);
+            let row = DeletedRow {
+                event_id: new_id(),
+                organization_id: organization,
+                ticket_id: gone,
+                deleted_at: now(),
+            };
+            app.exports.delete_rows(vec![row], now()).await?;
+        }
+        let distinct: BTreeSet<TicketId> = seen.iter().copied().collect();
+        assert_eq!(distinct.len(), seen.len(), "{sort}: a row twice");
+        let mut expected: Vec<EvaluationItem> = kept.values().cloned().collect();
+        expected.sort_by(|one, other| compare(one, other, sort));
+        seen.retain(|id| kept.contains_key(id));
+        assert_eq!(seen, ids(&expected), "{sort}: rows that were there all the time");
+    }
+    Ok(())
+}
+
+async fn cursor_of_another_list_is_refused(app: TestApp) -> Result<()> {
+    let (organization, other, mut random) = (new_id(), new_id(), Random(5));
+    let events: Vec<_> = (0..9).map(|_| random.event(organization)).collect();
+    record(&app, &events).await?;
+    let first = page(&app, organization, "limit=2&sort=axis").await?;
+    let cursor = first.page_info.next_cursor.unwrap_or_default();
+    assert_eq!(page(&app, organization, &format!("limit=2&sort=axis&cursor={cursor}")).await?.data.len(), 2);
+    let mut altered = cursor.clone().into_bytes();
+    altered[3] = if altered[3] == b'A' { b'B' } else { b'A' };
+    let altered = String::from_utf8(altered)?;
+    let cases = [
+        (other, format!("sort=axis&cursor={cursor}")),
+        (organization, format!("sort=-axis&cursor={cursor}")),
+        (organization, format!("sort=confidence&cursor={cursor}")),
+        (organization, format!("cursor={cursor}")),
+        (organization, format!("sort=axis&language=fr&cursor={cursor}")),
+        (organization, format!("sort=axis&cursor={altered}")),
+        (organization, format!("sort=axis&cursor={}", &cursor[1..])),
+        (organization, "sort=axis&cursor=%00".to_owned()),
+    ];
+    for (organization, query) in cases {
+        let response = get(&app, organization, &format!("?{query}"), "\"-\"").await?;
+        problem(response, 400, "invalid-cursor").await?;
+    }
+    // The size of a page is not part of the list.
+    assert_eq!(page(&app, organization, &format!("limit=50&sort=axis&cursor={cursor}")).await?.data.len(), 7);
+    Ok(())
+}
+
+async fn neighbours_are_those_of_the_list(app: TestApp) -> Result<()> {
+    let (organization, mut random) = (new_id(), Random(17));
+    let events: Vec<_> = (0..20).map(|_| random.event(organization)).collect();
+    record(&app, &events).await?;
+    let rows = items(&events);
+    let filters = EvaluationFilters { language: vec!["en".to_owned()], ..EvaluationFilters::default() };
+    let of = |id: TicketId, sort: Sort| format!("/{id}/neighbours?{}", query(&filters, sort, &[]));
+    for sort in sorts() {
+        let mut list: Vec<&EvaluationItem> = rows.iter().filter(|row| satisfies(row, &filters)).collect();
+        assert!(list.len() > 2 && list.len() < rows.len());
+        list.sort_by(|one, other| compare(one, other, sort));
+        for row in &rows {
+            let response = get(&app, organization, &of(row.ticket.id, sort), "\"-\"").await?;
+            let found: Neighbours = response.error_for_status()?.json().await?;
+            let before = list.iter().filter(|other| compare(other, row, sort).is_lt()).count();
+            let included = satisfies(row, &filters);
+            let behind = before + usize::from(included);
+            let id = |place: usize| list.get(place).map(|row| row.ticket.id);
+            assert_eq!(found.previous, before.checked_sub(1).and_then(id), "{sort}");
+            assert_eq!((found.next, found.included), (id(behind), included), "{sort}");
+            assert_eq!(found.position, included.then_some(before as u64 + 1), "{sort}");
+            assert_eq!((found.total.count, found.total.exact), (list.len() as u64, true));
+        }
+    }
+    let of_another = get(&app, new_id(), &of(rows[0].ticket.id, Sort::default()), "\"-\"").await?;
+    problem(of_another, 404, "ticket-not-found").await?;
+    Ok(())
+}
+
+async fn list_is_not_sent_again_while_it_is_unchanged(app: TestApp) -> Result<()> {
+    let (organization, mut random) = (new_id(), Random(23));
+    record(&app, &[random.event(organization)]).await?;
+    for path in ["?sort=axis", "/summary?by=language"] {
+        let first = get(&app, organization, path, "\"-\"").await?;
+        let etag = header(&first, "etag").unwrap_or_default();
+        assert_eq!((first.status().as_u16(), etag.is_empty()), (200, false));
+        assert_eq!(header(&first, "cache-control").as_deref(), Some("private, no-cache"));
+        for known in [etag.clone(), format!("\"other\", {etag}"), format!("W/{etag}"), "*".to_owned()] {
+            let again = get(&app, organization, path, &known).await?;
+            assert_eq!(
+                (again.status().as_u16(), header(&again, "etag")),
+                (304, Some(etag.clone())),
+                "{known}"
+            );
+            assert_eq!((header(&again, "content-type"), again.text().await?), (None, String::new()));
+        }
+        // The same path of another organization is another list.
+        assert_eq!(get(&app, new_id(), path, &etag).await?.status(), 200);
+        record(&app, &[random.event(organization)]).await?;
+        let changed = get(&app, organization, path, &etag).await?;
+        assert_eq!(changed.status(), 200, "{path}");
+        assert_ne!(header(&changed, "etag"), Some(etag));
+    }
+    Ok(())
+}
+
+/// As while years are imported: a list does not read all of their rows for its total, but a summary does.
+async fn total_is_a_bound_while_many_rows_change(app: TestApp) -> Result<()> {
+    let organization: OrganizationId = new_id();
+    let [changing, settled] =
+        [evaluated(organization, STARTED), evaluated(organization, STARTED.plus_millis(-900_000_000))];
+    record(&app, &[changing.clone(), settled]).await?;
+    let database = &app.test_database.database;
+    let marks = "SELECT count(*) FROM stale_days";
+    eventually("the days to be made", async || Ok(number(database, marks).await? == 0)).await?;
+    copy_facts(database, changing.ticket.id, 12_000).await?;
+    let day = STARTED.as_millis() / 86_400_000;
+    // Columns that are old, and not due for an hour.
+    let due = now().plus_millis(3_600_000).as_millis();
+    let of = format!("organization_id = '{organization}' AND day = {day}");
+    execute(database, format!("DELETE FROM evaluation_days WHERE {of}")).await?;
+    execute(
+        database,
+        format!(
+            "INSERT INTO evaluation_days (organization_id, day, version, refreshed_at, rows, packed)
+                 VALUES ('{organization}', {day}, '{organization}', {due}, 25000, '')"
+        ),
+    )
+    .await?;
+    execute(database, format!("INSERT INTO stale_days VALUES ('{organization}', {day}, 0)")).await?;
+    for sort in ["started_at", "-axis", "confidence"] {
+        let first = page(&app, organization, &format!("sort={sort}")).await?;
+        assert_eq!((first.total.count, first.total.exact, first.data.len()), (10_000, false, 20), "{sort}");
+    }
+    // Few enough of them: exactly.
+    let period = format!("from={}", (day + 1) * 86_400_000);
+    let total = page(&app, organization, &period).await?.total;
+    assert_eq!((total.count, total.exact), (0, true));
+    let rare = page(&app, organization, "external_id=nothing").await?.total;
+    assert_eq!((rare.count, rare.exact), (0, true));
+    let summary: Summary = get(&app, organization, "/summary", "\"-\"").await?.json().await?;
+    assert_eq!(summary.totals.count, 12_002);
+    execute(database, format!("UPDATE evaluation_days SET rows = 15000 WHERE {of}")).await?;
+    let total = page(&app, organization, "").await?.total;
+    assert_eq!((total.count, total.exact), (12_002, true));
+    Ok(())
+}
+
+on_both_databases! { TestApp {
+    pages_of_any_order_hold_every_row_once,
+    pages_of_many_found_words_keep_their_order,
+    pages_neither_skip_nor_repeat_while_rows_change,
+    cursor_of_another_list_is_refused,
+    neighbours_are_those_of_the_list,
+    list_is_not_sent_again_while_it_is_unchanged,
+    total_is_a_bound_while_many_rows_change,
+} }

@@ -1,0 +1,220 @@
+//! What lists, summaries and files say about one filter, compared with what should be in them.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use assay_contracts::evaluation::{ChargeReason, Named, Score};
+use assay_contracts::evaluations::{
+    Dimension, DistributionStep, EvaluationFilters, EvaluationItem, Group, ItemScores, ReasonCount,
+    ResultStatus, Sort, SortKey, Step, Summary, SummaryQuery,
+};
+
+use super::fixture::ReadModel;
+use crate::list_order::{compare, ids, place};
+use crate::random_evaluations::satisfies;
+
+impl ReadModel {
+    /// Compares everything that is said about one filter.
+    pub async fn check(&mut self) -> Result<()> {
+        let filters = self.random.filters();
+        let (key, descending) = (self.random.choose(SortKey::ALL), self.random.below(2) == 0);
+        let sort = Sort { key, descending };
+        let case = format!("{} sorted by {sort}", filters.to_query());
+        let mut expected: Vec<EvaluationItem> =
+            self.rows.values().filter(|row| satisfies(row, &filters)).cloned().collect();
+        expected.sort_by(|one, other| compare(one, other, sort));
+        let listed = self.list(&filters, sort).await?;
+        assert_eq!(ids(&listed), ids(&expected), "{case}");
+        assert_eq!(listed, expected, "{case}");
+        let by: Vec<Dimension> =
+            (0..self.random.below(3)).map(|_| self.random.choose(Dimension::ALL)).collect();
+        let step = self.random.choose(&[None, Some(Step::Day), Some(Step::Week)]);
+        let by = if by.len() == 2 && by[0] == by[1] { vec![by[0]] } else { by };
+        let summary =
+            self.summary(SummaryQuery { filters: filters.clone(), by, step, compare: None }).await?;
+        self.check_summary(&summary, &expected, &case);
+        if let Some(breakdown) = &summary.breakdown {
+            let rows: Vec<&EvaluationItem> = expected.iter().collect();
+            self.check_groups(&breakdown.by, &breakdown.groups, &rows, &case);
+            assert!(!breakdown.truncated, "{case}");
+        }
+        let mut in_file: Vec<&EvaluationItem> = expected.iter().collect();
+        in_file.sort_by_key(|row| (row.ticket.started_at, row.ticket.id));
+        let in_file: Vec<String> = in_file.iter().map(|row| row.ticket.id.to_string()).collect();
+        assert_eq!(self.file(&filters).await?, in_file, "{case}");
+        self.check_neighbours(&filters, sort, &expected, &case).await
+    }
+
+    fn check_summary(&self, summary: &Summary, rows: &[EvaluationItem], case: &str) {
+        let totals = &summary.totals;
+        let count = |is: &dyn Fn(&EvaluationItem) -> bool| rows.iter().filter(|row| is(row)).count() as u64;
+        assert_eq!(totals.count, rows.len() as u64, "{case}");
+        assert_eq!(totals.scored, count(&|row| row.evaluation.status == ResultStatus::Scored), "{case}");
+        assert_eq!(totals.failed, count(&|row| row.evaluation.status == ResultStatus::Failed), "{case}");
+        let charge = |name| count(&|row| row.evaluation.charge.is_some_and(|charge| charge.as_str() == name));
+        assert_eq!(totals.charges.disputed, charge("disputed"), "{case}");
+        assert_eq!(totals.charges.review, charge("review"), "{case}");
+        let band =
+            |name| count(&|row| row.evaluation.scores.is_some_and(|scores| scores.band.as_str() == name));
+        assert_eq!(totals.bands.excellent, band("excellent"), "{case}");
+        assert_eq!(totals.bands.poor, band("poor"), "{case}");
+        let scores: Vec<_> = rows.iter().filter_map(|row| row.evaluation.scores).collect();
+        assert_eq!(totals.means.is_some(), !scores.is_empty(), "{case}");
+        if let Some(means) = totals.means {
+            let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
+            let axis = mean(scores.iter().map(|scores| scores.axis.value()).collect());
+            let confidence = mean(scores.iter().map(|scores| scores.confidence.value()).collect());
+            assert!((means.axis - axis).abs() < 0.0051, "{case}: {} {axis}", means.axis);
+            assert!((means.confidence - confidence).abs() < 0.0051, "{case}");
+        }
+        let distributions = &summary.distributions;
+        check_distribution(&distributions.axis, &scores, |scores| scores.axis, case);
+        check_distribution(&distributions.resolution_accuracy, &scores, |one| one.resolution_accuracy, case);
+        check_distribution(&distributions.interaction_effort, &scores, |one| one.interaction_effort, case);
+        check_distribution(&distributions.handoff_smoothness, &scores, |one| one.handoff_smoothness, case);
+        check_reasons(&summary.charge_reasons, rows, case);
+        for point in summary.series.iter().flatten() {
+            let period = point.period;
+            let found =
+                count(&|row| row.ticket.started_at >= period.from && row.ticket.started_at < period.to);
+            assert_eq!(point.measures.count, found, "{case}: {period:?}");
+        }
+        if let Some(series) = &summary.series {
+            let sum: u64 = series.iter().map(|point| point.measures.count).sum();
+            assert_eq!(sum, totals.count, "{case}: the series has every row");
+        }
+    }
+
+    /// The groups are those of the values that rows have, each with their number.
+    fn check_groups(&self, by: &[Dimension], groups: &[Group], rows: &[&EvaluationItem], case: &str) {
+        let found: BTreeMap<Option<String>, u64> =
+            groups.iter().map(|group| (group.value.clone(), group.measures.count)).collect();
+        assert_eq!(found.len(), groups.len(), "{case}: a value twice");
+        let mut expected: BTreeMap<Option<String>, Vec<&EvaluationItem>> = BTreeMap::new();
+        for row in rows {
+            for value in values_of(by[0], row) {
+                expected.entry(value).or_default().push(row);
+            }
+        }
+        let counts: BTreeMap<_, _> =
+            expected.iter().map(|(value, rows)| (value.clone(), rows.len() as u64)).collect();
+        assert_eq!(found, counts, "{case}: {by:?}");
+        for group in groups {
+            let rows = &expected[&group.value];
+            if by.len() > 1 {
+                self.check_groups(&by[1..], &group.groups, rows, case);
+            }
+            // The filter of the value selects the rows of the group.
+            let Some(value) = &group.value else { continue };
+            let filters = EvaluationFilters::parse([(by[0].as_str(), value.clone())]).unwrap();
+            let selected = self.rows.values().filter(|row| satisfies(row, &filters)).count();
+            let all = self.rows.values().filter(|row| values_of(by[0], row).contains(&group.value)).count();
+            assert_eq!(selected, all, "{case}: {by:?} {value}");
+        }
+    }
+
+    /// From any row of the list, one step to each side, and the number before it.
+    async fn check_neighbours(
+        &mut self,
+        filters: &EvaluationFilters,
+        sort: Sort,
+        list: &[EvaluationItem],
+        case: &str,
+    ) -> Result<()> {
+        if list.is_empty() {
+            return Ok(());
+        }
+        let at = usize::try_from(self.random.below(list.len() as u64))?;
+        let place = Some(place(&list[at], sort));
+        let next = self.page(self.selection(filters, sort, place, false), 1).await?;
+        let before = self.selection(filters, sort, place, true);
+        let previous = self.page(before.clone(), 1).await?;
+        let id = |row: Option<&EvaluationItem>| row.map(|row| row.ticket.id);
+        assert_eq!(next.first().map(|facts| facts.ticket.ticket_id), id(list.get(at + 1)), "{case}");
+        let expected = at.checked_sub(1).and_then(|at| list.get(at));
+        assert_eq!(previous.first().map(|facts| facts.ticket.ticket_id), id(expected), "{case}");
+        assert_eq!(self.evaluations.count(before, 1_000_000).await?, at as u64, "{case}");
+        let found = self.evaluations.find(self.organization_id, list[at].ticket.id, filters.clone()).await?;
+        assert!(found.is_some_and(|(_, selected)| selected), "{case}");
+        Ok(())
+    }
+}
+
+/// Eight steps of half a point with all scores.
+fn check_distribution(
+    steps: &[DistributionStep],
+    scores: &[ItemScores],
+    score: fn(&ItemScores) -> Score,
+    case: &str,
+) {
+    let tenths = |one: &ItemScores| usize::from(score(one).tenths());
+    let expected: Vec<(u8, u8, u64)> = (0..8)
+        .map(|step| {
+            let (min, max) = (10 + 5 * step, if step == 7 { 50 } else { 14 + 5 * step });
+            let in_step =
+                scores.iter().filter(|one| (usize::from(min)..=usize::from(max)).contains(&tenths(one)));
+            (min, max, in_step.count() as u64)
+        })
+        .collect();
+    let found: Vec<(u8, u8, u64)> =
+        steps.iter().map(|step| (step.min.tenths(), step.max.tenths(), step.count)).collect();
+    assert_eq!(found, expected, "{case}");
+    assert_eq!(found.iter().map(|(.., count)| count).sum::<u64>(), scores.len() as u64, "{case}");
+}
+
+/// Every reason that occurs, with the charges that it occurs with, most frequent first.
+fn check_reasons(found: &[ReasonCount], rows: &[EvaluationItem], case: &str) {
+    let mut expected: BTreeMap<ChargeReason, [u64; 5]> = BTreeMap::new();
+    for row in rows {
+        let charge = row.evaluation.charge.map_or("", |charge| charge.as_str());
+        let of = ["supported", "review", "disputed", "not_applicable"];
+        for reason in &row.evaluation.charge_reasons {
+            let counts = expected.entry(*reason).or_default();
+            counts[0] += 1;
+            counts[1 + of.iter().position(|name| *name == charge).unwrap()] += 1;
+        }
+    }
+    let all: BTreeMap<ChargeReason, [u64; 5]> = found
+        .iter()
+        .map(|counted| {
+            let charges = counted.charges;
+            let counts =
+                [counted.count, charges.supported, charges.review, charges.disputed, charges.not_applicable];
+            (counted.reason, counts)
+        })
+        .collect();
+    assert_eq!(all, expected, "{case}");
+    assert_eq!(all.len(), found.len(), "{case}: a reason twice");
+    assert!(found.is_sorted_by(|one, other| one.count >= other.count), "{case}");
+}
+
+/// The values of a dimension that a row counts for, by what the documentation of each says.
+fn values_of(dimension: Dimension, row: &EvaluationItem) -> Vec<Option<String>> {
+    fn name<T: Named>(value: Option<T>) -> Vec<Option<String>> {
+        vec![value.map(|value| value.name().to_owned())]
+    }
+    fn names<T: Named>(values: &[T], none: Option<&str>) -> Vec<Option<String>> {
+        let names: Vec<_> = values.iter().map(|value| Some(value.name().to_owned())).collect();
+        if names.is_empty() { vec![none.map(str::to_owned)] } else { names }
+    }
+    let (ticket, evaluation) = (&row.ticket, &row.evaluation);
+    match dimension {
+        Dimension::AiTool if evaluation.status == ResultStatus::Failed => vec![None],
+        Dimension::AiTool => names(&evaluation.ai_tools, Some("none")),
+        Dimension::Agent if ticket.agents.is_empty() => vec![Some("none".to_owned())],
+        Dimension::Agent => ticket.agents.iter().map(|agent| Some(agent.id.to_string())).collect(),
+        Dimension::Involvement => name(evaluation.ai_involvement),
+        Dimension::Language => vec![evaluation.language.clone()],
+        Dimension::Source => vec![Some(ticket.source.clone())],
+        Dimension::Resolution => name(evaluation.resolution),
+        Dimension::ResolvedBy => name(evaluation.resolved_by),
+        Dimension::Basis => name(evaluation.basis),
+        Dimension::Charge => name(evaluation.charge),
+        Dimension::ChargeReason => names(&evaluation.charge_reasons, None),
+        Dimension::Handoff => name(evaluation.handoff),
+        Dimension::Band => name(evaluation.scores.map(|scores| scores.band)),
+        Dimension::Flag => names(&evaluation.flags, None),
+        Dimension::Scorer => name(evaluation.scorer),
+        Dimension::Status => name(Some(evaluation.status)),
+    }
+}

@@ -1,0 +1,219 @@
+//! A read model, and beside it what should be in it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use anyhow::Result;
+use assay_contracts::evaluations::{EvaluationFilters, EvaluationItem, Sort, Summary, SummaryQuery};
+use assay_contracts::event::ConversationEvaluated;
+use assay_contracts::export::ExportKind;
+use assay_contracts::ids::{OrganizationId, TicketId};
+use assay_export::domain::day::day_of;
+use assay_export::domain::evaluation_facts::EvaluationFacts;
+use assay_export::domain::evaluation_row::EvaluationRow;
+use assay_export::domain::matcher::needs_rows;
+use assay_export::domain::ranking::rank;
+use assay_export::domain::removal::DeletedRow;
+use assay_export::domain::summary::{lack_texts, summarize};
+use assay_export::store::{
+    DayCache, EvaluationStore, ExportStore, ListPosition, ListSelection, Notifications, RankRange, Selection,
+    WorkStore, evaluation_store, export_store, line_channel, work_store,
+};
+use assay_platform::runtime::{new_id, now};
+
+use crate::list_order::place;
+use crate::random_evaluations::Random;
+use crate::test_database::TestDatabase;
+
+/// Rows of the organization, beyond which the oldest expire. Fewer tests than the longest one have as many.
+const MOST_ROWS: usize = 600;
+
+pub struct ReadModel {
+    /// Keeps the database.
+    pub test_database: TestDatabase,
+    pub exports: Arc<dyn ExportStore>,
+    pub work: Arc<dyn WorkStore>,
+    pub evaluations: Arc<dyn EvaluationStore>,
+    pub days: Arc<DayCache>,
+    pub organization_id: OrganizationId,
+    pub other: OrganizationId,
+    /// What should be there.
+    pub rows: BTreeMap<TicketId, EvaluationItem>,
+    pub random: Random,
+}
+
+impl ReadModel {
+    pub async fn on_sqlite() -> Result<Self> {
+        Ok(Self::at(TestDatabase::sqlite().await?))
+    }
+
+    pub async fn on_postgres() -> Result<Self> {
+        Ok(Self::at(TestDatabase::postgres().await?))
+    }
+
+    pub fn at(test_database: TestDatabase) -> Self {
+        let database = &test_database.database;
+        Self {
+            exports: export_store(database),
+            work: work_store(database, Notifications::Off),
+            evaluations: evaluation_store(database),
+            // Room for a few days only, so that others are read again.
+            days: Arc::new(DayCache::new(20_000)),
+            organization_id: new_id(),
+            other: new_id(),
+            rows: BTreeMap::new(),
+            random: Random(7),
+            test_database,
+        }
+    }
+
+    /// Records a batch with evaluations of both organizations, new ones and some that replace others.
+    pub async fn record(&mut self, count: u64) -> Result<()> {
+        let mut batch = Vec::new();
+        for _ in 0..count {
+            let organization = self.random.choose(&[self.organization_id, self.organization_id, self.other]);
+            let mut event = self.random.event(organization);
+            let known: Vec<TicketId> = self.rows.keys().copied().collect();
+            if organization == self.organization_id && !known.is_empty() && self.random.below(6) == 0 {
+                // Evaluated again, and its conversation may begin on another day.
+                event.ticket.id = self.random.choose(&known);
+                event.evaluated_at =
+                    now().plus_millis(i64::try_from(self.random.0 >> 40).unwrap_or_default());
+            }
+            self.expect(&event);
+            batch.push(EvaluationRow::of(new_id(), &event));
+        }
+        Ok(self.exports.record_rows(Arc::new(batch), now()).await?)
+    }
+
+    pub fn expect(&mut self, event: &ConversationEvaluated) {
+        if event.organization_id != self.organization_id {
+            return;
+        }
+        let facts = EvaluationFacts::of(event);
+        let new = (facts.evaluation.evaluated_at, facts.evaluation.evaluation_id);
+        let known = self.rows.get(&facts.ticket.ticket_id);
+        if known.is_none_or(|known| (known.evaluation.evaluated_at, known.evaluation.id) < new) {
+            self.rows.insert(facts.ticket.ticket_id, facts.into_item());
+        }
+    }
+
+    pub async fn delete_some(&mut self) -> Result<()> {
+        let known: Vec<TicketId> = self.rows.keys().copied().collect();
+        let mut deleted = Vec::new();
+        for _ in 0..3 {
+            let ticket_id = self.random.choose(&known);
+            self.rows.remove(&ticket_id);
+            let organization_id = self.organization_id;
+            deleted.push(DeletedRow { event_id: new_id(), organization_id, ticket_id, deleted_at: now() });
+        }
+        Ok(self.exports.delete_rows(deleted, now()).await?)
+    }
+
+    /// Removes the oldest rows by import, as retention does.
+    pub async fn expire_some(&mut self) -> Result<()> {
+        let Some(before) = self.rows.keys().nth(4).copied() else { return Ok(()) };
+        self.rows.retain(|id, _| *id >= before);
+        self.exports.remove_rows_older_than(self.organization_id, before, 500).await?;
+        Ok(())
+    }
+
+    pub async fn step(&mut self) -> Result<()> {
+        // More rows make each check slower, and find no more.
+        while self.rows.len() > MOST_ROWS {
+            self.expire_some().await?;
+        }
+        match self.random.below(8) {
+            0 if self.rows.len() > 20 => self.delete_some().await,
+            1 if self.rows.len() > 60 => self.expire_some().await,
+            2 | 3 => self.refresh_some(3).await,
+            _ => self.record(9).await,
+        }
+    }
+
+    pub async fn refresh_some(&self, days: u32) -> Result<()> {
+        refresh(self.evaluations.as_ref(), days).await
+    }
+
+    pub async fn summary(&self, query: SummaryQuery) -> Result<Summary> {
+        let filters = query.filters.clone();
+        let between = (filters.from.map_or(0, day_of), filters.to.map_or(i64::from(i32::MAX), day_of));
+        let mut days =
+            self.evaluations.days(self.organization_id, between, None, self.days.clone()).await?.days;
+        if needs_rows(&filters) || lack_texts(&days, &filters) {
+            days = self.evaluations.selected_days(self.organization_id, filters).await?;
+        }
+        Ok(summarize(&query, &days)?)
+    }
+
+    /// The whole list in pages of seven.
+    pub async fn list(&self, filters: &EvaluationFilters, sort: Sort) -> Result<Vec<EvaluationItem>> {
+        let mut found: Vec<EvaluationItem> = Vec::new();
+        loop {
+            let after = found.last().map(|last| place(last, sort));
+            let page = self.page(self.selection(filters, sort, after, false), 7).await?;
+            let is_last = page.len() < 7;
+            found.extend(page.into_iter().map(EvaluationFacts::into_item));
+            if is_last {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// A part of the list, found as the product finds it: by the ranks in columns where these have all that the filters compare.
+    pub async fn page(&self, selection: ListSelection, wanted: u32) -> Result<Vec<EvaluationFacts>> {
+        let ListSelection { filters, sort, after, backwards, .. } = selection.clone();
+        let between = (0, i64::from(i32::MAX));
+        let days = self.evaluations.days(self.organization_id, between, None, self.days.clone()).await?.days;
+        if needs_rows(&filters) || lack_texts(&days, &filters) {
+            return Ok(self.evaluations.list(selection, wanted).await?);
+        }
+        let after = after.map(|after| after.rank(sort));
+        let found = rank(&days, &filters, sort, after, backwards, wanted as usize);
+        let ranks = RankRange::of(&found.ranks).map(Arc::new);
+        Ok(self.evaluations.list(ListSelection { ranks, ..selection }, wanted).await?)
+    }
+
+    pub fn selection(
+        &self,
+        filters: &EvaluationFilters,
+        sort: Sort,
+        after: Option<ListPosition>,
+        backwards: bool,
+    ) -> ListSelection {
+        let (organization_id, filters) = (self.organization_id, filters.clone());
+        ListSelection { organization_id, filters, sort, after, backwards, ranks: None }
+    }
+
+    /// The ticket ids of a file, in order.
+    pub async fn file(&self, filters: &EvaluationFilters) -> Result<Vec<String>> {
+        let (sink, mut lines) = line_channel();
+        let (organization_id, filters) = (self.organization_id, filters.clone());
+        let selection = Selection { organization_id, kind: ExportKind::Axis, filters };
+        let receiving = async {
+            let mut bytes = Vec::new();
+            while let Some(chunk) = lines.recv().await {
+                bytes.extend(chunk);
+            }
+            bytes
+        };
+        let (count, bytes) = tokio::join!(self.work.copy_lines(selection, sink), receiving);
+        let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(&bytes[..]);
+        let ids: Vec<String> =
+            reader.records().map(|record| Ok(record?[0].to_owned())).collect::<Result<_>>()?;
+        assert_eq!(count?, ids.len() as u64);
+        Ok(ids)
+    }
+}
+
+/// Puts at most this many marked days into columns.
+pub async fn refresh(store: &dyn EvaluationStore, days: u32) -> Result<()> {
+    for _ in 0..days {
+        // As if long ago: every marked day is due.
+        let Some(marked) = store.next_marked_day(now().plus_millis(1_000_000), Vec::new()).await? else {
+            break;
+        };
+        store.refresh_day(marked, now()).await?;
+    }
+    Ok(())
+}
