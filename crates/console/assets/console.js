@@ -11,8 +11,11 @@
     for (const time of all("time[datetime]", root)) {
       const at = new Date(time.dateTime);
       if (Number.isNaN(at.getTime()) || time.dataset.style === "day") continue;
-      const year = time.dataset.style === "long" ? ` ${at.getFullYear()}` : "";
-      time.textContent = `${at.getDate()} ${months[at.getMonth()]}${year}, ${two(at.getHours())}:${two(at.getMinutes())}`;
+      const year = time.dataset.style === "short" ? "" : ` ${at.getFullYear()}`;
+      const { from } = time.dataset;
+      const isSameDay = from && new Date(from).toDateString() === at.toDateString();
+      const day = isSameDay ? "" : `${at.getDate()} ${months[at.getMonth()]}${year}, `;
+      time.textContent = `${day}${two(at.getHours())}:${two(at.getMinutes())}`;
     }
   }
 
@@ -71,18 +74,13 @@
     say(result.dataset.status);
   });
   // A refused filter is a page like any other.
-  document.addEventListener("htmx:beforeOnLoad", (event) => {
-    if (event.detail.xhr.status === 400) {
+  for (const step of ["htmx:beforeOnLoad", "htmx:beforeSwap"]) {
+    document.addEventListener(step, (event) => {
+      if (event.detail.xhr.status !== 400) return;
       event.detail.shouldSwap = true;
       event.detail.isError = false;
-    }
-  });
-  document.addEventListener("htmx:beforeSwap", (event) => {
-    if (event.detail.xhr.status === 400) {
-      event.detail.shouldSwap = true;
-      event.detail.isError = false;
-    }
-  });
+    });
+  }
   document.addEventListener("htmx:sendError", () => say("Assay cannot be reached"));
   document.addEventListener("htmx:responseError", () => say("That did not work; try again"));
 
@@ -209,7 +207,7 @@
       cursor: { sync: { key: "trends" }, y: false, drag: { x: false, y: false } },
       scales: { y: { range: [floor, 5] } },
       axes: [
-        { ...axis, grid: { show: false }, space: 60, size: 24, values: (_, splits) => splits.map((at) => {
+        { ...axis, grid: { show: false }, space: 48, size: 24, incrs: [1, 2, 3, 5, 7, 10, 14, 30, 60, 90, 180, 365].map((days) => days * 86400), values: (_, splits) => splits.map((at) => {
           const day = new Date(at * 1000);
           return `${day.getUTCDate()} ${months[day.getUTCMonth()]}`;
         }) },

@@ -5,6 +5,7 @@ mod app;
 mod config;
 mod domain;
 mod http;
+mod metrics;
 mod start;
 
 pub use self::config::Config;

@@ -62,6 +62,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
         webhooks: dependencies.webhooks_url.as_ref().map(|url| service(url, Audience::Webhooks)),
     };
     watch_services(&services, tasks);
+    crate::metrics::describe();
     let console = Data::new(Console {
         services,
         assets: Assets::load(),

@@ -10,6 +10,8 @@ use assay_platform::auth::{Audience, ServiceClaims, ServiceTokens};
 use assay_platform::runtime::{Phase, Readiness, Tasks};
 use assay_platform::web::{ServerSettings, serve};
 use reqwest::redirect::Policy;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use url::Url;
 
 const SECRET: &str = "a secret of the tests of the gateway";
@@ -26,10 +28,15 @@ fn app(has_console: bool) -> Result<App> {
     let tokens = ServiceTokens::new(&SECRET.to_owned().into())?;
     let console = TcpListener::bind("127.0.0.1:0")?;
     let console_url = Url::parse(&format!("http://{}", console.local_addr()?))?;
-    let known = Data::new(tokens.clone());
+    let known = Data::new(tokens);
     serve(&mut tasks, Phase::ServeInternal, "console", console, ServerSettings::default(), move |app| {
         app.app_data(known.clone()).service(web::resource("/{path:.*}").to(echo));
     })?;
+    start_app(has_console.then_some(console_url), tasks)
+}
+
+fn start_app(console_url: Option<Url>, mut tasks: Tasks) -> Result<App> {
+    let tokens = ServiceTokens::new(&SECRET.to_owned().into())?;
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
     let nowhere = Url::parse("http://127.0.0.1:1")?;
@@ -41,7 +48,7 @@ fn app(has_console: bool) -> Result<App> {
         scoring_url: nowhere.clone(),
         export_url: nowhere,
         webhooks_url: None,
-        console_url: has_console.then_some(console_url),
+        console_url,
     };
     start(config(address), dependencies, &mut tasks)?;
     let http = reqwest::Client::builder().no_proxy().redirect(Policy::none()).build()?;
@@ -71,6 +78,17 @@ fn config(listen: SocketAddr) -> Config {
 }
 
 async fn echo(request: HttpRequest, body: Bytes, tokens: Data<ServiceTokens>) -> HttpResponse {
+    // What the console says of an ended session, of pages that it does not have, and of a token that is not the gateway's.
+    let problem = r#"{"status":404,"title":"","type":"","code":"route-not-found"}"#;
+    match request.path() {
+        "/console/ended" => {
+            return HttpResponse::Forbidden().insert_header(("hx-redirect", "/console/sign-in")).finish();
+        }
+        "/console/unknown" => return HttpResponse::NotFound().body(problem),
+        "/console/for-forms" => return HttpResponse::MethodNotAllowed().body(problem),
+        "/console/refused" => return HttpResponse::Unauthorized().finish(),
+        _ => {}
+    }
     let header =
         |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or("-");
     let token = header("authorization").trim_start_matches("Bearer ").to_owned();
@@ -133,6 +151,75 @@ async fn form_is_passed_on_as_a_form() -> Result<()> {
     assert_eq!(form("application/json", "{}".to_owned()).send().await?.status(), 415);
     assert_eq!(form("application/x-www-form-urlencoded", "x".repeat(70_000)).send().await?.status(), 413);
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ended_session_is_told_to_the_script_of_a_page() -> Result<()> {
+    let app = app(true)?;
+    let response = app.http.get(format!("http://{}/console/ended", app.address)).send().await?;
+    assert_eq!(response.status(), 403);
+    assert_eq!(response.headers()["hx-redirect"], "/console/sign-in");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn page_that_the_console_does_not_have_is_passed_on() -> Result<()> {
+    let app = app(true)?;
+    for (path, status) in [("unknown", 404), ("for-forms", 405)] {
+        let response = app.http.get(format!("http://{}/console/{path}", app.address)).send().await?;
+        assert_eq!(response.status(), status, "{path}");
+        assert!(response.text().await?.contains("route-not-found"), "{path}: as the console answered");
+    }
+    Ok(())
+}
+
+/// The client of the tests would resolve them itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn segments_of_dots_lead_nowhere() -> Result<()> {
+    let app = app(true)?;
+    for path in ["/console/%2e%2e/x", "/console/../x", "/console/.%2E/healthz", "/console/keys/./x"] {
+        let mut stream = TcpStream::connect(app.address).await?;
+        let request = format!("GET {path} HTTP/1.1\r\nHost: assay\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await?;
+        assert!(answer.starts_with("HTTP/1.1 404"), "{path}: {answer}");
+        assert!(answer.contains("content-security-policy") && answer.contains("<h1>"), "{path}: {answer}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_of_the_gateway_itself_are_pages_with_the_policy() -> Result<()> {
+    let app = app(true)?;
+    let address = format!("http://{}/console", app.address);
+    let form = |content_type: &'static str, body: String| {
+        app.http.post(format!("{address}/sign-in")).header("content-type", content_type).body(body)
+    };
+    let unavailable = app_without_console()?;
+    let answers = [
+        (415, form("application/json", "{}".to_owned())),
+        (413, form("application/x-www-form-urlencoded", "x".repeat(70_000))),
+        (405, app.http.put(address.as_str())),
+        (503, app.http.get(format!("{address}/refused"))),
+        (503, unavailable.http.get(format!("http://{}/console", unavailable.address))),
+    ];
+    for (status, request) in answers {
+        let response = request.send().await?;
+        assert_eq!(response.status(), status);
+        let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+        assert!(header("content-security-policy").is_some_and(|text| text.starts_with("default-src 'none'")));
+        assert_eq!(header("cache-control"), Some("no-store"), "{status}");
+        assert_eq!(header("content-type"), Some("text/html; charset=utf-8"), "{status}");
+        assert_eq!(header("retry-after").is_some(), status == 503, "{status}");
+        assert!(response.text().await?.contains("<h1>"));
+    }
+    Ok(())
+}
+
+/// A gateway whose console does not answer.
+fn app_without_console() -> Result<App> {
+    start_app(Some(Url::parse("http://127.0.0.1:1")?), Tasks::new(Readiness::default()))
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,7 +7,8 @@ mod support;
 use std::io::Read;
 
 use anyhow::{Context, Result, ensure};
-use assay_contracts::problem::Problem;
+use assay_contracts::internal::FILE_OWNER_HEADER;
+use assay_contracts::problem::{Problem, ProblemCode};
 use assay_platform::http_client::client_builder;
 use reqwest::header::HeaderMap;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
@@ -155,6 +156,26 @@ async fn download_keeps_its_slot_until_it_is_read_or_stalls() -> Result<()> {
     ensure!(u64::try_from(served.bytes().await?.len())? == FILE_BYTES);
     ensure!(stalled.read_to_end(&mut Vec::new()).is_err(), "the stalled download was complete");
     gateway.until_at(&path, StatusCode::OK).await?;
+    Ok(())
+}
+
+/// A download needs no key: whose file it is, is known when export answers.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_organization_keeps_half_of_the_downloads() -> Result<()> {
+    const OTHER: &str = "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a12";
+    let clients = Clients::start(|config| config.max_downloads = 4)?;
+    let (gateway, path) = (&clients.gateway, format!("/v1/downloads/{ID}"));
+    let _unread = (0..4).map(|_| gateway.ask_for(&path)).collect::<Result<Vec<_>>>()?;
+    let refused = gateway.until_at(&path, StatusCode::TOO_MANY_REQUESTS).await?;
+    ensure!(refused.headers()["retry-after"] == "10", "{refused:?}");
+    let problem: Problem = refused.json().await?;
+    ensure!(problem.code == ProblemCode::TooManyDownloads, "{problem:?}");
+    let others = format!("/v1/downloads/{OTHER}");
+    for _ in 0..3 {
+        let file = gateway.until_at(&others, StatusCode::OK).await?;
+        ensure!(!file.headers().contains_key(FILE_OWNER_HEADER), "the organization is internal: {file:?}");
+        ensure!(u64::try_from(file.bytes().await?.len())? == FILE_BYTES);
+    }
     Ok(())
 }
 

@@ -1,16 +1,14 @@
 //! Lists, summaries and single conversations.
 
-use assay_clients::ClientError;
+use assay_clients::{ClientError, count_pending};
 use assay_contracts::evaluation::TicketEvaluation;
 use assay_contracts::evaluations::{
     Coverage, EvaluationFilters, EvaluationPage, Neighbours, Summary, SummaryQuery, TicketTranscript,
     encode_query,
 };
 use assay_contracts::ids::TicketId;
-use assay_contracts::internal::TicketCount;
 use assay_contracts::problem::ProblemCode;
 use assay_platform::auth::ServiceClaims;
-use assay_platform::runtime::now;
 
 use super::services::{Services, get};
 
@@ -33,29 +31,16 @@ pub(crate) async fn summarize(
     get(&services.export, claims, &with_query("/internal/v1/evaluations/summary", &query.to_pairs())).await
 }
 
-/// How long an import may be pending, as in the gateway; older ones were given up.
-const PENDING_MILLIS: i64 = 7 * 24 * 60 * 60 * 1_000;
-
-/// What became of the imports of a summary's period, as the public API says it: the summary knows the evaluated ones, ingest
-/// the others. `None` where more than the date is filtered.
+/// What became of the imports of a summary's period, as the public API says it. `None` where more than the date is filtered.
 pub(crate) async fn coverage(
     services: &Services,
     claims: &ServiceClaims,
     filters: &EvaluationFilters,
     summary: &Summary,
 ) -> Result<Option<Coverage>, ClientError> {
-    let Some(mut coverage) = summary.coverage else { return Ok(None) };
-    let since = TicketId::min_at(now().plus_millis(-PENDING_MILLIS)).to_string();
-    let query: Vec<(&'static str, String)> =
-        filters.to_pairs().into_iter().chain([("since", since)]).collect();
-    // In this order, so that an evaluation in between is counted as made.
-    let imported: TicketCount =
-        get(&services.ingest, claims, &with_query("/internal/v1/tickets", &query)).await?;
-    let path = with_query("/internal/v1/evaluations/count", &query);
-    let evaluated: TicketCount = get(&services.export, claims, &path).await?;
-    coverage.pending = imported.count.saturating_sub(evaluated.count);
-    coverage.imported += coverage.pending;
-    Ok(Some(coverage))
+    let Some(coverage) = summary.coverage else { return Ok(None) };
+    let pending = count_pending(&services.ingest, &services.export, claims, filters).await?;
+    Ok(Some(coverage.with_pending(pending)))
 }
 
 /// The place of a conversation in the result that one came from.

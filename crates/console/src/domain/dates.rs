@@ -24,7 +24,11 @@ enum Style {
     Long,
     /// 1 Mar 2026: a day in UTC, whatever the zone.
     Day,
+    /// As long, but 23:29 alone on the day of this moment.
+    End(Timestamp),
 }
+
+const MACHINE: &str = "%Y-%m-%dT%H:%M:%SZ";
 
 impl When {
     pub(crate) fn short(at: Timestamp) -> Self {
@@ -38,6 +42,11 @@ impl When {
     pub(crate) fn long(at: Timestamp) -> Self {
         Self { at, style: Style::Long }
     }
+
+    /// The end of a time that began then.
+    pub(crate) fn end(from: Timestamp, at: Timestamp) -> Self {
+        Self { at, style: Style::End(from) }
+    }
 }
 
 impl fmt::Display for When {
@@ -47,12 +56,16 @@ impl fmt::Display for When {
             Style::Short => ("short", at.format("%-d %b, %H:%M")),
             Style::Long => ("long", at.format("%-d %b %Y, %H:%M")),
             Style::Day => ("day", at.format("%-d %b %Y")),
+            Style::End(from) if utc(from).date_naive() == at.date_naive() => ("end", at.format("%H:%M")),
+            Style::End(_) => ("end", at.format("%-d %b %Y, %H:%M")),
         };
-        let (machine, title) = (at.format("%Y-%m-%dT%H:%M:%SZ"), at.format("%Y-%m-%d %H:%M:%S UTC"));
-        write!(
-            formatter,
-            "<time datetime=\"{machine}\" title=\"{title}\" data-style=\"{name}\">{text}</time>"
-        )
+        let (machine, title) = (at.format(MACHINE), at.format("%Y-%m-%d %H:%M:%S UTC"));
+        write!(formatter, "<time datetime=\"{machine}\" title=\"{title}\" data-style=\"{name}\"")?;
+        if let Style::End(from) = self.style {
+            // In the viewer's zone the two may lie on other days.
+            write!(formatter, " data-from=\"{}\"", utc(from).format(MACHINE))?;
+        }
+        write!(formatter, ">{text}</time>")
     }
 }
 
@@ -132,6 +145,15 @@ mod tests {
             text,
             "<time datetime=\"2026-03-01T22:29:10Z\" title=\"2026-03-01 22:29:10 UTC\" data-style=\"short\">1 Mar, 22:29</time>"
         );
+    }
+
+    #[test]
+    fn end_on_the_day_of_the_beginning_is_a_time_alone() {
+        let end = |from, to| When::end(at(from), at(to)).to_string();
+        let same = end("2026-03-01T22:29:10Z", "2026-03-01T23:00:00Z");
+        assert!(same.contains("data-from=\"2026-03-01T22:29:10Z\">23:00</time>"), "{same}");
+        let next = end("2026-03-01T22:29:10Z", "2026-03-02T00:10:00Z");
+        assert!(next.contains(">2 Mar 2026, 00:10</time>"), "{next}");
     }
 
     #[test]

@@ -1,7 +1,10 @@
-//! Bounds failed attempts to sign in. Tokens and generated keys have 256 random bits; a bootstrap key may be shorter.
+//! Bounds attempts to sign in with keys that could be guessed: a bootstrap key is a text that an operator chose. One-time addresses
+//! and generated keys have 256 random bits and need no bound.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
+
+use assay_platform::runtime::LockExt as _;
 
 const WINDOW: Duration = Duration::from_secs(60);
 
@@ -21,19 +24,28 @@ impl FailedSignIns {
         Self { per_minute, window: Mutex::new(Window { began: Instant::now(), failed: 0 }) }
     }
 
-    /// The seconds until the next attempt is allowed; `None` when it is allowed now.
-    pub(crate) fn wait_seconds(&self, now: Instant) -> Option<u64> {
-        let window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
-        let left = WINDOW.checked_sub(now.saturating_duration_since(window.began))?;
-        (window.failed >= self.per_minute).then(|| left.as_secs() + 1)
+    /// Counts an attempt as failed before it is made, so that attempts side by side do not pass together.
+    ///
+    /// # Errors
+    /// The seconds until the next attempt is allowed.
+    pub(crate) fn count(&self, now: Instant) -> Result<(), u64> {
+        let mut window = self.window.locked();
+        let age = now.saturating_duration_since(window.began);
+        let Some(left) = WINDOW.checked_sub(age).filter(|left| !left.is_zero()) else {
+            *window = Window { began: now, failed: 1 };
+            return Ok(());
+        };
+        if window.failed >= self.per_minute {
+            return Err(left.as_secs() + 1);
+        }
+        window.failed += 1;
+        Ok(())
     }
 
-    pub(crate) fn record(&self, now: Instant) {
-        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
-        if now.saturating_duration_since(window.began) >= WINDOW {
-            *window = Window { began: now, failed: 0 };
-        }
-        window.failed = window.failed.saturating_add(1);
+    /// The attempt that was counted did not fail.
+    pub(crate) fn take_back(&self) {
+        let mut window = self.window.locked();
+        window.failed = window.failed.saturating_sub(1);
     }
 }
 
@@ -46,13 +58,36 @@ mod tests {
         let limit = FailedSignIns::new(3);
         let start = Instant::now();
         for _ in 0..3 {
-            assert_eq!(limit.wait_seconds(start), None);
-            limit.record(start);
+            assert_eq!(limit.count(start), Ok(()));
         }
-        assert!(limit.wait_seconds(start).is_some_and(|seconds| seconds <= 61));
+        assert!(limit.count(start).is_err_and(|seconds| seconds <= 61));
         let later = start + WINDOW + Duration::from_secs(1);
-        assert_eq!(limit.wait_seconds(later), None);
-        limit.record(later);
-        assert_eq!(limit.wait_seconds(later), None, "the count begins again");
+        for _ in 0..3 {
+            assert_eq!(limit.count(later), Ok(()), "the count begins again");
+        }
+        assert!(limit.count(later).is_err());
+    }
+
+    #[test]
+    fn successful_sign_ins_are_not_counted() {
+        let limit = FailedSignIns::new(1);
+        let start = Instant::now();
+        for _ in 0..3 {
+            assert_eq!(limit.count(start), Ok(()));
+            limit.take_back();
+        }
+        assert_eq!(limit.count(start), Ok(()));
+        assert!(limit.count(start).is_err());
+    }
+
+    #[test]
+    fn attempts_side_by_side_share_the_bound() {
+        let limit = FailedSignIns::new(5);
+        let start = Instant::now();
+        let passed: usize = std::thread::scope(|scope| {
+            let attempts: Vec<_> = (0..40).map(|_| scope.spawn(|| limit.count(start).is_ok())).collect();
+            attempts.into_iter().filter_map(|attempt| attempt.join().ok()).filter(|passed| *passed).count()
+        });
+        assert_eq!(passed, 5);
     }
 }

@@ -11,6 +11,9 @@ use super::dates::{day_of, parse_day, plus_days, start_of_day};
 /// Rows of a page.
 pub(crate) const ROWS: u32 = 25;
 
+/// No list has so many rows.
+const MAX_ROW: u64 = 1_000_000_000_000;
+
 pub(crate) type Pairs = Vec<(String, String)>;
 
 /// A column of the list.
@@ -73,7 +76,9 @@ impl ListState {
         let sort = query.parsed("sort", "is not an order of this list", Sort::parse).unwrap_or_default();
         let columns = query.texts("column");
         let cursor = query.single("cursor");
-        let row = query.parsed("row", "must be a number", |text| text.parse().ok());
+        let row = query.parsed("row", "must be the number of a row", |text| {
+            text.parse().ok().filter(|row| (1..=MAX_ROW).contains(row))
+        });
         let known = COLUMNS.iter().map(|column| column.name);
         let columns = known.filter(|name| columns.iter().any(|chosen| chosen == name)).collect();
         query.finish(Self { filters, sort, columns, cursor, row }).map_err(in_words_of_the_page)
@@ -234,6 +239,15 @@ mod tests {
         let mut names: Vec<&str> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
         names.sort_unstable();
         assert_eq!(names, ["axis_min", "bad", "charge", "from", "sort"]);
+    }
+
+    #[test]
+    fn number_of_the_first_row_is_bounded() {
+        for row in ["0", "-1", "1000000000001", "18446744073709551615", "99999999999999999999"] {
+            let faults = ListState::parse(&pairs(&format!("cursor=x&row={row}"))).unwrap_err();
+            assert_eq!(faults[0].pointer, "row", "{row}");
+        }
+        assert_eq!(ListState::parse(&pairs("cursor=x&row=26")).unwrap().row, Some(26));
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub(crate) enum Run {
 }
 
 /// Characters that reorder or hide the text around them (Unicode Technical Report 36, section 2.5), with their names.
-const CONTROLS: [(char, &str, &str); 14] = [
+const CONTROLS: [(char, &str, &str); 15] = [
     ('\u{061c}', "ALM", "Arabic letter mark"),
     ('\u{200b}', "ZWSP", "zero width space"),
     ('\u{200e}', "LRM", "left-to-right mark"),
@@ -44,6 +44,7 @@ const CONTROLS: [(char, &str, &str); 14] = [
     ('\u{202c}', "PDF", "pop directional formatting"),
     ('\u{202d}', "LRO", "left-to-right override"),
     ('\u{202e}', "RLO", "right-to-left override"),
+    ('\u{2060}', "WJ", "word joiner"),
     ('\u{2066}', "LRI", "left-to-right isolate"),
     ('\u{2067}', "RLI", "right-to-left isolate"),
     ('\u{2068}', "FSI", "first strong isolate"),
@@ -102,6 +103,27 @@ pub(crate) fn runs(text: &str) -> Vec<Run> {
         runs.push(Run::Text(plain));
     }
     runs
+}
+
+/// The same for places without markup, such as attributes: "[RLO]".
+pub(crate) fn plain_text(text: &str) -> String {
+    let plain = runs(text).into_iter().map(|run| match run {
+        Run::Text(text) => text,
+        Run::Control { label, .. } => format!("[{label}]"),
+    });
+    plain.collect()
+}
+
+/// JSON whose strings have the escapes of such characters in their place.
+pub(crate) fn escaped_json(json: &str) -> String {
+    let mut escaped = String::with_capacity(json.len());
+    for character in json.chars() {
+        match control(character) {
+            Some(_) => escaped.push_str(&format!("\\u{:04x}", u32::from(character))),
+            None => escaped.push(character),
+        }
+    }
+    escaped
 }
 
 fn control(character: char) -> Option<Run> {
@@ -255,6 +277,15 @@ mod tests {
                 Run::Text("\nc".to_owned()),
             ]
         );
+    }
+
+    #[test]
+    fn controls_in_attributes_and_json_are_named() {
+        assert_eq!(plain_text("a\u{202e}b\u{2060}"), "a[RLO]b[WJ]");
+        let json = serde_json::json!({ "a": "x\u{202e}\"\u{2060}" });
+        let escaped = escaped_json(&serde_json::to_string_pretty(&json).unwrap());
+        assert!(escaped.contains("x\\u202e\\\"\\u2060"), "{escaped}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).unwrap(), json);
     }
 
     #[test]

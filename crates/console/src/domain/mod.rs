@@ -13,7 +13,7 @@ mod scale;
 mod words;
 
 pub(crate) use self::browser::browser_name;
-pub(crate) use self::dates::{When, day_of, day_text, duration, parse_day};
+pub(crate) use self::dates::{When, day_of, day_text, duration, parse_day, plus_days};
 pub(crate) use self::failed_sign_ins::FailedSignIns;
 pub(crate) use self::filter_words::{
     SCORES, ai_tool_label, ai_tools, closed_filters, filter_label, language_label, reason_meaning,
@@ -22,9 +22,9 @@ pub(crate) use self::filter_words::{
 pub(crate) use self::list_state::{
     COLUMNS, Column, ListState, Pairs, ROWS, filter_pairs, list_address, with_query,
 };
-pub(crate) use self::marked_text::{Part, Quote, Run, parts, runs, shares};
+pub(crate) use self::marked_text::{Part, Quote, Run, escaped_json, parts, plain_text, runs, shares};
 pub(crate) use self::numbers::{change, count, share, signed};
 pub(crate) use self::period::{PERIODS, Period, beside};
-pub(crate) use self::request_rules::{cookie_value, is_local_path, is_own_form, is_same};
+pub(crate) use self::request_rules::{cookie_value, is_local_path, is_own_form};
 pub(crate) use self::scale::{Trend, TrendPoint, floor_of, score_percent, trend};
 pub(crate) use self::words::{sentence, words};

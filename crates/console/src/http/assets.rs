@@ -18,7 +18,7 @@ struct File {
     name: String,
     content_type: &'static str,
     plain: Bytes,
-    gzip: Bytes,
+    gzip: Option<Bytes>,
 }
 
 /// The files, and their addresses for templates.
@@ -74,7 +74,8 @@ impl Assets {
     }
 }
 
-/// A file by its name; a name of another version is not found, and the page that asked has its reload anyway.
+/// A file by its name. Another version has other names: a page of it that is still open gets its files from its cache or not at
+/// all, and a reload brings the names of now.
 pub(crate) async fn send_file(
     request: HttpRequest,
     console: Data<Console>,
@@ -86,8 +87,8 @@ pub(crate) async fn send_file(
         .insert_header((CONTENT_TYPE, file.content_type))
         .insert_header((CACHE_CONTROL, "public, max-age=31536000, immutable"))
         .insert_header((VARY, "accept-encoding"));
-    if accepts_gzip(&request) {
-        return Ok(response.insert_header((CONTENT_ENCODING, "gzip")).body(file.gzip.clone()));
+    if let Some(gzip) = file.gzip.clone().filter(|_| accepts_gzip(&request)) {
+        return Ok(response.insert_header((CONTENT_ENCODING, "gzip")).body(gzip));
     }
     Ok(response.body(file.plain.clone()))
 }
@@ -102,11 +103,11 @@ pub(crate) fn accepts_gzip(request: &HttpRequest) -> bool {
     })
 }
 
-/// Compresses; writing to memory does not fail, and if it did the text would be sent as it is.
-pub(crate) fn gzip(bytes: &[u8], level: Compression) -> Bytes {
+/// Compresses. Writing to memory does not fail; if it did, the bytes would be sent as they are.
+pub(crate) fn gzip(bytes: &[u8], level: Compression) -> Option<Bytes> {
     let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 3), level);
     let written = encoder.write_all(bytes).and_then(|()| encoder.finish());
-    written.map(Bytes::from).unwrap_or_default()
+    written.map(Bytes::from).ok()
 }
 
 fn hex_prefix(bytes: &[u8]) -> String {
@@ -131,7 +132,8 @@ mod tests {
         assert!(size(".css") <= 20_000, "{}", size(".css"));
         let script = include_str!("../../assets/console.js");
         assert!(script.lines().count() <= 300, "{}", script.lines().count());
-        let compressed: usize = assets.files.iter().map(|file| file.gzip.len()).sum();
+        let compressed: usize =
+            assets.files.iter().filter_map(|file| file.gzip.as_ref()).map(Bytes::len).sum();
         assert!(compressed <= 60_000, "all files of a first visit: {compressed}");
     }
 

@@ -73,11 +73,12 @@ pub(crate) async fn show(
 pub(crate) async fn message(
     request: HttpRequest,
     console: Data<Console>,
-    path: Path<(String, usize)>,
+    path: Path<(String, String)>,
 ) -> Result<HttpResponse, PageError> {
     let viewer = Viewer::of(&request, &console).await?;
     let (id, number) = path.into_inner();
     let id: TicketId = id.parse().map_err(|_| PageError::NotFound)?;
+    let number: usize = number.parse().map_err(|_| PageError::NotFound)?;
     let found = find(&console, &viewer, id).await?;
     let whole = number.checked_sub(1).ok_or(PageError::NotFound)?;
     let mut template = view(&request, &console, &viewer, id, found, Place::default(), Some(whole));
@@ -211,7 +212,7 @@ fn view(
         subject: runs(subject),
         external_id: runs(external_id),
         agents: agents(transcript, done),
-        started: transcript.map(|of| (When::long(of.started_at), When::long(of.ended_at))),
+        started: transcript.map(|of| (When::long(of.started_at), When::end(of.started_at, of.ended_at))),
         language: done.map(|evaluation| language_label(&evaluation.language)).unwrap_or_default(),
         involvement: done.map(|evaluation| involvement(evaluation.ai_involvement)).unwrap_or_default(),
         items: items(messages, done, &quotes, whole),

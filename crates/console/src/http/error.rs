@@ -10,12 +10,14 @@ use assay_contracts::problem::ProblemCode;
 use assay_platform::web::WebError;
 
 /// Why there is no page.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum PageError {
     /// There is no session, or it has ended.
     SignedOut,
     /// There is no such page, or the organization has no such thing.
     NotFound,
+    /// The address has another method.
+    MethodNotAllowed,
     /// The form was not sent by a page of this session.
     ForeignForm,
     /// A request that our own pages do not make.
@@ -33,6 +35,7 @@ impl PageError {
         match self {
             Self::SignedOut => StatusCode::UNAUTHORIZED,
             Self::NotFound => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::ForeignForm => StatusCode::FORBIDDEN,
             Self::Invalid(_) => StatusCode::BAD_REQUEST,
             Self::Conflict(_) => StatusCode::CONFLICT,
@@ -44,7 +47,7 @@ impl PageError {
     pub(crate) fn title(&self) -> &'static str {
         match self {
             Self::SignedOut => "Sign in again",
-            Self::NotFound => "There is no such page",
+            Self::NotFound | Self::MethodNotAllowed => "There is no such page",
             Self::ForeignForm => "The form is out of date",
             Self::Invalid(_) => "The request cannot be read",
             Self::Conflict(_) => "That is not possible now",
@@ -57,13 +60,31 @@ impl PageError {
         match self {
             Self::SignedOut => "Your session has ended.",
             Self::NotFound => "The address may be mistyped, or what was there has been deleted.",
+            Self::MethodNotAllowed => "The address belongs to a form or a button of another page.",
             Self::ForeignForm => {
                 "It does not belong to your session. Go back, reload the page and send it again."
             }
             Self::Invalid(detail) | Self::Conflict(detail) => detail,
             Self::Unavailable => "A part of Assay does not answer. Nothing is lost; try again in a moment.",
-            Self::Internal => "The log of the service has the cause under the request's id.",
+            Self::Internal => "The log of the service has the cause under the id of this request.",
         }
+    }
+}
+
+impl PageError {
+    /// The page in place of an answer that is no page of a handler: of a route, of an extractor. `None` for a caller that is not
+    /// the gateway.
+    pub(crate) fn of(error: &actix_web::Error) -> Option<Self> {
+        if let Some(error) = error.as_error::<Self>() {
+            return Some(error.clone());
+        }
+        Some(match error.as_response_error().status_code() {
+            StatusCode::UNAUTHORIZED => return None,
+            StatusCode::METHOD_NOT_ALLOWED => Self::MethodNotAllowed,
+            StatusCode::SERVICE_UNAVAILABLE => Self::Unavailable,
+            status if status.is_client_error() => Self::NotFound,
+            _ => Self::Internal,
+        })
     }
 }
 

@@ -9,7 +9,7 @@ use assay_platform::web::{BodyLimits, read_form};
 
 use super::error::PageError;
 use super::viewer::{PublicAddress, Viewer};
-use crate::domain::{is_own_form, is_same};
+use crate::domain::is_own_form;
 
 const LIMITS: BodyLimits = BodyLimits { max_bytes: 64 * 1024, deadline: Duration::from_secs(10) };
 
@@ -47,7 +47,7 @@ pub(crate) async fn own_form(
     viewer: &Viewer,
 ) -> Result<Fields, PageError> {
     let fields = fields(request, payload).await?;
-    if is_same(fields.get("csrf"), &viewer.form_token()) { Ok(fields) } else { Err(PageError::ForeignForm) }
+    if viewer.has_form_token(fields.get("csrf")) { Ok(fields) } else { Err(PageError::ForeignForm) }
 }
 
 /// The fields of a form of this site; the caller checks the token.

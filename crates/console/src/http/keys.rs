@@ -19,7 +19,7 @@ use super::respond::{page, redirect};
 use super::shell::Shell;
 use super::viewer::Viewer;
 use crate::app::{create_key, list_keys, list_sessions, revoke_key};
-use crate::domain::{When, browser_name, parse_day};
+use crate::domain::{When, browser_name, parse_day, plus_days};
 
 #[derive(Template)]
 #[template(path = "keys.html")]
@@ -124,16 +124,17 @@ fn new_key(fields: &Fields) -> Result<NewKeyRequest, Faults> {
     let known = |name: &str| Scope::ALL.into_iter().find(|scope| scope.as_str() == name);
     let scopes: Option<Scopes> =
         fields.all("scope").map(|name| known(name).filter(|scope| *scope != Scope::Admin)).collect();
-    let scopes = scopes.filter(|scopes| !scopes.to_string().is_empty());
+    let scopes = scopes.filter(|scopes| !scopes.is_empty());
     if scopes.is_none() {
         faults.add("scope", "Choose at least one scope.");
     }
     let expires_at = match fields.get("expires") {
         "" => None,
-        text => match parse_day(text).filter(|day| *day > now()) {
-            Some(day) => Some(day),
+        // The key works through its last day.
+        text => match parse_day(text).map(|day| plus_days(day, 1)).filter(|end| *end > now()) {
+            Some(end) => Some(end),
             None => {
-                faults.add("expires", "Give a day to come, or leave it empty.");
+                faults.add("expires", "Give today or a day to come, or leave it empty.");
                 None
             }
         },

@@ -4,22 +4,21 @@ use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
-    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, VARY,
+    ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, LOCATION, VARY,
 };
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, HttpRequest, HttpResponse};
 use askama::Template;
+use assay_platform::runtime::RequestContext;
+use assay_platform::web::add_page_headers;
 use flate2::Compression;
 
 use super::Console;
 use super::assets::{accepts_gzip, gzip};
 use super::error::PageError;
 use super::shell::Shell;
-
-/// Nothing from another host, nothing inline, no frames.
-const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
-     connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+use super::viewer::Viewer;
 
 /// A smaller page is sent as it is.
 const MIN_COMPRESSED: usize = 1_024;
@@ -40,8 +39,10 @@ pub(crate) fn page(
         // Pages show customers' words: they stay neither in caches nor, after signing out, behind the back button.
         .insert_header((CACHE_CONTROL, "no-store"))
         .insert_header((VARY, "accept-encoding, cookie, hx-request"));
-    if html.len() >= MIN_COMPRESSED && accepts_gzip(request) {
-        let compressed = gzip(html.as_bytes(), Compression::fast());
+    if html.len() >= MIN_COMPRESSED
+        && accepts_gzip(request)
+        && let Some(compressed) = gzip(html.as_bytes(), Compression::fast())
+    {
         return Ok(response.insert_header((CONTENT_ENCODING, "gzip")).body(compressed));
     }
     Ok(response.body(html))
@@ -60,6 +61,8 @@ pub(crate) fn redirect(path: &str) -> HttpResponse {
 struct ErrorPage<'a> {
     shell: Shell,
     text: &'a str,
+    /// Finds the cause in the log, where there is one.
+    request_id: Option<String>,
 }
 
 /// The middleware of all routes: adds the headers, and renders the page of an error.
@@ -68,25 +71,39 @@ pub(crate) async fn finish(
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let mut response = next.call(request).await?.map_into_boxed_body();
-    let error = response.response().error().and_then(|error| error.as_error::<PageError>());
-    if let Some(rendered) = error.and_then(|error| error_page(response.request(), error)) {
+    if let Some(error) = response.response().error().and_then(PageError::of)
+        && let Some(mut rendered) = error_page(response.request(), &error).await
+    {
+        if let Some(allow) = response.headers().get(ALLOW) {
+            rendered.headers_mut().insert(ALLOW, allow.clone());
+        }
         response = response.into_response(rendered);
     }
-    secure(response.headers_mut());
+    add_page_headers(response.headers_mut());
     Ok(response)
 }
 
-fn error_page(request: &HttpRequest, error: &PageError) -> Option<HttpResponse> {
+async fn error_page(request: &HttpRequest, error: &PageError) -> Option<HttpResponse> {
     if matches!(error, PageError::SignedOut) {
         return Some(to_sign_in(request));
     }
     let console = request.app_data::<Data<Console>>()?;
-    let shell = Shell::signed_out(request, console, error.title());
-    let text = error.text();
-    page(request, error.status(), &ErrorPage { shell, text }).ok()
+    let viewer = match error {
+        // The service that knows the session may be the one that does not answer.
+        PageError::Unavailable => None,
+        _ => Viewer::of(request, console).await.ok(),
+    };
+    let shell = match viewer {
+        Some(viewer) => Shell::new(request, console, &viewer, "", error.title()),
+        None => Shell::signed_out(request, console, error.title()),
+    };
+    let is_logged = error.status().is_server_error();
+    let request_id = RequestContext::current().filter(|_| is_logged).map(|context| context.request_id);
+    page(request, error.status(), &ErrorPage { shell, text: error.text(), request_id }).ok()
 }
 
-/// A part of a page cannot be replaced by the form that signs in, so the script is told to load that.
+/// A part of a page cannot be replaced by the form that signs in, so the script is told to load that. It is not a 401: that is what
+/// the gateway gets when its own token is refused.
 fn to_sign_in(request: &HttpRequest) -> HttpResponse {
     let here = request.uri().path_and_query().map(|path| path.as_str()).unwrap_or_default();
     let back = match *request.method() {
@@ -96,24 +113,10 @@ fn to_sign_in(request: &HttpRequest) -> HttpResponse {
     let address =
         format!("/console/sign-in?{}", assay_contracts::evaluations::encode_query([("back", back)]));
     if request.headers().contains_key("hx-request") {
-        return HttpResponse::Unauthorized()
+        return HttpResponse::Forbidden()
             .insert_header((HeaderName::from_static("hx-redirect"), address))
             .insert_header((CACHE_CONTROL, "no-store"))
             .finish();
     }
     redirect(&address)
-}
-
-fn secure(headers: &mut HeaderMap) {
-    for (name, value) in [
-        ("content-security-policy", CONTENT_SECURITY_POLICY),
-        ("x-content-type-options", "nosniff"),
-        // Our own forms send their origin; others learn nothing.
-        ("referrer-policy", "same-origin"),
-        ("cross-origin-opener-policy", "same-origin"),
-        ("cross-origin-resource-policy", "same-origin"),
-        ("permissions-policy", "camera=(), geolocation=(), microphone=()"),
-    ] {
-        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
-    }
 }

@@ -15,14 +15,15 @@ use assay_platform::web::query_pairs;
 
 use super::Console;
 use super::error::PageError;
-use super::form::{Fields, fields, own_form};
+use super::form::{fields, own_form};
 use super::respond::{page, redirect};
 use super::shell::Shell;
-use super::viewer::{PublicAddress, SESSION_COOKIE, Viewer, cookie};
+use super::viewer::{FORM, PublicAddress, SESSION_COOKIE, Viewer, cookie};
 use crate::app::{Credential, begin_session, end_session};
-use crate::domain::{is_local_path, is_same};
+use crate::domain::is_local_path;
+use crate::metrics::{SignInResult, count_sign_in};
 
-/// The cookie that the form repeats: there is no session yet whose token it could carry.
+/// The cookie that the form's token is derived from: there is no session yet whose token it could be.
 const FORM_COOKIE: &str = "assay-sign-in";
 const FORM_SECONDS: i64 = 60 * 60;
 
@@ -37,10 +38,42 @@ struct SignInPage {
     shell: Shell,
     form_token: String,
     back: String,
-    /// A one-time address that another site led to: a person has to confirm it.
+    /// A one-time address that perhaps no person opened: one has to confirm it.
     link: Option<String>,
     link_fault: Option<&'static str>,
     key_fault: Option<String>,
+}
+
+/// What a person signs in with; `None` when it cannot be one, which needs no look-up.
+enum Given {
+    Link(Option<RandomToken>),
+    Key(Option<ApiKey>),
+}
+
+impl Given {
+    fn link(text: &str) -> Self {
+        Self::Link(RandomToken::parse(text))
+    }
+
+    fn key(text: &str) -> Self {
+        Self::Key(ApiKey::parse(text).ok().filter(|key| !key.is_mistyped()))
+    }
+
+    fn is_link(&self) -> bool {
+        matches!(self, Self::Link(_))
+    }
+
+    /// Whether somebody without it could try texts until one is right.
+    fn is_guessable(&self) -> bool {
+        matches!(self, Self::Key(Some(key)) if !key.is_generated())
+    }
+
+    fn credential(self) -> Option<Credential> {
+        match self {
+            Self::Link(link) => link.map(Credential::Link),
+            Self::Key(key) => key.map(Credential::Key),
+        }
+    }
 }
 
 /// The form; with `?token=` a one-time address, which signs in at once when a person opened it.
@@ -57,8 +90,7 @@ pub(crate) async fn form(request: HttpRequest, console: Data<Console>) -> Result
         let link = token.clone();
         return show(&request, &console, StatusCode::OK, |page| page.link = Some(link));
     }
-    let credential = RandomToken::parse(token).map(Credential::Link);
-    attempt(&request, &console, credential, "").await
+    attempt(&request, &console, Given::link(token), "").await
 }
 
 /// The form was sent: a key, or a one-time address that was confirmed.
@@ -68,65 +100,65 @@ pub(crate) async fn sign_in(
     console: Data<Console>,
 ) -> Result<HttpResponse, PageError> {
     let fields = fields(&request, payload).await?;
-    let expected = cookie(&request, FORM_COOKIE).unwrap_or_default();
-    if expected.is_empty() || !is_same(fields.get("csrf"), expected) {
+    let is_own = |token: RandomToken| token.has_derived(FORM, fields.get("csrf"));
+    if !form_cookie(&request).is_some_and(is_own) {
         return Err(PageError::ForeignForm);
     }
     let back = Some(fields.get("back")).filter(|path| is_local_path(path)).unwrap_or_default();
-    let key = fields.get("key").trim();
-    if fields.get("token").is_empty() && key.is_empty() {
+    let (link, key) = (fields.get("token"), fields.get("key").trim());
+    if link.is_empty() && key.is_empty() {
         return show(&request, &console, StatusCode::BAD_REQUEST, |page| {
             page.back = back.to_owned();
             page.key_fault = Some(KEY_MISSING.to_owned());
         });
     }
-    attempt(&request, &console, credential_of(&fields), back).await
-}
-
-fn credential_of(fields: &Fields) -> Option<Credential> {
-    let token = fields.get("token");
-    if token.is_empty() {
-        return ApiKey::parse(fields.get("key").trim()).ok().map(Credential::Key);
-    }
-    RandomToken::parse(token).map(Credential::Link)
+    let given = if link.is_empty() { Given::key(key) } else { Given::link(link) };
+    attempt(&request, &console, given, back).await
 }
 
 /// Begins a session, or shows the form again with what is wrong.
 async fn attempt(
     request: &HttpRequest,
     console: &Console,
-    credential: Option<Credential>,
+    given: Given,
     back: &str,
 ) -> Result<HttpResponse, PageError> {
-    if let Some(seconds) = console.failed_sign_ins.wait_seconds(Instant::now()) {
+    let (is_link, is_guessable) = (given.is_link(), given.is_guessable());
+    if is_guessable && let Err(seconds) = console.failed_sign_ins.count(Instant::now()) {
+        count_sign_in(is_link, SignInResult::TooMany);
         let mut response = show(request, console, StatusCode::TOO_MANY_REQUESTS, |page| {
+            page.back = back.to_owned();
             page.key_fault = Some(format!("Too many attempts failed. Try again in {seconds} seconds."));
         })?;
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
         return Ok(response);
     }
-    let is_link =
-        request.query_string().contains("token=") || matches!(credential, Some(Credential::Link(_)));
-    let token = RandomToken::generate().map_err(|error| {
-        tracing::error!(cause = %error, "sign-in is not possible");
-        PageError::Internal
-    })?;
+    let token = random_token()?;
     let browser = request.headers().get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let outcome = match credential {
-        Some(credential) => begin_session(&console.services, &credential, &token, browser).await?,
-        None => SignInOutcome::Refused,
+    let outcome = match given.credential() {
+        Some(credential) => begin_session(&console.services, &credential, &token, browser).await,
+        None => Ok(SignInOutcome::Refused),
     };
-    if let SignInOutcome::Begun(session) = outcome {
-        tracing::info!(session = %session.id, by_link = is_link, "signed in to the console");
-        return Ok(signed_in(request, &session, &token, back));
+    if is_guessable && !matches!(outcome, Ok(SignInOutcome::Refused | SignInOutcome::ScopeMissing)) {
+        console.failed_sign_ins.take_back();
     }
-    console.failed_sign_ins.record(Instant::now());
+    let (result, fault) = match outcome? {
+        SignInOutcome::Begun(session) => {
+            count_sign_in(is_link, SignInResult::Begun);
+            tracing::info!(session = %session.id, by_link = is_link, "signed in to the console");
+            return Ok(signed_in(request, &session, &token, back));
+        }
+        SignInOutcome::ScopeMissing => (SignInResult::ScopeMissing, SCOPE_MISSING),
+        SignInOutcome::Refused if is_link => (SignInResult::Refused, LINK_REFUSED),
+        SignInOutcome::Refused => (SignInResult::Refused, KEY_REFUSED),
+    };
+    count_sign_in(is_link, result);
     show(request, console, StatusCode::FORBIDDEN, |page| {
         page.back = back.to_owned();
-        match (is_link, outcome) {
-            (true, _) => page.link_fault = Some(LINK_REFUSED),
-            (false, SignInOutcome::ScopeMissing) => page.key_fault = Some(SCOPE_MISSING.to_owned()),
-            (false, _) => page.key_fault = Some(KEY_REFUSED.to_owned()),
+        if is_link {
+            page.link_fault = Some(fault);
+        } else {
+            page.key_fault = Some(fault.to_owned());
         }
     })
 }
@@ -138,13 +170,26 @@ fn signed_in(request: &HttpRequest, session: &Session, token: &RandomToken, back
     response
 }
 
-/// Whether a person opened the address: typed it, or followed it in a terminal or on our own page. Mail scanners and pages of
-/// others must not use it up or sign a person in unawares.
+/// Whether a person opened the address: typed it, or followed it in a terminal, as only the browser can say. Mail scanners must not
+/// use it up, and pages of others must not sign a person in unawares: these say another site, or nothing. Browsers say nothing, too,
+/// over plain HTTP beyond the own machine; a person confirms there.
 fn is_opened_by_a_person(request: &HttpRequest) -> bool {
     let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
     *request.method() == actix_web::http::Method::GET
         && header("sec-purpose").is_none()
-        && matches!(header("sec-fetch-site"), None | Some("none" | "same-origin"))
+        && header("sec-fetch-site") == Some("none")
+}
+
+/// The token of the form of this browser; each of its tabs has the same.
+fn form_cookie(request: &HttpRequest) -> Option<RandomToken> {
+    RandomToken::parse(cookie(request, FORM_COOKIE)?)
+}
+
+fn random_token() -> Result<RandomToken, PageError> {
+    RandomToken::generate().map_err(|error| {
+        tracing::error!(cause = %error, "sign-in is not possible");
+        PageError::Internal
+    })
 }
 
 fn show(
@@ -153,10 +198,11 @@ fn show(
     status: StatusCode,
     fill: impl FnOnce(&mut SignInPage),
 ) -> Result<HttpResponse, PageError> {
-    let token = RandomToken::generate().map_err(|_| PageError::Internal)?;
+    let token = form_cookie(request).map_or_else(random_token, Ok)?;
     let mut template = SignInPage {
-        shell: Shell::signed_out(request, console, "Sign in"),
-        form_token: token.reveal().to_owned(),
+        // The address of this page may hold a token, and is no way back.
+        shell: Shell { here: "/console".to_owned(), ..Shell::signed_out(request, console, "Sign in") },
+        form_token: token.derive(FORM),
         back: String::new(),
         link: None,
         link_fault: None,

@@ -1,11 +1,9 @@
 //! The theme: kept in a cookie of the browser.
 
 use actix_web::http::header::SET_COOKIE;
-use actix_web::web::{Data, Query};
 use actix_web::{HttpRequest, HttpResponse};
-use serde::Deserialize;
+use assay_platform::web::query_pairs;
 
-use super::Console;
 use super::error::PageError;
 use super::respond::redirect;
 use super::shell::{THEME_COOKIE, THEMES};
@@ -14,20 +12,11 @@ use crate::domain::is_local_path;
 
 const YEAR_SECONDS: u32 = 365 * 24 * 60 * 60;
 
-#[derive(Deserialize)]
-pub(crate) struct Choice {
-    to: String,
-    #[serde(default)]
-    back: String,
-}
-
-pub(crate) async fn choose(
-    request: HttpRequest,
-    _: Data<Console>,
-    choice: Query<Choice>,
-) -> Result<HttpResponse, PageError> {
-    let theme = THEMES.into_iter().find(|theme| *theme == choice.to).ok_or(PageError::NotFound)?;
-    let back = if is_local_path(&choice.back) { choice.back.as_str() } else { "/console" };
+pub(crate) async fn choose(request: HttpRequest) -> Result<HttpResponse, PageError> {
+    let query = query_pairs(&request, &["to", "back"])?;
+    let wanted = query.get("to").map(String::as_str);
+    let theme = THEMES.into_iter().find(|theme| wanted == Some(*theme)).ok_or(PageError::NotFound)?;
+    let back = query.get("back").filter(|path| is_local_path(path)).map_or("/console", String::as_str);
     let secure = if PublicAddress::of(&request).is_secure { "; Secure" } else { "" };
     let cookie = format!(
         "{THEME_COOKIE}={theme}; Path=/console; HttpOnly; SameSite=Lax; Max-Age={YEAR_SECONDS}{secure}"

@@ -12,7 +12,7 @@ use crate::app::{claims_of, find_session};
 use crate::domain::cookie_value;
 
 /// The purpose of the token in forms.
-const FORM: &str = "form";
+pub(crate) const FORM: &str = "form";
 
 /// Somebody who is signed in.
 pub(crate) struct Viewer {
@@ -36,6 +36,11 @@ impl Viewer {
     /// Token of the forms of this session, against forged requests.
     pub(crate) fn form_token(&self) -> String {
         self.token.derive(FORM)
+    }
+
+    /// Whether a form has that token.
+    pub(crate) fn has_form_token(&self, value: &str) -> bool {
+        self.token.has_derived(FORM, value)
     }
 }
 

@@ -20,7 +20,7 @@ use crate::app::{
     change_webhook, delete_webhook, list_deliveries, read_delivery, read_webhook, replay_delivery,
     rotate_secret, send_test,
 };
-use crate::domain::{Pairs, When, with_query, words};
+use crate::domain::{Pairs, When, escaped_json, with_query, words};
 
 #[derive(Template)]
 #[template(path = "webhook.html")]
@@ -102,7 +102,7 @@ pub(crate) async fn change(
             change_webhook(service, claims, id, &json!({ "enabled": switch == "enable" })).await?;
             here("changed")
         }
-        _ => match change_webhook(service, claims, id, &body(&fields)).await {
+        _ => match change_webhook(service, claims, id, &body(&fields, false)).await {
             Ok(_) => here("changed"),
             Err(ClientError::Refused { status: 400, problem: Some(problem), .. }) => {
                 let mut faults = Faults::new(problem.errors);
@@ -208,7 +208,10 @@ fn delivery_page(shell: Shell, webhook: WebhookId, found: WebhookDeliveryDetails
     });
     DeliveryPage {
         attempts: attempts.collect(),
-        payload: found.payload.and_then(|payload| serde_json::to_string_pretty(&payload).ok()),
+        payload: found
+            .payload
+            .and_then(|payload| serde_json::to_string_pretty(&payload).ok())
+            .map(|json| escaped_json(&json)),
         row: row(&found.delivery),
         webhook: webhook.to_string(),
         shell,

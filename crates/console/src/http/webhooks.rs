@@ -90,15 +90,16 @@ fn events(is_chosen: impl Fn(&str) -> bool) -> Vec<(&'static str, String, bool)>
     all.map(|name| (name, words(name), is_chosen(name))).collect()
 }
 
-/// The body of the public operations; the service checks it.
-pub(crate) fn body(fields: &Fields) -> Value {
+/// The body of the public operations; the service checks it. An empty description is none: a new webhook goes without, a changed one
+/// loses it.
+pub(crate) fn body(fields: &Fields, is_new: bool) -> Value {
     let low_score = fields.get("axis_low_score_below").trim();
     let low_score: Value = low_score.parse::<f64>().map_or_else(|_| Value::from(low_score), Value::from);
     let events: Vec<&str> = fields.all("events").collect();
     let mut body =
         json!({ "url": fields.get("url").trim(), "events": events, "axis_low_score_below": low_score });
     let description = fields.get("description").trim();
-    if !description.is_empty() {
+    if !(is_new && description.is_empty()) {
         body["description"] = Value::from(description);
     }
     body
@@ -122,7 +123,7 @@ pub(crate) async fn create(
 ) -> Result<HttpResponse, PageError> {
     let viewer = Viewer::of(&request, &console).await?;
     let fields = own_form(&request, payload, &viewer).await?;
-    match create_webhook(service(&console)?, &viewer.claims, &body(&fields)).await {
+    match create_webhook(service(&console)?, &viewer.claims, &body(&fields, true)).await {
         Ok(created) => {
             let shown = (created.webhook.url, created.secret);
             show(&request, &console, &viewer, StatusCode::CREATED, |page| page.created = Some(shown)).await

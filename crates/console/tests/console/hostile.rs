@@ -99,3 +99,50 @@ async fn subjects_in_the_list_are_text() -> Result<()> {
     assert!(text.contains("No subject"));
     Ok(())
 }
+
+#[tokio::test]
+async fn names_and_filters_show_characters_that_turn_text_around() -> Result<()> {
+    let app = TestApp::start().await?;
+    app.answer_all();
+    let session = app.sign_in().await?;
+    let mut list = listed(&["One"], 1, None);
+    list["data"][0]["ticket"]["source"] = json!("zen\u{202e}desk");
+    list["data"][0]["ticket"]["agents"] =
+        json!([{ "id": ID, "external_id": "bot\u{2060}", "name": "Bot\u{202e}" }]);
+    app.services.answer("/internal/v1/evaluations", 200, list);
+    let mut found = transcript("Refund", &["Hi", "Hello"]);
+    found["agents"] = json!([{ "id": ID, "external_id": "bot\u{2060}", "name": "Bot\u{202e}" }]);
+    app.services.answer(&format!("/internal/v1/tickets/{ID}/transcript"), 200, found);
+    let turned = "%E2%80%AE";
+    for (path, label) in [
+        ("/console/conversations?column=source&column=tool".to_owned(), "RLO"),
+        (format!("/console/conversations?source=a{turned}b"), "RLO"),
+        (format!("/console/conversations/{ID}?source=a{turned}b"), "RLO"),
+        (format!("/console/exports?source=a{turned}b"), "RLO"),
+    ] {
+        let text = app.get(&session, &path).await?.text;
+        assert!(text.contains(&format!("title=\"right-to-left override\">{label}</span>")), "{path}: {text}");
+        // What was typed stays as it is in its field.
+        let outside = text.split("value=\"").map(|part| part.split_once('"').map_or(part, |(_, rest)| rest));
+        assert!(
+            !outside.skip(1).any(|part| part.contains('\u{202e}') || part.contains('\u{2060}')),
+            "{path}"
+        );
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn payload_shows_characters_that_turn_text_around() -> Result<()> {
+    let app = TestApp::start().await?;
+    let session = app.sign_in().await?;
+    let delivery = json!({
+        "id": ID, "type": "evaluation.completed", "status": "delivered", "attempts": 1, "created_at": 0,
+        "attempt_log": [], "payload": { "subject": "a\u{202e}b" },
+    });
+    app.services.answer("/internal/v1/webhooks", 200, delivery);
+    let page = app.get(&session, &format!("/console/webhooks/{ID}/deliveries/{ID}")).await?;
+    assert_eq!(page.status, 200, "{}", page.text);
+    assert!(page.text.contains("a\\u202eb") && !page.text.contains('\u{202e}'), "{}", page.text);
+    Ok(())
+}

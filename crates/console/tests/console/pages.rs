@@ -111,7 +111,7 @@ async fn new_key_is_shown_once() -> Result<()> {
 }
 
 #[tokio::test]
-async fn key_is_revoked_after_a_question() -> Result<()> {
+async fn key_is_revoked_by_its_button() -> Result<()> {
     let app = TestApp::start().await?;
     let session = app.sign_in().await?;
     let text = app.get(&session, "/console/keys").await?.text;
@@ -133,6 +133,11 @@ async fn refused_key_form_keeps_what_was_typed() -> Result<()> {
     assert_eq!(page.status, 400);
     assert!(page.text.contains("value=\"for &#34;Ann&#34;\""), "{}", page.text);
     assert!(page.text.contains("id=\"expires-fault\"") && page.text.contains("id=\"scope-fault\""));
+    let admin = [("name", "n"), ("scope", "assess"), ("scope", "admin")];
+    let page = app.send(&session, "/console/keys", "/console/keys", &admin).await?;
+    assert!(page.status == 400 && page.text.contains("id=\"scope-fault\""), "{}", page.text);
+    let keys = assay_agent_registry::keys::list(&app.database, None).await?;
+    assert_eq!(keys.len(), 1, "no key was made");
     Ok(())
 }
 
@@ -140,7 +145,7 @@ async fn refused_key_form_keeps_what_was_typed() -> Result<()> {
 async fn keys_of_other_organizations_are_out_of_reach() -> Result<()> {
     let app = TestApp::start().await?;
     let session = app.sign_in().await?;
-    let foreign = assay_agent_registry::keys::NewKey {
+    let foreign = assay_agent_registry::keys::CreateKey {
         organization: assay_agent_registry::keys::OrganizationName::parse("other")?,
         name: assay_agent_registry::keys::KeyName::parse("foreign")?,
         scopes: assay_contracts::tenant::Scopes::default_for_keys(),
@@ -176,5 +181,87 @@ async fn unknown_conversation_is_not_found() -> Result<()> {
     let page = app.get(&session, "/console/conversations/0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11").await?;
     assert_eq!(page.status, 404);
     assert!(page.text.contains("There is no such page"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn key_works_through_its_last_day() -> Result<()> {
+    let app = TestApp::start().await?;
+    let session = app.sign_in().await?;
+    let today = assay_platform::runtime::now().as_millis().div_euclid(DAY_MILLIS) * DAY_MILLIS;
+    let day = chrono_day(today);
+    let fields = [("name", "today"), ("scope", "assess"), ("expires", day.as_str())];
+    let page = app.send(&session, "/console/keys", "/console/keys", &fields).await?;
+    assert_eq!(page.status, 201, "{}", page.text);
+    let keys = assay_agent_registry::keys::list(&app.database, None).await?;
+    let key = keys.iter().find(|key| key.name == "today").context("no key")?;
+    assert_eq!(key.expires_at.map(|at| at.as_millis()), Some(today + DAY_MILLIS));
+    Ok(())
+}
+
+const DAY_MILLIS: i64 = 86_400_000;
+
+/// A day as a date field sends it.
+fn chrono_day(millis: i64) -> String {
+    let at = chrono::DateTime::from_timestamp_millis(millis).unwrap_or_default();
+    at.format("%Y-%m-%d").to_string()
+}
+
+#[tokio::test]
+async fn row_out_of_range_is_a_fault() -> Result<()> {
+    let app = TestApp::start().await?;
+    let session = app.sign_in().await?;
+    app.services.answer("/internal/v1/evaluations", 200, listed(&["One"], 1, None));
+    let page = app.get(&session, "/console/conversations?cursor=x&row=18446744073709551615").await?;
+    assert_eq!(page.status, 400, "{}", page.text);
+    assert!(page.text.contains("must be the number of a row"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn emptied_description_of_a_webhook_is_sent() -> Result<()> {
+    let app = TestApp::start().await?;
+    let session = app.sign_in().await?;
+    let path = "/console/webhooks/0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11";
+    let webhook = json!({
+        "id": "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11", "url": "https://a.example", "description": "Old",
+        "events": ["export.completed"], "axis_low_score_below": 3.0, "enabled": true, "created_at": 0, "updated_at": 0,
+        "disabled_reason": null, "failing_since": null,
+    });
+    app.services.answer("/internal/v1/webhooks/", 200, webhook);
+    let page = json!({ "data": [], "page_info": { "has_next_page": false, "limit": 25 } });
+    app.services.answer("/internal/v1/webhooks/0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11/deliveries", 200, page);
+    let fields = [
+        ("url", "https://a.example"),
+        ("events", "export.completed"),
+        ("description", ""),
+        ("axis_low_score_below", "3"),
+    ];
+    let changed = app.send(&session, path, path, &fields).await?;
+    assert_eq!(changed.status, 303, "{}", changed.text);
+    let bodies = app.services.bodies();
+    assert!(bodies.iter().any(|body| body["description"] == ""), "{bodies:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn refused_webhook_form_says_what_is_wrong_beside_each_field() -> Result<()> {
+    let app = TestApp::start().await?;
+    let session = app.sign_in().await?;
+    let names = ["url", "description", "events", "axis_low_score_below"];
+    let errors: Vec<_> =
+        names.iter().map(|name| json!({ "pointer": format!("/{name}"), "detail": "is wrong" })).collect();
+    let problem = json!({ "status": 400, "title": "Invalid", "type": "urn:assay:problem:invalid-request",
+        "code": "invalid-request", "errors": errors });
+    let list = json!({ "data": [], "page_info": { "has_next_page": false, "limit": 100 } });
+    app.services.answer("/internal/v1/webhooks?", 200, list);
+    app.services.answer("/internal/v1/webhooks", 400, problem);
+    let page = app.send(&session, "/console/webhooks", "/console/webhooks", &[("url", "x")]).await?;
+    assert_eq!(page.status, 400);
+    for name in names {
+        let described = format!("aria-invalid=\"true\" aria-describedby=\"{name}-fault\"");
+        let fault = format!("id=\"{name}-fault\"><span class=\"visually-hidden\">Error: </span>is wrong");
+        assert!(page.text.contains(&described) && page.text.contains(&fault), "{name}: {}", page.text);
+    }
     Ok(())
 }

@@ -2,20 +2,24 @@
 
 use anyhow::{Context as _, Result};
 use assay_contracts::tenant::Scope;
+use assay_platform::auth::ApiKey;
 use reqwest::Method;
 
 use crate::test_app::{ORGANIZATION, TestApp, page, with_form};
+
+/// A key as an operator chooses one.
+const GUESS: &str = "a-key-that-somebody-made-up-and-guesses";
 
 #[tokio::test]
 async fn one_time_address_signs_in_once() -> Result<()> {
     let app = TestApp::start().await?;
     let link = app.link().await?;
-    let first = page(app.request(Method::GET, &link)?.send().await?).await?;
+    let first = app.open(&link).await?;
     assert_eq!((first.status, first.location.as_str()), (303, "/console"));
     let cookie = &first.cookies[0];
     assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Lax"), "{cookie}");
     assert!(!cookie.contains("Secure"), "over plain HTTP a secure cookie would be lost: {cookie}");
-    let second = page(app.request(Method::GET, &link)?.send().await?).await?;
+    let second = app.open(&link).await?;
     assert_eq!(second.status, 403);
     assert!(second.cookie("assay-session").is_none());
     assert!(second.text.contains("used before"));
@@ -26,7 +30,8 @@ async fn one_time_address_signs_in_once() -> Result<()> {
 async fn session_cookie_is_bound_to_the_host_under_tls() -> Result<()> {
     let app = TestApp::start().await?;
     let base = "https://assay.test";
-    let signed_in = page(app.request_under(base, Method::GET, &app.link().await?)?.send().await?).await?;
+    let opened = app.request_under(base, Method::GET, &app.link().await?)?.header("sec-fetch-site", "none");
+    let signed_in = page(opened.send().await?).await?;
     let cookie = signed_in.cookies.first().context("no cookie")?;
     assert!(cookie.starts_with("__Host-assay-session="), "{cookie}");
     assert!(
@@ -40,15 +45,26 @@ async fn session_cookie_is_bound_to_the_host_under_tls() -> Result<()> {
 }
 
 #[tokio::test]
-async fn address_led_to_by_another_site_is_confirmed_first() -> Result<()> {
+async fn address_that_no_person_opened_is_confirmed_first() -> Result<()> {
     let app = TestApp::start().await?;
     let link = app.link().await?;
-    for (name, value) in [("sec-fetch-site", "cross-site"), ("sec-purpose", "prefetch")] {
-        let shown = page(app.request(Method::GET, &link)?.header(name, value).send().await?).await?;
+    // A scanner of mails names no site, nor does a browser over plain HTTP whatever site led it here.
+    let looks: [&[(&str, &str)]; 6] = [
+        &[],
+        &[("sec-fetch-site", "cross-site")],
+        &[("sec-fetch-site", "same-site")],
+        &[("sec-fetch-site", "same-origin")],
+        &[("sec-fetch-site", "none"), ("sec-purpose", "prefetch")],
+        &[("sec-fetch-site", "")],
+    ];
+    for headers in looks {
+        let request = app.request(Method::GET, &link)?;
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        let shown = page(request.send().await?).await?;
         assert_eq!(shown.status, 200);
         assert!(shown.cookie("assay-session").is_none() && shown.text.contains("id=\"confirm-link\""));
     }
-    let head = app.request(Method::HEAD, &link)?.send().await?;
+    let head = app.request(Method::HEAD, &link)?.header("sec-fetch-site", "none").send().await?;
     assert_eq!(head.status(), 200);
     let shown =
         page(app.request(Method::GET, &link)?.header("sec-fetch-site", "cross-site").send().await?).await?;
@@ -63,8 +79,7 @@ async fn address_led_to_by_another_site_is_confirmed_first() -> Result<()> {
 #[tokio::test]
 async fn key_needs_the_scope_console() -> Result<()> {
     let app = TestApp::start().await?;
-    let form = page(app.request(Method::GET, "/console/sign-in")?.send().await?).await?;
-    let (cookie, token) = (form.cookie("assay-sign-in").context("no cookie")?, form.form_token()?);
+    let (cookie, token) = app.sign_in_form().await?;
     let attempt = async |key: &str| {
         app.send_raw(
             &cookie,
@@ -78,7 +93,10 @@ async fn key_needs_the_scope_console() -> Result<()> {
     assert_eq!(refused.status, 403);
     assert!(refused.text.contains("needs the scope"));
     assert!(!refused.text.contains(plain.reveal()), "a key is never sent back");
-    assert!(attempt("asy_madeupmadeupmadeup").await?.text.contains("does not know this key"));
+    for wrong in [ApiKey::generate()?.reveal(), "asy_mistyped", GUESS] {
+        let refused = attempt(wrong).await?;
+        assert!(refused.status == 403 && refused.text.contains("does not know this key"), "{wrong}");
+    }
     let key = app.key(&[Scope::Console]).await?;
     let signed_in = attempt(key.reveal()).await?;
     assert_eq!((signed_in.status, signed_in.location.as_str()), (303, "/console/keys"));
@@ -88,8 +106,7 @@ async fn key_needs_the_scope_console() -> Result<()> {
 #[tokio::test]
 async fn session_ends_with_its_key() -> Result<()> {
     let app = TestApp::start().await?;
-    let form = page(app.request(Method::GET, "/console/sign-in")?.send().await?).await?;
-    let (cookie, token) = (form.cookie("assay-sign-in").context("no cookie")?, form.form_token()?);
+    let (cookie, token) = app.sign_in_form().await?;
     let key = app.key(&[Scope::Console]).await?;
     let fields = [("csrf", token.as_str()), ("key", key.reveal())];
     let session = app.send_raw(&cookie, "/console/sign-in", &fields).await?.cookie("assay-session");
@@ -165,20 +182,63 @@ async fn form_from_another_site_is_refused() -> Result<()> {
 }
 
 #[tokio::test]
-async fn failed_sign_ins_are_bounded() -> Result<()> {
+async fn failed_sign_ins_with_chosen_keys_are_bounded() -> Result<()> {
     let app = TestApp::with_failures(3).await?;
-    let form = page(app.request(Method::GET, "/console/sign-in")?.send().await?).await?;
-    let (cookie, token) = (form.cookie("assay-sign-in").context("no cookie")?, form.form_token()?);
-    let mut statuses = Vec::new();
-    for number in 0..5 {
-        let key = format!("asy_guessguessguess{number}");
-        let fields = [("csrf", token.as_str()), ("key", key.as_str())];
-        statuses.push(app.send_raw(&cookie, "/console/sign-in", &fields).await?.status);
+    let (cookie, token) = app.sign_in_form().await?;
+    let attempt = async |key: &str| {
+        let fields = [("csrf", token.as_str()), ("key", key), ("back", "/console/keys")];
+        app.send_raw(&cookie, "/console/sign-in", &fields).await
+    };
+    // What cannot be guessed, or is no key at all, is not counted.
+    for _ in 0..5 {
+        for wrong in [ApiKey::generate()?.reveal(), "asy_mistyped-mistyped-mistyped-mistyped", "short"] {
+            assert_eq!(attempt(wrong).await?.status, 403);
+        }
+        assert_eq!(app.open("/console/sign-in?token=AAAA").await?.status, 403);
     }
-    assert_eq!(statuses, [403, 403, 403, 429, 429]);
-    let link = page(app.request(Method::GET, "/console/sign-in?token=AAAA")?.send().await?).await?;
-    assert_eq!(link.status, 429);
-    assert!(link.headers.contains_key("retry-after"));
+    let guesses = (0..6).map(|number| format!("{GUESS}-{number}")).collect::<Vec<_>>();
+    let answers = futures_util::future::try_join_all(guesses.iter().map(|guess| attempt(guess))).await?;
+    let mut statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [403, 403, 403, 429, 429, 429], "attempts side by side share the bound");
+    let late = answers.iter().find(|answer| answer.status == 429).context("none")?;
+    assert!(late.headers.contains_key("retry-after"));
+    assert!(late.text.contains("name=\"back\" value=\"/console/keys\""), "{}", late.text);
+    // Nobody else is kept out by that.
+    assert_eq!(app.open(&app.link().await?).await?.status, 303);
+    let key = app.key(&[Scope::Console]).await?;
+    assert_eq!(attempt(key.reveal()).await?.status, 303);
+    Ok(())
+}
+
+#[tokio::test]
+async fn tabs_of_one_browser_share_the_form_that_signs_in() -> Result<()> {
+    let app = TestApp::start().await?;
+    let (cookie, token) = app.sign_in_form().await?;
+    let other = app.get(&cookie, "/console/sign-in").await?;
+    assert_eq!(other.cookie("assay-sign-in").as_deref(), Some(cookie.as_str()));
+    let key = app.key(&[Scope::Console]).await?;
+    let fields = [("csrf", token.as_str()), ("key", key.reveal())];
+    assert_eq!(app.send_raw(&cookie, "/console/sign-in", &fields).await?.status, 303);
+    let forged = app.get("assay-sign-in=chosen-by-another-site", "/console/sign-in").await?;
+    assert_ne!(forged.cookie("assay-sign-in").as_deref(), Some("assay-sign-in=chosen-by-another-site"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn signing_in_leads_back_to_pages_only() -> Result<()> {
+    let app = TestApp::start().await?;
+    let key = app.key(&[Scope::Console]).await?;
+    for (back, leads_to) in [
+        ("/console/agents", "/console/agents"),
+        ("/console/sign-in?token=AAAA", "/console"),
+        ("/console/sign%2Din?token=AAAA", "/console"),
+        ("/console/theme?to=dark", "/console"),
+    ] {
+        let (cookie, token) = app.sign_in_form().await?;
+        let fields = [("csrf", token.as_str()), ("key", key.reveal()), ("back", back)];
+        assert_eq!(app.send_raw(&cookie, "/console/sign-in", &fields).await?.location, leads_to, "{back}");
+    }
     Ok(())
 }
 

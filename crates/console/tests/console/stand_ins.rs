@@ -18,6 +18,7 @@ use url::Url;
 pub struct StandIn {
     answers: Arc<Mutex<BTreeMap<String, (u16, Value)>>>,
     asked: Arc<Mutex<Vec<String>>>,
+    bodies: Arc<Mutex<Vec<Value>>>,
 }
 
 impl StandIn {
@@ -37,12 +38,18 @@ impl StandIn {
         self.answers.lock().unwrap().insert(path.to_owned(), (status, body));
     }
 
+    /// The bodies that were sent.
+    pub fn bodies(&self) -> Vec<Value> {
+        self.bodies.lock().unwrap().clone()
+    }
+
     pub fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
 }
 
-async fn answer(request: HttpRequest, state: Data<StandIn>) -> HttpResponse {
+async fn answer(request: HttpRequest, body: web::Bytes, state: Data<StandIn>) -> HttpResponse {
+    state.bodies.lock().unwrap().extend(serde_json::from_slice(&body));
     let path = request.uri().path_and_query().map(|path| path.as_str().to_owned()).unwrap_or_default();
     state.asked.lock().unwrap().push(path.clone());
     let answers = state.answers.lock().unwrap();

@@ -4,13 +4,15 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use assay_agent_registry::console::create_link;
-use assay_agent_registry::keys::{KeyName, NewKey, OrganizationName, create};
+use assay_agent_registry::console::create_sign_in_link;
+use assay_agent_registry::keys::{CreateKey, KeyName, OrganizationName, create};
 use assay_agent_registry::{MIGRATIONS, SCHEMA};
 use assay_console::{Config, Dependencies, start};
+use assay_contracts::evaluations::{Distributions, Measures, Period, Summary};
 use assay_contracts::ids::TicketId;
 use assay_contracts::internal::PUBLIC_BASE_URL_HEADER;
 use assay_contracts::tenant::{Scope, Scopes};
+use assay_contracts::time::Timestamp;
 use assay_messaging::{Bus, BusSettings};
 use assay_platform::auth::{ApiKey, Audience, ServiceClaims, ServiceTokens};
 use assay_platform::db::Database;
@@ -23,6 +25,7 @@ use url::Url;
 use crate::stand_ins::StandIn;
 
 pub const ORGANIZATION: &str = "Pinwright <b>&";
+pub const TICKET: &str = "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11";
 pub const BASE: &str = "http://assay.test";
 
 pub struct TestApp {
@@ -92,9 +95,36 @@ impl TestApp {
         Ok(app)
     }
 
+    /// Answers for every page of [`crate::headers`].
+    pub fn answer_all(&self) {
+        let answers = [
+            ("/internal/v1/evaluations", listed(&["One"], 1, None)),
+            ("/internal/v1/evaluations/summary", summary()),
+            ("/internal/v1/evaluations/count", json!({ "count": 0 })),
+            ("/internal/v1/tickets?", json!({ "count": 0 })),
+            (&format!("/internal/v1/tickets/{TICKET}/transcript"), transcript("Refund", &["Hi", "Hello"])),
+            (&format!("/internal/v1/tickets/{TICKET}/evaluation"), evaluation("m-2", "Hello", 0)),
+            (
+                &format!("/internal/v1/evaluations/{TICKET}/neighbours"),
+                json!({ "included": true, "position": 1, "total": { "count": 1, "exact": true } }),
+            ),
+            (
+                "/internal/v1/exports",
+                json!({ "data": [], "page_info": { "has_next_page": false, "limit": 25 } }),
+            ),
+            (
+                "/internal/v1/webhooks",
+                json!({ "data": [], "page_info": { "has_next_page": false, "limit": 100 } }),
+            ),
+        ];
+        for (path, answer) in answers {
+            self.services.answer(path, 200, answer);
+        }
+    }
+
     /// A key of the organization.
     pub async fn key(&self, scopes: &[Scope]) -> Result<ApiKey> {
-        let new = NewKey {
+        let new = CreateKey {
             organization: OrganizationName::parse(ORGANIZATION)?,
             name: KeyName::parse("test")?,
             scopes: scopes.iter().copied().collect::<Scopes>(),
@@ -105,7 +135,7 @@ impl TestApp {
 
     /// A one-time address, from `/console` on.
     pub async fn link(&self) -> Result<String> {
-        let token = create_link(&self.database, OrganizationName::parse(ORGANIZATION)?).await?;
+        let token = create_sign_in_link(&self.database, OrganizationName::parse(ORGANIZATION)?).await?;
         Ok(format!("/console/sign-in?token={}", token.reveal()))
     }
 
@@ -127,9 +157,20 @@ impl TestApp {
 
     /// The cookie of a new session.
     pub async fn sign_in(&self) -> Result<String> {
-        let page = page(self.request(Method::GET, &self.link().await?)?.send().await?).await?;
+        let page = self.open(&self.link().await?).await?;
         ensure!(page.status == 303, "{} {}", page.status, page.text);
         page.cookie("assay-session").context("no session")
+    }
+
+    /// An address that a person typed.
+    pub async fn open(&self, path: &str) -> Result<Page> {
+        page(self.request(Method::GET, path)?.header("sec-fetch-site", "none").send().await?).await
+    }
+
+    /// The form that signs in: its cookie and its token.
+    pub async fn sign_in_form(&self) -> Result<(String, String)> {
+        let form = page(self.request(Method::GET, "/console/sign-in")?.send().await?).await?;
+        Ok((form.cookie("assay-sign-in").context("no cookie")?, form.form_token()?))
     }
 
     pub async fn get(&self, session: &str, path: &str) -> Result<Page> {
@@ -270,6 +311,26 @@ pub fn transcript(subject: &str, texts: &[&str]) -> Value {
         "started_at": 1_767_225_600_000_i64, "ended_at": 1_767_225_700_000_i64, "imported_at": 1_767_225_700_000_i64,
         "agents": [], "messages": messages,
     })
+}
+
+/// A summary of nothing.
+pub fn summary() -> Value {
+    let summary = Summary {
+        period: Period { from: Timestamp::MIN, to: Timestamp::MIN },
+        totals: Measures::default(),
+        distributions: Distributions {
+            axis: Vec::new(),
+            resolution_accuracy: Vec::new(),
+            interaction_effort: Vec::new(),
+            handoff_smoothness: Vec::new(),
+        },
+        charge_reasons: Vec::new(),
+        series: None,
+        breakdown: None,
+        compared: None,
+        coverage: None,
+    };
+    json!(summary)
 }
 
 /// A page of the list with these subjects.

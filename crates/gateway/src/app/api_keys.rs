@@ -7,13 +7,13 @@
 
 use std::convert::Infallible;
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use assay_clients::{ClientError, RegistryClient};
 use assay_contracts::internal::KeyGrant;
 use assay_platform::auth::{ApiKey, ApiKeyHash};
-use assay_platform::runtime::timeout;
+use assay_platform::runtime::{LockExt as _, timeout};
 use quick_cache::sync::Cache;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
@@ -234,7 +234,7 @@ impl ResolvedKeys {
 
     fn is_warning_due(&self) -> bool {
         let now = Instant::now();
-        let mut warned_at = self.warned_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut warned_at = self.warned_at.locked();
         let is_due = warned_at.is_none_or(|warned_at| now >= warned_at + WARNING_INTERVAL);
         if is_due {
             *warned_at = Some(now);
@@ -245,7 +245,7 @@ impl ResolvedKeys {
 
 impl CachedKey {
     fn entry(&self) -> MutexGuard<'_, Option<Entry>> {
-        self.entry.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entry.locked()
     }
 
     /// What a caller since `began` uses without a look-up. An error is shared with those who waited for it, and not cached.

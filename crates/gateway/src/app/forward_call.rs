@@ -5,6 +5,8 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::{HttpResponse, HttpResponseBuilder};
 use assay_clients::{Call, Service};
+use assay_contracts::ids::OrganizationId;
+use assay_contracts::internal::FILE_OWNER_HEADER;
 use assay_contracts::problem::{Problem, ProblemCode};
 use assay_platform::auth::ServiceClaims;
 use assay_platform::web::{WebError, without_content};
@@ -27,7 +29,8 @@ const RELAYED_HEADERS: [&str; 11] = [
 ];
 
 /// Response headers that are relayed to a browser.
-const RELAYED_PAGE_HEADERS: [&str; 17] = [
+const RELAYED_PAGE_HEADERS: [&str; 18] = [
+    "allow",
     "cache-control",
     "content-disposition",
     "content-encoding",
@@ -62,18 +65,37 @@ pub(crate) struct Forward<'a> {
 /// # Errors
 /// 503 when the service cannot be reached in time, does not accept the gateway's token, or does not know the route.
 pub(crate) async fn forward(call: Forward<'_>) -> Result<HttpResponse, WebError> {
-    relay(call, &RELAYED_HEADERS).await
+    relay(call, &RELAYED_HEADERS, check_route).await
 }
 
-/// [`forward`] for a page of the console.
+/// [`forward`] for a file, with the organization that owns it: `None` for any other response.
 ///
 /// # Errors
 /// As [`forward`].
-pub(crate) async fn forward_page(call: Forward<'_>) -> Result<HttpResponse, WebError> {
-    relay(call, &RELAYED_PAGE_HEADERS).await
+pub(crate) async fn forward_file(
+    call: Forward<'_>,
+) -> Result<(HttpResponse, Option<OrganizationId>), WebError> {
+    let relayed = [&RELAYED_HEADERS[..], &[FILE_OWNER_HEADER]].concat();
+    let mut response = relay(call, &relayed, check_route).await?;
+    // It is for this process only.
+    let owner = response.headers_mut().remove(FILE_OWNER_HEADER).next();
+    let owner = owner.and_then(|owner| owner.to_str().ok()?.parse().ok());
+    Ok((response, owner))
 }
 
-async fn relay(call: Forward<'_>, relayed: &[&str]) -> Result<HttpResponse, WebError> {
+/// [`forward`] for a page of the console, whose paths people type: an unknown one is no fault of the installation.
+///
+/// # Errors
+/// 503 when the console cannot be reached in time, or does not accept the gateway's token.
+pub(crate) async fn forward_page(call: Forward<'_>) -> Result<HttpResponse, WebError> {
+    relay(call, &RELAYED_PAGE_HEADERS, |_, _| Ok(())).await
+}
+
+async fn relay(
+    call: Forward<'_>,
+    relayed: &[&str],
+    check: fn(&Service, &[u8]) -> Result<(), WebError>,
+) -> Result<HttpResponse, WebError> {
     let Forward { service, claims, method, path, headers, body } = call;
     let is_head = method == reqwest::Method::HEAD;
     let answer = service.send(claims, Call { method, path, headers, body }).await?;
@@ -92,7 +114,7 @@ async fn relay(call: Forward<'_>, relayed: &[&str]) -> Result<HttpResponse, WebE
     }
     if matches!(status, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) {
         let problem = answer.bytes().await.map_err(|error| WebError::unavailable(&error.without_url()))?;
-        check_route(service, &problem)?;
+        check(service, &problem)?;
         return Ok(response.body(problem));
     }
     Ok(match length {

@@ -3,11 +3,16 @@
 
 use std::time::Duration;
 
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header::{CONTENT_TYPE as RESPONSE_TYPE, HeaderValue as ResponseValue};
+use actix_web::middleware::Next;
 use actix_web::web::{Data, Payload};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::{Error, HttpRequest, HttpResponse};
 use assay_contracts::internal::PUBLIC_BASE_URL_HEADER;
+use assay_contracts::problem::{Problem, ProblemCode};
 use assay_platform::auth::ServiceClaims;
-use assay_platform::web::{BodyLimits, FORM_CONTENT_TYPE, WebError, read_form};
+use assay_platform::web::{BodyLimits, FORM_CONTENT_TYPE, WebError, add_page_headers, read_form};
 use bytes::Bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 
@@ -30,6 +35,35 @@ const PASSED_HEADERS: [&str; 11] = [
     "sec-purpose",
     "user-agent",
 ];
+
+/// The middleware of these routes: the headers of pages are on every answer, and a problem of the gateway itself is a page, because
+/// people read it.
+pub(crate) async fn finish(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let mut response = next.call(request).await?.map_into_boxed_body();
+    let error = response.response().error().and_then(|error| error.as_error::<WebError>());
+    if let Some(text) = error.map(|error| problem_page(error.problem())) {
+        response = response.map_body(|head, _| {
+            let html = ResponseValue::from_static("text/html; charset=utf-8");
+            head.headers_mut().insert(RESPONSE_TYPE, html);
+            BoxBody::new(text)
+        });
+    }
+    add_page_headers(response.headers_mut());
+    Ok(response)
+}
+
+/// Without the style of the other pages, because their files may be out of reach, too.
+fn problem_page(problem: &Problem) -> String {
+    let escape = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;");
+    let (title, detail) = (escape(&problem.title), escape(problem.detail.as_deref().unwrap_or_default()));
+    format!(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>{title} · Assay</title>\
+         <h1>{title}</h1><p>{detail}</p><p><a href=\"/console\">Go to the console</a></p></html>"
+    )
+}
 
 /// A page or a file of the console.
 pub(crate) async fn forward_page(
@@ -54,6 +88,9 @@ async fn forward(
     gateway: &Gateway,
     body: Option<Bytes>,
 ) -> Result<HttpResponse, WebError> {
+    if !is_plain(request.path()) {
+        return Err(WebError::new(ProblemCode::RouteNotFound, "there is no such page"));
+    }
     let busy = |_| WebError::unavailable(&"too many requests for the console in flight");
     let _slot = gateway.console_in_flight.try_acquire().map_err(busy)?;
     let Some(console) = &gateway.console else {
@@ -77,4 +114,48 @@ async fn forward(
     };
     let claims = &ServiceClaims::Service;
     send(Forward { service: console, claims, method, path: &path, headers, body }).await
+}
+
+/// Whether a path names what it seems to: an address of the console is resolved once more on the way there, and segments of dots,
+/// however they are written, would lead out of `/console`.
+fn is_plain(path: &str) -> bool {
+    let is_dots =
+        |segment: &str| matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..");
+    !path.contains('\\') && !path.split('/').any(is_dots)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn path_with_segments_of_dots_is_not_plain() {
+        for path in [
+            "/console",
+            "/console/keys",
+            "/console/..x",
+            "/console/assets/console.0a.css",
+            "/console/%2E%2Ex",
+        ] {
+            assert!(is_plain(path), "{path}");
+        }
+        for path in [
+            "/console/..",
+            "/console/../x",
+            "/console/%2e%2e/x",
+            "/console/.%2E/x",
+            "/console/%2E",
+            "/console/./keys",
+            "/console/..\\x",
+        ] {
+            assert!(!is_plain(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn problem_on_a_page_is_text() {
+        let problem = Problem::new(ProblemCode::RouteNotFound, "<b>&");
+        let page = problem_page(&problem);
+        assert!(page.contains("<p>&lt;b>&amp;</p>"), "{page}");
+    }
 }

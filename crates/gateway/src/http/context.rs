@@ -13,9 +13,9 @@ use assay_platform::web::{
     BodyBudget, BodyLimits, BufferedBody, SMALL_BODY, WebError, parse_body, read_buffered_body,
 };
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::app::{ApiKeyCache, RateLimit};
+use crate::app::{ApiKeyCache, DownloadSlot, DownloadSlots, RateLimit};
 use crate::config::Config;
 
 /// The gateway's state: connections to the services, and limits.
@@ -32,8 +32,7 @@ pub(crate) struct Gateway {
     pub(crate) rate_limit: Option<RateLimit>,
     pub(crate) in_flight: Semaphore,
     pub(crate) keyless_in_flight: Arc<Semaphore>,
-    /// Slots of downloads: apart from the others, because a slow reader keeps its slot.
-    pub(crate) downloads: Arc<Semaphore>,
+    pub(crate) downloads: DownloadSlots,
     pub(crate) console_in_flight: Semaphore,
     pub(crate) body_budget: BodyBudget,
     pub(crate) config: Config,
@@ -46,9 +45,8 @@ impl Gateway {
     }
 
     /// Acquires one of the slots for downloads, to be held until the body is sent.
-    pub(crate) fn acquire_download_slot(&self) -> Result<OwnedSemaphorePermit, WebError> {
-        let slot = Arc::clone(&self.downloads).try_acquire_owned();
-        slot.map_err(|_| WebError::unavailable(&"too many downloads in flight"))
+    pub(crate) fn acquire_download_slot(&self) -> Result<DownloadSlot, WebError> {
+        self.downloads.acquire().ok_or_else(|| WebError::unavailable(&"too many downloads in flight"))
     }
 
     /// [`Self::read_validated`] for the body of an operation other than an import: at most [`SMALL_BODY`] bytes.

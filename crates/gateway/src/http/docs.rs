@@ -1,8 +1,8 @@
 //! `/docs`: the API reference, rendered from `/openapi.json` by an embedded Swagger UI. The page loads nothing from other
 //! hosts.
 
-use std::borrow::Cow;
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use actix_web::HttpResponse;
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, LOCATION, X_CONTENT_TYPE_OPTIONS};
@@ -10,9 +10,10 @@ use actix_web::web::Path;
 use assay_contracts::problem::ProblemCode;
 use assay_platform::web::WebError;
 use bytes::Bytes;
-use utoipa_swagger_ui::{Config, serve};
+use utoipa_swagger_ui_vendored::SWAGGER_UI_VENDORED;
 
-use super::keyless::in_pieces;
+use super::archive;
+use super::keyless::chunked_body;
 
 /// Only same-origin resources, and no embedding in frames. Swagger UI needs inline styles.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
@@ -21,25 +22,86 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'u
 /// The files change with the executable.
 const CACHING: &str = "no-cache";
 
+/// The files of the page and their media types.
+const FILES: [(&str, &str); 7] = [
+    ("index.html", "text/html; charset=utf-8"),
+    ("index.css", "text/css"),
+    ("swagger-ui.css", "text/css"),
+    ("swagger-ui-bundle.js", "text/javascript"),
+    ("swagger-ui-standalone-preset.js", "text/javascript"),
+    ("favicon-16x16.png", "image/png"),
+    ("favicon-32x32.png", "image/png"),
+];
+
+/// In place of the distribution's, which shows another API. The address is relative, so that it also works behind a prefix.
+const INITIALIZER: (&str, &str) = ("swagger-initializer.js", "text/javascript");
+const INITIALIZER_CODE: &[u8] = br##"window.onload = () => {
+  window.ui = SwaggerUIBundle({
+    url: "../openapi.json",
+    dom_id: "#swagger-ui",
+    deepLinking: true,
+    displayRequestDuration: true,
+    tryItOutEnabled: false,
+    presets: [SwaggerUIBundle.presets.apis, SwaggerUIStandalonePreset],
+    plugins: [SwaggerUIBundle.plugins.DownloadUrl],
+  });
+};
+"##;
+
+struct File {
+    media_type: &'static str,
+    content: Bytes,
+}
+
+/// Unpacked once, when the reference is first read.
+static UNPACKED: LazyLock<Result<BTreeMap<&str, File>, archive::Unreadable>> = LazyLock::new(unpack);
+
+fn unpack() -> Result<BTreeMap<&'static str, File>, archive::Unreadable> {
+    let mut files = archive::read(SWAGGER_UI_VENDORED, "dist", &FILES.map(|(name, _)| name))?;
+    files.insert(INITIALIZER.0, INITIALIZER_CODE.to_vec());
+    let typed = FILES.into_iter().chain([INITIALIZER]);
+    Ok(typed
+        .filter_map(|(name, media_type)| {
+            Some((name, File { media_type, content: files.remove(name)?.into() }))
+        })
+        .collect())
+}
+
 /// The page uses relative addresses, which need the trailing slash.
 pub(crate) async fn redirect() -> HttpResponse {
     HttpResponse::PermanentRedirect().insert_header((LOCATION, "docs/")).finish()
 }
 
 pub(crate) async fn file(name: Path<String>) -> Result<HttpResponse, WebError> {
-    // Relative, so that it also works behind a prefix.
-    let config = Config::from("../openapi.json").try_it_out_enabled(false).display_request_duration(true);
-    let file = serve(&name, Arc::new(config)).map_err(|error| WebError::internal(&error))?;
-    let file =
-        file.ok_or_else(|| WebError::new(ProblemCode::RouteNotFound, "the reference has no such file"))?;
-    let bytes = match file.bytes {
-        Cow::Borrowed(bytes) => Bytes::from_static(bytes),
-        Cow::Owned(bytes) => bytes.into(),
-    };
+    let name = if name.is_empty() { "index.html" } else { name.as_str() };
+    let files = UNPACKED.as_ref().map_err(|error| WebError::internal(&error))?;
+    let file = files
+        .get(name)
+        .ok_or_else(|| WebError::new(ProblemCode::RouteNotFound, "the reference has no such file"))?;
     Ok(HttpResponse::Ok()
         .insert_header((CONTENT_SECURITY_POLICY, POLICY))
         .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
         .insert_header((CACHE_CONTROL, CACHING))
-        .content_type(file.content_type)
-        .body(in_pieces(bytes)))
+        .content_type(file.media_type)
+        .body(chunked_body(file.content.clone())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn page_has_all_files_that_it_refers_to() {
+        let files = UNPACKED.as_ref().unwrap();
+        assert_eq!(files.len(), FILES.len() + 1);
+        let page = str::from_utf8(&files["index.html"].content).unwrap();
+        let referred: Vec<&str> =
+            page.split("\"./").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        assert!(referred.len() >= 5, "{referred:?}");
+        for name in referred {
+            assert!(files.contains_key(name.trim_start_matches("./")), "{name}");
+        }
+        assert!(files["swagger-ui-bundle.js"].content.len() > 1_000_000);
+        assert!(files["favicon-16x16.png"].content.starts_with(b"\x89PNG"));
+    }
 }

@@ -1,5 +1,6 @@
 //! `GET /v1/downloads/{id}`: a file at its signed address. The signature is the credential.
 
+use actix_web::http::header::{CACHE_CONTROL, RETRY_AFTER};
 use actix_web::web::{Data, Path};
 use actix_web::{HttpRequest, HttpResponse};
 use assay_contracts::ids::ExportId;
@@ -9,7 +10,10 @@ use assay_platform::web::{WebError, hold_until_sent};
 
 use super::context::{Gateway, copy_headers};
 use super::responses::PublicProblems;
-use crate::app::{Forward, forward};
+use crate::app::{Forward, ShareInUse, forward_file};
+
+/// Suggested pause of a client whose organization has its share of the downloads, in seconds.
+const RETRY_AFTER_SECONDS: &str = "10";
 
 /// Fetch an export's file
 ///
@@ -65,5 +69,18 @@ pub(crate) async fn download_file(
         headers: copy_headers(&request, &["range", "if-range", "if-none-match"]),
         body: None,
     };
-    Ok(forward(call).await?.map_body(|_, body| hold_until_sent(body, slot)))
+    let (response, owner) = forward_file(call).await?;
+    let slot = match owner {
+        Some(owner) => slot.of(owner).map_err(share_in_use)?,
+        None => slot,
+    };
+    Ok(response.map_body(|_, body| hold_until_sent(body, slot)))
+}
+
+fn share_in_use(ShareInUse(limit): ShareInUse) -> WebError {
+    let detail =
+        format!("your organization downloads {limit} files at the moment: wait until a download has ended");
+    WebError::new(ProblemCode::TooManyDownloads, detail)
+        .with_header(RETRY_AFTER, RETRY_AFTER_SECONDS)
+        .with_header(CACHE_CONTROL, "private, no-store")
 }

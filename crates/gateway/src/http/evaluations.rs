@@ -2,14 +2,11 @@
 
 use actix_web::web::{Data, Path};
 use actix_web::{HttpRequest, HttpResponse};
-use assay_contracts::evaluations::{
-    EvaluationFilters, EvaluationPage, Neighbours, Summary, SummaryQuery, encode_query,
-};
+use assay_clients::count_pending;
+use assay_contracts::evaluations::{EvaluationPage, Neighbours, Summary, SummaryQuery};
 use assay_contracts::ids::TicketId;
-use assay_contracts::internal::TicketCount;
 use assay_contracts::problem::ProblemCode;
 use assay_platform::auth::ServiceClaims;
-use assay_platform::runtime::now;
 use assay_platform::web::{WebError, all_query_pairs, tagged};
 use reqwest::header::HeaderMap;
 
@@ -19,15 +16,12 @@ use super::filter_parameters::FilterParameters;
 use super::responses::{BadRequest, CommonProblems, NotFound};
 use crate::app::{Forward, forward};
 
-/// Imports that may still be pending. Older ones were given up.
-const PENDING_MILLIS: i64 = 7 * 24 * 60 * 60 * 1_000;
-
 /// List evaluations
 ///
 /// One row a ticket, with the evaluation that is shown of it; newest conversations first unless `sort` says otherwise. Repeated
 /// parameters mean "or", different ones "and"; all faults of a query are answered at once. A cursor holds while evaluations arrive
 /// and are deleted: no row is skipped or repeated. `total` is exact, but stops at 10,000 for filters by `subject`, `search` and
-/// `external_id`.
+/// `external_id`, and while days with many evaluations change.
 #[utoipa::path(
     get,
     path = "/v1/evaluations",
@@ -69,7 +63,7 @@ pub(crate) async fn list_evaluations(
     params(
         FilterParameters,
         ("by" = Option<Vec<String>>, Query, description = "Dimension of a breakdown, at most two, the outer one first: `ai_tool`, `agent`, `involvement`, `language`, `source`, `resolution`, `resolved_by`, `basis`, `charge`, `charge_reason`, `handoff`, `band`, `flag`, `scorer` or `status`"),
-        ("step" = Option<String>, Query, description = "Parts of a series: `day` or `week`"),
+        ("step" = Option<String>, Query, description = "Parts of a series: `day` or `week`; whole weeks together where a period with an open end would have more than 800"),
         ("compare" = Option<String>, Query, description = "A period beside it: `previous`, of the same length, or the same dates a `year` before; needs `from` and `to`"),
     ),
     responses(
@@ -94,7 +88,7 @@ pub(crate) async fn summarize_evaluations(
         _ => return forward(get(&gateway.export, &caller.0, &path, &request)).await,
     };
     let (pending, summary) = tokio::join!(
-        count_pending(&gateway, &caller.0, &period),
+        count_pending(&gateway.ingest, &gateway.export, &caller.0, &period),
         forward(Forward { headers: HeaderMap::new(), ..get(&gateway.export, &caller.0, &path, &request) })
     );
     let summary = summary?;
@@ -106,11 +100,7 @@ pub(crate) async fn summarize_evaluations(
         .map_err(|error| WebError::unavailable(&error))?;
     let mut summary: Summary = serde_json::from_slice(&body).map_err(|error| WebError::internal(&error))?;
     summary.coverage = match pending {
-        Ok(pending) => summary.coverage.map(|mut coverage| {
-            coverage.pending = pending;
-            coverage.imported += pending;
-            coverage
-        }),
+        Ok(pending) => summary.coverage.map(|coverage| coverage.with_pending(pending)),
         Err(error) => {
             tracing::warn!(cause = %error, "a summary has no coverage: pending imports cannot be counted");
             None
@@ -151,23 +141,6 @@ pub(crate) async fn get_neighbours(
     let id: TicketId = path_id(&id, ProblemCode::TicketNotFound)?;
     let path = with_query(&format!("/internal/v1/evaluations/{id}/neighbours"), &request);
     forward(get(&gateway.export, &caller.0, &path, &request)).await
-}
-
-/// Tickets of the period without an evaluation: the recent ones of ingest without those that export has. Asked in this order, so
-/// that an evaluation in between is counted as made.
-async fn count_pending(
-    gateway: &Gateway,
-    claims: &ServiceClaims,
-    period: &EvaluationFilters,
-) -> Result<u64, assay_clients::ClientError> {
-    let since = TicketId::min_at(now().plus_millis(-PENDING_MILLIS)).to_string();
-    let pairs = period.to_pairs().into_iter().chain([("since", since)]);
-    let query = encode_query(pairs);
-    let imported: TicketCount =
-        gateway.ingest.get_json(claims, &format!("/internal/v1/tickets?{query}")).await?;
-    let evaluated: TicketCount =
-        gateway.export.get_json(claims, &format!("/internal/v1/evaluations/count?{query}")).await?;
-    Ok(imported.count.saturating_sub(evaluated.count))
 }
 
 fn with_query(path: &str, request: &HttpRequest) -> String {

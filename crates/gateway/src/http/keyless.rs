@@ -13,8 +13,8 @@ use futures_util::stream;
 
 use super::authentication::gateway;
 
-/// A piece is copied into the buffer of its connection, beside up to 32 KiB that wait there.
-const PIECE_BYTES: usize = 16 * 1024;
+/// A chunk is copied into the buffer of its connection, beside up to 32 KiB that wait there.
+const CHUNK_BYTES: usize = 16 * 1024;
 
 /// Bounds the requests in flight, until their responses are sent; otherwise the answer is 503.
 pub(crate) async fn limit_keyless(
@@ -29,12 +29,12 @@ pub(crate) async fn limit_keyless(
     Ok(response.map_body(|_, body| hold_until_sent(body.boxed(), slot)))
 }
 
-/// A body of shared memory, sent piece by piece.
-pub(super) fn in_pieces(bytes: Bytes) -> impl MessageBody {
+/// A body of shared memory with a known length, sent in chunks.
+pub(super) fn chunked_body(bytes: Bytes) -> impl MessageBody {
     let length = bytes.len() as u64;
-    let pieces = stream::unfold(bytes, |mut rest| async move {
-        let piece = rest.split_to(rest.len().min(PIECE_BYTES));
-        (!piece.is_empty()).then_some((Ok::<_, Infallible>(piece), rest))
+    let chunks = stream::unfold(bytes, |mut rest| async move {
+        let chunk = rest.split_to(rest.len().min(CHUNK_BYTES));
+        (!chunk.is_empty()).then_some((Ok::<_, Infallible>(chunk), rest))
     });
-    SizedStream::new(length, Box::pin(pieces))
+    SizedStream::new(length, Box::pin(chunks))
 }

@@ -14,7 +14,7 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi, ToSchema};
 
 use super::examples::Examples;
-use super::keyless::in_pieces;
+use super::keyless::chunked_body;
 use super::responses::PublicProblems;
 use super::{agents, assess, downloads, evaluations, exports, tickets, webhook_deliveries, webhooks};
 
@@ -41,10 +41,11 @@ pub(crate) async fn serve(request: HttpRequest) -> Result<HttpResponse, WebError
     if is_known {
         return Ok(HttpResponse::NotModified().insert_header(ETag(etag.clone())).finish());
     }
+    // Chunked: a client without a key that does not read must not pin a copy of the whole document.
     Ok(HttpResponse::Ok()
         .insert_header(ETag(etag.clone()))
         .content_type(ContentType::json())
-        .body(in_pieces(document.clone())))
+        .body(chunked_body(document.clone())))
 }
 
 /// The document as it is served. Every process of a release has the same.

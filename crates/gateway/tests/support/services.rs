@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use actix_web::body::SizedStream;
 use actix_web::http::header::CONTENT_TYPE;
-use actix_web::web::{Bytes, Data, Json, get, patch, post};
+use actix_web::web::{Bytes, Data, Json, Path, get, patch, post};
 use actix_web::{HttpRequest, HttpResponse};
 use anyhow::Result;
-use assay_contracts::internal::{KeyGrant, ResolveKey, ResolvedKey};
+use assay_contracts::internal::{FILE_OWNER_HEADER, KeyGrant, ResolveKey, ResolvedKey};
 use assay_contracts::tenant::Scopes;
 use assay_platform::auth::ApiKey;
-use assay_platform::runtime::{Phase, Readiness, Tasks, new_id};
+use assay_platform::runtime::{LockExt as _, Phase, Readiness, Tasks, new_id};
 use assay_platform::web::{ServerSettings, resource, serve};
 use futures_util::stream;
 use tokio::time::sleep;
@@ -53,7 +53,15 @@ impl Services {
             app.app_data(shared.clone())
                 .service(resource("/internal/v1/keys/resolve", vec![("POST", post().to(resolve))]))
                 .service(resource("/v1/downloads/{id}", vec![("GET", get().to(file))]));
-            for path in ["/exports", "/exports/{id}", "/agents", "/webhooks", "/conversations"] {
+            for path in [
+                "/exports",
+                "/exports/{id}",
+                "/agents",
+                "/webhooks",
+                "/conversations",
+                // The gateway asks for the ticket's deletion at the same time: only one of both answers fails.
+                "/tickets/{id}/evaluation",
+            ] {
                 let path = format!("/internal/v1{path}");
                 app.service(resource(&path, vec![("GET", get().to(answer)), ("POST", post().to(answer))]));
             }
@@ -74,7 +82,7 @@ impl Services {
 
 impl Registry {
     fn grants(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, KeyGrant>> {
-        self.grants.lock().unwrap_or_else(PoisonError::into_inner)
+        self.grants.locked()
     }
 
     pub fn revoke(&self, key: &ApiKey) {
@@ -83,11 +91,11 @@ impl Registry {
 
     /// From now on look-ups are answered with 503.
     pub fn fail(&self, is_failing: bool) {
-        *self.is_failing.lock().unwrap_or_else(PoisonError::into_inner) = is_failing;
+        *self.is_failing.locked() = is_failing;
     }
 
     pub fn delay_unknown(&self, delay: Duration) {
-        *self.unknown_delay.lock().unwrap_or_else(PoisonError::into_inner) = delay;
+        *self.unknown_delay.locked() = delay;
     }
 
     pub fn look_ups(&self) -> usize {
@@ -97,12 +105,12 @@ impl Registry {
 
 async fn resolve(registry: Data<Registry>, asked: Json<ResolveKey>) -> HttpResponse {
     registry.look_ups.fetch_add(1, Ordering::SeqCst);
-    if *registry.is_failing.lock().unwrap_or_else(PoisonError::into_inner) {
+    if *registry.is_failing.locked() {
         return HttpResponse::ServiceUnavailable().finish();
     }
     let grant = registry.grants().get(&asked.key_sha256).cloned();
     if grant.is_none() {
-        let delay = *registry.unknown_delay.lock().unwrap_or_else(PoisonError::into_inner);
+        let delay = *registry.unknown_delay.locked();
         sleep(delay).await;
     }
     HttpResponse::Ok().json(ResolvedKey { grant })
@@ -112,9 +120,11 @@ async fn answer(_request: HttpRequest, _body: Bytes) -> HttpResponse {
     HttpResponse::Ok().insert_header((CONTENT_TYPE, "application/json")).body(ANSWER)
 }
 
-async fn file() -> HttpResponse {
+/// The id in the path is the organization's, too.
+async fn file(id: Path<String>) -> HttpResponse {
     let piece = Bytes::from(vec![b'x'; 64 * 1024]);
     let pieces = stream::repeat_with(move || Ok::<_, std::io::Error>(piece.clone()));
     let count = usize::try_from(FILE_BYTES).unwrap_or(usize::MAX) / (64 * 1024);
-    HttpResponse::Ok().body(SizedStream::new(FILE_BYTES, futures_util::StreamExt::take(pieces, count)))
+    let body = SizedStream::new(FILE_BYTES, futures_util::StreamExt::take(pieces, count));
+    HttpResponse::Ok().insert_header((FILE_OWNER_HEADER, id.into_inner())).body(body)
 }

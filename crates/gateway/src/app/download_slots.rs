@@ -1,0 +1,109 @@
+//! Slots of downloads, apart from those of other requests, because a slow reader keeps its slot until the body is sent. One
+//! organization has at most half of them: `export` bounds the downloads of its own processes only, and there are several.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use assay_contracts::ids::OrganizationId;
+use assay_platform::runtime::LockExt as _;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// An organization's share of all slots.
+const ORGANIZATION_SHARE: usize = 2;
+
+pub(crate) struct DownloadSlots {
+    slots: Arc<Semaphore>,
+    shares: Arc<Shares>,
+}
+
+struct Shares {
+    limit: usize,
+    held: Mutex<HashMap<OrganizationId, usize>>,
+}
+
+/// A slot. It counts for no organization until it is known whose file is asked for.
+pub(crate) struct DownloadSlot {
+    owner: Option<OrganizationId>,
+    shares: Arc<Shares>,
+    _slot: OwnedSemaphorePermit,
+}
+
+/// The organization's share, which is in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ShareInUse(pub(crate) usize);
+
+impl DownloadSlots {
+    pub(crate) fn new(slots: usize) -> Self {
+        let shares = Shares { limit: (slots / ORGANIZATION_SHARE).max(1), held: Mutex::default() };
+        Self { slots: Arc::new(Semaphore::new(slots)), shares: Arc::new(shares) }
+    }
+
+    /// A free slot; nothing waits.
+    pub(crate) fn acquire(&self) -> Option<DownloadSlot> {
+        let slot = Arc::clone(&self.slots).try_acquire_owned().ok()?;
+        Some(DownloadSlot { owner: None, shares: self.shares.clone(), _slot: slot })
+    }
+}
+
+impl DownloadSlot {
+    /// The same slot, counted for the organization whose file is sent.
+    ///
+    /// # Errors
+    /// When the organization has its share; the slot is free again.
+    pub(crate) fn of(mut self, owner: OrganizationId) -> Result<Self, ShareInUse> {
+        let limit = self.shares.limit;
+        let mut held = self.shares.held.locked();
+        let count = held.entry(owner).or_default();
+        if *count >= limit {
+            return Err(ShareInUse(limit));
+        }
+        *count += 1;
+        drop(held);
+        self.owner = Some(owner);
+        Ok(self)
+    }
+}
+
+impl Drop for DownloadSlot {
+    fn drop(&mut self) {
+        let Some(owner) = self.owner else { return };
+        let mut held = self.shares.held.locked();
+        if let Some(count) = held.get_mut(&owner) {
+            *count -= 1;
+            if *count == 0 {
+                held.remove(&owner);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use assay_platform::runtime::new_id;
+
+    use super::*;
+
+    #[test]
+    fn one_organization_has_half_of_the_slots() {
+        let slots = DownloadSlots::new(5);
+        let (greedy, other) = (new_id(), new_id());
+        let slot_of = |owner| slots.acquire().map(|slot| slot.of(owner));
+        let held = [slot_of(greedy), slot_of(greedy)];
+        assert!(held.iter().all(|slot| matches!(slot, Some(Ok(_)))));
+        assert_eq!(slot_of(greedy).and_then(Result::err), Some(ShareInUse(2)));
+        let others = [slot_of(other), slot_of(other), slot_of(new_id())];
+        assert!(others.iter().all(|slot| matches!(slot, Some(Ok(_)))));
+        assert!(slots.acquire().is_none());
+        drop((held, others));
+        assert!(slots.shares.held.locked().is_empty());
+        assert_eq!(slots.slots.available_permits(), 5);
+    }
+
+    #[test]
+    fn one_slot_is_everybodys_in_turn() {
+        let slots = DownloadSlots::new(1);
+        for _ in 0..3 {
+            assert!(matches!(slots.acquire().map(|slot| slot.of(new_id())), Some(Ok(_))));
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Reads files of the zip archive that Swagger UI comes in (APPNOTE.TXT of the format, sections 4.3.7, 4.3.12 and 4.3.16). It is
+//! part of the executable, so there is no more to it than that archive needs.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use flate2::read::DeflateDecoder;
+
+const END: &[u8] = b"PK\x05\x06";
+const ENTRY: &[u8] = b"PK\x01\x02";
+const ENTRY_BYTES: usize = 46;
+const LOCAL_BYTES: usize = 30;
+const STORED: usize = 0;
+const DEFLATED: usize = 8;
+
+#[derive(Debug, thiserror::Error)]
+#[error("the archive of Swagger UI cannot be read: {0}")]
+pub(super) struct Unreadable(String);
+
+/// The contents of the files `names` in the folder `folder` of the archive's only top folder.
+pub(super) fn read<'n>(
+    archive: &[u8],
+    folder: &str,
+    names: &[&'n str],
+) -> Result<BTreeMap<&'n str, Vec<u8>>, Unreadable> {
+    let end =
+        archive.windows(END.len()).rposition(|bytes| bytes == END).ok_or_else(|| unreadable("no end"))?;
+    let count = number(archive, end + 10, 2)?;
+    let mut at = number(archive, end + 16, 4)?;
+    let mut files = BTreeMap::new();
+    for _ in 0..count {
+        if slice(archive, at, ENTRY.len())? != ENTRY {
+            return Err(unreadable("an entry is missing"));
+        }
+        let name_bytes = number(archive, at + 28, 2)?;
+        let path = String::from_utf8_lossy(slice(archive, at + ENTRY_BYTES, name_bytes)?);
+        let in_folder =
+            path.split_once('/').and_then(|(_, path)| path.strip_prefix(folder)?.strip_prefix('/'));
+        if let Some(name) = names.iter().find(|name| in_folder == Some(**name)) {
+            files.insert(*name, content(archive, at)?);
+        }
+        at += ENTRY_BYTES + name_bytes + number(archive, at + 30, 2)? + number(archive, at + 32, 2)?;
+    }
+    match names.iter().find(|name| !files.contains_key(**name)) {
+        Some(name) => Err(unreadable(&format!("it has no {name}"))),
+        None => Ok(files),
+    }
+}
+
+/// The file of the entry at `entry`.
+fn content(archive: &[u8], entry: usize) -> Result<Vec<u8>, Unreadable> {
+    let local = number(archive, entry + 42, 4)?;
+    let begin = local + LOCAL_BYTES + number(archive, local + 26, 2)? + number(archive, local + 28, 2)?;
+    let packed = slice(archive, begin, number(archive, entry + 20, 4)?)?;
+    let size = number(archive, entry + 24, 4)?;
+    let mut unpacked = Vec::with_capacity(size);
+    match number(archive, entry + 10, 2)? {
+        STORED => unpacked.extend_from_slice(packed),
+        DEFLATED => {
+            DeflateDecoder::new(packed)
+                .read_to_end(&mut unpacked)
+                .map_err(|error| unreadable(&error.to_string()))?;
+        }
+        method => return Err(unreadable(&format!("unknown method {method}"))),
+    }
+    if unpacked.len() == size { Ok(unpacked) } else { Err(unreadable("a file has another size")) }
+}
+
+/// A little-endian number of `bytes` bytes.
+fn number(archive: &[u8], at: usize, bytes: usize) -> Result<usize, Unreadable> {
+    Ok(slice(archive, at, bytes)?.iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte)))
+}
+
+fn slice(archive: &[u8], at: usize, bytes: usize) -> Result<&[u8], Unreadable> {
+    at.checked_add(bytes).and_then(|end| archive.get(at..end)).ok_or_else(|| unreadable("it is cut off"))
+}
+
+fn unreadable(reason: &str) -> Unreadable {
+    Unreadable(reason.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use utoipa_swagger_ui_vendored::SWAGGER_UI_VENDORED;
+
+    use super::*;
+
+    #[test]
+    fn missing_file_and_cut_archive_are_errors() {
+        let missing = read(SWAGGER_UI_VENDORED, "dist", &["none.js"]).unwrap_err();
+        assert!(missing.to_string().contains("it has no none.js"), "{missing}");
+        for length in [0, 1_000, SWAGGER_UI_VENDORED.len() - 100] {
+            assert!(read(&SWAGGER_UI_VENDORED[..length], "dist", &["index.html"]).is_err(), "{length}");
+        }
+    }
+}
