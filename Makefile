@@ -3,6 +3,8 @@
 CARGO ?= cargo
 LISTEN ?= $(or $(ASSAY_GATEWAY__LISTEN),127.0.0.1:8080)
 DATA_DIR ?= ./data
+# What `make run` builds: the profile of first starts, without what only the other databases and brokers need (ADR 30).
+STANDALONE = --release --package assay --bin assay --no-default-features
 # Where cargo builds.
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 ORGANIZATION ?= default
@@ -15,7 +17,7 @@ PYTHON = $(TRAINING)/venv/bin/python
 # nextest runs each test in its own process; falls back to `cargo test` where it is not installed.
 TEST_RUNNER = $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo "$(CARGO) nextest run" || echo "$(CARGO) test")
 
-.PHONY: changelog help run test test-tls test-api test-s3 test-deployment screenshots fairness flood lint chaos bench bench-scoring stack stack-down stack-key docs reader corpus-check benchmark \
+.PHONY: changelog help run test test-read-model test-tls test-first-start test-api test-s3 test-deployment screenshots fairness flood lint chaos bench bench-scoring stack stack-down stack-key docs reader corpus-check benchmark \
   compose-up compose-down compose-key compose-test judge-test
 
 help:
@@ -23,6 +25,7 @@ help:
 	@echo "make test        all tests, with private servers; as root on Debian it installs what they need"
 	@echo "make fairness    a million conversations of one organization, ten a second of another, on both stacks, and the results"
 	@echo "make flood       10,000 idle and 3,000 rude connections against both stacks, and the results"
+	@echo "make test-read-model   lists, summaries and files of ten thousand random filters while rows change"
 	@echo "make screenshots every page of the console in both themes and two widths: target/screenshots"
 	@echo "make lint        formatting, clippy, licences and advisories, and the corpus"
 	@echo "make chaos       fault injection with the seeds in CHAOS_SEEDS=1,2,3, on both stacks: minutes for each seed"
@@ -42,18 +45,24 @@ help:
 	@echo "make docs        regenerate the documents under proto-docs/"
 
 run:
-	$(CARGO) run --release --bin assay -- standalone --listen $(LISTEN) --data-dir $(DATA_DIR)
+	$(CARGO) run $(STANDALONE) -- standalone --listen $(LISTEN) --data-dir $(DATA_DIR)
 
 test:
 	scripts/packages.sh
 	$(TEST_RUNNER) --workspace --no-run
 	$(TARGET)/debug/assay-test-services --postgres --rabbit -- $(TEST_RUNNER) --workspace --no-fail-fast
 	@$(MAKE) test-tls
+	@$(MAKE) test-first-start
 	@$(MAKE) --jobs 3 --output-sync=target --keep-going test-api test-s3 test-deployment
 
 # TLS to PostgreSQL, in a build of its own, by the system's OpenSSL. It replaces $(TARGET)/debug/assay: not beside other tests.
 test-tls:
 	OPENSSL_NO_VENDOR=1 $(TEST_RUNNER) --workspace --features assay/postgres-tls --test postgres_tls
+
+# The executable of `make run`; it replaces $(TARGET)/release/assay.
+test-first-start:
+	$(CARGO) build $(STANDALONE)
+	scripts/first-start-test.sh $(TARGET)/release/assay
 
 test-api:
 	scripts/schemathesis.sh $(TARGET)/debug/assay
@@ -70,6 +79,14 @@ fairness:
 	$(CARGO) test --release -p assay --test e2e --no-run
 	$(TARGET)/release/assay-test-services --postgres --rabbit -- \
 	  $(CARGO) test --release -p assay --test e2e -- --ignored --nocapture --test-threads 1 fairness
+
+# A quarter of an hour or more: `make test` includes 400 filters on both databases.
+test-read-model:
+	$(CARGO) test -p assay-export --test export --no-run
+	$(CARGO) build -p assay-testkit --bins
+	$(TARGET)/debug/assay-test-services --postgres -- \
+	  $(CARGO) test -p assay-export --test export -- --ignored --nocapture ten_thousand_filters
+
 screenshots:
 	scripts/packages.sh
 	$(CARGO) build -p assay --bins
@@ -85,6 +102,7 @@ flood:
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --package assay --bin assay --no-default-features -- -D warnings
 	$(CARGO) deny --all-features check
 	python3 training/check_corpus.py
 
@@ -93,7 +111,8 @@ chaos:
 	$(CARGO) build -p assay --bins
 	CHAOS_SEEDS=$(CHAOS_SEEDS) $(CARGO) nextest run -p assay --test chaos --run-ignored only --no-capture
 
-# Benchmarks against the limits of the databases; BENCH="imports --rounds 1" runs a part, BENCH=--quick is a smoke test.
+# Benchmarks against the limits of the databases; BENCH="imports --rounds 1" runs a part, BENCH=--quick is a smoke test,
+# BENCH="console --rows 5000000" the lists and pages over five million evaluations instead of one.
 bench:
 	$(CARGO) bench --profile dist -p assay --bench load -- $(BENCH)
 
@@ -154,7 +173,7 @@ corpus-check:
 	python3 training/check_corpus.py
 
 benchmark:
-	@$(CARGO) build --quiet --release --bin assay
+	@$(CARGO) build --quiet $(STANDALONE)
 	@$(TARGET)/release/assay benchmark corpus --part dev
 	@echo
 	@$(TARGET)/release/assay benchmark corpus --part test

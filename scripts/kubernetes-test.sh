@@ -69,6 +69,12 @@ fi
 for overlay in deploy/kubernetes/overlays/*; do
   name=$(basename "$overlay")
   "${build[@]}" "$overlay" >"$work/$name.yaml"
+  # The same while the service secret is changed. Paths in a kustomization are relative.
+  rotation=$tools/rotation-$name
+  mkdir -p "$rotation"
+  printf 'resources: [../../../%s]\ncomponents: [../../../deploy/kubernetes/components/service-token-rotation]\n' "$overlay" \
+    >"$rotation/kustomization.yaml"
+  "${build[@]}" "$rotation" >"$work/$name-rotation.yaml"
 done
 deploy/kubernetes/secrets.sh >"$work/secrets.production.yaml"
 deploy/kubernetes/secrets.sh --dev >"$work/secrets.dev.yaml"
@@ -80,7 +86,8 @@ for overlay in deploy/kubernetes/overlays/*; do
   if [ -d "$tools/node_modules/@kubernetes-models" ]; then
     node tests/kubernetes/operators.mjs "$work/operators.json" "$tools/node_modules"
   fi
-  echo "overlay $name: built, valid and closed"
+  "$tools/bin/python" tests/kubernetes/overlay.py "$work/$name-rotation.yaml" "$work/secrets.$name.yaml" rotation >/dev/null
+  echo "overlay $name: built, valid and closed, also while the service secret is changed"
 done
 
 if [ -f deploy/observability/alerts/assay.yml ]; then

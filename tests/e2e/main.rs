@@ -112,10 +112,10 @@ scenarios! {
         /// `make flood`.
         #[ignore = "takes minutes: make flood"]
         flood = crate::scenarios::flood::full,
-        small_organization_does_not_wait_for_the_backlog_of_another = crate::scenarios::fairness::small,
+        small_organization_does_not_wait_for_the_backlog_of_another = crate::scenarios::fairness::order_of_turns,
         /// `make fairness`.
         #[ignore = "takes half an hour: make fairness"]
-        fairness = crate::scenarios::fairness::full,
+        fairness = crate::scenarios::fairness::latency_beside_backlog,
         graceful_shutdown_answers_received_requests = crate::scenarios::shutdown::under_load,
         second_stop_signal_ends_the_process_at_once = crate::scenarios::shutdown::twice,
         accepted_conversations_and_deletions_survive_a_crash = crate::scenarios::durability::run,

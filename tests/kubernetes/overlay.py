@@ -104,6 +104,15 @@ def check_files(name, spec, container):
                 error(f"{name}: {variable['name']} names {variable['value']}, which is not mounted")
 
 
+def check_service_secrets(objects, is_rotation):
+    """While the service secret is changed every role that has it accepts a second one; otherwise none does."""
+    first, second = "ASSAY_SECURITY__SERVICE_TOKEN_SECRET_FILE", "ASSAY_SECURITY__SERVICE_TOKEN_ACCEPTED_SECRET_FILE"
+    for name, (_, spec, _) in pods(objects).items():
+        variables = {variable["name"] for container in spec["containers"] for variable in container.get("env", [])}
+        if (second in variables) != (is_rotation and first in variables):
+            error(f"{name}: a second service secret is {'missing' if is_rotation else 'accepted, which no change of the secret needs'}")
+
+
 def check_references(objects, secrets):
     """Secrets, settings and Services lead somewhere."""
     known = {thing["metadata"]["name"] for thing in secrets}
@@ -239,6 +248,7 @@ def main():
     for name, (labels, spec, kind) in pods(objects).items():
         check_pod(name, labels, spec, kind)
     check_references(objects, secrets)
+    check_service_secrets(objects, sys.argv[3:] == ["rotation"])
     check_authorities(objects, secrets)
     check_arrows(objects)
     if errors:

@@ -1,4 +1,4 @@
-//! The result table: figure, limit in the same run, ratio and goal.
+//! The result table: figure, baseline in the same run, ratio and goal.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// Goal of a figure.
 #[derive(Clone, Copy, Debug)]
 pub enum Goal {
-    /// Minimum ratio of the figure to the limit.
+    /// Minimum ratio of the figure to the baseline.
     Ratio(f64),
     /// Maximum value.
     AtMost(f64),
@@ -18,45 +18,45 @@ pub enum Goal {
     None,
 }
 
-/// A measured figure and its limit; one value per round.
+/// A measured figure and its baseline; one value per round.
 pub struct Row {
     pub section: &'static str,
     pub what: String,
     pub unit: &'static str,
     pub ours: Vec<f64>,
-    /// Name and values of the limit; without values the goal is the limit.
-    pub limit: (String, Vec<f64>),
+    /// Name and values of the baseline: what the figure is compared with. Without values only the goal counts.
+    pub baseline: (String, Vec<f64>),
     pub goal: Goal,
 }
 
 impl Row {
-    /// A figure with a limit measured in the same rounds.
-    pub fn with_limit(
+    /// A figure with a baseline measured in the same rounds.
+    pub fn with_baseline(
         section: &'static str,
         what: impl Into<String>,
         unit: &'static str,
         ours: &[f64],
-        (limit, values): (&str, &[f64]),
+        (baseline, values): (&str, &[f64]),
         goal: Goal,
     ) -> Self {
-        let limit = (limit.to_owned(), values.to_vec());
-        Self { section, what: what.into(), unit, ours: ours.to_vec(), limit, goal }
+        let baseline = (baseline.to_owned(), values.to_vec());
+        Self { section, what: what.into(), unit, ours: ours.to_vec(), baseline, goal }
     }
 
     /// A figure with a goal only.
-    pub fn without_limit(
+    pub fn without_baseline(
         section: &'static str,
         what: impl Into<String>,
         unit: &'static str,
         ours: &[f64],
         goal: Goal,
     ) -> Self {
-        Self::with_limit(section, what, unit, ours, ("goal", &[]), goal)
+        Self::with_baseline(section, what, unit, ours, ("goal", &[]), goal)
     }
 
     /// Median of the ratios of the rounds: neighbours in time are compared with each other.
     fn ratio(&self) -> Option<f64> {
-        let ratios = self.ours.iter().zip(&self.limit.1).map(|(ours, limit)| ours / limit);
+        let ratios = self.ours.iter().zip(&self.baseline.1).map(|(ours, baseline)| ours / baseline);
         let ratios: Vec<f64> = ratios.collect();
         (!ratios.is_empty()).then(|| median(&ratios))
     }
@@ -69,11 +69,11 @@ impl Row {
         }
     }
 
-    fn line(&self, judges: bool) -> String {
-        let limit = if self.limit.1.is_empty() {
-            self.limit.0.clone()
+    fn line(&self, checks_goals: bool) -> String {
+        let baseline = if self.baseline.1.is_empty() {
+            self.baseline.0.clone()
         } else {
-            format!("{} = {}", self.limit.0, number(median(&self.limit.1)))
+            format!("{} = {}", self.baseline.0, number(median(&self.baseline.1)))
         };
         let goal = match self.goal {
             Goal::Ratio(goal) => format!("ratio ≥ {goal}"),
@@ -81,13 +81,13 @@ impl Row {
             Goal::None => String::new(),
         };
         let ratio = self.ratio().map(|ratio| format!("{ratio:.2}")).unwrap_or_default();
-        let reached = match self.reached().filter(|_| judges) {
+        let reached = match self.reached().filter(|_| checks_goals) {
             Some(true) => "yes",
             Some(false) => "**no**",
             None => "",
         };
         format!(
-            "| {} | {} | {} {} | {limit} | {ratio} | {goal} | {reached} |",
+            "| {} | {} | {} {} | {baseline} | {ratio} | {goal} | {reached} |",
             self.section,
             self.what,
             number(median(&self.ours)),
@@ -95,31 +95,31 @@ impl Row {
         )
     }
 
-    fn json(&self, judges: bool) -> Value {
+    fn json(&self, checks_goals: bool) -> Value {
         json!({
             "section": self.section, "what": self.what, "unit": self.unit, "rounds": self.ours,
-            "median": median(&self.ours), "limit": self.limit.0, "limit_rounds": self.limit.1,
-            "ratio": self.ratio(), "reached": self.reached().filter(|_| judges),
+            "median": median(&self.ours), "limit": self.baseline.0, "limit_rounds": self.baseline.1,
+            "ratio": self.ratio(), "reached": self.reached().filter(|_| checks_goals),
         })
     }
 }
 
 /// Everything that was measured.
 pub struct Report {
-    /// Whether the figures are long enough to judge goals.
-    judges: bool,
+    /// Whether the runs were long enough to compare figures with goals.
+    checks_goals: bool,
     rows: Vec<Row>,
     notes: Vec<String>,
 }
 
 impl Report {
-    /// With `judges` false, goals are not judged.
-    pub fn new(judges: bool) -> Self {
-        Self { judges, rows: Vec::new(), notes: Vec::new() }
+    /// With `checks_goals` false, figures are not compared with goals.
+    pub fn new(checks_goals: bool) -> Self {
+        Self { checks_goals, rows: Vec::new(), notes: Vec::new() }
     }
 
     pub fn add(&mut self, row: Row) {
-        println!("{}", row.line(self.judges));
+        println!("{}", row.line(self.checks_goals));
         self.rows.push(row);
     }
 
@@ -135,10 +135,10 @@ impl Report {
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("../bench");
         fs::create_dir_all(&folder)?;
         let mut text = String::from(
-            "| | what | measured | limit in the same run | ratio | goal | reached |\n|---|---|---|---|---|---|---|\n",
+            "| | what | measured | baseline in the same run | ratio | goal | reached |\n|---|---|---|---|---|---|---|\n",
         );
         for row in &self.rows {
-            let _ = writeln!(text, "{}", row.line(self.judges));
+            let _ = writeln!(text, "{}", row.line(self.checks_goals));
         }
         text.push('\n');
         for note in &self.notes {
@@ -146,7 +146,7 @@ impl Report {
         }
         println!("\n{text}");
         fs::write(folder.join("report.md"), text)?;
-        let rows: Vec<Value> = self.rows.iter().map(|row| row.json(self.judges)).collect();
+        let rows: Vec<Value> = self.rows.iter().map(|row| row.json(self.checks_goals)).collect();
         let all = json!({"figures": rows, "notes": self.notes});
         fs::write(folder.join("report.json"), serde_json::to_vec_pretty(&all)?)?;
         Ok(())

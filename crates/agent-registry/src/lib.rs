@@ -18,16 +18,16 @@ pub use self::start::{Dependencies, StartError, migrate, start};
 /// Operations on API keys, for the command line.
 pub mod keys {
     pub use crate::app::bootstrap::bootstrap;
-    pub use crate::app::create_key::{CreateKeyError, CreatedKey, NewKey, create};
+    pub use crate::app::create_key::{CreateKey, CreateKeyError, CreatedKey, create};
     pub use crate::app::list_keys::list;
     pub use crate::app::revoke_key::revoke;
-    pub use crate::domain::{InvalidLabel, KeyName, KeyRecord, OrganizationName, Revocation};
+    pub use crate::domain::{InvalidName, KeyName, KeyRecord, OrganizationName, Revocation};
     pub use crate::store::MAX_LISTED_KEYS;
 }
 
 /// Sessions of the console, for the command line.
 pub mod console {
-    pub use crate::app::console_sessions::{CreateLinkError, create_link};
+    pub use crate::app::console_sessions::{CreateSignInLinkError, create_sign_in_link};
 }
 
 /// Operations on retention periods, for the command line.

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use crate::app::bootstrap::bootstrap_until_done;
 use crate::app::record_key_use::{key_uses, record_key_uses};
 use crate::app::run_maintenance::run_maintenance;
-use crate::domain::{InvalidLabel, OrganizationName};
+use crate::domain::{InvalidName, OrganizationName};
 use crate::http::{self, Services};
 use crate::{Config, MIGRATIONS, SCHEMA, store};
 
@@ -41,7 +41,7 @@ pub enum StartError {
     #[error("agent-registry cannot serve: {0}")]
     Listener(#[from] std::io::Error),
     #[error("bootstrap_organization: {0}")]
-    Organization(#[from] InvalidLabel),
+    Organization(#[from] InvalidName),
     #[error("registry.transcript_retention_days or evaluation_retention_days: {0}")]
     RetentionPeriod(#[from] InvalidRetentionPeriod),
 }

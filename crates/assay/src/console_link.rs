@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use assay_agent_registry::console::{CreateLinkError, create_link};
+use assay_agent_registry::console::{CreateSignInLinkError, create_sign_in_link};
 use assay_agent_registry::keys::OrganizationName;
 use assay_platform::db::Database;
 
@@ -21,12 +21,12 @@ pub fn base_address(settings: &Settings, listen: SocketAddr) -> String {
 /// An address for one sign-in to the console of the organization, within the hour.
 ///
 /// # Errors
-/// [`CreateLinkError`].
+/// [`CreateSignInLinkError`].
 pub async fn sign_in_address(
     database: &Database,
     organization: OrganizationName,
     base: &str,
-) -> Result<String, CreateLinkError> {
-    let token = create_link(database, organization).await?;
+) -> Result<String, CreateSignInLinkError> {
+    let token = create_sign_in_link(database, organization).await?;
     Ok(format!("{base}/console/sign-in?token={}", token.reveal()))
 }

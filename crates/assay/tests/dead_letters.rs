@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use assay_contracts::event::{ConversationAccepted, Event as _};
 use assay_contracts::ids::OrganizationId;
-use assay_messaging::outbox::{self, DirectDispatch, Outbox, relay};
+use assay_messaging::outbox::{self, FastPathClaim, Outbox, relay};
 use assay_messaging::{Bus, BusSettings, Delivery, Handler, Outcome, OutgoingEvent, Subscription};
 use assay_platform::db::{Database, DatabaseSettings, Migrations};
 use assay_platform::runtime::{new_id, now};
@@ -262,7 +262,7 @@ impl Standalone {
             (0..count).map(|_| accepted(organization_id)).collect::<Result<_>>()?;
         let ids = events.iter().map(|event| event.id().to_string()).collect();
         let Database::Sqlite(sqlite) = &database else { panic!("this is SQLite") };
-        sqlite.write(move |connection| outbox::enqueue(connection, &events, DirectDispatch::NONE)).await?;
+        sqlite.write(move |connection| outbox::enqueue(connection, &events, FastPathClaim::NONE)).await?;
 
         let bus = Bus::open(&BusSettings::new("local:"))?;
         let outbox = Outbox::new(database);

@@ -58,11 +58,11 @@ pub(crate) enum AnswerError {
     #[error("{0}")]
     NoObject(NoObject),
     #[error("\"case\" is not the case number of the question")]
-    OtherCase,
+    WrongCaseNumber,
     #[error("\"{member}\" {rule}")]
     Member { member: String, rule: &'static str },
     #[error(
-        "no quote of \"{part}\" stands, word by word, in the text of the message that it names, written by somebody whose words count and seen by the customer"
+        "no quote of \"{part}\" is usable: each must be copied word for word from the message it names, and that message must be visible to the customer and written by an author who may be quoted"
     )]
     NoQuote { part: &'static str },
     #[error("\"resolution\" is based on the customer's confirmation and quotes no words of the customer")]
@@ -89,7 +89,7 @@ impl Answer {
             Err(error) => return Err(AnswerError::NoObject(error)),
         };
         if object["case"].as_str().map(str::trim) != Some(case) {
-            return Err(AnswerError::OtherCase);
+            return Err(AnswerError::WrongCaseNumber);
         }
         Ok(Self {
             resolution_accuracy: section(&object, "resolution_accuracy", score)?,

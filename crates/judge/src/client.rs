@@ -1,9 +1,9 @@
 //! The client of the endpoint: retries with backoff, omits unsupported parameters, and respects the spending cap.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use assay_platform::runtime::now;
+use assay_platform::runtime::{LockExt as _, now};
 use backon::{BackoffBuilder, ExponentialBuilder};
 use tokio::time::{Instant, sleep};
 
@@ -137,6 +137,6 @@ impl JudgeClient {
 
     /// Every change is a single step that does not panic.
     fn dialect(&self) -> MutexGuard<'_, Dialect> {
-        self.dialect.lock().unwrap_or_else(PoisonError::into_inner)
+        self.dialect.locked()
     }
 }

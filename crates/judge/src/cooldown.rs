@@ -1,8 +1,9 @@
 //! The cooldown of a failing endpoint: a queue must not wait for one timeout after another.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
+use assay_platform::runtime::LockExt as _;
 use tokio::time::Instant;
 
 /// Consecutive failures that start a cooldown.
@@ -60,7 +61,7 @@ impl Cooldown {
 
     /// Every change is a single step that does not panic.
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.locked()
     }
 }
 

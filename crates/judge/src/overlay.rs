@@ -52,6 +52,7 @@ pub(crate) fn overlay(
         );
         if let Some((smoothness_answer, ruled)) = answer.handoff_smoothness.zip(ruling.handoff_smoothness) {
             let smoothness = &mut dimensions.handoff_smoothness;
+            // 5.0 means that no handoff was needed; a lower score of the judge says that one was in play.
             smoothness.applicable |= ruled < Score::MAX;
             BY_JUDGE.clone_into(&mut smoothness.basis);
             DimensionMut::of_handoff(smoothness).replace(
@@ -64,6 +65,7 @@ pub(crate) fn overlay(
     }
     let ruled = ruling.resolution;
     let resolution = &mut evaluation.resolution;
+    // Not `ruled.basis`: where a human solved it, that is `HumanResolved`, although the customer may have confirmed it.
     let confirmed = answer.resolution.finding.basis == ResolutionBasis::CustomerConfirmed;
     resolution.customer_confirmed =
         confirmed || (resolution.customer_confirmed && ruled.status == ResolutionStatus::Resolved);
@@ -90,14 +92,15 @@ fn with_scorer(mut evaluation: Evaluation, kind: ScorerKind, model: &str, usage:
     evaluation
 }
 
-/// Flags disagreement. Under `advise`, a person decides on a disputed charge.
+/// Flags disagreement. Under `advise`, a charge whose status, solver or assessment differs between judge and built-in scorer goes
+/// to review.
 fn flag_disagreement(evaluation: &mut Evaluation, difference: Difference, policy: JudgePolicy) {
     if difference == Difference::Nothing {
         return;
     }
     evaluation.flags.push(Flag::JudgeDisagrees);
     let is_charged = evaluation.charge.assessment != ChargeAssessment::NotApplicable;
-    if policy == JudgePolicy::Advise && difference == Difference::Charge && is_charged {
+    if policy == JudgePolicy::Advise && difference == Difference::Verdict && is_charged {
         evaluation.charge.assessment = ChargeAssessment::Review;
     }
 }

@@ -1,8 +1,9 @@
 //! The daily spending cap. Counted in memory: the spending of this process since its start or midnight UTC.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use assay_contracts::time::Timestamp;
+use assay_platform::runtime::LockExt as _;
 
 const MILLIS_PER_DAY: i64 = 86_400_000;
 
@@ -67,7 +68,7 @@ impl Spending {
 
     /// Every change is a single step that does not panic.
     fn lock(&self) -> MutexGuard<'_, Account> {
-        self.account.lock().unwrap_or_else(PoisonError::into_inner)
+        self.account.locked()
     }
 }
 

@@ -16,7 +16,7 @@ mod table_text;
 
 use assay_scoring::ScorerError;
 
-pub use self::corpus::{Band, Benchmark, ConversationSet, Corpus, Estimate, Figures, Part, benchmark};
+pub use self::corpus::{Band, Benchmark, ConversationSet, Corpus, Estimate, Figures, Split, benchmark};
 pub use self::data::{DataError, Label, Labels, Reviewed};
 pub use self::describe::describe;
 pub use self::evaluate::evaluate;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use assay_contracts::evaluation::Evaluation;
 use assay_scoring::Scorer;
-use assay_scoring_fit::{Benchmark, Corpus, Part, benchmark};
+use assay_scoring_fit::{Benchmark, Corpus, Split, benchmark};
 
 /// An English writer with two raters, a German one with one.
 fn corpus(folder: &Path) {
@@ -47,7 +47,7 @@ fn corpus(folder: &Path) {
     write("conversations/c.txt", "### c-01 | a | b | c\nC: x\n= design: y\n");
 }
 
-fn measured(folder: &Path, part: Part) -> Benchmark {
+fn measured(folder: &Path, part: Split) -> Benchmark {
     let corpus = Corpus::read(folder, part).unwrap();
     let scorer = Scorer::builtin().unwrap();
     let evaluations: Vec<Evaluation> =
@@ -59,7 +59,7 @@ fn measured(folder: &Path, part: Part) -> Benchmark {
 fn sets_follow_wording_and_language() {
     let folder = tempfile::tempdir().unwrap();
     corpus(folder.path());
-    let found = measured(folder.path(), Part::Test);
+    let found = measured(folder.path(), Split::Test);
     let sets: Vec<(&str, usize)> =
         found.sets.iter().map(|set| (set.name.as_str(), set.conversations)).collect();
     assert_eq!(sets, [("everyday", 3), ("languages", 1), ("all", 4)]);
@@ -71,7 +71,7 @@ fn sets_follow_wording_and_language() {
 fn agreement_ignores_unrated_conversations() {
     let folder = tempfile::tempdir().unwrap();
     corpus(folder.path());
-    let found = measured(folder.path(), Part::Test);
+    let found = measured(folder.path(), Split::Test);
     let everyday = &found.sets[0];
     let (status, charge) = (everyday.scorer.status.unwrap(), everyday.scorer.charge.unwrap());
     // The raters of a-02 disagree on the status: on a tie the first in order counts.
@@ -91,8 +91,8 @@ fn agreement_ignores_unrated_conversations() {
 fn report_names_every_set_and_is_deterministic() {
     let folder = tempfile::tempdir().unwrap();
     corpus(folder.path());
-    let found = measured(folder.path(), Part::Test);
-    assert_eq!(found, measured(folder.path(), Part::Test));
+    let found = measured(folder.path(), Split::Test);
+    assert_eq!(found, measured(folder.path(), Split::Test));
     let text = found.to_string();
     assert!(text.starts_with("test: 4 rated conversations, 1 of them without scores; scorer "), "{text}");
     for name in ["everyday ", "languages ", "language de ", "  raters among themselves ", "0.8-1.0 "] {
@@ -104,31 +104,31 @@ fn report_names_every_set_and_is_deterministic() {
 fn incomplete_corpus_is_refused_with_file() {
     let folder = tempfile::tempdir().unwrap();
     corpus(folder.path());
-    let refused = |part: Part| Corpus::read(folder.path(), part).unwrap_err().to_string();
+    let refused = |part: Split| Corpus::read(folder.path(), part).unwrap_err().to_string();
     assert!(
-        refused(Part::Dev).contains("no rated conversations in the part `dev`"),
+        refused(Split::Dev).contains("no rated conversations in the part `dev`"),
         "{}",
-        refused(Part::Dev)
+        refused(Split::Dev)
     );
-    assert!(refused(Part::Train).contains("no rated conversations in the part `train`"));
+    assert!(refused(Split::Train).contains("no rated conversations in the part `train`"));
     fs::write(folder.path().join("ratings/z.r1.txt"), "").unwrap();
-    assert!(refused(Part::Test).contains("z.r1.txt, line 1: it must be called"), "{}", refused(Part::Test));
+    assert!(refused(Split::Test).contains("z.r1.txt, line 1: it must be called"), "{}", refused(Split::Test));
     fs::remove_file(folder.path().join("ratings/z.r1.txt")).unwrap();
     fs::write(folder.path().join("writers.tsv"), "writer\tpart\twording\tlanguage\na\ttests\ttone\ten\n")
         .unwrap();
     assert!(
-        refused(Part::Test).contains("writers.tsv, line 2: the part is `tests`"),
+        refused(Split::Test).contains("writers.tsv, line 2: the part is `tests`"),
         "{}",
-        refused(Part::Test)
+        refused(Split::Test)
     );
     fs::remove_file(folder.path().join("writers.tsv")).unwrap();
-    assert!(refused(Part::Test).contains("cannot read"), "{}", refused(Part::Test));
+    assert!(refused(Split::Test).contains("cannot read"), "{}", refused(Split::Test));
 }
 
 #[test]
 fn project_corpus_is_valid() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
-    for part in Part::ALL {
+    for part in Split::ALL {
         let corpus = Corpus::read(&folder, part).unwrap();
         assert!(corpus.conversations().count() > 100, "{part:?}");
     }

@@ -15,7 +15,7 @@ use std::path::Path;
 use assay_contracts::conversation::Conversation;
 use assay_contracts::evaluation::{Dimensions, Evaluation};
 use assay_scoring::Scorer;
-use assay_scoring_fit::{Corpus, Estimate, Figures, Part, benchmark, spearman};
+use assay_scoring_fit::{Corpus, Estimate, Figures, Split, benchmark, spearman};
 use measurement_data::measurement_data;
 use public::held_out;
 use serde_json::Value;
@@ -82,7 +82,7 @@ fn effort(scored: &Dimensions) -> f64 {
 #[test]
 fn held_out_writers_reach_their_floors() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
-    let corpus = Corpus::read(&folder, Part::Test).unwrap();
+    let corpus = Corpus::read(&folder, Split::Test).unwrap();
     let scorer = Scorer::builtin().unwrap();
     let evaluations: Vec<Evaluation> =
         corpus.conversations().map(|conversation| scorer.evaluate(conversation)).collect();

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::net::TcpListener;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::available_parallelism;
@@ -16,7 +17,7 @@ use assay_messaging::parking::{ParkedWork, Parking};
 use assay_messaging::{Bus, Subscription};
 use assay_platform::auth::{Audience, ServiceTokens};
 use assay_platform::db::{Clock, Database, DatabaseError, watch_clock};
-use assay_platform::runtime::{Phase, Tasks, now, periodically, timeout};
+use assay_platform::runtime::{BackgroundThreads, Phase, Tasks, now, periodically, timeout};
 use assay_platform::web::{ServerSettings, ServiceAuth, serve};
 use assay_scoring::{Scorer, ScorerError};
 use futures_util::future::join;
@@ -73,6 +74,8 @@ pub enum StartError {
     WeightsFile { path: PathBuf, cause: std::io::Error },
     #[error("scoring.weights, {path}: {cause}")]
     Weights { path: PathBuf, cause: ScorerError },
+    #[error("scoring-worker cannot start the threads of its scorer: {0}")]
+    Threads(std::io::Error),
     #[error("scoring-worker cannot listen: {0}")]
     Listen(#[from] std::io::Error),
 }
@@ -107,6 +110,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     let registry =
         Service::new(http, registry_url, Audience::AgentRegistry, tokens.clone(), REGISTRY_DEADLINE);
     let scorer = Arc::new(scorer(&config.weights)?.with_policy(config.policy()));
+    let threads = BackgroundThreads::new("scorer", processors()).map_err(StartError::Threads)?;
     let judge = Judge::open(&config.judge)?;
     let subscription = subscription(config.batch_size, config.max_in_flight);
     let parking = Parking::new(database.clone(), evaluated_together(&config, judge.as_ref()));
@@ -119,6 +123,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
         store: store.clone(),
         outbox: outbox.clone(),
         scorer,
+        threads,
         judging,
         subscribers: subscribers.clone(),
     };
@@ -136,11 +141,14 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     Ok(())
 }
 
+fn processors() -> NonZeroUsize {
+    available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
 /// Most conversations that are evaluated together. Few, so that the next organization has its turn within a second; enough for
 /// each processor to have another one while results are stored. A judge computes elsewhere: its concurrency counts.
 fn evaluated_together(config: &Config, judge: Option<&Judge>) -> usize {
-    let processors = available_parallelism().map_or(1, usize::from);
-    let of_processors = (CONVERSATIONS_PER_PROCESSOR * processors).max(MIN_CONVERSATIONS);
+    let of_processors = (CONVERSATIONS_PER_PROCESSOR * processors().get()).max(MIN_CONVERSATIONS);
     judge.map_or(of_processors, Judge::concurrency).min(config.batch_size)
 }
 

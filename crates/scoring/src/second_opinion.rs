@@ -101,7 +101,7 @@ pub enum Difference {
     /// More than a point in a score.
     Scores,
     /// Status, solver or charge.
-    Charge,
+    Verdict,
 }
 
 impl Scorer {
@@ -264,11 +264,11 @@ fn confidence(builtin: &Evaluation, verdict: &Verdict) -> Confidence {
 
 fn difference(builtin: &Evaluation, ruling: &Ruling) -> Difference {
     let RuledResolution { status, resolved_by, charge, .. } = &ruling.resolution;
-    let same_charge = *status == builtin.resolution.status
+    let same_verdict = *status == builtin.resolution.status
         && *resolved_by == builtin.resolution.resolved_by
         && charge.assessment == builtin.charge.assessment;
-    if !same_charge {
-        return Difference::Charge;
+    if !same_verdict {
+        return Difference::Verdict;
     }
     let Some(own) = builtin.axis.as_ref().map(|axis| &axis.dimensions) else { return Difference::Nothing };
     let handoff = ruling.handoff_smoothness.unwrap_or(own.handoff_smoothness.score);

@@ -77,7 +77,7 @@ fn opinion_overrides_builtin_evaluation() {
         assert_eq!((resolution.status, resolution.basis), (given.status, given.basis));
         assert_eq!(resolution.resolved_by, ResolvedBy::Customer);
         assert_eq!(resolution.charge.assessment, ChargeAssessment::Review);
-        assert_eq!(ruling.difference, Difference::Charge);
+        assert_eq!(ruling.difference, Difference::Verdict);
     }
 }
 
@@ -250,7 +250,7 @@ fn disagreement_lowers_confidence_of_resolution() {
     let (builtin, ruling) = rule(&SOLVED, opinion(2.0, 2.0, Status::Partial, Basis::AnswerGiven));
     assert!(builtin.resolution.confidence.value() > 0.5);
     assert!(ruling.resolution.confidence.value() < 0.5);
-    assert_eq!(ruling.difference, Difference::Charge);
+    assert_eq!(ruling.difference, Difference::Verdict);
     let accuracy = builtin.axis.unwrap().dimensions.resolution_accuracy.score.value();
     let lower = opinion(accuracy - 1.5, 4.4, Status::Resolved, Basis::CustomerConfirmed);
     assert_eq!(rule(&SOLVED, lower).1.difference, Difference::Scores);

@@ -22,8 +22,8 @@ pub struct Operation {
     pub query: Vec<String>,
     /// The documented statuses.
     pub statuses: BTreeSet<String>,
-    /// Whether it requires a credential, by document or code.
-    pub needs_key: bool,
+    /// Whether it requires a bearer token, an API key or a service's token, by document or code.
+    pub needs_token: bool,
 }
 
 impl Operation {
@@ -77,7 +77,7 @@ pub fn documented_operations(document: &Value) -> Result<Vec<Operation>> {
                     .flatten()
                     .map(|(status, _)| status.clone())
                     .collect(),
-                needs_key: operation["security"].as_array().is_some_and(|needs| !needs.is_empty()),
+                needs_token: operation["security"].as_array().is_some_and(|needs| !needs.is_empty()),
             });
         }
     }
@@ -120,14 +120,14 @@ fn crates() -> PathBuf {
 fn routes_in(source: &str) -> Result<Vec<Operation>> {
     let scope = literal_behind(source, "scope(");
     let mut operations = Vec::new();
-    // The gateway calls `resource` through a closure that adds the key.
+    // The gateway calls `resource` through `guarded`, which adds the key.
     let calls = source.match_indices("resource(").chain(source.match_indices("guarded("));
     for (at, call) in calls {
         let arguments = &source[at + call.len()..];
         let Some(path) = arguments.trim_start().strip_prefix('"').and_then(|rest| rest.split('"').next())
         else {
-            let is_closure = arguments.starts_with("path, routes)");
-            ensure!(is_closure, "a route whose path is no text: {:.60}", arguments);
+            let is_guarded = source[..at].ends_with("fn ") || arguments.starts_with("path, routes)");
+            ensure!(is_guarded, "a route whose path is no text: {:.60}", arguments);
             continue;
         };
         let begins = |begins: &[&str]| begins.iter().any(|begin| path.starts_with(begin));
@@ -137,9 +137,9 @@ fn routes_in(source: &str) -> Result<Vec<Operation>> {
         let end = arguments.find(']').context("a resource without its list of routes")?;
         for part in arguments[..end].split("(\"").skip(1) {
             let method = part.split('"').next().unwrap_or_default().parse()?;
-            let (parameters, needs_key) = (parameters(&path), path.starts_with("/internal/"));
+            let (parameters, needs_token) = (parameters(&path), path.starts_with("/internal/"));
             let (path, query, statuses) = (path.clone(), Vec::new(), BTreeSet::new());
-            operations.push(Operation { method, path, parameters, query, statuses, needs_key });
+            operations.push(Operation { method, path, parameters, query, statuses, needs_token });
         }
     }
     Ok(operations)

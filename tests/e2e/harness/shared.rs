@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, ensure};
+use assay_platform::runtime::LockExt as _;
 
 use super::private_stack::PrivateStack;
 use super::stack::{Kind, Stack};
@@ -37,7 +38,7 @@ pub fn run_shared(kind: Kind, scenarios: &[Scenario]) -> Result<()> {
 
 fn run_all(stack: &PrivateStack, scenarios: VecDeque<Scenario>) -> Result<()> {
     let (queue, cases) = (Mutex::new(scenarios), Mutex::new(Cases::default()));
-    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    let next = || queue.locked().pop_front();
     thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
@@ -51,7 +52,7 @@ fn run_all(stack: &PrivateStack, scenarios: VecDeque<Scenario>) -> Result<()> {
                     let seconds = began.elapsed().as_secs_f32();
                     // Best effort.
                     let _ = writeln!(std::io::stderr(), "{word} {name} in {seconds:.1} s");
-                    cases.lock().unwrap_or_else(PoisonError::into_inner).check(name, outcome);
+                    cases.locked().check(name, outcome);
                 }
             });
         }

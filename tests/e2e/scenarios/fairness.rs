@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use assay_platform::runtime::LockExt as _;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::{interval, sleep};
@@ -41,7 +42,7 @@ type Tickets = Arc<Mutex<Vec<String>>>;
 
 /// For every run of the tests: the order of evaluations, which does not depend on the speed of the machine. While the
 /// conversations of the small organization wait, the large one gets about as many evaluations, not its whole backlog.
-pub async fn small(stack: &mut PrivateStack) -> Result<()> {
+pub async fn order_of_turns(stack: &mut PrivateStack) -> Result<()> {
     const BACKLOG: usize = 600;
     const SMALL: usize = 20;
     let load = Load { backlog: BACKLOG, connections: 8, per_second: 0, time: Duration::ZERO };
@@ -90,7 +91,7 @@ async fn wait_for_backlog(load: &Load, tickets: &Tickets, importing: &mut JoinSe
 
 /// `make fairness`.
 #[allow(clippy::disallowed_methods, reason = "a setting of the test, not of the product")]
-pub async fn full(stack: &mut PrivateStack) -> Result<()> {
+pub async fn latency_beside_backlog(stack: &mut PrivateStack) -> Result<()> {
     let backlog = std::env::var("FAIRNESS_CONVERSATIONS").ok().map(|count| count.parse()).transpose()?;
     let backlog = backlog.unwrap_or(1_000_000);
     measure(stack, Load { backlog, connections: 128, per_second: 10, time: Duration::from_secs(60) }).await
@@ -180,7 +181,8 @@ async fn import_and_wait_for_evaluation(api: Api, number: usize) -> Result<Durat
     Ok(accepted.elapsed())
 }
 
-/// How many tickets are evaluated: about, because they are evaluated in about this order.
+/// Number of evaluated tickets, found by binary search; approximate, because evaluation only roughly follows the order of
+/// acceptance.
 async fn evaluated(api: &Api, tickets: &Tickets) -> Result<usize> {
     let tickets = lock(tickets).clone();
     let (mut done, mut pending) = (0, tickets.len());
@@ -223,5 +225,5 @@ async fn status(api: &Api, ticket: &str) -> Result<String> {
 }
 
 fn lock(tickets: &Tickets) -> std::sync::MutexGuard<'_, Vec<String>> {
-    tickets.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    tickets.locked()
 }

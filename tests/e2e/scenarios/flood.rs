@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use assay_platform::runtime::LockExt as _;
 use futures_util::future::join_all;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use reqwest::Method;
@@ -60,7 +61,7 @@ pub async fn full(stack: &mut PrivateStack) -> Result<()> {
 
 async fn flood(stack: &mut PrivateStack, mut flood: Flood) -> Result<()> {
     flood.idle = flood.idle.min(room_for_idle(&flood)?);
-    // The default configuration.
+    // The product's default: the test harness shortens it to 3 s.
     stack.start_with(&[("ASSAY_GATEWAY__BODY_DEADLINE_SECONDS", "30")]).await?;
     stack.api()?.post("/v1/assess", &conversation("before")).await?.expect_status(202)?;
 
@@ -70,10 +71,16 @@ async fn flood(stack: &mut PrivateStack, mut flood: Flood) -> Result<()> {
     let idle = open_idle(stack, flood.idle).await?;
     let (heads, bodies) = (Answers::default(), Answers::default());
     for number in 0..flood.slow_heads {
-        trickling.spawn(trickle(place(stack), slow_head(), heads.clone(), is_over.clone(), number));
+        trickling.spawn(trickle(host_and_port(stack), slow_head(), heads.clone(), is_over.clone(), number));
     }
     for number in 0..flood.slow_bodies {
-        trickling.spawn(trickle(place(stack), slow_body(stack), bodies.clone(), is_over.clone(), number));
+        trickling.spawn(trickle(
+            host_and_port(stack),
+            slow_body(stack),
+            bodies.clone(),
+            is_over.clone(),
+            number,
+        ));
     }
     let mut good = JoinSet::new();
     good.spawn(well_behaved_client(stack.api()?, is_over.clone()));
@@ -105,7 +112,7 @@ async fn flood(stack: &mut PrivateStack, mut flood: Flood) -> Result<()> {
     Ok(())
 }
 
-/// Connections that may be idle: fewer where the system allows too few open files.
+/// Raises the limit of open files, and returns how many idle connections fit under it.
 fn room_for_idle(flood: &Flood) -> Result<usize> {
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
     setrlimit(Resource::RLIMIT_NOFILE, most, most)?;
@@ -117,13 +124,13 @@ fn room_for_idle(flood: &Flood) -> Result<usize> {
     Ok(room)
 }
 
-fn place(stack: &Stack) -> String {
+fn host_and_port(stack: &Stack) -> String {
     stack.base_url().trim_start_matches("http://").to_owned()
 }
 
 /// Idle keep-alive connections after one request.
 async fn open_idle(stack: &Stack, count: usize) -> Result<Vec<TcpStream>> {
-    let address = place(stack);
+    let address = host_and_port(stack);
     let mut connections = Vec::with_capacity(count);
     for _ in 0..count.div_ceil(200) {
         let opened = join_all((0..200.min(count - connections.len())).map(|_| async {
@@ -201,7 +208,7 @@ async fn send_large(stack: &Stack, number: usize, answers: Answers) {
     let text = body.to_string();
     let Some((before, after)) = text.split_once("CONTENT") else { return count(&answers, "no body") };
     let length = before.len() + LARGE + after.len();
-    let opened = timeout(TIMEOUT, TcpStream::connect(place(stack))).await;
+    let opened = timeout(TIMEOUT, TcpStream::connect(host_and_port(stack))).await;
     let Ok(Ok(connection)) = opened else { return count(&answers, "not connected") };
     let (mut reader, mut writer) = connection.into_split();
     let filler = "lorem ipsum ".repeat(LARGE / 12 + 1);
@@ -270,7 +277,7 @@ fn count(answers: &Answers, answer: &str) {
 }
 
 fn lock(answers: &Answers) -> std::sync::MutexGuard<'_, BTreeMap<String, usize>> {
-    answers.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    answers.locked()
 }
 
 /// Peak resident memory of a process since its start.

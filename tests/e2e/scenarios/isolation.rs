@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, bail, ensure};
 use assay_agent_registry::SCHEMA;
-use assay_agent_registry::keys::{self, KeyName, NewKey, OrganizationName};
+use assay_agent_registry::keys::{self, CreateKey, KeyName, OrganizationName};
 use assay_contracts::tenant::Scopes;
 use assay_platform::db::{Database, DatabaseSettings};
 use assay_platform::runtime::now;
@@ -164,7 +164,7 @@ impl Owner {
 
     /// The owner's ids are valid. Operations that change something are skipped.
     async fn may_use(&self, operation: &Operation) -> Result<()> {
-        if operation.method != Method::GET || operation.parameters.is_empty() || !operation.needs_key {
+        if operation.method != Method::GET || operation.parameters.is_empty() || !operation.needs_token {
             return Ok(());
         }
         let reply = ask(&self.api, operation, &self.ids_in(&operation.path)?).await?;
@@ -233,7 +233,7 @@ fn same_problem(one: &Reply, other: &Reply) -> Result<()> {
 
 fn open_operations(operations: &[Operation]) -> Result<()> {
     let open: BTreeSet<String> =
-        operations.iter().filter(|operation| !operation.needs_key).map(ToString::to_string).collect();
+        operations.iter().filter(|operation| !operation.needs_token).map(ToString::to_string).collect();
     let allowed = WITHOUT_KEY.map(str::to_owned).into();
     ensure!(open == allowed, "without a key: {open:?} instead of {allowed:?}");
     Ok(())
@@ -250,7 +250,7 @@ async fn invalid_keys(stack: &Stack, operations: &[Operation]) -> Result<()> {
     let mut cases = Cases::default();
     for key in keys {
         let api = stack.api_with(key.map(|key| key as &str))?;
-        for operation in operations.iter().filter(|operation| operation.needs_key) {
+        for operation in operations.iter().filter(|operation| operation.needs_token) {
             cases.check(format!("{operation} with {key:?}"), is_unauthorized(stack, &api, operation).await);
         }
     }
@@ -261,7 +261,7 @@ async fn invalid_keys(stack: &Stack, operations: &[Operation]) -> Result<()> {
 async fn expired_key(stack: &Stack) -> Result<String> {
     let settings =
         DatabaseSettings { database_url: stack.registry_database_url().into(), database_pool_size: 1 };
-    let new = NewKey {
+    let new = CreateKey {
         organization: OrganizationName::parse(&stack.other("expired"))?,
         name: KeyName::parse("short")?,
         scopes: Scopes::default_for_keys(),
@@ -307,7 +307,7 @@ async fn scopes(stack: &Stack, operations: &[Operation]) -> Result<()> {
         holders.push((scope, stack.api_with(Some(&key))?));
     }
     let mut cases = Cases::default();
-    for operation in operations.iter().filter(|operation| operation.needs_key) {
+    for operation in operations.iter().filter(|operation| operation.needs_token) {
         let mut admitted = Vec::new();
         for (scope, api) in &holders {
             let reply = ask(api, operation, &[UNKNOWN_ID, UNKNOWN_ID]).await?;

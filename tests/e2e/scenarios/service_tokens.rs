@@ -51,7 +51,10 @@ pub async fn run(stack: &Stack) -> Result<()> {
             if WITHOUT_TOKEN.contains(&operation.to_string().as_str()) {
                 continue;
             }
-            ensure!(operation.needs_key, "{name}: {operation} is not among the internal routes");
+            ensure!(
+                operation.needs_token,
+                "{name}: {operation} is served without a token: add it to WITHOUT_TOKEN or move it under /internal/"
+            );
             cases.check(
                 format!("{name}: {operation}: good tokens"),
                 admits(&service, &operation, &forge).await,

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use assay_platform::http_client::client_builder;
 use assay_testkit::launcher::{Instance, Launcher, Settings, set_addresses};
 use reqwest::{Client, Method};
@@ -146,6 +146,14 @@ impl Cluster {
         let status = answer.status().as_u16();
         let body = answer.bytes().await?;
         Ok((status, serde_json::from_slice(&body).unwrap_or(Value::Null)))
+    }
+
+    /// An address that signs in to the console once.
+    pub async fn console_link(&self) -> Result<String> {
+        let url = format!("http://{}", self.gateway);
+        let output = self.launcher.command(&["console", "link", "--url", &url]).output().await?;
+        ensure!(output.status.success(), "assay console link: {output:?}");
+        Ok(String::from_utf8(output.stdout)?.trim().to_owned())
     }
 
     /// Number of retried deliveries, from the logs.

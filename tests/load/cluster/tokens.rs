@@ -1,11 +1,11 @@
 //! Service tokens, as the gateway makes them.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use assay_platform::auth::{Audience, ServiceClaims, ServiceTokens};
-use assay_platform::runtime::now;
+use assay_platform::runtime::{LockExt as _, now};
 
 use super::{Cluster, SERVICE_SECRET};
 
@@ -24,7 +24,7 @@ impl Cluster {
         let first = (Instant::now(), tokens.issue(audience, &claims, now())?);
         let current = Mutex::new(first);
         Ok(move || {
-            let mut current = current.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut current = current.locked();
             if current.0.elapsed() > RENEWED_AFTER {
                 // An empty token is refused, which fails the run.
                 let token = tokens.issue(audience, &claims, now()).unwrap_or_default();

@@ -75,20 +75,34 @@ fn add(report: &mut Report, figures: &Figures, pace: Pace) {
         "imports evaluated and in the read model, for {} s, {BACKLOG} waiting at most",
         pace.sustained.as_secs()
     );
-    let limit = "imports accepted while nothing is evaluated";
-    let accepted = (limit, &figures.accepted[..]);
-    report.add(Row::with_limit("b", what, "/s", &figures.evaluated, accepted, Goal::Ratio(0.5)));
-    let accepted = (limit, &figures.accepted_p50[..]);
-    report.add(Row::with_limit("b", "p50 of an import meanwhile", "ms", &figures.p50, accepted, Goal::None));
-    let accepted = (limit, &figures.accepted_p99[..]);
-    report.add(Row::with_limit("b", "p99 of an import meanwhile", "ms", &figures.p99, accepted, Goal::None));
+    let baseline = "imports accepted while nothing is evaluated";
+    let accepted = (baseline, &figures.accepted[..]);
+    report.add(Row::with_baseline("evaluated", what, "/s", &figures.evaluated, accepted, Goal::Ratio(0.5)));
+    let accepted = (baseline, &figures.accepted_p50[..]);
+    report.add(Row::with_baseline(
+        "evaluated",
+        "p50 of an import meanwhile",
+        "ms",
+        &figures.p50,
+        accepted,
+        Goal::None,
+    ));
+    let accepted = (baseline, &figures.accepted_p99[..]);
+    report.add(Row::with_baseline(
+        "evaluated",
+        "p99 of an import meanwhile",
+        "ms",
+        &figures.p99,
+        accepted,
+        Goal::None,
+    ));
     // The latency at this backlog.
     let drained: Vec<f64> = figures.evaluated.iter().map(|rate| BACKLOG as f64 / rate).collect();
     let drained = ("time in which as many are evaluated as may wait", &drained[..]);
     let what = "age of the oldest unscored meanwhile, at most";
-    report.add(Row::with_limit("b", what, "s", &figures.oldest, drained, Goal::None));
+    report.add(Row::with_baseline("evaluated", what, "s", &figures.oldest, drained, Goal::None));
     let what = "age of the oldest unscored at the end";
-    report.add(Row::with_limit("b", what, "s", &figures.oldest_at_end, drained, Goal::None));
+    report.add(Row::with_baseline("evaluated", what, "s", &figures.oldest_at_end, drained, Goal::None));
 }
 
 struct Round {

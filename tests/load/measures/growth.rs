@@ -75,19 +75,26 @@ fn add(report: &mut Report, stored: u64, figures: &Figures) {
     let few = (format!("the same with {FEW} stored at first"), &figures.few[..]);
     let few_p99 = (&few.0[..], &figures.few_p99[..]);
     let what = format!("imports accepted with {stored} tickets stored");
-    report.add(Row::with_limit("e", what, "/s", &figures.many, (&few.0, few.1), Goal::Ratio(0.8)));
+    report.add(Row::with_baseline("growth", what, "/s", &figures.many, (&few.0, few.1), Goal::Ratio(0.8)));
     let what = format!("p99 at half of it with {stored} tickets stored");
-    report.add(Row::with_limit("e", what, "ms", &figures.many_p99, few_p99, Goal::AtMost(MAX_P99_MS)));
+    report.add(Row::with_baseline(
+        "growth",
+        what,
+        "ms",
+        &figures.many_p99,
+        few_p99,
+        Goal::AtMost(MAX_P99_MS),
+    ));
 }
 
 fn add_sizes(report: &mut Report, sizes: Sizes, body: usize) {
     let tables = sizes.table_bytes_each();
     let body = ("its body as it was sent", &[body as f64][..]);
     let what = format!("tables of a stored ticket, with {} stored", sizes.tickets);
-    report.add(Row::with_limit("e", what, "B", &[tables], body, Goal::None));
+    report.add(Row::with_baseline("growth", what, "B", &[tables], body, Goal::None));
     let tables = ("its tables", &[tables][..]);
-    report.add(Row::with_limit(
-        "e",
+    report.add(Row::with_baseline(
+        "growth",
         "indexes of the same",
         "B",
         &[sizes.index_bytes_each()],

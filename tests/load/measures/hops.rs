@@ -66,11 +66,11 @@ pub async fn measure(
             }
         }
         let what = format!("{} through the gateway, {CONNECTIONS} clients", paths.what);
-        let limit = ("ingest called directly", &directly[..]);
-        report.add(Row::with_limit("d", what, "/s", &through_gateway, limit, Goal::Ratio(0.5)));
+        let baseline = ("ingest called directly", &directly[..]);
+        report.add(Row::with_baseline("hops", what, "/s", &through_gateway, baseline, Goal::Ratio(0.5)));
         if !selected.is_empty() {
-            let limit = ("pgbench selecting the same rows, 16 clients", &selected[..]);
-            report.add(Row::with_limit("d", "the same", "/s", &through_gateway, limit, Goal::None));
+            let baseline = ("pgbench selecting the same rows, 16 clients", &selected[..]);
+            report.add(Row::with_baseline("hops", "the same", "/s", &through_gateway, baseline, Goal::None));
         }
     }
     Ok(())

@@ -76,7 +76,7 @@ pub async fn measure(
     ));
     let load = ("time of the load", &[pace.sustained.as_secs_f64()][..]);
     let what = "time after the load until everything was evaluated and in the read model";
-    report.add(Row::with_limit("f", what, "s", &[settled], load, Goal::None));
+    report.add(Row::with_baseline("replicas", what, "s", &[settled], load, Goal::None));
     add(servers, pace, accepted, report)
 }
 
@@ -90,19 +90,25 @@ fn add(servers: &Servers, pace: Pace, accepted: u64, report: &mut Report) -> Res
         |queries: &[&str]| -> Result<f64> { queries.iter().map(|query| number(query).map(f64::abs)).sum() };
     let accepted = ("answered 202", &[accepted as f64][..]);
     let what = format!("evaluations of what two of every service accepted in {} s", pace.sustained.as_secs());
-    report.add(Row::with_limit("f", what, "", &[number(EVALUATIONS)?], accepted, Goal::Ratio(1.0)));
+    report.add(Row::with_baseline("replicas", what, "", &[number(EVALUATIONS)?], accepted, Goal::Ratio(1.0)));
     let what = "rows of them in the read model";
-    report.add(Row::with_limit("f", what, "", &[number(ROWS)?], accepted, Goal::Ratio(1.0)));
-    report.add(Row::without_limit("f", "conversations lost", "", &[all(&LOST)?], Goal::AtMost(0.0)));
-    report.add(Row::without_limit(
-        "f",
+    report.add(Row::with_baseline("replicas", what, "", &[number(ROWS)?], accepted, Goal::Ratio(1.0)));
+    report.add(Row::without_baseline(
+        "replicas",
+        "conversations lost",
+        "",
+        &[all(&LOST)?],
+        Goal::AtMost(0.0),
+    ));
+    report.add(Row::without_baseline(
+        "replicas",
         "conversations evaluated or taken in twice",
         "",
         &[all(&DUPLICATES)?],
         Goal::AtMost(0.0),
     ));
-    report.add(Row::without_limit(
-        "f",
+    report.add(Row::without_baseline(
+        "replicas",
         "events and evaluations given up",
         "",
         &[all(&ABANDONED)?],

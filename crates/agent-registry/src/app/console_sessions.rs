@@ -9,7 +9,9 @@ use assay_platform::db::{Database, DatabaseError};
 use assay_platform::runtime::{RandomnessUnavailable, new_id, now};
 
 use super::record_key_use::KeyUses;
-use crate::domain::{ActiveSession, LINK_MILLIS, OrganizationName, SessionLimits, SignIn, browser_name};
+use crate::domain::{
+    ActiveSession, OrganizationName, SIGN_IN_LINK_MILLIS, SessionLimits, SignIn, browser_name,
+};
 use crate::store::{self, SessionToStore, Store};
 
 /// The credential of a person who signs in.
@@ -19,7 +21,7 @@ pub enum Credential {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum CreateLinkError {
+pub enum CreateSignInLinkError {
     #[error("there is no organization with this name; `assay keys create` makes one")]
     UnknownOrganization,
     #[error(transparent)]
@@ -28,20 +30,20 @@ pub enum CreateLinkError {
     Database(#[from] DatabaseError),
 }
 
-/// A token that signs in to the console of an organization once, within the hour.
+/// Creates a sign-in link: its token signs in to the console of an organization once, within the hour.
 ///
 /// # Errors
-/// [`CreateLinkError`].
-pub async fn create_link(
+/// [`CreateSignInLinkError`].
+pub async fn create_sign_in_link(
     database: &Database,
     organization: OrganizationName,
-) -> Result<RandomToken, CreateLinkError> {
+) -> Result<RandomToken, CreateSignInLinkError> {
     let token = RandomToken::generate()?;
-    let expires_at = now().plus_millis(LINK_MILLIS);
-    if store::open(database).create_link(organization, token.hash(), expires_at).await? {
+    let expires_at = now().plus_millis(SIGN_IN_LINK_MILLIS);
+    if store::open(database).create_sign_in_link(organization, token.hash(), expires_at).await? {
         Ok(token)
     } else {
-        Err(CreateLinkError::UnknownOrganization)
+        Err(CreateSignInLinkError::UnknownOrganization)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::domain::{KeyName, OrganizationName};
 use crate::store::{self, KeyOwner, KeyStored, KeyToStore, Store};
 
 #[derive(Debug, Clone)]
-pub struct NewKey {
+pub struct CreateKey {
     /// Created when it does not exist.
     pub organization: OrganizationName,
     pub name: KeyName,
@@ -41,16 +41,16 @@ pub enum CreateKeyError {
 ///
 /// # Errors
 /// [`CreateKeyError`]; nothing is stored then.
-pub async fn create(database: &Database, new: NewKey) -> Result<CreatedKey, CreateKeyError> {
+pub async fn create(database: &Database, new: CreateKey) -> Result<CreatedKey, CreateKeyError> {
     let owner = KeyOwner::Named { name: new.organization, new_id: new_id() };
-    create_for(store::open(database).as_ref(), owner, new.name, new.scopes, new.expires_at).await
+    create_in_organization(store::open(database).as_ref(), owner, new.name, new.scopes, new.expires_at).await
 }
 
-/// [`create`] for an organization that may exist already.
+/// Creates a key in an organization: in one by its name, which is created when it does not exist, or in that of a caller.
 ///
 /// # Errors
 /// [`CreateKeyError`]; nothing is stored then.
-pub async fn create_for(
+pub async fn create_in_organization(
     store: &dyn Store,
     owner: KeyOwner,
     name: KeyName,

@@ -7,7 +7,7 @@ use assay_platform::db::DatabaseError;
 
 use crate::store::Store;
 
-/// Maximum number of ids of either kind: a conversation has at most 50 messages.
+/// Maximum number of ids of either kind. Twice the 50 messages of a conversation, each with one author.
 pub const MAX_IDS: usize = 100;
 
 #[derive(Debug, thiserror::Error)]

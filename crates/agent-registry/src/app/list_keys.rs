@@ -21,7 +21,7 @@ pub async fn list(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn list_of(
+pub async fn list_in_organization(
     store: &dyn Store,
     organization_id: OrganizationId,
 ) -> Result<Vec<KeyRecord>, DatabaseError> {

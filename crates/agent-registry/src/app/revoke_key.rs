@@ -15,11 +15,11 @@ pub async fn revoke(database: &Database, id: ApiKeyId) -> Result<Revocation, Dat
     store::open(database).revoke_key(id, None, now()).await
 }
 
-/// [`revoke`] for a person of one organization: keys of others are unknown.
+/// Revokes a key of one organization, as [`revoke`] does; keys of other organizations are unknown.
 ///
 /// # Errors
 /// When the database fails.
-pub async fn revoke_of(
+pub async fn revoke_in_organization(
     store: &dyn Store,
     organization_id: OrganizationId,
     id: ApiKeyId,

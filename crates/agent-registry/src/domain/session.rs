@@ -1,4 +1,4 @@
-//! Sessions of the console and the one-time addresses that begin them. Only hashes of their tokens are stored.
+//! Sessions of the console and the sign-in links that begin them. Only hashes of their tokens are stored.
 
 use assay_contracts::ids::{ApiKeyId, OrganizationId, SessionId};
 use assay_contracts::time::Timestamp;
@@ -6,8 +6,8 @@ use assay_platform::auth::TokenHash;
 
 use super::USE_INTERVAL_MILLIS;
 
-/// How long a one-time address can be used.
-pub const LINK_MILLIS: i64 = 60 * 60 * 1000;
+/// How long a sign-in link, the one-time address that begins a session, can be used.
+pub const SIGN_IN_LINK_MILLIS: i64 = 60 * 60 * 1000;
 
 /// Characters kept of a browser's name for itself.
 const MAX_BROWSER_CHARS: usize = 200;
@@ -24,7 +24,7 @@ pub struct SessionLimits {
 /// Who begins a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignIn {
-    /// The holder of a one-time address.
+    /// The holder of a sign-in link.
     Link(TokenHash),
     /// The holder of an API key; the session ends with the key.
     Key { id: ApiKeyId, organization_id: OrganizationId },

@@ -12,10 +12,10 @@ use assay_platform::auth::ApiKeyHash;
 use assay_platform::web::{Caller, WebError};
 
 use super::{Services, read_as};
-use crate::app::create_key::{CreateKeyError, create_for};
-use crate::app::list_keys::list_of;
+use crate::app::create_key::{CreateKeyError, create_in_organization};
+use crate::app::list_keys::list_in_organization;
 use crate::app::resolve_key::resolve_key;
-use crate::app::revoke_key::revoke_of;
+use crate::app::revoke_key::revoke_in_organization;
 use crate::domain::{KeyName, KeyRecord};
 use crate::store::KeyOwner;
 
@@ -37,25 +37,31 @@ pub async fn resolve(
 /// The keys of the organization, newest first.
 pub async fn list(caller: Caller, services: Data<Services>) -> Result<Json<KeyList>, WebError> {
     let organization_id = caller.tenant(Scope::Console)?.organization_id;
-    let keys = list_of(services.store.as_ref(), organization_id).await?;
+    let keys = list_in_organization(services.store.as_ref(), organization_id).await?;
     Ok(Json(KeyList { keys: keys.into_iter().map(entry).collect() }))
 }
 
-/// Creates a key for the organization: 201 with the key, which is not shown again.
+/// Creates a key for the organization: 201 with the key, which is not shown again. A key can do nothing that its maker cannot.
 pub async fn create(
     caller: Caller,
     services: Data<Services>,
     request: HttpRequest,
     payload: Payload,
 ) -> Result<HttpResponse, WebError> {
-    let organization_id = caller.tenant(Scope::Console)?.organization_id;
+    let maker = caller.tenant(Scope::Console)?;
     let body: NewKeyRequest = read_as(&request, payload).await?;
     let name = KeyName::parse(&body.name).map_err(|error| refused("/name", error.to_string()))?;
-    if body.scopes.to_string().is_empty() {
+    if body.scopes.is_empty() {
         return Err(refused("/scopes", "must name at least one".to_owned()));
     }
-    let owner = KeyOwner::Existing(organization_id);
-    let created = create_for(services.store.as_ref(), owner, name, body.scopes, body.expires_at).await?;
+    let beyond = body.scopes.without(&maker.scopes);
+    if !beyond.is_empty() {
+        let detail = format!("the caller has not these scopes, so it makes no key with them: {beyond}");
+        return Err(WebError::new(ProblemCode::Forbidden, detail));
+    }
+    let owner = KeyOwner::Existing(maker.organization_id);
+    let created =
+        create_in_organization(services.store.as_ref(), owner, name, body.scopes, body.expires_at).await?;
     let answer = NewKey { id: created.id, key: created.key.reveal().to_owned() };
     Ok(HttpResponse::Created().json(answer))
 }
@@ -69,7 +75,7 @@ pub async fn revoke(
     let organization_id = caller.tenant(Scope::Console)?.organization_id;
     let id: ApiKeyId =
         id.parse().map_err(|_| WebError::new(ProblemCode::InvalidRequest, "the id is not a key id"))?;
-    revoke_of(services.store.as_ref(), organization_id, id).await?;
+    revoke_in_organization(services.store.as_ref(), organization_id, id).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 

@@ -1,7 +1,10 @@
 //! The store of the registry: one trait, and one text of statements for both databases.
 
+#[cfg(feature = "distributed")]
 mod postgres;
 mod sqlite;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
@@ -137,15 +140,16 @@ pub trait Store: Send + Sync {
     /// Agents of an organization, newest first, at most [`MAX_LISTED_AGENTS`].
     async fn list_agents(&self, organization_id: OrganizationId) -> Result<Vec<Agent>, DatabaseError>;
 
-    /// Stores a one-time address; false when the organization does not exist.
-    async fn create_link(
+    /// Stores a sign-in link; false when the organization does not exist.
+    async fn create_sign_in_link(
         &self,
         organization: OrganizationName,
         token: TokenHash,
         expires_at: Timestamp,
     ) -> Result<bool, DatabaseError>;
 
-    /// Stores a session, and uses up the one-time address in the same transaction; `None` when that is unknown or expired.
+    /// Stores a session, and uses up the sign-in link in the same transaction. `None` when a sign-in link is used and it is unknown or
+    /// expired.
     async fn begin_session(&self, new: SessionToStore) -> Result<Option<ActiveSession>, DatabaseError>;
 
     /// The session with this token, unless it has ended, was last used at or before `idle_since`, or its API key has ended.
@@ -190,14 +194,15 @@ pub trait Store: Send + Sync {
     ) -> Result<Option<RetentionRecord>, DatabaseError>;
 
     /// Removes a batch of expired idempotency records and returns their number.
-    async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError>;
+    async fn prune_idempotency_records(&self, now: Timestamp) -> Result<usize, DatabaseError>;
 
-    /// Removes one-time addresses and sessions that have ended.
+    /// Removes sign-in links and sessions that have ended.
     async fn prune_sessions(&self, idle_since: Timestamp, now: Timestamp) -> Result<(), DatabaseError>;
 }
 
 pub fn open(database: &Database) -> Arc<dyn Store> {
     match database {
+        #[cfg(feature = "distributed")]
         Database::Postgres(postgres) => Arc::new(postgres::SqlStore::new(postgres.clone())),
         Database::Sqlite(sqlite) => Arc::new(sqlite::SqlStore::new(sqlite.clone())),
     }

@@ -9,7 +9,10 @@ pub(super) type Database = assay_platform::db::Sqlite;
 type IdType = diesel::sql_types::Text;
 
 #[path = "sql/mod.rs"]
-#[expect(clippy::duplicate_mod, reason = "one text of statements, compiled for both databases")]
+#[cfg_attr(
+    feature = "distributed",
+    expect(clippy::duplicate_mod, reason = "one text of statements, compiled for both databases")
+)]
 mod sql;
 pub(super) use self::sql::SqlStore;
 

@@ -1,7 +1,7 @@
 //! Sessions of the console: begin, use, end.
 
 use anyhow::{Context as _, Result};
-use assay_agent_registry::console::{CreateLinkError, create_link};
+use assay_agent_registry::console::{CreateSignInLinkError, create_sign_in_link};
 use assay_agent_registry::keys::{OrganizationName, create, revoke};
 use assay_contracts::console::{
     BeginSession, FindSession, FoundSession, Session, SessionList, SignInCredential, SignInOutcome,
@@ -15,13 +15,14 @@ use futures_util::future::try_join_all;
 use crate::test_app::{Member, TestApp, for_member, new_key};
 
 on_both_databases! { TestApp {
-    one_time_address_begins_one_session,
-    one_time_address_needs_an_organization,
+    sign_in_link_begins_one_session,
+    sign_in_link_needs_an_organization,
     key_needs_the_scope_console,
     session_ends_with_its_key,
     session_is_found_by_its_token_alone,
     sessions_are_listed_and_ended_within_the_organization,
     keys_are_managed_within_the_organization,
+    key_is_made_with_scopes_of_its_maker_only,
     agents_are_listed_within_the_organization,
 } }
 
@@ -35,7 +36,7 @@ async fn begin(app: &TestApp, credential: SignInCredential) -> Result<(SignInOut
 }
 
 async fn by_link(app: &TestApp, organization: &str) -> Result<(SignInOutcome, RandomToken)> {
-    let link = create_link(&app.database, OrganizationName::parse(organization)?).await?;
+    let link = create_sign_in_link(&app.database, OrganizationName::parse(organization)?).await?;
     begin(app, SignInCredential::LinkSha256(link.hash().to_string())).await
 }
 
@@ -59,9 +60,9 @@ async fn send(
     Ok(app.http.request(method, format!("{}{path}", app.address)).bearer_auth(token).send().await?)
 }
 
-async fn one_time_address_begins_one_session(app: TestApp) -> Result<()> {
+async fn sign_in_link_begins_one_session(app: TestApp) -> Result<()> {
     let member = app.member_of("acme").await?;
-    let link = create_link(&app.database, OrganizationName::parse("acme")?).await?;
+    let link = create_sign_in_link(&app.database, OrganizationName::parse("acme")?).await?;
     let credential = SignInCredential::LinkSha256(link.hash().to_string());
     let begun = try_join_all((0..6).map(|_| begin(&app, credential.clone()))).await?;
     let begun: Vec<_> = begun.into_iter().filter(|(outcome, _)| *outcome != SignInOutcome::Refused).collect();
@@ -73,9 +74,9 @@ async fn one_time_address_begins_one_session(app: TestApp) -> Result<()> {
     Ok(())
 }
 
-async fn one_time_address_needs_an_organization(app: TestApp) -> Result<()> {
-    let refused = create_link(&app.database, OrganizationName::parse("nobody")?).await;
-    assert!(matches!(refused, Err(CreateLinkError::UnknownOrganization)));
+async fn sign_in_link_needs_an_organization(app: TestApp) -> Result<()> {
+    let refused = create_sign_in_link(&app.database, OrganizationName::parse("nobody")?).await;
+    assert!(matches!(refused, Err(CreateSignInLinkError::UnknownOrganization)));
     Ok(())
 }
 
@@ -131,7 +132,7 @@ async fn sessions_are_listed_and_ended_within_the_organization(app: TestApp) -> 
 async fn keys_are_managed_within_the_organization(app: TestApp) -> Result<()> {
     let (acme, other) = (app.member_of("acme").await?, app.member_of("other").await?);
     let body = r#"{"name":"new","scopes":["assess"],"expires_at":null}"#.to_owned();
-    let created = app.post("/internal/v1/keys", &for_member(&acme, Scope::Console), body).await?;
+    let created = app.post("/internal/v1/keys", &session_of(&acme), body).await?;
     assert_eq!(created.status(), 201);
     let created: assay_contracts::console::NewKey = created.json().await?;
     let grant = app.resolve(&ApiKey::parse(&created.key)?).await?.grant.context("the key works")?;
@@ -149,11 +150,41 @@ async fn keys_are_managed_within_the_organization(app: TestApp) -> Result<()> {
         r#"{"name":"n","scopes":[]}"#,
         r#"{"name":"n","scopes":["assess"],"expires_at":1}"#,
     ] {
-        let refused =
-            app.post("/internal/v1/keys", &for_member(&acme, Scope::Console), body.to_owned()).await?;
+        let refused = app.post("/internal/v1/keys", &session_of(&acme), body.to_owned()).await?;
         assert_eq!(refused.status(), 400, "{body}");
     }
     Ok(())
+}
+
+async fn key_is_made_with_scopes_of_its_maker_only(app: TestApp) -> Result<()> {
+    let acme = app.member_of("acme").await?;
+    let session = session_of(&acme);
+    let admin = with_scopes(&acme, Scope::ALL);
+    for (maker, scopes, status) in [
+        (&session, r#"["assess","console"]"#, 201),
+        (&session, r#"["admin"]"#, 403),
+        (&session, r#"["assess","admin"]"#, 403),
+        (&for_member(&acme, Scope::Console), r#"["console"]"#, 201),
+        (&for_member(&acme, Scope::Console), r#"["transcripts:read"]"#, 403),
+        (&admin, r#"["admin"]"#, 201),
+    ] {
+        let body = format!(r#"{{"name":"new","scopes":{scopes}}}"#);
+        let response = app.post("/internal/v1/keys", maker, body).await?;
+        assert_eq!(response.status(), status, "{scopes} by {maker:?}");
+    }
+    let keys = assay_agent_registry::keys::list(&app.database, None).await?;
+    assert_eq!(keys.len(), 4, "refused ones are not stored");
+    Ok(())
+}
+
+/// What the console calls with for a person who is signed in.
+fn session_of(member: &Member) -> ServiceClaims {
+    with_scopes(member, Scope::ALL.into_iter().filter(|scope| *scope != Scope::Admin))
+}
+
+fn with_scopes(member: &Member, scopes: impl IntoIterator<Item = Scope>) -> ServiceClaims {
+    let scopes = Scopes::from_iter(scopes);
+    ServiceClaims::Tenant(Tenant { organization_id: member.organization_id, scopes })
 }
 
 async fn agents_are_listed_within_the_organization(app: TestApp) -> Result<()> {

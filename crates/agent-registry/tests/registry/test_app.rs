@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use assay_agent_registry::keys::{KeyName, NewKey, OrganizationName, create, list};
+use assay_agent_registry::keys::{CreateKey, KeyName, OrganizationName, create, list};
 use assay_agent_registry::{Config, Dependencies, MIGRATIONS, SCHEMA, start};
 use assay_contracts::ids::{ApiKeyId, OrganizationId};
 use assay_contracts::internal::{ResolveKey, ResolvedKey};
@@ -107,8 +107,8 @@ impl TestApp {
     }
 }
 
-pub fn new_key(organization: &str) -> Result<NewKey> {
-    Ok(NewKey {
+pub fn new_key(organization: &str) -> Result<CreateKey> {
+    Ok(CreateKey {
         organization: OrganizationName::parse(organization)?,
         name: KeyName::parse("test")?,
         scopes: Scopes::default_for_keys(),

@@ -41,8 +41,8 @@ comment. The requester and the roles of the users tell who is a customer and who
   intercom: conversations as \"Retrieve a conversation\" answers. Notes become internal comments, parts without a text \
 system events, bots the agent of --ai-agent, and bots of workflows (from_ai_agent: false) the system.
 
-Of a helpdesk, conversations come one a line, in an array, or in a page ({\"tickets\": [..]}, {\"conversations\": [..]}), and \
-JSON may be spread over lines. Messages are sorted by time, HTML becomes text, attachments become their names. What cannot be \
+A helpdesk's conversations come one a line, in an array, or in a page ({\"tickets\": [..]}, {\"conversations\": [..]}); their \
+JSON may span several lines. Messages are sorted by time, HTML becomes text, attachments become their names. What cannot be \
 told, such as an author without a role, is refused with a reason and never guessed.";
 
 #[derive(Args)]
@@ -84,7 +84,7 @@ pub struct ImportArguments {
     /// External id of the registered agent that the AI authors are.
     #[arg(long, value_name = "AGENT", help_heading = "Helpdesks")]
     pub ai_agent: Option<String>,
-    /// Author id of an AI agent in the helpdesk, with the registered agent that it is, unless that is --ai-agent; repeatable.
+    /// Helpdesk author that is an AI agent: ID, or ID=AGENT to map it to a registered agent other than --ai-agent; repeatable.
     #[arg(long, value_name = "ID[=AGENT]", help_heading = "Helpdesks")]
     pub ai_author: Vec<String>,
     /// Tool that AI messages are labelled with.

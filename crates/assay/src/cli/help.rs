@@ -57,6 +57,10 @@ const EXIT_CODES: [(&str, &str); 7] = [
     ("141", "standard output was closed by its reader"),
 ];
 
+/// What the executable of `make run` lacks (ADR 30).
+const LEFT_OUT: &str = "This build, made by `make run`, is for the standalone: it has no PostgreSQL, RabbitMQ, S3 and OTLP. \
+                        `cargo build --release` makes one that has them.";
+
 pub fn command() -> Command {
     let mut command = Cli::command();
     // Adds the command `help`.
@@ -75,6 +79,7 @@ pub fn command() -> Command {
         examples(&command),
         section(&command, "Environment", &owned(&ENVIRONMENT)),
         section(&command, "Exit codes", &owned(&EXIT_CODES)),
+        if cfg!(feature = "distributed") { String::new() } else { LEFT_OUT.to_owned() },
     ];
     let groups = groups.join("\n");
     let header = *command.get_styles().get_header();

@@ -37,7 +37,7 @@ pub enum Command {
     ScoringWorker,
     /// Fetch a file of evaluations: create an export, wait, download, verify.
     ///
-    /// The file gets its name only when it is whole and its SHA-256 is that of the service. A broken
+    /// The file appears under its name only after its length and SHA-256 match those that the service reported. A broken
     /// connection is resumed. Without options, this runs the role export: the read model and the export jobs.
     #[command(after_help = EXPORT_EXAMPLES)]
     Export(ExportArguments),

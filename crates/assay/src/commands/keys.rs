@@ -3,7 +3,7 @@
 use std::io::{Write, stderr, stdout};
 
 use anyhow::{Context, Result, bail};
-use assay_agent_registry::keys::{self, KeyName, KeyRecord, NewKey, OrganizationName, Revocation};
+use assay_agent_registry::keys::{self, CreateKey, KeyName, KeyRecord, OrganizationName, Revocation};
 use assay_contracts::tenant::{Scope, Scopes};
 use assay_contracts::time::Timestamp;
 use assay_platform::db::Database;
@@ -20,7 +20,7 @@ const DAY_MILLIS: i64 = 24 * 60 * 60 * 1000;
 pub async fn run(command: KeysCommand) -> Result<()> {
     match command {
         KeysCommand::Create { organization, name, scopes, expires_in_days, location } => {
-            let new = NewKey {
+            let new = CreateKey {
                 organization: OrganizationName::parse(&organization).context("--organization")?,
                 name: KeyName::parse(&name).context("--name")?,
                 scopes: parse_scopes(&scopes)?,
@@ -41,7 +41,7 @@ pub async fn run(command: KeysCommand) -> Result<()> {
     }
 }
 
-async fn create(database: Database, new: NewKey) -> Result<()> {
+async fn create(database: Database, new: CreateKey) -> Result<()> {
     let created = keys::create(&database, new).await?;
     writeln!(stdout(), "{}", created.key.reveal())?;
     writeln!(stderr(), "created key {}; it is not shown again", created.id)?;

@@ -1,10 +1,18 @@
 //! Start-up output: the address, that of the console, and on the very first start an API key with an example request.
+//!
+//! An address that signs in is a credential for an hour. It is printed on the first start, when nobody could have made another, and
+//! later to terminals only: the output of a process without one is kept by whatever collects logs.
 
-use std::io::{Write, stdout};
+use std::io::{IsTerminal, Write, stdout};
 use std::net::SocketAddr;
 
 use anyhow::Result;
 use assay_platform::auth::ApiKey;
+
+/// Whether standard output may be given an address that signs in.
+pub fn shows_credentials(is_first_start: bool) -> bool {
+    is_first_start || stdout().is_terminal()
+}
 
 /// Prints to standard output. Neither the console's address nor the key is shown again.
 pub fn print(address: SocketAddr, console: Option<&str>, first_key: Option<&ApiKey>) -> Result<()> {

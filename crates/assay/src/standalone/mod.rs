@@ -6,8 +6,8 @@ mod greeting;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use anyhow::{Context, Result};
-use assay_agent_registry::console::CreateLinkError;
-use assay_agent_registry::keys::{self, KeyName, NewKey, OrganizationName};
+use assay_agent_registry::console::CreateSignInLinkError;
+use assay_agent_registry::keys::{self, CreateKey, KeyName, OrganizationName};
 use assay_contracts::tenant::Scopes;
 use assay_platform::auth::ApiKey;
 use assay_platform::db::Database;
@@ -42,12 +42,17 @@ pub async fn run(arguments: StandaloneArguments) -> Result<()> {
     migrate_all(&settings).await?;
     release_claims_of_killed_process(&settings).await?;
     let address = public.local_addr()?;
+    let is_first_start = is_first_start(&settings).await?;
     let mut tasks = Tasks::new(Readiness::default());
     start_all(&settings, public, internal, &mut tasks)?;
     serve_metrics(&mut tasks, &mut telemetry)?;
     // Last: the key is shown once, and a failed start must not use that up.
     let first_key = first_key(&settings).await?;
-    let console = console_address(&settings, address).await?;
+    let console = if greeting::shows_credentials(is_first_start) {
+        console_address(&settings, address).await?
+    } else {
+        None
+    };
     greeting::print(address, console.as_deref(), first_key.as_ref())?;
     let result = roles::run_until_stopped(tasks, &settings).await;
     telemetry.shutdown().await;
@@ -134,6 +139,12 @@ fn start_all(
     roles::start_gateway(settings, public, tasks)
 }
 
+/// Whether nobody has a key yet, also not the bootstrap key.
+async fn is_first_start(settings: &Settings) -> Result<bool> {
+    let database = Database::open(&settings.registry.database(), assay_agent_registry::SCHEMA)?;
+    Ok(keys::list(&database, None).await?.is_empty())
+}
+
 /// On the very first start, without a key from the settings: an organization and a key for it.
 async fn first_key(settings: &Settings) -> Result<Option<ApiKey>> {
     if settings.bootstrap()?.is_some() {
@@ -143,7 +154,7 @@ async fn first_key(settings: &Settings) -> Result<Option<ApiKey>> {
     if !keys::list(&database, None).await?.is_empty() {
         return Ok(None);
     }
-    let new = NewKey {
+    let new = CreateKey {
         organization: OrganizationName::parse(&settings.bootstrap_organization)
             .context("bootstrap_organization")?,
         name: KeyName::parse("first start")?,
@@ -169,7 +180,7 @@ async fn console_address(settings: &Settings, address: SocketAddr) -> Result<Opt
     match sign_in_address(&database, organization, &base_address(settings, address)).await {
         Ok(address) => Ok(Some(address)),
         // There are keys, but none of this organization: `assay console link` names another.
-        Err(CreateLinkError::UnknownOrganization) => Ok(None),
+        Err(CreateSignInLinkError::UnknownOrganization) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

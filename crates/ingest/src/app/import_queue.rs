@@ -8,10 +8,11 @@
 //! Organizations take turns, and each may take up half of the queue: one that imports as fast as it can neither delays the
 //! imports of others by its own nor has them refused.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use assay_platform::db::DatabaseError;
+use assay_platform::runtime::LockExt as _;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -203,7 +204,7 @@ impl ImportQueue {
 
     fn lock(&self) -> MutexGuard<'_, QueueState> {
         // Nothing panics while the lock is held.
-        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.state.locked()
     }
 }
 

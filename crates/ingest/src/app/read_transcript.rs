@@ -44,11 +44,6 @@ pub async fn read_transcript(
 
 fn public(transcript: StoredTranscript) -> TicketTranscript<Box<RawValue>> {
     let ticket = transcript.ticket;
-    let agent = |agent: assay_contracts::event::AgentFacts| ItemAgent {
-        id: agent.id,
-        external_id: agent.external_id,
-        name: agent.name,
-    };
     TicketTranscript {
         ticket_id: ticket.id,
         external_id: ticket.external_id,
@@ -58,7 +53,7 @@ fn public(transcript: StoredTranscript) -> TicketTranscript<Box<RawValue>> {
         started_at: ticket.started_at,
         ended_at: ticket.ended_at,
         imported_at: ticket.imported_at,
-        agents: ticket.agents.into_iter().map(agent).collect(),
+        agents: ticket.agents.into_iter().map(ItemAgent::from).collect(),
         messages: transcript.conversation.messages,
     }
 }

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use assay_messaging::outbox::{Backlog, DirectDispatch, Outbox};
+use assay_messaging::outbox::{Backlog, FastPathClaim, Outbox};
 use assay_platform::db::idempotency::KeyReuse;
 use assay_platform::runtime::{now, timeout};
 use tokio_util::sync::CancellationToken;
@@ -13,8 +13,8 @@ use super::import_queue::{ImportQueue, Job, WriteResult};
 use crate::domain::{Import, ImportOutcome};
 use crate::store::Store;
 
-/// Pause between two attempts to prepare the tables.
-const PREPARE_RETRY: Duration = Duration::from_secs(1);
+/// Pause between two attempts to create the partitions.
+const PARTITIONS_RETRY: Duration = Duration::from_secs(1);
 
 /// A leader that is not done after this gives up leadership.
 const LEADER_TIMEOUT: Duration = Duration::from_millis(50);
@@ -32,7 +32,7 @@ pub struct Writer {
 
 /// Runs one writer until `stop`, and then until the queue is empty. A failure is sent to the requests of the failed batch.
 pub async fn write_imports(writer: Writer, stop: CancellationToken) {
-    if !prepare(writer.store.as_ref(), &stop).await {
+    if !create_partitions(writer.store.as_ref(), &stop).await {
         return;
     }
     while let Some((jobs, permit)) = writer.queue.take(&stop).await {
@@ -45,12 +45,12 @@ pub async fn write_imports(writer: Writer, stop: CancellationToken) {
     }
 }
 
-/// Prepares the tables before the first write: rows in the default partition have to be moved later. False when the process
-/// stops first.
-async fn prepare(store: &dyn Store, stop: &CancellationToken) -> bool {
-    while let Err(error) = store.prepare(now()).await {
+/// Creates this and next month's partitions before the first write; otherwise rows land in the default partition and must be moved
+/// later. False when the process stops first.
+async fn create_partitions(store: &dyn Store, stop: &CancellationToken) -> bool {
+    while let Err(error) = store.create_partitions(now()).await {
         tracing::warn!(cause = %error, "imports cannot be written yet: trying again");
-        if timeout(PREPARE_RETRY, stop.cancelled()).await.is_some() {
+        if timeout(PARTITIONS_RETRY, stop.cancelled()).await.is_some() {
             return false;
         }
     }
@@ -60,13 +60,13 @@ async fn prepare(store: &dyn Store, stop: &CancellationToken) -> bool {
 async fn write(writer: &Writer, jobs: Vec<Job>) {
     let Batch { unique, repeats } = Batch::of(jobs);
     let imports = unique.iter().map(|job| Arc::clone(&job.import)).collect();
-    let dispatch = writer.outbox.direct_dispatch();
-    let results = write_batch(writer.store.as_ref(), imports, dispatch).await;
+    let claim = writer.outbox.claim_fast_path();
+    let results = write_batch(writer.store.as_ref(), imports, claim).await;
     let accepted = unique.iter().zip(&results).filter(|(_, result)| is_accepted(result));
     let events: Vec<_> = accepted.map(|(job, _)| job.import.event.clone()).collect();
     if !events.is_empty() {
         writer.backlog.add(u64::try_from(events.len()).unwrap_or(u64::MAX));
-        writer.outbox.dispatch(dispatch, events);
+        writer.outbox.dispatch(claim, events);
     }
     for (first, repeat) in repeats {
         match result_of_repeat(&results[first], &unique[first].import, &repeat.import) {
@@ -85,12 +85,8 @@ fn is_accepted(result: &WriteResult) -> bool {
 
 /// One result per import. A batch that fails for good is retried one import at a time, so that an import which the database
 /// rejects does not fail the others; during an outage that would only delay every answer.
-async fn write_batch(
-    store: &dyn Store,
-    imports: Vec<Arc<Import>>,
-    dispatch: DirectDispatch,
-) -> Vec<WriteResult> {
-    let error = match store.accept_batch(imports.clone(), dispatch).await {
+async fn write_batch(store: &dyn Store, imports: Vec<Arc<Import>>, claim: FastPathClaim) -> Vec<WriteResult> {
+    let error = match store.accept_batch(imports.clone(), claim).await {
         Ok(outcomes) => return outcomes.into_iter().map(Ok).collect(),
         Err(error) => Arc::new(error),
     };
@@ -100,7 +96,7 @@ async fn write_batch(
     tracing::warn!(imports = imports.len(), cause = %error, "a batch failed: retrying its imports one at a time");
     let mut results = Vec::with_capacity(imports.len());
     for import in imports {
-        let result = match store.accept_batch(vec![import], dispatch).await {
+        let result = match store.accept_batch(vec![import], claim).await {
             Ok(outcomes) => outcomes.into_iter().next().map(Ok),
             Err(error) => Some(Err(Arc::new(error))),
         };

@@ -2,16 +2,19 @@
 
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse};
-use assay_contracts::evaluations::QueryReader;
+use assay_contracts::evaluations::CountQuery;
 use assay_contracts::internal::{Deletion, TicketCount};
 use assay_contracts::problem::ProblemCode;
 use assay_contracts::tenant::Scope;
 use assay_contracts::ticket::Ticket;
-use assay_platform::web::{Caller, WebError, all_query_pairs, invalid_parameter, invalid_query};
+use assay_platform::web::{Caller, WebError, all_query_pairs, invalid_query};
 
 use super::Services;
 use crate::app::delete_ticket::{DeleteTicketError, delete_ticket, find_deletion};
 use crate::app::read_ticket::read_ticket;
+
+/// Most tickets that are counted: their rows are read for the dates of the conversations.
+const MAX_COUNTED: u32 = 10_000;
 
 pub async fn read(
     caller: Caller,
@@ -43,19 +46,16 @@ pub async fn deletion(
     Ok(Json(find_deletion(services.store.as_ref(), organization_id, &id).await?))
 }
 
-/// Number of tickets with the id `since` or a later one whose conversations began between `from` and `to`.
+/// Number of tickets with the id `since` or a later one whose conversations began between `from` and `to`; of very many the newest.
 pub async fn count(
     caller: Caller,
     services: Data<Services>,
     request: HttpRequest,
 ) -> Result<Json<TicketCount>, WebError> {
     let organization_id = caller.tenant(Scope::EvaluationsRead)?.organization_id;
-    let mut query = QueryReader::new(all_query_pairs(&request));
-    let since = query.parsed("since", "must be a ticket id", |text| text.parse().ok());
-    let (from, to) = (query.moment("from"), query.moment("to"));
-    let (since, period) = query.finish((since, (from, to))).map_err(invalid_query)?;
-    let since = since.ok_or_else(|| invalid_parameter("since", "is required"))?;
-    Ok(Json(TicketCount { count: services.store.count_tickets(organization_id, since, period).await? }))
+    let CountQuery { period, since } = CountQuery::parse(all_query_pairs(&request)).map_err(invalid_query)?;
+    let period = (period.from, period.to);
+    Ok(Json(services.store.count_tickets(organization_id, since, period, MAX_COUNTED).await?))
 }
 
 impl From<DeleteTicketError> for WebError {

@@ -1,4 +1,5 @@
-//! `POST /internal/v1/transcripts`: transcripts for scoring-worker; `GET /internal/v1/tickets/{id}/transcript` for readers.
+//! `POST /internal/v1/transcripts`: transcripts for scoring-worker; `GET /internal/v1/tickets/{id}/transcript` for API clients and
+//! the console.
 
 use actix_web::http::header::ContentType;
 use actix_web::web::{Data, Path, Payload};
@@ -8,7 +9,7 @@ use assay_contracts::json::JsonFault;
 use assay_contracts::problem::ProblemCode;
 use assay_contracts::tenant::Scope;
 use assay_platform::runtime::blocking;
-use assay_platform::web::{Caller, WebError, tagged_json};
+use assay_platform::web::{Caller, WebError, json_with_etag};
 
 use super::Services;
 use crate::app::read_transcript::{ReadTranscriptError, read_transcript};
@@ -43,12 +44,12 @@ pub async fn read_one(
 ) -> Result<HttpResponse, WebError> {
     let organization_id = caller.tenant(Scope::TranscriptsRead)?.organization_id;
     let transcript = read_transcript(services.store.as_ref(), organization_id, &id).await?;
-    // As for several: up to four megabytes.
+    // Up to four megabytes: serialized off the request threads, as above.
     let body = blocking(move || serde_json::to_vec(&transcript))
         .await
         .map_err(|error| WebError::internal(&error))?;
     let body = body.map_err(|error| WebError::internal(&error))?;
-    Ok(tagged_json(&request, body.into()))
+    Ok(json_with_etag(&request, body.into()))
 }
 
 impl From<ReadTranscriptError> for WebError {

@@ -1,5 +1,6 @@
 //! The store of conversations: one trait of the role's use cases, implemented once (`sql`), compiled for each database.
 
+#[cfg(feature = "distributed")]
 mod postgres;
 mod rows;
 mod sqlite;
@@ -8,10 +9,10 @@ mod transcripts;
 use std::sync::Arc;
 
 use assay_contracts::ids::{OrganizationId, TicketId};
-use assay_contracts::internal::{TicketReference, UnreadableTranscript};
+use assay_contracts::internal::{TicketCount, TicketReference, UnreadableTranscript};
 use assay_contracts::ticket::Ticket;
 use assay_contracts::time::Timestamp;
-use assay_messaging::outbox::DirectDispatch;
+use assay_messaging::outbox::FastPathClaim;
 use assay_platform::db::{Database, DatabaseError};
 use async_trait::async_trait;
 
@@ -20,19 +21,19 @@ use crate::domain::{Import, ImportOutcome, RetentionCutoff, TicketDeletion};
 
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// Prepares the tables for writes: the partitions of the current and the next month. Idempotent.
-    async fn prepare(&self, now: Timestamp) -> Result<(), DatabaseError>;
+    /// Creates the partitions of the current and the next month. Idempotent.
+    async fn create_partitions(&self, now: Timestamp) -> Result<(), DatabaseError>;
 
     /// Moves rows out of the default partition and creates the partitions of the coming months. Idempotent.
     async fn maintain_partitions(&self, now: Timestamp) -> Result<(), DatabaseError>;
 
     /// Writes imports in one transaction and returns their outcomes in the same order. The idempotency keys must be distinct
-    /// (by organization and key); identities may repeat: the first one wins. `dispatch` selects how the events of accepted
+    /// (by organization and key); identities may repeat: the first one wins. `claim` selects how the events of accepted
     /// imports are written.
     async fn accept_batch(
         &self,
         imports: Vec<Arc<Import>>,
-        dispatch: DirectDispatch,
+        claim: FastPathClaim,
     ) -> Result<Vec<ImportOutcome>, DatabaseError>;
 
     async fn find_ticket(
@@ -69,13 +70,15 @@ pub trait Store: Send + Sync {
     /// Whether the transcript of a ticket was removed at the end of its retention period.
     async fn is_expired(&self, organization_id: OrganizationId, id: TicketId) -> Result<bool, DatabaseError>;
 
-    /// Number of tickets with the id `since` or a later one whose conversations began in the half-open period.
+    /// Number of tickets with the id `since` or a later one whose conversations began in the half-open period. Of more than
+    /// `limit` tickets the newest are counted, and the result says which is the first of them.
     async fn count_tickets(
         &self,
         organization_id: OrganizationId,
         since: TicketId,
         period: (Option<Timestamp>, Option<Timestamp>),
-    ) -> Result<u64, DatabaseError>;
+        limit: u32,
+    ) -> Result<TicketCount, DatabaseError>;
 
     /// Removes at most `limit` expired conversations of an organization, oldest first, with their display names, and writes
     /// the events, in one transaction; returns the number removed. Their identities stay used.
@@ -102,6 +105,7 @@ pub trait Store: Send + Sync {
 
 pub fn open(database: &Database) -> Arc<dyn Store> {
     match database {
+        #[cfg(feature = "distributed")]
         Database::Postgres(postgres) => Arc::new(postgres::SqlStore::new(postgres.clone())),
         Database::Sqlite(sqlite) => Arc::new(sqlite::SqlStore::new(sqlite.clone())),
     }

@@ -5,6 +5,7 @@ use assay_contracts::event::{AgentFacts, TicketFacts};
 use assay_contracts::internal::{
     StoredConversation, StoredTranscript, TicketReference, UnreadableTranscript,
 };
+use assay_contracts::ticket::MAX_SUBJECT_CHARS;
 use assay_contracts::time::Timestamp;
 use assay_platform::db::StoredId;
 use diesel::Queryable;
@@ -12,10 +13,6 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use crate::domain::{DecompressError, Participant, decompress, participants};
-
-/// Most characters of a subject in transcripts, and so in events and exports: a subject may be as large as a body. The ticket
-/// has all of it.
-pub(super) const MAX_SUBJECT_CHARS: usize = 1_000;
 
 /// The columns of the table, in its order.
 #[derive(Queryable)]

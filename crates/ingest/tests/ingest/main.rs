@@ -3,6 +3,7 @@
 mod agents;
 mod concurrency;
 mod conversations;
+mod counts;
 mod events;
 mod failures;
 mod idempotency;

@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use actix_web::middleware::from_fn;
 use actix_web::web::{Data, Json, get, post};
@@ -11,7 +11,7 @@ use assay_contracts::event::AgentFacts;
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::internal::{FindAgents, FoundAgents, OrganizationRetention, RetentionPage};
 use assay_platform::auth::{Audience, ServiceTokens};
-use assay_platform::runtime::{Phase, Tasks, new_id};
+use assay_platform::runtime::{LockExt as _, Phase, Tasks, new_id};
 use assay_platform::web::{
     Caller, ServerSettings, ServiceAuth, WebError, resource, serve, service_auth_middleware,
 };
@@ -67,7 +67,7 @@ impl Registry {
 
     /// Sets the retention periods; `None`: it answers 503.
     pub fn set_retention(&self, retention: Option<Vec<OrganizationRetention>>) {
-        *self.retention.lock().unwrap_or_else(PoisonError::into_inner) = retention;
+        *self.retention.locked() = retention;
     }
 
     /// Waits until a maintenance run that began after this call has ended; runs do not overlap.
@@ -108,7 +108,7 @@ async fn find(
 async fn retention(caller: Caller, registry: Data<Registry>) -> Result<Json<RetentionPage>, WebError> {
     caller.require_service()?;
     registry.retention_calls.fetch_add(1, Ordering::SeqCst);
-    let retention = registry.retention.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let retention = registry.retention.locked().clone();
     let organizations = retention.ok_or_else(|| WebError::unavailable(&"unavailable for a test"))?;
     Ok(Json(RetentionPage { organizations, next: None }))
 }

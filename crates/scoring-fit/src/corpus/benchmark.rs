@@ -4,7 +4,7 @@ use assay_contracts::evaluation::{ChargeAssessment, Evaluation, ResolutionStatus
 use serde::Serialize;
 
 use super::ratings::Rating;
-use super::{Corpus, Part, Rated, Wording};
+use super::{Corpus, Rated, Split, Wording};
 use crate::metrics::{confidence_interval, spearman};
 use crate::scored::scores_of;
 
@@ -20,8 +20,8 @@ const ENGLISH: &str = "en";
 /// Agreement of a scorer with the raters, by sets of conversations.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Benchmark {
-    /// Part of the corpus.
-    pub part: Part,
+    /// Split of the corpus.
+    pub part: Split,
     /// Version of the scorer.
     pub scorer_version: String,
     /// SHA-256 of the model and, where there are any, of the weights.

@@ -1,6 +1,6 @@
 //! The project's corpus: conversations, ratings by several raters, and the agreement of a scorer with the raters.
 //!
-//! A corpus is a folder: `writers.tsv` assigns each writer to a part, `conversations/WRITER.txt` has the conversations,
+//! A corpus is a folder: `writers.tsv` assigns each writer to a part (a [`Split`]), `conversations/WRITER.txt` has the conversations,
 //! `ratings/WRITER.RATER.txt` the ratings by one rater.
 
 mod benchmark;
@@ -20,20 +20,21 @@ use self::conversations::read_conversations;
 use self::ratings::{Rating, read_ratings};
 use crate::data::DataError;
 
-/// Split of the corpus, by writer. Nothing is fitted on `dev` or `test`, and nothing is chosen by `test`.
+/// Split of the corpus, by writer. The encoder is fitted on `train`, the linear step on `dev` (which also serves for choices and
+/// calibration); `test` is for reports only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Part {
-    /// For fitting.
+pub enum Split {
+    /// For fitting the encoder.
     Train,
-    /// For choosing between fits.
+    /// For fitting the linear step, for choices and for calibration.
     Dev,
-    /// For the final measurement.
+    /// For reports.
     Test,
 }
 
-impl Part {
-    /// Every part.
+impl Split {
+    /// Every split.
     pub const ALL: [Self; 3] = [Self::Train, Self::Dev, Self::Test];
 
     /// Name in `writers.tsv` and on the command line.
@@ -57,6 +58,7 @@ impl Part {
 enum Wording {
     Everyday,
     Unusual,
+    /// Tone and outcome disagree: friendly but unsolved, rude but solved.
     Tone,
 }
 
@@ -74,7 +76,7 @@ impl Wording {
 /// One line of `writers.tsv`.
 struct Writer {
     name: String,
-    part: Part,
+    part: Split,
     wording: Wording,
     language: String,
 }
@@ -90,19 +92,19 @@ struct Rated {
     ratings: Vec<Option<Rating>>,
 }
 
-/// The rated conversations of one part of a corpus.
+/// The rated conversations of one split of a corpus.
 #[derive(Debug)]
 pub struct Corpus {
-    part: Part,
+    part: Split,
     rated: Vec<Rated>,
 }
 
 impl Corpus {
-    /// Reads one part.
+    /// Reads one split.
     ///
     /// # Errors
-    /// When a file cannot be read, naming the file and the line that is wrong, or when nothing in the part is rated.
-    pub fn read(folder: &Path, part: Part) -> Result<Self, DataError> {
+    /// When a file cannot be read, naming the file and the line that is wrong, or when nothing in the split is rated.
+    pub fn read(folder: &Path, part: Split) -> Result<Self, DataError> {
         let writers = read_writers(&folder.join("writers.tsv"))?;
         let rating_files = rating_files(folder, &writers)?;
         let mut rated = Vec::new();
@@ -175,11 +177,11 @@ fn writer(line: &str) -> Result<Writer, String> {
     if name.is_empty() || language.is_empty() {
         return Err("the writer or the language is empty".to_owned());
     }
-    let (part, wording) = (Part::parse(part)?, Wording::parse(wording)?);
+    let (part, wording) = (Split::parse(part)?, Wording::parse(wording)?);
     Ok(Writer { name: (*name).to_owned(), part, wording, language: (*language).to_owned() })
 }
 
-/// All files of ratings, in order. A file of an unknown writer is an error: it would be ignored silently.
+/// All files of ratings, in order. A file of an unknown writer is an error; otherwise it would be skipped unnoticed.
 fn rating_files(folder: &Path, writers: &[Writer]) -> Result<Vec<PathBuf>, DataError> {
     let ratings = folder.join("ratings");
     let failed = |cause| DataError::File { path: ratings.clone(), cause };

@@ -12,7 +12,8 @@ use assay_contracts::evaluation::{ChargeAssessment, ResolutionStatus, ResolvedBy
 use super::read_text;
 use crate::data::DataError;
 
-/// Codes of acts.
+/// Codes of acts in corpus files (table in `corpus/PROTOCOL.md`), in the order of `scoring`'s `Act::ALL`: `fit` is `Act::Answer`,
+/// `beside` `MissPoint`, `act` `CarryOut`.
 const ACTS: [&str; 24] = [
     "ask", "tell", "confirm", "accept", "thank", "doubt", "reject", "repeat", "person", "quit", "back",
     "off", "irony", "fit", "beside", "askback", "act", "claim", "promise", "decline", "refuse", "handover",
@@ -113,7 +114,7 @@ fn check_acts(line: &str) -> Result<(), String> {
         }
         let mut acts = acts.split([',', ' ']).filter(|act| !act.is_empty());
         if let Some(unknown) = acts.find(|act| !ACTS.contains(act)) {
-            return Err(format!("`{unknown}` is nothing that an item does"));
+            return Err(format!("`{unknown}` is not the code of an act"));
         }
     }
     Ok(())
@@ -156,7 +157,7 @@ mod tests {
             ("w1-01 | 4 | 4 | 4 | - | bot | na | x\n", "line 1: by is `bot`"),
             ("w1-01 | 4 | 4 | 4 | - | ai | paid | x\n", "line 1: charge is `paid`"),
             ("w2-01 | 4 | 4 | 4 | - | ai | na | x\n", "line 1: there is no conversation w2-01"),
-            ("w1-01 | 4 | 4 | 4 | - | ai | na | x\n  1 asks\n", "line 2: `asks` is nothing"),
+            ("w1-01 | 4 | 4 | 4 | - | ai | na | x\n  1 asks\n", "line 2: `asks` is not the code"),
             ("w1-01 | 4 | 4 | 4 | - | ai | na | x\n  ask\n", "line 2: `ask` does not begin"),
         ];
         for (text, reason) in cases {

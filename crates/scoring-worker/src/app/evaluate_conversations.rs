@@ -14,7 +14,7 @@ use assay_contracts::internal::{TicketReference, Transcript, Transcripts, Unread
 use assay_messaging::all_or_each;
 use assay_messaging::outbox::Outbox;
 use assay_platform::db::DatabaseError;
-use assay_platform::runtime::{RequestContext, blocking};
+use assay_platform::runtime::{BackgroundThreads, RequestContext};
 use assay_scoring::Scorer;
 use futures_util::future::join_all;
 
@@ -35,6 +35,8 @@ pub(crate) struct EvaluateConversations {
     pub(crate) store: Arc<dyn EvaluationStore>,
     pub(crate) outbox: Outbox,
     pub(crate) scorer: Arc<Scorer>,
+    /// Where the scorer computes.
+    pub(crate) threads: BackgroundThreads,
     pub(crate) judging: Option<JudgeConversations>,
     pub(crate) subscribers: WebhookSubscribers,
 }
@@ -171,9 +173,9 @@ impl EvaluateConversations {
     }
 
     async fn record(&self, batch: Arc<Vec<NewEvaluation>>) -> Result<(), DatabaseError> {
-        let dispatch = self.outbox.direct_dispatch();
-        let events = self.store.record(batch, dispatch).await?;
-        self.outbox.dispatch(dispatch, events);
+        let claim = self.outbox.claim_fast_path();
+        let events = self.store.record(batch, claim).await?;
+        self.outbox.dispatch(claim, events);
         Ok(())
     }
 
@@ -247,7 +249,7 @@ impl EvaluateConversations {
             EvaluationOutcome::Evaluated { evaluation }
         };
         let work = move || transcripts.get(chunk).unwrap_or_default().iter().map(score).collect();
-        blocking(work).await.ok()
+        self.threads.run(work).await.ok()
     }
 }
 

@@ -6,7 +6,7 @@ use assay_contracts::evaluation::Evaluation;
 use assay_contracts::event::{ConversationEvaluated, ConversationsExpired, EvaluationOutcome, Event};
 use assay_contracts::ids::EventId;
 
-use assay_messaging::outbox::DirectDispatch;
+use assay_messaging::outbox::FastPathClaim;
 
 use super::WebhookSubscribers;
 use super::handle_error::HandleError;
@@ -32,7 +32,7 @@ pub(crate) async fn fail_expired(
             failures.push(new_evaluation(*event_id, None, organization_id, ticket, outcome, subscribers)?);
         }
     }
-    let events = store.record(Arc::new(failures), DirectDispatch::NONE).await?;
+    let events = store.record(Arc::new(failures), FastPathClaim::NONE).await?;
     // `record` skips the conversations that were evaluated in time.
     let failed =
         events.iter().filter(|event| event.topic() == ConversationEvaluated::<Box<Evaluation>>::TOPIC.name);

@@ -3,15 +3,16 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex};
 
 use assay_clients::WebhooksClient;
 use assay_contracts::ids::OrganizationId;
+use assay_platform::runtime::LockExt as _;
 
 /// The current set of subscribed organizations. Clones share it.
 #[derive(Clone)]
 pub(crate) struct WebhookSubscribers {
-    current: Arc<RwLock<Subscribers>>,
+    current: Arc<Mutex<Subscribers>>,
     webhooks: Option<WebhooksClient>,
     is_reachable: Arc<AtomicBool>,
 }
@@ -29,7 +30,7 @@ impl WebhookSubscribers {
     pub(crate) fn new(webhooks: Option<WebhooksClient>) -> Self {
         let current = if webhooks.is_some() { Subscribers::Unknown } else { Subscribers::Disabled };
         Self {
-            current: Arc::new(RwLock::new(current)),
+            current: Arc::new(Mutex::new(current)),
             webhooks,
             is_reachable: Arc::new(AtomicBool::new(true)),
         }
@@ -42,7 +43,7 @@ impl WebhookSubscribers {
 
     /// Whether evaluations of this organization are announced.
     pub(crate) fn includes(&self, organization_id: OrganizationId) -> bool {
-        match &*self.current.read().unwrap_or_else(PoisonError::into_inner) {
+        match &*self.current.locked() {
             Subscribers::Disabled => false,
             Subscribers::Unknown => true,
             Subscribers::Known(organizations) => organizations.contains(&organization_id),
@@ -55,7 +56,7 @@ impl WebhookSubscribers {
         match webhooks.subscribers().await {
             Ok(organizations) => {
                 let organizations = Subscribers::Known(organizations);
-                *self.current.write().unwrap_or_else(PoisonError::into_inner) = organizations;
+                *self.current.locked() = organizations;
                 if !self.is_reachable.swap(true, Ordering::Relaxed) {
                     tracing::info!("webhooks lists its subscribers again");
                 }
@@ -82,7 +83,7 @@ mod tests {
     fn unknown_subscribers_include_every_organization() {
         let (one, other) = (new_id(), new_id());
         let subscribers = |current| WebhookSubscribers {
-            current: Arc::new(RwLock::new(current)),
+            current: Arc::new(Mutex::new(current)),
             ..WebhookSubscribers::new(None)
         };
         assert!(!subscribers(Subscribers::Disabled).includes(one));

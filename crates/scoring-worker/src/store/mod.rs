@@ -1,5 +1,6 @@
 //! The store of evaluations: one trait, and one text of statements for both databases.
 
+#[cfg(feature = "distributed")]
 mod postgres;
 mod sqlite;
 
@@ -10,7 +11,7 @@ use assay_contracts::event::{ConversationEvaluated, EvaluationOutcome};
 use assay_contracts::ids::{EvaluationId, EventId, OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
 use assay_messaging::OutgoingEvent;
-use assay_messaging::outbox::DirectDispatch;
+use assay_messaging::outbox::FastPathClaim;
 use assay_platform::db::{Database, DatabaseError};
 use assay_platform::runtime::RequestContext;
 use async_trait::async_trait;
@@ -96,11 +97,11 @@ pub trait EvaluationStore: Send + Sync {
     /// Stores a batch in one transaction: inbox, evaluations, outbox. Skips events that were handled before and tickets
     /// that are evaluated already or deleted; an evaluation replaces a failure of [`Self::record_given_up`],
     /// with a later time, whenever each of them began: consumers keep the latest. Returns the events
-    /// it enqueued, claimed according to `dispatch`.
+    /// it enqueued, claimed according to `claim`.
     async fn record(
         &self,
         evaluations: Arc<Vec<NewEvaluation>>,
-        dispatch: DirectDispatch,
+        claim: FastPathClaim,
     ) -> Result<Vec<OutgoingEvent>, DatabaseError>;
 
     /// Stores the failure of a ticket whose event becomes a dead letter, in one transaction: evaluation, outbox. False when the
@@ -147,6 +148,7 @@ pub trait EvaluationStore: Send + Sync {
 
 pub fn open(database: Database) -> Arc<dyn EvaluationStore> {
     match database {
+        #[cfg(feature = "distributed")]
         Database::Postgres(postgres) => Arc::new(postgres::SqlStore::new(postgres)),
         Database::Sqlite(sqlite) => Arc::new(sqlite::SqlStore::new(sqlite)),
     }

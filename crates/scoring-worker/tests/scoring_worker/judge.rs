@@ -2,14 +2,14 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use anyhow::{Result, anyhow};
 use assay_contracts::evaluation::{FallbackReason, ScorerKind};
 use assay_contracts::event::EvaluationOutcome;
 use assay_contracts::tenant::Scope;
 use assay_messaging::{OutgoingEvent, PublishError};
-use assay_platform::runtime::{new_id, now};
+use assay_platform::runtime::{LockExt as _, new_id, now};
 use assay_testkit::stub_judge::{Question, Reply, StubJudge};
 use assay_testkit::{ServiceDatabase, eventually, on_both_databases};
 use serde_json::{Value, json};
@@ -52,20 +52,18 @@ impl Judged {
     fn on(database: ServiceDatabase) -> Result<Self> {
         let behaviour = Arc::new(Mutex::new(Behaviour::Good));
         let current = behaviour.clone();
-        let judge = StubJudge::start(move |question: &Question| {
-            match *current.lock().unwrap_or_else(PoisonError::into_inner) {
-                Behaviour::Good => {
-                    Reply::Text(question.answer(4.4, 4.1, "resolved", "customer_confirmed").to_string())
-                }
-                Behaviour::Broken => Reply::Raw(500, String::new(), "oops".to_owned()),
-                Behaviour::Silent => Reply::Hold,
+        let judge = StubJudge::start(move |question: &Question| match *current.locked() {
+            Behaviour::Good => {
+                Reply::Text(question.answer(4.4, 4.1, "resolved", "customer_confirmed").to_string())
             }
+            Behaviour::Broken => Reply::Raw(500, String::new(), "oops".to_owned()),
+            Behaviour::Silent => Reply::Hold,
         })?;
         Ok(Self { app: TestApp::run(database, &judge.url())?, judge, behaviour })
     }
 
     fn behave(&self, behaviour: Behaviour) {
-        *self.behaviour.lock().unwrap_or_else(PoisonError::into_inner) = behaviour;
+        *self.behaviour.locked() = behaviour;
     }
 
     fn calls(&self) -> usize {

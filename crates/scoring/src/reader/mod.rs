@@ -52,7 +52,7 @@ pub(crate) struct Metadata {
 pub(crate) struct Calibration {
     /// Temperature of the status logits.
     pub temperature: f64,
-    /// Intercept and slope, over the confidence of the status, of the logit that a score is within a point of the raters'.
+    /// Platt scaling: `[intercept, slope]`. logit P(score within one point of the raters') = intercept + slope × status confidence.
     pub resolution_accuracy: [f64; 2],
     /// The same for interaction effort.
     pub interaction_effort: [f64; 2],

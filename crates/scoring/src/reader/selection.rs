@@ -21,15 +21,16 @@ pub(crate) fn selected_messages(transcript: &Transcript<'_>, end: usize) -> Vec<
     let by_customer = |item: &Item<'_>| item.role == Role::Customer;
     let last_customer = items.iter().rposition(|item| by_customer(item) && !item.is_injected);
     let last_customer = last_customer.or_else(|| items.iter().rposition(by_customer));
-    let mut answered = false;
+    let mut had_reply = false;
     let mut read = Vec::with_capacity(items.len());
     for (index, item) in items.iter().enumerate() {
-        if item.role.is_unseen() {
+        if item.role.is_hidden_from_customer() {
             continue;
         }
-        let answers = item.role == Role::Ai && last_customer.is_some_and(|last| index > last);
-        let is_read = !(item.is_injected || answers && answered);
-        answered |= answers;
+        let is_after_customer = item.role == Role::Ai && last_customer.is_some_and(|last| index > last);
+        let is_read = !(item.is_injected || is_after_customer && had_reply);
+        // An injected reply counts as the first one, too.
+        had_reply |= is_after_customer;
         if is_read {
             read.push(SelectedMessage { item: index, role: item.role });
         }

@@ -58,7 +58,7 @@ impl Role {
     }
 
     /// Whether the customer never saw the item.
-    pub(crate) const fn is_unseen(self) -> bool {
+    pub(crate) const fn is_hidden_from_customer(self) -> bool {
         matches!(self, Self::Note | Self::System)
     }
 }
@@ -143,8 +143,10 @@ impl<'a> Transcript<'a> {
     pub(crate) fn read(injections: &InjectionDetector, conversation: &'a Conversation) -> Self {
         // Notes and events have a budget of their own, so that they never displace text that the customer saw.
         let budget_of = |unseen: bool| {
-            let texts =
-                conversation.messages.iter().filter(|message| Role::of(message).is_unseen() == unseen);
+            let texts = conversation
+                .messages
+                .iter()
+                .filter(|message| Role::of(message).is_hidden_from_customer() == unseen);
             byte_budget(texts.map(|message| message.content.len()))
         };
         let (of_seen, of_unseen) = (budget_of(false), budget_of(true));
@@ -152,7 +154,7 @@ impl<'a> Transcript<'a> {
             .messages
             .iter()
             .map(|message| {
-                let max_bytes = if Role::of(message).is_unseen() { of_unseen } else { of_seen };
+                let max_bytes = if Role::of(message).is_hidden_from_customer() { of_unseen } else { of_seen };
                 Item::read(message, max_bytes, injections.finds(&message.content))
             })
             .collect();

@@ -2,30 +2,34 @@
 //!
 //! The system's resolver blocks a thread and cannot be interrupted: a name server that does not answer holds it for tens of
 //! seconds, longer than the attempt. So the look-up itself holds its places, and an attempt that gets none before its
-//! deadline has failed and is retried.
+//! deadline has failed and is retried. The first look-up of an organization has places that no further ones of any
+//! organization can take: silent name servers of some organizations leave the others theirs.
 
 use std::collections::HashMap;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use assay_contracts::ids::OrganizationId;
-use assay_platform::runtime::{BoxError, blocking, spawn_and_wait};
-use tokio::sync::Semaphore;
+use assay_platform::runtime::{BoxError, LockExt as _, blocking, spawn_and_wait};
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
-/// Maximum number of threads that look names up.
-const LOOK_UPS: usize = 32;
+/// Maximum number of threads that look names up: for organizations with none under way, and beside these for further ones of
+/// all organizations.
+const FIRST_LOOK_UPS: usize = 128;
+const FURTHER_LOOK_UPS: usize = 32;
 
-/// Maximum number of these for one organization, whose name servers may never answer.
-const LOOK_UPS_PER_ORGANIZATION: usize = 8;
+/// Maximum number of further ones for one organization, whose name servers may never answer.
+const FURTHER_PER_ORGANIZATION: usize = 3;
 
 /// The addresses of a name, with port 0; blocks.
 type Resolver = Arc<dyn Fn(&str) -> io::Result<Vec<SocketAddr>> + Send + Sync>;
 
 pub(super) struct LookUps {
-    places: Arc<Semaphore>,
+    first: Arc<Semaphore>,
+    further: Arc<Semaphore>,
     /// Places of the organizations that have look-ups.
-    by_organization: Mutex<HashMap<OrganizationId, Arc<Semaphore>>>,
+    by_organization: Mutex<HashMap<OrganizationId, Arc<OwnPlaces>>>,
     /// Whether names of private networks may be meant.
     private_names: bool,
     resolver: Resolver,
@@ -38,8 +42,9 @@ impl LookUps {
     }
 
     fn by(private_names: bool, resolver: Resolver) -> Self {
-        let places = Arc::new(Semaphore::new(LOOK_UPS));
-        Self { places, by_organization: Mutex::default(), private_names, resolver }
+        let [first, further] =
+            [FIRST_LOOK_UPS, FURTHER_LOOK_UPS].map(|places| Arc::new(Semaphore::new(places)));
+        Self { first, further, by_organization: Mutex::default(), private_names, resolver }
     }
 
     /// The addresses of `name`. Dropping the future gives up the wait for places, and leaves a look-up that has begun alone.
@@ -49,14 +54,17 @@ impl LookUps {
         name: &str,
     ) -> Result<Vec<SocketAddr>, BoxError> {
         let names = candidates(name, self.private_names);
-        let (own, all) = (self.places_of(organization_id), self.places.clone());
+        let own = self.places_of(organization_id);
+        let (first, further) = (self.first.clone(), self.further.clone());
         let resolver = self.resolver.clone();
         let waiting = async move {
-            // In this order: waiting for a place of its own, an organization holds no common one.
-            let own = own.acquire_owned().await?;
-            let common = all.acquire_owned().await?;
+            let places = tokio::select! {
+                biased;
+                places = both(&own.first, first) => places?,
+                places = both(&own.further, further) => places?,
+            };
             let found = blocking(move || {
-                let _places = (own, common);
+                let _places = (own, places);
                 first_found(&names, &resolver)
             });
             Ok::<_, BoxError>(found.await??)
@@ -64,13 +72,32 @@ impl LookUps {
         spawn_and_wait(waiting).await?
     }
 
-    fn places_of(&self, organization_id: OrganizationId) -> Arc<Semaphore> {
-        // No code path panics while it holds the lock.
-        let mut organizations = self.by_organization.lock().unwrap_or_else(PoisonError::into_inner);
+    fn places_of(&self, organization_id: OrganizationId) -> Arc<OwnPlaces> {
+        let mut organizations = self.by_organization.locked();
         organizations.retain(|_, places| Arc::strong_count(places) > 1);
-        let new = || Arc::new(Semaphore::new(LOOK_UPS_PER_ORGANIZATION));
-        organizations.entry(organization_id).or_insert_with(new).clone()
+        organizations.entry(organization_id).or_default().clone()
     }
+}
+
+/// Places of one organization.
+struct OwnPlaces {
+    first: Arc<Semaphore>,
+    further: Arc<Semaphore>,
+}
+
+impl Default for OwnPlaces {
+    fn default() -> Self {
+        let [first, further] = [1, FURTHER_PER_ORGANIZATION].map(|places| Arc::new(Semaphore::new(places)));
+        Self { first, further }
+    }
+}
+
+/// A place of the organization and then a common one: waiting for one of its own, an organization holds no common one.
+async fn both(
+    own: &Arc<Semaphore>,
+    common: Arc<Semaphore>,
+) -> Result<[OwnedSemaphorePermit; 2], AcquireError> {
+    Ok([own.clone().acquire_owned().await?, common.acquire_owned().await?])
 }
 
 fn first_found(names: &[String], resolver: &Resolver) -> io::Result<Vec<SocketAddr>> {
@@ -127,7 +154,7 @@ mod tests {
     }
 
     async fn attempt(look_ups: &LookUps, organization_id: OrganizationId, name: &str) -> bool {
-        let found = timeout(Duration::from_millis(300), look_ups.find(organization_id, name)).await;
+        let found = timeout(Duration::from_secs(1), look_ups.find(organization_id, name)).await;
         found.is_some_and(|found| found.is_ok())
     }
 
@@ -139,15 +166,26 @@ mod tests {
             let found = join_all((0..50).map(|_| attempt(&look_ups, one, "silent.test"))).await;
             assert!(found.iter().all(|found| !found));
         }
-        assert_eq!(silent.load(Ordering::SeqCst), LOOK_UPS_PER_ORGANIZATION);
+        assert_eq!(silent.load(Ordering::SeqCst), 1 + FURTHER_PER_ORGANIZATION);
         assert!(attempt(&look_ups, other, "hooks.test").await, "another organization has places of its own");
-        let organizations: Vec<OrganizationId> = (0..10).map(|_| new_id()).collect();
-        let all = organizations.iter().flat_map(|one| vec![one; 20]);
+        let organizations: Vec<OrganizationId> = (0..150).map(|_| new_id()).collect();
+        let all = organizations.iter().flat_map(|one| vec![one; 6]);
         join_all(all.map(|one| attempt(&look_ups, *one, "silent.test"))).await;
-        assert_eq!(silent.load(Ordering::SeqCst), LOOK_UPS);
+        assert_eq!(silent.load(Ordering::SeqCst), FIRST_LOOK_UPS + FURTHER_LOOK_UPS);
         drop(server);
         let answered = async { while !attempt(&look_ups, one, "hooks.test").await {} };
         assert!(timeout(Duration::from_secs(5), answered).await.is_some(), "the places are given back");
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn silent_name_servers_of_forty_organizations_leave_places() {
+        let (look_ups, _server, silent) = with_silent_server();
+        let organizations: Vec<OrganizationId> = (0..40).map(|_| new_id()).collect();
+        let all = organizations.iter().flat_map(|one| vec![one; 10]);
+        join_all(all.map(|one| attempt(&look_ups, *one, "silent.test"))).await;
+        assert_eq!(silent.load(Ordering::SeqCst), 40 + FURTHER_LOOK_UPS);
+        let others = (0..10).map(|_| async { attempt(&look_ups, new_id(), "hooks.test").await });
+        assert!(join_all(others).await.into_iter().all(|found| found));
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl Endpoint {
     pub fn changed(mut self, change: WebhookChange, now: Timestamp) -> Self {
         let WebhookChange { url, description, events, axis_low_score_below, enabled } = change;
         self.url = url.unwrap_or(self.url);
-        self.description = description.or(self.description);
+        self.description = description.or(self.description).filter(|text| !text.is_empty());
         self.events = events.unwrap_or(self.events);
         self.low_score_below = axis_low_score_below.unwrap_or(self.low_score_below);
         if let Some(enabled) = enabled {

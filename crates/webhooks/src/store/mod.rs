@@ -1,5 +1,6 @@
 //! The store of endpoints, messages and attempts: one trait, and one text of statements (`sql/`) for both databases.
 
+#[cfg(feature = "distributed")]
 mod postgres;
 mod sqlite;
 
@@ -242,6 +243,7 @@ pub trait WebhookStore: Send + Sync {
 
 pub fn webhook_store(database: &Database) -> Arc<dyn WebhookStore> {
     match database {
+        #[cfg(feature = "distributed")]
         Database::Postgres(postgres) => Arc::new(postgres::SqlStore { database: postgres.clone() }),
         Database::Sqlite(sqlite) => Arc::new(sqlite::SqlStore { database: sqlite.clone() }),
     }

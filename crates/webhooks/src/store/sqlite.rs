@@ -11,7 +11,10 @@ use self::sql::sending::due_messages;
 pub(super) use self::sql::SqlStore;
 
 #[path = "sql/mod.rs"]
-#[expect(clippy::duplicate_mod, reason = "one text of statements, compiled for both databases")]
+#[cfg_attr(
+    feature = "distributed",
+    expect(clippy::duplicate_mod, reason = "one text of statements, compiled for both databases")
+)]
 mod sql;
 
 type Connection = diesel::sqlite::SqliteConnection;

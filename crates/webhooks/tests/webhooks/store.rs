@@ -95,6 +95,11 @@ async fn endpoint_change_is_stored(fixture: Fixture) -> Result<()> {
     assert_eq!((&changed.description, changed.updated_at), (&endpoint.description, later(1)));
     assert_eq!(fixture.find(endpoint.id).await?, changed);
     assert!(fixture.store.evaluation_subscribers(None, 10).await?.is_empty());
+    let change = WebhookChange { description: Some(String::new()), ..WebhookChange::default() };
+    let changed =
+        fixture.store.change(fixture.organization_id, endpoint.id, change, later(2)).await?.unwrap();
+    assert_eq!(changed.description, None, "an empty description removes it");
+    assert_eq!(fixture.find(endpoint.id).await?, changed);
     Ok(())
 }
 

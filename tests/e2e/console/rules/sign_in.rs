@@ -44,7 +44,23 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
     browser.type_text(&key).await?;
     browser.press_and_follow("Enter").await?;
     ensure!(browser.address().await? == "/console/keys", "{}", browser.address().await?);
-    Ok(())
+    ended_session(visit).await
+}
+
+/// A part of a page that is asked for after the session has ended leads to the form, too, through the gateway.
+async fn ended_session(visit: &mut Visit) -> Result<()> {
+    let browser = &mut visit.browser;
+    browser.open("/console/conversations").await?;
+    let status: u16 = browser
+        .evaluate("fetch('/console/sign-out', {method: 'POST', body: new URLSearchParams(new FormData(document.querySelector('form.who')))}).then((it) => it.status)")
+        .await?;
+    ensure!(status == 200, "signing out answered {status}");
+    browser.click("#sort-axis").await?;
+    browser
+        .wait_for("location.pathname === '/console/sign-in' && document.querySelector('#key') !== null")
+        .await?;
+    ensure!(browser.address().await?.contains("back=%2Fconsole%2Fconversations"), "no way back");
+    expect_refusal(visit, 403).await
 }
 
 /// The browser notes every answer that is an error.

@@ -42,7 +42,7 @@ pub async fn by_keyboard(visit: &mut Visit) -> Result<()> {
     tab_to(visit, "#new button[type=submit]").await?;
     visit.browser.press_and_follow("Enter").await?;
     until_complete(visit).await?;
-    tab_to(visit, "#h-list ~ .scroll tbody tr:first-child a.btn").await?;
+    tab_to(visit, "#h-list ~ table tbody tr:first-child a.btn").await?;
     visit.browser.press("Enter").await?;
     let file = visit.browser.downloaded().await?;
     let rows = Table::read(&file)?.rows.len();
@@ -64,7 +64,7 @@ pub async fn without_scripts(visit: &mut Visit) -> Result<()> {
     browser.follow("#export").await?;
     browser.follow("#new button[type=submit]").await?;
     until_complete(visit).await?;
-    let file = visit.browser.download("#h-list ~ .scroll tbody tr:first-child a.btn").await?;
+    let file = visit.browser.download("#h-list ~ table tbody tr:first-child a.btn").await?;
     let rows = Table::read(&file)?.rows.len();
     ensure!(rows == count, "the list has {count} rows, the file {rows}");
     management(visit).await.context("management")
@@ -173,7 +173,7 @@ async fn until_complete(visit: &mut Visit) -> Result<()> {
     let browser = &mut visit.browser;
     until("the export is complete", async || {
         browser.open("/console/exports").await?;
-        Ok(browser.has("#h-list ~ .scroll tbody tr:first-child a.btn").await?.then_some(()))
+        Ok(browser.has("#h-list ~ table tbody tr:first-child a.btn").await?.then_some(()))
     })
     .await
 }

@@ -1,10 +1,12 @@
-//! No page needs more than the width of a small telephone.
+//! No page needs more than the width of a small telephone, and what one comes for is within it.
 
 use anyhow::{Result, ensure};
+use serde_json::json;
 
 use crate::browser::Viewer;
 use crate::console::pages::pages;
 use crate::console::visit::Visit;
+use crate::harness::{conversation, edited, set};
 
 const NARROW: u32 = 360;
 
@@ -26,5 +28,41 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
     }
     visit.browser.complaints().await?;
     ensure!(wide.is_empty(), "{}", wide.join("\n"));
+    for (page, buttons) in [
+        ("/console/exports", "main a[href$='/download']"),
+        ("/console/keys", "main td summary.btn, main td > form button.btn"),
+    ] {
+        visit.browser.open(page).await?;
+        let cut: Vec<bool> = visit
+            .browser
+            .all(buttons, "it.checkVisibility() && (it.getBoundingClientRect().left < 0 || it.getBoundingClientRect().right > innerWidth)")
+            .await?;
+        ensure!(!cut.is_empty() && !cut.contains(&true), "{page}: a button is cut off: {cut:?}");
+    }
+    titles(visit).await
+}
+
+/// A title is one line where there is room, and the whole subject is on the page of its conversation.
+async fn titles(visit: &mut Visit) -> Result<()> {
+    visit.renew(&Viewer::default()).await?;
+    let lines = "(() => { const all = document.createRange(); all.selectNodeContents(document.querySelector('#period')); return new Set([...all.getClientRects()].map((it) => it.top)).size })()";
+    for query in ["", "?from=2025-10-26&to=2025-11-22", "?from=2025-09-21&to=2026-11-22"] {
+        visit.browser.open(&format!("/console{query}")).await?;
+        let lines: u32 = visit.browser.evaluate(lines).await?;
+        ensure!(lines == 1, "{query}: the title has {lines} lines");
+    }
+    let subject = format!("Order {} is late", "58213-".repeat(80));
+    let body = edited(conversation("long-subject"), &[set("/subject", json!(subject))]);
+    let id = visit.import(&body).await?;
+    for width in [NARROW, Viewer::default().width] {
+        visit.renew(&Viewer { width, ..Viewer::default() }).await?;
+        visit.browser.open(&format!("/console/conversations/{id}")).await?;
+        ensure!(visit.browser.text("h1").await? == subject, "{}", visit.browser.text("h1").await?);
+        let is_whole: bool = visit
+            .browser
+            .evaluate("(() => { const it = document.querySelector('h1'); return it.scrollHeight <= it.clientHeight + 1 && it.scrollWidth <= it.clientWidth + 1 })()")
+            .await?;
+        ensure!(is_whole, "at {width} px the subject is cut");
+    }
     Ok(())
 }

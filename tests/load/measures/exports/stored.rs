@@ -19,7 +19,7 @@ const APART_MILLIS: i64 = 30_000;
 /// Every row began before this.
 pub const ALL_STARTED_BEFORE: i64 = 1_230_768_000_000;
 
-/// Rows are stored in date order, except for a permutation within blocks of this size.
+/// Rows are stored nearly in date order, as real imports arrive: shuffled within blocks of this size.
 const BLOCK: u64 = 1_000;
 /// Coprime to the block.
 const STRIDE: u64 = 617;
@@ -29,6 +29,8 @@ const MAX_AS_COLUMNS: u64 = 2_000_000;
 
 const ROWS: &str = "export.evaluation_rows (ticket_id, organization_id, conversation_started_at, evaluated_at, \
                     evaluation_id, columns_version, axis_line, audit_line)";
+/// Position of `axis_line` in [`ROWS`].
+const AXIS_LINE: usize = 6;
 
 /// The stored rows and the expected file.
 pub struct Stored {
@@ -100,16 +102,16 @@ impl Stored {
                 for number in first..first + BLOCK {
                     let sample = &samples[usize::try_from(number)? % samples.len()];
                     let row = sample.row(number, imported_at, &self.organization)?;
-                    hasher.update(&row[6]);
+                    hasher.update(&row[AXIS_LINE]);
                     hasher.update("\r\n");
-                    self.bytes += row[6].len() as u64 + 2;
+                    self.bytes += row[AXIS_LINE].len() as u64 + 2;
                     block.push(row);
                 }
                 for index in 0..BLOCK {
                     let row = &block[usize::try_from(index * STRIDE % BLOCK)?];
                     rows.write_record(row)?;
                     if self.rows <= MAX_AS_COLUMNS {
-                        writeln!(plain, "{}", row[6])?;
+                        writeln!(plain, "{}", row[AXIS_LINE])?;
                     }
                 }
             }
@@ -125,7 +127,7 @@ impl Stored {
 impl Sample {
     /// The row with this number, in the order of [`ROWS`].
     fn row(&self, number: u64, imported_at: Timestamp, organization: &str) -> Result<[String; 8]> {
-        // Several hundred imports per millisecond, to stay within one month.
+        // One hundred ids per millisecond, so that all ids fall into one monthly partition.
         let millis = imported_at.plus_millis(i64::try_from(number / 100)?);
         let (ticket, evaluation) = (id(millis, number, '8'), id(millis, number, '9'));
         let started_at =

@@ -38,7 +38,7 @@ pub(super) fn create(connection: &mut Connection, new: &AgentToStore) -> Result<
         idempotency::delete(connection, &keys)?;
         return Ok(AgentStored::Duplicate);
     }
-    outbox::enqueue(connection, std::slice::from_ref(&new.event), outbox::DirectDispatch::NONE)?;
+    outbox::enqueue(connection, std::slice::from_ref(&new.event), outbox::FastPathClaim::NONE)?;
     Ok(AgentStored::Created)
 }
 

@@ -64,7 +64,7 @@ pub(super) fn record_use(
     Ok(())
 }
 
-/// Runs inside a transaction.
+/// Call inside a write transaction.
 pub(super) fn create(connection: &mut Connection, new: &KeyToStore) -> Result<KeyStored, DatabaseError> {
     let hash = new.hash.as_bytes().as_slice();
     let same_key = api_keys::table.filter(api_keys::key_sha256.eq(hash));
@@ -120,7 +120,7 @@ pub(super) fn list(
     rows.into_iter().map(KeyRow::into_record).collect()
 }
 
-pub(super) fn list_of(
+pub(super) fn list_in_organization(
     connection: &mut Connection,
     organization_id: OrganizationId,
 ) -> Result<Vec<KeyRecord>, DatabaseError> {
@@ -134,7 +134,7 @@ pub(super) fn list_of(
     rows.into_iter().map(KeyRow::into_record).collect()
 }
 
-/// Runs inside a transaction.
+/// Call inside a write transaction.
 pub(super) fn revoke(
     connection: &mut Connection,
     id: ApiKeyId,

@@ -76,7 +76,7 @@ impl Store for SqlStore {
         &self,
         organization_id: OrganizationId,
     ) -> Result<Vec<KeyRecord>, DatabaseError> {
-        self.database.read(move |connection| keys::list_of(connection, organization_id)).await
+        self.database.read(move |connection| keys::list_in_organization(connection, organization_id)).await
     }
 
     async fn revoke_key(
@@ -92,14 +92,16 @@ impl Store for SqlStore {
         self.database.read(move |connection| agents::list(connection, organization_id)).await
     }
 
-    async fn create_link(
+    async fn create_sign_in_link(
         &self,
         organization: OrganizationName,
         token: TokenHash,
         expires_at: Timestamp,
     ) -> Result<bool, DatabaseError> {
         self.database
-            .write(move |connection| sessions::create_link(connection, &organization, &token, expires_at))
+            .write(move |connection| {
+                sessions::create_sign_in_link(connection, &organization, &token, expires_at)
+            })
             .await
     }
 
@@ -159,7 +161,7 @@ impl Store for SqlStore {
         self.database.write(move |connection| retention::set(connection, &name, change)).await
     }
 
-    async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError> {
+    async fn prune_idempotency_records(&self, now: Timestamp) -> Result<usize, DatabaseError> {
         self.database.write(move |connection| idempotency::prune(connection, now)).await
     }
 

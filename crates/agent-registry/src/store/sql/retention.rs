@@ -51,7 +51,7 @@ pub(super) fn find(
     row.map(into_record).transpose()
 }
 
-/// Runs inside a transaction.
+/// Call inside a write transaction.
 pub(super) fn set(
     connection: &mut Connection,
     name: &OrganizationName,

@@ -1,4 +1,4 @@
-//! One-time addresses and sessions of the console.
+//! Sign-in links and sessions of the console.
 
 use assay_contracts::console::SessionEntry;
 use assay_contracts::ids::{ApiKeyId, OrganizationId, SessionId};
@@ -35,7 +35,7 @@ struct EntryRow {
     expires_at: i64,
 }
 
-pub(super) fn create_link(
+pub(super) fn create_sign_in_link(
     connection: &mut Connection,
     organization: &OrganizationName,
     token: &TokenHash,
@@ -54,13 +54,13 @@ pub(super) fn create_link(
     Ok(true)
 }
 
-/// Runs inside a transaction: of two requests with the same address one gets the session.
+/// Runs inside a transaction: of two requests with the same sign-in link one gets the session.
 pub(super) fn begin(
     connection: &mut Connection,
     new: &SessionToStore,
 ) -> Result<Option<ActiveSession>, DatabaseError> {
     let owner: Option<(StoredId, Option<ApiKeyId>)> = match &new.sign_in {
-        SignIn::Link(token) => take_link(connection, token, new.created_at)?.map(|id| (id, None)),
+        SignIn::Link(token) => take_sign_in_link(connection, token, new.created_at)?.map(|id| (id, None)),
         SignIn::Key { id, organization_id } => Some((StoredId::of(*organization_id), Some(*id))),
     };
     let Some((organization_id, key_id)) = owner else { return Ok(None) };
@@ -84,8 +84,8 @@ pub(super) fn begin(
     Ok(Some(row.into_session()))
 }
 
-/// The organization of a one-time address, which is used up.
-fn take_link(
+/// The organization of a sign-in link, which is used up.
+fn take_sign_in_link(
     connection: &mut Connection,
     token: &TokenHash,
     now: Timestamp,

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use reqwest::header::{CONTENT_RANGE, ETAG, HeaderMap, HeaderValue, IF_RANGE, RANGE};
 use reqwest::{Client, Response, StatusCode};
 
-use super::sink::{Receipt, Sink};
+use super::sink::{Sink, WrittenFile};
 use super::wait::read;
 use crate::api::{Api, Problem, backoff, client_without_key, is_temporary};
 
@@ -46,7 +46,7 @@ impl From<anyhow::Error> for FetchError {
 }
 
 /// Writes the file of a complete export into `sink`, verifies it and publishes it.
-pub async fn download(api: &Api, export: &Export, mut sink: Sink) -> Result<(Receipt, Verification)> {
+pub async fn download(api: &Api, export: &Export, mut sink: Sink) -> Result<(WrittenFile, Verification)> {
     let id = export.id.to_string();
     let mut address = address_of(export)?;
     let client = client_without_key()?;
@@ -71,17 +71,17 @@ pub async fn download(api: &Api, export: &Export, mut sink: Sink) -> Result<(Rec
         tokio::time::sleep(delay).await;
     };
     drop(bar);
-    let receipt = sink.receipt();
+    let written = sink.written_file();
     ensure!(
-        receipt.bytes == headers.length,
+        written.bytes == headers.length,
         "the file has {} bytes instead of {}: fetch it again",
-        receipt.bytes,
+        written.bytes,
         headers.length
     );
     let verification = match headers.digest {
         Some(digest) => {
             ensure!(
-                digest == receipt.digest,
+                digest == written.digest,
                 "the file was damaged on its way (its SHA-256 is another one): fetch it again"
             );
             Verification::Sha256
@@ -89,7 +89,7 @@ pub async fn download(api: &Api, export: &Export, mut sink: Sink) -> Result<(Rec
         None => Verification::LengthOnly,
     };
     sink.publish()?;
-    Ok((receipt, verification))
+    Ok((written, verification))
 }
 
 /// One attempt: fetches the rest of the file, or all of it when the file has changed.

@@ -39,6 +39,7 @@ pub async fn run(arguments: ExportArguments) -> Result<ExitCode> {
     let out = arguments.out.clone().unwrap_or_else(|| default_name(&arguments));
     sink::ensure_writable(&out, arguments.force)?;
     let mut stop = StopSignals::listen()?;
+    // Set by `fetch`, so that an interruption can print how to resume.
     let id = std::cell::OnceCell::new();
     tokio::select! {
         code = fetch(&api, &arguments, &out, &id) => code,
@@ -79,18 +80,18 @@ async fn fetch(
         return Ok(ExitCode::from(TIMED_OUT));
     };
     let sink = Sink::open(out, arguments.force)?;
-    let (receipt, verification) = download(api, &export, sink).await?;
+    let (written, verification) = download(api, &export, sink).await?;
     let verification = match verification {
         Verification::Sha256 => "length and SHA-256 verified",
         Verification::LengthOnly => "not verified: no checksum was given for it",
     };
-    let rows = match receipt.rows {
+    let rows = match written.rows {
         0 => "no conversations in this range: only the header".to_owned(),
         1 => "1 row".to_owned(),
         rows => format!("{rows} rows"),
     };
     let name = if out == Path::new("-") { "standard output".to_owned() } else { out.display().to_string() };
-    writeln!(stderr(), "{rows}, {} bytes, {verification}: {name}", receipt.bytes)?;
+    writeln!(stderr(), "{rows}, {} bytes, {verification}: {name}", written.bytes)?;
     if let Some(warning) = incompleteness(&export) {
         writeln!(stderr(), "warning: {warning}")?;
     }

@@ -10,7 +10,8 @@ use sha2::{Digest, Sha256};
 
 use super::rows::RowCounter;
 
-pub struct Receipt {
+/// What was downloaded.
+pub struct WrittenFile {
     pub bytes: u64,
     pub rows: u64,
     /// SHA-256.
@@ -82,9 +83,9 @@ impl Sink {
         Ok(())
     }
 
-    pub fn receipt(&self) -> Receipt {
+    pub fn written_file(&self) -> WrittenFile {
         let digest = self.hasher.clone().finalize().to_vec();
-        Receipt { bytes: self.bytes, rows: self.counter.rows(), digest }
+        WrittenFile { bytes: self.bytes, rows: self.counter.rows(), digest }
     }
 
     /// Moves the file to its final name.

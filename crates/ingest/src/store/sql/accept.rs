@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
-use assay_messaging::outbox::{self, DirectDispatch};
+use assay_messaging::outbox::{self, FastPathClaim};
 use assay_platform::db::idempotency::{self, KeyReuse, Record};
 use assay_platform::db::{DatabaseError, StoredId};
 use diesel::prelude::*;
@@ -24,7 +24,7 @@ type Identity = (Uuid, Vec<u8>);
 pub(super) fn accept_batch(
     tx: &mut Connection,
     imports: &[Arc<Import>],
-    dispatch: DirectDispatch,
+    claim: FastPathClaim,
 ) -> Result<Vec<ImportOutcome>, DatabaseError> {
     let reused = claim_keys(tx, imports)?;
     let mut fresh: Vec<&Import> =
@@ -36,7 +36,7 @@ pub(super) fn accept_batch(
         fresh.into_iter().partition(|import| claimed.contains(&import.ticket_id));
     let first_tickets = find_first_tickets(tx, &duplicates)?;
     release_keys(tx, &duplicates)?;
-    write_accepted(tx, &accepted, dispatch)?;
+    write_accepted(tx, &accepted, claim)?;
     imports.iter().map(|import| outcome(import, &reused, &claimed, &first_tickets)).collect()
 }
 
@@ -103,7 +103,7 @@ fn find_first_tickets(
 fn write_accepted(
     tx: &mut Connection,
     accepted: &[&Import],
-    dispatch: DirectDispatch,
+    claim: FastPathClaim,
 ) -> Result<(), DatabaseError> {
     if accepted.is_empty() {
         return Ok(());
@@ -112,5 +112,5 @@ fn write_accepted(
     let names = latest_names(accepted.iter().flat_map(|import| import.participants.iter().cloned()));
     upsert_names(tx, &names)?;
     let events: Vec<_> = accepted.iter().map(|import| import.event.clone()).collect();
-    outbox::enqueue(tx, &events, dispatch)
+    outbox::enqueue(tx, &events, claim)
 }

@@ -9,10 +9,10 @@ mod transcripts;
 use std::sync::Arc;
 
 use assay_contracts::ids::{OrganizationId, TicketId};
-use assay_contracts::internal::{TicketReference, UnreadableTranscript};
+use assay_contracts::internal::{TicketCount, TicketReference, UnreadableTranscript};
 use assay_contracts::ticket::Ticket;
 use assay_contracts::time::Timestamp;
-use assay_messaging::outbox::DirectDispatch;
+use assay_messaging::outbox::FastPathClaim;
 use assay_platform::db::{DatabaseError, StoredId, idempotency};
 use async_trait::async_trait;
 use diesel::prelude::*;
@@ -34,7 +34,7 @@ impl SqlStore {
 
 #[async_trait]
 impl Store for SqlStore {
-    async fn prepare(&self, now: Timestamp) -> Result<(), DatabaseError> {
+    async fn create_partitions(&self, now: Timestamp) -> Result<(), DatabaseError> {
         prepare_partitions(&self.database, now).await
     }
 
@@ -45,9 +45,9 @@ impl Store for SqlStore {
     async fn accept_batch(
         &self,
         imports: Vec<Arc<Import>>,
-        dispatch: DirectDispatch,
+        claim: FastPathClaim,
     ) -> Result<Vec<ImportOutcome>, DatabaseError> {
-        self.database.write(move |tx| accept::accept_batch(tx, &imports, dispatch)).await
+        self.database.write(move |tx| accept::accept_batch(tx, &imports, claim)).await
     }
 
     async fn find_ticket(
@@ -106,8 +106,11 @@ impl Store for SqlStore {
         organization_id: OrganizationId,
         since: TicketId,
         period: (Option<Timestamp>, Option<Timestamp>),
-    ) -> Result<u64, DatabaseError> {
-        self.database.read(move |connection| count_tickets(connection, organization_id, since, period)).await
+        limit: u32,
+    ) -> Result<TicketCount, DatabaseError> {
+        self.database
+            .read(move |connection| count_tickets(connection, organization_id, since, period, limit))
+            .await
     }
 
     async fn expire(&self, cutoff: RetentionCutoff, limit: usize) -> Result<usize, DatabaseError> {
@@ -162,17 +165,21 @@ fn count_tickets(
     organization_id: OrganizationId,
     since: TicketId,
     (from, to): (Option<Timestamp>, Option<Timestamp>),
-) -> Result<u64, DatabaseError> {
+    limit: u32,
+) -> Result<TicketCount, DatabaseError> {
     let from = from.map_or(i64::MIN, Timestamp::as_millis);
     let to = to.map_or(i64::MAX, Timestamp::as_millis);
-    let count: i64 = conversations::table
+    // Few of a ticket's columns: its messages are not read.
+    let newest: Vec<(StoredId, i64)> = conversations::table
         .filter(conversations::organization_id.eq(StoredId::of(organization_id)))
         .filter(conversations::id.ge(StoredId::of(since)))
-        .filter(conversations::started_at.ge(from))
-        .filter(conversations::started_at.lt(to))
-        .count()
-        .get_result(connection)?;
-    Ok(u64::try_from(count).unwrap_or_default())
+        .order(conversations::id.desc())
+        .limit(i64::from(limit))
+        .select((conversations::id, conversations::started_at))
+        .load(connection)?;
+    let count = newest.iter().filter(|(_, started_at)| (from..to).contains(started_at)).count() as u64;
+    let oldest = newest.last().filter(|_| newest.len() >= limit as usize);
+    Ok(TicketCount { count, since: oldest.map(|(id, _)| id.0.into()) })
 }
 
 fn find_deletions(

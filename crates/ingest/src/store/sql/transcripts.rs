@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use assay_contracts::internal::{TicketReference, UnreadableTranscript};
+use assay_contracts::ticket::MAX_SUBJECT_CHARS;
 use assay_platform::db::{DatabaseError, StoredId};
 use diesel::prelude::*;
 use diesel::sql_types::{Binary, Integer, Nullable, Text};
@@ -11,7 +12,7 @@ use uuid::Uuid;
 use super::schema::conversations;
 use super::{Connection, find_deletions, row_limit};
 use crate::store::StoredTranscripts;
-use crate::store::rows::{ConversationRow, MAX_SUBJECT_CHARS};
+use crate::store::rows::ConversationRow;
 
 #[declare_sql_function]
 extern "SQL" {
@@ -29,24 +30,7 @@ pub(super) fn read(
 ) -> Result<StoredTranscripts, DatabaseError> {
     let sizes = stored_sizes(connection, &tickets)?;
     let unread = tickets.split_off(count_within(&tickets, &sizes, max_bytes));
-    let rows: Vec<ConversationRow> = conversations::table
-        .filter(conversations::id.eq_any(ids(&tickets)))
-        .order(conversations::id)
-        .limit(row_limit(tickets.len()))
-        .select((
-            conversations::id,
-            conversations::organization_id,
-            conversations::external_id,
-            conversations::source,
-            conversations::source_account_id,
-            part_of_text(conversations::subject, 1, MAX_SUBJECT_CHARS as i32 + 1),
-            conversations::started_at,
-            conversations::ended_at,
-            conversations::created_at,
-            conversations::agents,
-            conversations::packed,
-        ))
-        .load(connection)?;
+    let rows = rows(connection, &tickets, i32::MAX)?;
     let mut found = StoredTranscripts::from_rows(&tickets, rows, max_bytes);
     // Read after the transcripts, so that a ticket deleted in between is reported as deleted.
     let deletions = find_deletions(connection, &found.missing(&tickets))?;
@@ -58,7 +42,18 @@ pub(super) fn read_facts(
     connection: &mut Connection,
     tickets: &[TicketReference],
 ) -> Result<Vec<UnreadableTranscript>, DatabaseError> {
-    let rows: Vec<ConversationRow> = conversations::table
+    let rows = rows(connection, tickets, 0)?;
+    let wanted = rows.into_iter().filter(|row| tickets.contains(&row.reference()));
+    Ok(wanted.map(ConversationRow::into_facts).collect())
+}
+
+/// The rows of tickets, with the first `packed_bytes` of their messages.
+fn rows(
+    connection: &mut Connection,
+    tickets: &[TicketReference],
+    packed_bytes: i32,
+) -> Result<Vec<ConversationRow>, DatabaseError> {
+    let rows = conversations::table
         .filter(conversations::id.eq_any(ids(tickets)))
         .order(conversations::id)
         .limit(row_limit(tickets.len()))
@@ -73,11 +68,10 @@ pub(super) fn read_facts(
             conversations::ended_at,
             conversations::created_at,
             conversations::agents,
-            part_of_bytes(conversations::packed, 1, 0),
+            part_of_bytes(conversations::packed, 1, packed_bytes),
         ))
         .load(connection)?;
-    let wanted = rows.into_iter().filter(|row| tickets.contains(&row.reference()));
-    Ok(wanted.map(ConversationRow::into_facts).collect())
+    Ok(rows)
 }
 
 /// Sizes of the stored transcripts. PostgreSQL does not read a value for its length.

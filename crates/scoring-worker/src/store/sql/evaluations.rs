@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use assay_contracts::event::ConversationEvaluated;
 use assay_contracts::ids::{EventId, OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
-use assay_messaging::outbox::{self, DirectDispatch};
+use assay_messaging::outbox::{self, FastPathClaim};
 use assay_messaging::{OutgoingEvent, inbox};
 use assay_platform::db::{DatabaseError, StoredId};
 use assay_platform::runtime::{new_id, now};
@@ -22,7 +22,7 @@ type Recorded<'e> = (&'e NewEvaluation, Timestamp);
 pub(super) fn record(
     connection: &mut Connection,
     batch: &[NewEvaluation],
-    dispatch: DirectDispatch,
+    claim: FastPathClaim,
 ) -> Result<Vec<OutgoingEvent>, DatabaseError> {
     let ids: Vec<_> = batch.iter().map(|evaluation| evaluation.source_event_id).collect();
     let fresh = inbox::record(connection, CONSUMER, &ids, now())?;
@@ -30,7 +30,7 @@ pub(super) fn record(
     let inserted = insert(connection, &batch)?;
     let inserted =
         batch.into_iter().filter_map(|new| Some((new, *inserted.get(&new.evaluated.evaluation_id)?)));
-    publish(connection, inserted, dispatch)
+    publish(connection, inserted, claim)
 }
 
 /// Runs inside a transaction. No inbox entry, so that the event can be retried by an operator.
@@ -55,7 +55,7 @@ pub(super) fn record_given_up(
     if inserted == 0 {
         return Ok(false);
     }
-    publish(connection, [(failure, evaluated.evaluated_at)].into_iter(), DirectDispatch::NONE)?;
+    publish(connection, [(failure, evaluated.evaluated_at)].into_iter(), FastPathClaim::NONE)?;
     Ok(true)
 }
 
@@ -63,7 +63,7 @@ pub(super) fn record_given_up(
 fn publish<'e>(
     connection: &mut Connection,
     recorded: impl Iterator<Item = Recorded<'e>>,
-    dispatch: DirectDispatch,
+    claim: FastPathClaim,
 ) -> Result<Vec<OutgoingEvent>, DatabaseError> {
     let (mut events, mut announced) = (Vec::new(), Vec::new());
     // In lock order.
@@ -77,7 +77,7 @@ fn publish<'e>(
         events.extend(assign_sequences(evaluations, total)?);
     }
     events.extend(announced);
-    outbox::enqueue(connection, &events, dispatch)?;
+    outbox::enqueue(connection, &events, claim)?;
     Ok(events)
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
-use assay_messaging::outbox::DirectDispatch;
+use assay_messaging::outbox::FastPathClaim;
 use assay_messaging::{OutgoingEvent, inbox};
 use assay_platform::db::DatabaseError;
 use async_trait::async_trait;
@@ -32,9 +32,9 @@ impl EvaluationStore for SqlStore {
     async fn record(
         &self,
         batch: Arc<Vec<NewEvaluation>>,
-        dispatch: DirectDispatch,
+        claim: FastPathClaim,
     ) -> Result<Vec<OutgoingEvent>, DatabaseError> {
-        self.database.write(move |connection| evaluations::record(connection, &batch, dispatch)).await
+        self.database.write(move |connection| evaluations::record(connection, &batch, claim)).await
     }
 
     async fn record_given_up(&self, failure: NewEvaluation) -> Result<bool, DatabaseError> {

@@ -43,7 +43,7 @@ pub(super) fn delete(
         events.push(deletion.deleted_event);
         events.extend(deletion.retracted_event);
     }
-    outbox::enqueue(connection, &events, outbox::DirectDispatch::NONE)
+    outbox::enqueue(connection, &events, outbox::FastPathClaim::NONE)
 }
 
 /// The deletions of events that were not handled before, one for each event, in lock order.

@@ -7,7 +7,7 @@ const MAX_CHARS: usize = 200;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a name has 1 to 200 characters, no control characters, and no spaces at its ends")]
-pub struct InvalidLabel;
+pub struct InvalidName;
 
 /// The name of an organization, unique in an installation.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -19,7 +19,7 @@ pub struct KeyName(String);
 impl OrganizationName {
     /// # Errors
     /// When it is empty, too long, or has control characters or spaces at its ends.
-    pub fn parse(text: &str) -> Result<Self, InvalidLabel> {
+    pub fn parse(text: &str) -> Result<Self, InvalidName> {
         check(text).map(|text| Self(text.to_owned()))
     }
 
@@ -31,7 +31,7 @@ impl OrganizationName {
 impl KeyName {
     /// # Errors
     /// When it is empty, too long, or has control characters or spaces at its ends.
-    pub fn parse(text: &str) -> Result<Self, InvalidLabel> {
+    pub fn parse(text: &str) -> Result<Self, InvalidName> {
         check(text).map(|text| Self(text.to_owned()))
     }
 
@@ -57,12 +57,12 @@ impl fmt::Display for KeyName {
     }
 }
 
-fn check(text: &str) -> Result<&str, InvalidLabel> {
+fn check(text: &str) -> Result<&str, InvalidName> {
     let is_valid = !text.is_empty()
         && text.trim() == text
         && text.chars().count() <= MAX_CHARS
         && !text.chars().any(char::is_control);
-    if is_valid { Ok(text) } else { Err(InvalidLabel) }
+    if is_valid { Ok(text) } else { Err(InvalidName) }
 }
 
 #[cfg(test)]
@@ -70,13 +70,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn label_is_short_and_printable() {
+    fn name_is_short_and_printable() {
         for text in ["default", "Müller & Söhne", &"ü".repeat(200)] {
             assert!(OrganizationName::parse(text).is_ok(), "{text}");
         }
         for text in ["", " ", " a", "a ", "a\nb", "a\0b", &"x".repeat(201)] {
-            assert_eq!(OrganizationName::parse(text), Err(InvalidLabel), "{text:?}");
-            assert_eq!(KeyName::parse(text), Err(InvalidLabel), "{text:?}");
+            assert_eq!(OrganizationName::parse(text), Err(InvalidName), "{text:?}");
+            assert_eq!(KeyName::parse(text), Err(InvalidName), "{text:?}");
         }
     }
 }

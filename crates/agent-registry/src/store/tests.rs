@@ -1,0 +1,151 @@
+//! When sessions and sign-in links end, at moments of the tests' choice.
+
+use anyhow::{Context as _, Result};
+use assay_contracts::ids::OrganizationId;
+use assay_contracts::tenant::{Scope, Scopes};
+use assay_contracts::time::Timestamp;
+use assay_platform::auth::{ApiKey, RandomToken, TokenHash};
+use assay_platform::db::Database;
+use assay_platform::runtime::{new_id, now};
+use assay_testkit::{ServiceDatabase, on_both_databases};
+
+use super::{KeyOwner, KeyToStore, SessionToStore, Store, open};
+use crate::app::console_sessions::{create_sign_in_link, idle_since};
+use crate::domain::{KeyName, OrganizationName, SIGN_IN_LINK_MILLIS, SessionLimits, SignIn};
+use crate::{MIGRATIONS, SCHEMA};
+
+const LIMITS: SessionLimits = SessionLimits { idle_millis: 60_000, total_millis: 600_000 };
+
+on_both_databases! { Sessions {
+    session_ends_when_it_is_not_used,
+    session_in_use_ends_after_its_longest_time,
+    session_ends_when_its_key_expires,
+    sign_in_link_ends_after_an_hour,
+} }
+
+struct Sessions {
+    database: Database,
+    organization_id: OrganizationId,
+    began: Timestamp,
+    _service_database: ServiceDatabase,
+}
+
+impl Sessions {
+    async fn on_sqlite() -> Result<Self> {
+        Self::of(ServiceDatabase::sqlite(SCHEMA, MIGRATIONS).await?).await
+    }
+
+    async fn on_postgres() -> Result<Self> {
+        Self::of(ServiceDatabase::postgres(SCHEMA, MIGRATIONS).await?).await
+    }
+
+    /// With an organization, which has a key without an end.
+    async fn of(service_database: ServiceDatabase) -> Result<Self> {
+        let database = service_database.open(SCHEMA)?;
+        let began = now();
+        let organization_id = new_id();
+        let this = Self { database, organization_id, began, _service_database: service_database };
+        this.key(None).await?;
+        Ok(this)
+    }
+
+    fn store(&self) -> std::sync::Arc<dyn Store> {
+        open(&self.database)
+    }
+
+    async fn key(&self, expires_at: Option<Timestamp>) -> Result<SignIn> {
+        let id = new_id();
+        let owner = KeyOwner::Named { name: organization()?, new_id: self.organization_id };
+        let key = KeyToStore {
+            id,
+            hash: ApiKey::generate()?.hash(),
+            owner,
+            name: KeyName::parse("test")?,
+            scopes: Scopes::from_iter([Scope::Console]),
+            expires_at,
+            created_at: self.began,
+        };
+        self.store().create_key(key).await?;
+        Ok(SignIn::Key { id, organization_id: self.organization_id })
+    }
+
+    /// Begins a session, and returns its token.
+    async fn begin(&self, sign_in: SignIn, at: Timestamp) -> Result<Option<TokenHash>> {
+        let token = RandomToken::generate()?.hash();
+        let expires_at = at.plus_millis(LIMITS.total_millis);
+        let browser = "Firefox".to_owned();
+        let new = SessionToStore { id: new_id(), sign_in, token, browser, created_at: at, expires_at };
+        Ok(self.store().begin_session(new).await?.map(|_| token))
+    }
+
+    /// Whether the session is in force then: found and listed.
+    async fn is_in_force(&self, token: TokenHash, at: Timestamp) -> Result<bool> {
+        let idle_since = idle_since(LIMITS, at);
+        let found = self.store().find_session(token, idle_since, at).await?;
+        let listed = self.store().list_sessions(self.organization_id, idle_since, at).await?;
+        assert_eq!(found.is_some(), listed.len() == 1, "found and listed");
+        Ok(found.is_some())
+    }
+}
+
+fn organization() -> Result<OrganizationName> {
+    Ok(OrganizationName::parse("acme")?)
+}
+
+async fn session_ends_when_it_is_not_used(test: Sessions) -> Result<()> {
+    let key = test.key(None).await?;
+    let token = test.begin(key, test.began).await?.context("refused")?;
+    let last = test.began.plus_millis(LIMITS.idle_millis - 1);
+    assert!(test.is_in_force(token, last).await?);
+    assert!(!test.is_in_force(token, last.plus_millis(1)).await?);
+    let session = test.store().find_session(token, idle_since(LIMITS, last), last).await?;
+    test.store().record_session_use(session.context("none")?.id, last).await?;
+    assert!(test.is_in_force(token, last.plus_millis(LIMITS.idle_millis - 1)).await?, "a use counts");
+    let end = last.plus_millis(LIMITS.idle_millis);
+    assert!(!test.is_in_force(token, end).await?);
+    test.store().prune_sessions(idle_since(LIMITS, end), end).await?;
+    assert!(!test.is_in_force(token, last).await?, "maintenance removed it");
+    Ok(())
+}
+
+async fn session_in_use_ends_after_its_longest_time(test: Sessions) -> Result<()> {
+    let key = test.key(None).await?;
+    let token = test.begin(key, test.began).await?.context("refused")?;
+    let last = test.began.plus_millis(LIMITS.total_millis - 1);
+    let session = test.store().find_session(token, test.began.plus_millis(-1), test.began).await?;
+    test.store().record_session_use(session.context("none")?.id, last).await?;
+    assert!(test.is_in_force(token, last).await?);
+    let end = last.plus_millis(1);
+    assert!(!test.is_in_force(token, end).await?);
+    test.store().prune_sessions(idle_since(LIMITS, last), last).await?;
+    assert!(test.is_in_force(token, last).await?, "maintenance leaves it alone");
+    test.store().prune_sessions(idle_since(LIMITS, end), end).await?;
+    assert!(!test.is_in_force(token, last).await?, "maintenance removed it");
+    Ok(())
+}
+
+async fn session_ends_when_its_key_expires(test: Sessions) -> Result<()> {
+    let end = test.began.plus_millis(30_000);
+    let key = test.key(Some(end)).await?;
+    let token = test.begin(key, test.began).await?.context("refused")?;
+    assert!(test.is_in_force(token, end.plus_millis(-1)).await?);
+    assert!(!test.is_in_force(token, end).await?);
+    Ok(())
+}
+
+async fn sign_in_link_ends_after_an_hour(test: Sessions) -> Result<()> {
+    assert_eq!(SIGN_IN_LINK_MILLIS, 60 * 60 * 1_000);
+    let link = create_sign_in_link(&test.database, organization()?).await?;
+    let late = create_sign_in_link(&test.database, organization()?).await?;
+    let pruned = create_sign_in_link(&test.database, organization()?).await?;
+    let made = now();
+    let last = made.plus_millis(SIGN_IN_LINK_MILLIS - 10_000);
+    test.store().prune_sessions(last, last).await?;
+    assert!(test.begin(SignIn::Link(link.hash()), last).await?.is_some());
+    let end = made.plus_millis(SIGN_IN_LINK_MILLIS);
+    assert!(test.begin(SignIn::Link(late.hash()), end).await?.is_none());
+    assert!(test.begin(SignIn::Link(late.hash()), last).await?.is_none(), "the attempt used it up");
+    test.store().prune_sessions(end, end).await?;
+    assert!(test.begin(SignIn::Link(pruned.hash()), last).await?.is_none(), "maintenance removed it");
+    Ok(())
+}

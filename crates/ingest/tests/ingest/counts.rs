@@ -1,0 +1,97 @@
+//! `GET /internal/v1/tickets`: the number of recent tickets, of very many the newest.
+
+use anyhow::Result;
+use assay_contracts::ids::TicketId;
+use assay_contracts::internal::TicketCount;
+use assay_contracts::tenant::Scope;
+use assay_platform::auth::Audience;
+use assay_platform::db::Database;
+use assay_platform::runtime::now;
+use assay_testkit::on_both_databases;
+use reqwest::Response;
+
+use crate::test_app::{TestApp, conversation};
+
+on_both_databases! { TestApp {
+    tickets_of_a_period_are_counted_from_an_id_on,
+    of_very_many_tickets_the_newest_are_counted,
+    count_without_a_first_ticket_is_refused,
+} }
+
+async fn ask(app: &TestApp, query: &str) -> Result<Response> {
+    let token = app.tokens.issue(Audience::Ingest, &app.claims(Scope::EvaluationsRead), now())?;
+    let address = format!("{}/internal/v1/tickets{query}", app.address);
+    Ok(app.http.get(address).bearer_auth(token).send().await?)
+}
+
+async fn count(app: &TestApp, query: &str) -> Result<TicketCount> {
+    Ok(ask(app, query).await?.error_for_status()?.json().await?)
+}
+
+async fn tickets_of_a_period_are_counted_from_an_id_on(app: TestApp) -> Result<()> {
+    let mut ids = Vec::new();
+    for (name, millis) in [("a", 1_000), ("b", 2_000), ("c", 3_000)] {
+        let mut body = conversation(name);
+        body["messages"][0]["timestamp"] = millis.into();
+        ids.push(app.accepted(&body).await?);
+    }
+    let of = |count| TicketCount { count, since: None };
+    let all = TicketId::min_at(now().plus_millis(-60_000));
+    assert_eq!(count(&app, &format!("?since={all}")).await?, of(3));
+    assert_eq!(count(&app, &format!("?since={all}&from=2000")).await?, of(2));
+    assert_eq!(count(&app, &format!("?since={all}&from=1000&to=2000")).await?, of(1));
+    ids.sort();
+    assert_eq!(count(&app, &format!("?since={}", ids[1])).await?, of(2));
+    Ok(())
+}
+
+async fn of_very_many_tickets_the_newest_are_counted(app: TestApp) -> Result<()> {
+    const COLUMNS: &str =
+        "organization_id, external_id, source, source_account_id, subject, started_at, ended_at,
+        created_at, agents, packed";
+    let first = app.accepted(&conversation("T-1")).await?;
+    // Of the same millisecond, later ones by the last digits.
+    let begin = format!("{}-bfff-", &first[..18]);
+    let statement = match &app.database {
+        Database::Postgres(_) => format!(
+            "INSERT INTO conversations (id, {COLUMNS})
+             SELECT ('{begin}' || lpad(to_hex(number), 12, '0'))::uuid, {COLUMNS}
+               FROM conversations, generate_series(1, 10500) AS number"
+        ),
+        Database::Sqlite(_) => format!(
+            "WITH RECURSIVE numbers (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < 10500)
+             INSERT INTO conversations (id, {COLUMNS})
+             SELECT '{begin}' || printf('%012x', number), {COLUMNS} FROM conversations, numbers"
+        ),
+    };
+    execute(&app.database, statement).await?;
+    let since = TicketId::min_at(now().plus_millis(-60_000));
+    let found = count(&app, &format!("?since={since}")).await?;
+    // Numbers 501 to 10,500.
+    let expected = format!("{begin}{:012x}", 501).parse().ok();
+    assert_eq!((found.count, found.since), (10_000, expected));
+    assert_eq!(count(&app, &format!("?since={since}&to=1")).await?.count, 0, "the dates of the newest");
+    Ok(())
+}
+
+async fn count_without_a_first_ticket_is_refused(app: TestApp) -> Result<()> {
+    for query in ["", "?since=", "?since=x", "?since=1&other=2"] {
+        assert_eq!(ask(&app, query).await?.status(), 400, "{query}");
+    }
+    Ok(())
+}
+
+async fn execute(database: &Database, statement: String) -> Result<()> {
+    use diesel::RunQueryDsl as _;
+    let query = diesel::sql_query(statement);
+    let run = match database {
+        Database::Postgres(postgres) => {
+            postgres.run(move |connection| query.execute(connection).map_err(Into::into)).await
+        }
+        Database::Sqlite(sqlite) => {
+            sqlite.write(move |connection| query.execute(connection).map_err(Into::into)).await
+        }
+    };
+    run.map_err(|error: assay_platform::db::DatabaseError| error)?;
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! What the columns and sums of days cost the imports beside them: the same stack without writing them, in turns. Evaluations arrive at
+//! a fixed rate: the scorer would take most of the processors, and hide the difference.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use assay_contracts::evaluation::Evaluation;
+use assay_contracts::ids::OrganizationId;
+use assay_export::domain::evaluation_row::EvaluationRow;
+use assay_export::store::{ExportStore, export_store};
+use assay_platform::db::{Database, DatabaseSettings};
+use assay_platform::runtime::{new_id, now};
+
+use super::super::Pace;
+use super::super::accepting::Accepting;
+use super::stored::event;
+use crate::cluster::Servers;
+use crate::conversations::Conversations;
+use crate::report::{Goal, Report, Row};
+
+/// Nothing is written for lists and summaries.
+const WITHOUT_FACTS: &str = "
+    CREATE RULE nothing AS ON INSERT TO export.evaluation_facts DO INSTEAD NOTHING;
+    CREATE RULE nothing AS ON INSERT TO export.stale_days DO INSTEAD NOTHING";
+
+/// Evaluations that arrive in the read model: so many in a transaction, so often.
+const BATCH: u64 = 64;
+const INTERVAL: Duration = Duration::from_millis(160);
+
+struct Side {
+    accepting: Accepting,
+    exports: Arc<dyn ExportStore>,
+    organization_id: OrganizationId,
+    next: AtomicU64,
+}
+
+impl Side {
+    async fn start(servers: &Servers, conversations: &Arc<Conversations>, name: &str) -> Result<Self> {
+        let accepting = Accepting::start(servers, conversations, name).await?;
+        let settings =
+            DatabaseSettings { database_url: servers.admin_url(name).into(), database_pool_size: 2 };
+        let exports = export_store(&Database::open(&settings, "export")?);
+        Ok(Self { accepting, exports, organization_id: new_id(), next: AtomicU64::new(0) })
+    }
+
+    /// Imports accepted a second, while evaluations arrive, and milliseconds of a transaction with these.
+    async fn round(&self, samples: &[Evaluation], time: Duration) -> Result<(f64, f64)> {
+        let mut transactions = Vec::new();
+        let outcome = tokio::select! {
+            outcome = self.accepting.maximum(time) => outcome?,
+            failed = self.take_in(samples, &mut transactions) => match failed? {},
+        };
+        Ok((outcome.per_second(202), transactions.iter().sum::<f64>() / transactions.len().max(1) as f64))
+    }
+
+    /// Until it is dropped.
+    async fn take_in(&self, samples: &[Evaluation], transactions: &mut Vec<f64>) -> Result<Infallible> {
+        let mut ticks = tokio::time::interval(INTERVAL);
+        loop {
+            ticks.tick().await;
+            let first = self.next.fetch_add(BATCH, Ordering::Relaxed);
+            let rows: Vec<EvaluationRow> = (first..first + BATCH)
+                .map(|number| EvaluationRow::of(new_id(), &event(number, self.organization_id, samples)))
+                .collect();
+            let began = Instant::now();
+            self.exports.record_rows(Arc::new(rows), now()).await?;
+            transactions.push(began.elapsed().as_secs_f64() * 1e3);
+        }
+    }
+}
+
+pub async fn measure(
+    servers: &Servers,
+    conversations: &Arc<Conversations>,
+    samples: &[Evaluation],
+    pace: Pace,
+    report: &mut Report,
+) -> Result<()> {
+    let with = Side::start(servers, conversations, "with_facts").await?;
+    let without = Side::start(servers, conversations, "without_facts").await?;
+    servers.sql("without_facts", WITHOUT_FACTS)?;
+    let (mut accepted, mut written) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+    for round in 0..2 * pace.rounds {
+        // In turns, so that neither always comes first.
+        for place in if round % 2 == 0 { [0, 1] } else { [1, 0] } {
+            servers.settle_disk()?;
+            let figures = [&with, &without][place].round(samples, pace.time).await?;
+            accepted[place].push(figures.0);
+            written[place].push(figures.1);
+        }
+    }
+    let beside = "the same without facts and marks of days";
+    let a_second = 1e3 * BATCH as f64 / INTERVAL.as_millis() as f64;
+    let what = format!("imports accepted beside {a_second:.0} evaluations a second");
+    report.add(Row::with_baseline(
+        "console",
+        what,
+        "/s",
+        &accepted[0],
+        (beside, &accepted[1]),
+        Goal::Ratio(0.95),
+    ));
+    let what = format!("a transaction with {BATCH} of these, in the read model");
+    report.add(Row::with_baseline("console", what, "ms", &written[0], (beside, &written[1]), Goal::None));
+    Ok(())
+}
