@@ -35,9 +35,12 @@ const DELETE: &str = "
     DELETE FROM idempotency_keys
     WHERE (organization_id, key) IN (SELECT organization_id, key FROM unnest($1, $2) AS deleted (organization_id, key))";
 
+/// Skips a record that a concurrent request overwrites: the outer condition is checked again on the new version of the row
+/// (PostgreSQL manual, Read Committed isolation level), a condition of the subquery is not.
 const PRUNE: &str = "
     DELETE FROM idempotency_keys WHERE (organization_id, key) IN
-    (SELECT organization_id, key FROM idempotency_keys WHERE created_at <= $1 ORDER BY created_at LIMIT $2)";
+    (SELECT organization_id, key FROM idempotency_keys WHERE created_at <= $1 ORDER BY created_at LIMIT $2)
+    AND created_at <= $1";
 
 #[derive(QueryableByName)]
 struct StoredKey {
