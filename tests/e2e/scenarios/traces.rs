@@ -1,6 +1,6 @@
 //! Tracing: one trace spans the import request to the row in the read model.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -42,18 +42,14 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
         "process conversation.accepted.v1",
         "process conversation.evaluated.v1",
     ];
-    let spans = until("spans of the whole way", async || {
-        let spans = collector.spans(TRACE);
-        Ok(way.iter().all(|name| spans.contains_key(*name)).then_some(spans))
+    let spans = until("one chain of spans over the whole way", async || {
+        Ok(chain(&collector.all_spans(), CALLER, &way))
     })
     .await
-    .with_context(|| format!("{:?}", collector.spans(TRACE).keys()))?;
-    let mut parent = CALLER.to_owned();
-    for name in way {
-        let span = &spans[name];
-        ensure!(hex::encode(&span.parent_span_id) == parent, "{name} hangs on another span: {spans:?}");
-        ensure!(span.end_time_unix_nano >= span.start_time_unix_nano, "{name} ends before it begins");
-        parent = hex::encode(&span.span_id);
+    .with_context(|| format!("{:?}", collector.described(TRACE)))?;
+    for span in spans {
+        ensure!(span.end_time_unix_nano >= span.start_time_unix_nano, "ends before it begins: {span:?}");
+        ensure!(hex::encode(&span.trace_id) == TRACE, "belongs to another trace: {span:?}");
     }
     let service = if stack.kind() == Kind::Standalone { "assay" } else { "assay-gateway" };
     ensure!(collector.services().contains(&service.to_owned()), "{:?}", collector.services());
@@ -63,6 +59,18 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     untraced_calls_begin_a_trace(&api, &collector).await?;
     stack.restart_with("gateway", &[("ASSAY_TELEMETRY__TRACE_SAMPLE_RATIO", "0.5")]).await?;
     callers_do_not_decide_about_sampling(&stack.api()?, &collector).await
+}
+
+/// A span of each of `names`, each a child of the one before, the first one of `parent`. A call that was sent again and an
+/// event that was delivered again have several spans.
+fn chain(spans: &[Span], parent: &str, names: &[&str]) -> Option<Vec<Span>> {
+    let Some((name, further)) = names.split_first() else { return Some(Vec::new()) };
+    let is_next = |span: &&Span| span.name == *name && hex::encode(&span.parent_span_id) == parent;
+    spans.iter().filter(is_next).find_map(|child| {
+        let mut chain = chain(spans, &hex::encode(&child.span_id), further)?;
+        chain.insert(0, child.clone());
+        Some(chain)
+    })
 }
 
 /// Of requests that a caller wants recorded, and of those it does not, the configured half is.
@@ -125,22 +133,20 @@ impl Collector {
     }
 
     fn has(&self, trace: u32) -> bool {
-        !self.spans(&format!("{trace:032x}")).is_empty()
+        let trace = format!("{trace:032x}");
+        self.all_spans().iter().any(|span| hex::encode(&span.trace_id) == trace)
     }
 
-    /// The spans of a trace by name; the first one of each name.
-    fn spans(&self, trace: &str) -> BTreeMap<String, Span> {
-        let mut spans = BTreeMap::new();
-        for span in self.all_spans().into_iter().filter(|span| hex::encode(&span.trace_id) == trace) {
-            spans.entry(span.name.clone()).or_insert(span);
-        }
-        spans
+    /// Name, id and parent of the spans of a trace.
+    fn described(&self, trace: &str) -> Vec<(String, String, String)> {
+        let spans = self.all_spans().into_iter().filter(|span| hex::encode(&span.trace_id) == trace);
+        spans.map(|span| (span.name, hex::encode(span.span_id), hex::encode(span.parent_span_id))).collect()
     }
 
     /// How many traces there are.
     fn traces(&self) -> usize {
         let spans = self.all_spans().into_iter().map(|span| span.trace_id);
-        spans.collect::<std::collections::BTreeSet<_>>().len()
+        spans.collect::<BTreeSet<_>>().len()
     }
 
     fn services(&self) -> Vec<String> {
