@@ -9,7 +9,8 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use assay_clients::{
-    ClientError, HttpClient, HttpSettings, IngestClient, RegistryClient, Service, WebhooksClient, http_client,
+    ClientError, HttpClient, HttpSettings, IngestClient, RegistryClient, ServiceClient, WebhooksClient,
+    http_client,
 };
 use assay_judge::{Judge, JudgeConfigError};
 use assay_messaging::outbox::{self, Outbox};
@@ -104,11 +105,16 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     let outbox = Outbox::new(database.clone());
     let deadline = Duration::from_millis(config.ingest_deadline_milliseconds);
     let http = http_client(HttpSettings::default())?;
-    let ingest =
-        IngestClient::new(Service::new(http.clone(), ingest_url, Audience::Ingest, tokens.clone(), deadline));
+    let ingest = IngestClient::new(ServiceClient::new(
+        http.clone(),
+        ingest_url,
+        Audience::Ingest,
+        tokens.clone(),
+        deadline,
+    ));
     let subscribers = poll_subscribers(&config, tasks, http.clone(), webhooks_url, &tokens);
     let registry =
-        Service::new(http, registry_url, Audience::AgentRegistry, tokens.clone(), REGISTRY_DEADLINE);
+        ServiceClient::new(http, registry_url, Audience::AgentRegistry, tokens.clone(), REGISTRY_DEADLINE);
     let scorer = Arc::new(scorer(&config.weights)?.with_policy(config.policy()));
     let threads = BackgroundThreads::new("scorer", processors()).map_err(StartError::Threads)?;
     let judge = Judge::open(&config.judge)?;
@@ -207,7 +213,7 @@ fn poll_subscribers(
 ) -> WebhookSubscribers {
     const NAME: &str = "scoring-worker webhook subscribers";
     let Some(url) = webhooks_url else { return WebhookSubscribers::new(None) };
-    let service = Service::new(http, url, Audience::Webhooks, tokens.clone(), WEBHOOKS_DEADLINE);
+    let service = ServiceClient::new(http, url, Audience::Webhooks, tokens.clone(), WEBHOOKS_DEADLINE);
     let subscribers = WebhookSubscribers::new(Some(WebhooksClient::new(service)));
     let polled = subscribers.clone();
     let interval = Duration::from_millis(config.subscribers_poll_interval_milliseconds.max(1));
