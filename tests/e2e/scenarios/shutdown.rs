@@ -148,7 +148,7 @@ pub async fn twice(stack: &mut PrivateStack) -> Result<()> {
             Ok(log.lines().next_back().is_some_and(|_| log.contains("stopping;")).then_some(()))
         })
         .await?;
-        ensure!(stack.exit_status(process)?.is_none(), "nothing held it up");
+        ensure!(stack.exit_status(process)?.is_none(), "it did not wait for the incomplete request");
         let began = Instant::now();
         stack.signal(process, second)?;
         let status = until("the end", async || Ok(stack.exit_status(process)?)).await?;
