@@ -1,5 +1,7 @@
 //! Messages of evaluations and exports, and their recipients.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -50,8 +52,7 @@ fn evaluation_messages_are_correct(hook: &Hook, messages: &[Message], evaluation
     }
     types.sort();
     ensure!(types == ["axis.low_score", "evaluation.completed", "resolution.disputed"], "{types:?}");
-    let mut ids: Vec<&str> = messages.iter().map(|message| message.header("webhook-id")).collect();
-    ids.dedup();
+    let ids: BTreeSet<&str> = messages.iter().map(|message| message.header("webhook-id")).collect();
     ensure!(ids.len() == 3, "messages share an id: {ids:?}");
     Ok(())
 }
